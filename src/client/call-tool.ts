@@ -1,0 +1,69 @@
+import type { JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Progress } from "../session/session.js";
+import type { OutputSchema, ToolResult } from "./tool-result.js";
+
+export interface ToolCall {
+  /** The server's own name of the tool. */
+  readonly name: string;
+  readonly args?: JsonObject | undefined;
+  /** Comes back as `requestId`; one is made when there is none. */
+  readonly id?: string | undefined;
+}
+
+export interface RequestOptions {
+  /** Ends the request at once with the signal's own reason, and tells the server. */
+  readonly signal?: AbortSignal | undefined;
+  /** `timeouts.requestMs` for this request. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface CallToolOptions<Output = unknown> extends RequestOptions {
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Checks and types `structuredContent`. */
+  readonly output?: OutputSchema<Output> | undefined;
+  /** Goes to the server as `_meta`. */
+  readonly meta?: JsonObject | undefined;
+}
+
+export interface CallToolsOptions extends CallToolOptions {
+  /** How many at a time. */
+  readonly concurrency?: number | undefined;
+}
+
+interface OutcomeDetails {
+  readonly server: string;
+  readonly tool: string;
+  readonly requestId: string;
+  readonly latencyMs: number;
+  readonly attempts: number;
+}
+
+/** How a call ended, as a value. */
+export type CallOutcome<Output = unknown> =
+  | (OutcomeDetails & { readonly ok: true; readonly result: ToolResult<Output> })
+  | (OutcomeDetails & { readonly ok: false; readonly error: McpRuntimeError });
+
+/** `callTools` runs this many at a time unless told otherwise. */
+export const DEFAULT_CALL_CONCURRENCY = 16;
+
+/** A caller in plain JavaScript can pass anything; the server should not be the one to find out. */
+export function checkCall(server: string, call: ToolCall, options: RequestOptions): void {
+  const wrong = (message: string) => new McpRuntimeError("definition", message, { server });
+  if (typeof call?.name !== "string")
+    throw wrong("callTool needs the name of a tool: callTool({ name, args }).");
+  const { args } = call;
+  if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {
+    throw wrong(`The arguments of tool "${call.name}" must be an object.`);
+  }
+  checkTimeout(server, options);
+}
+
+export function checkTimeout(server: string, { timeoutMs }: RequestOptions): void {
+  if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
+  throw new McpRuntimeError(
+    "definition",
+    `timeoutMs must be a number of milliseconds, found ${String(timeoutMs)}.`,
+    { server },
+  );
+}

@@ -1,0 +1,67 @@
+import type { ServerNotification } from "../session/session.js";
+import { EventHub } from "../telemetry/event-hub.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { RequestEnded } from "./observe-link.js";
+
+export interface McpClientEvents {
+  /** A handshake succeeded. The first session has generation 1. */
+  sessionOpened: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
+  /** The server forgot a session. */
+  sessionLost: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
+  requestEnded: RequestEnded;
+  /** A notification of the server that nothing else takes. */
+  notification: ServerNotification;
+  /** The server says that its list of tools is another one now. */
+  toolsChanged: { readonly server: string };
+  /** Something went wrong that costs nobody a call. */
+  warning: { readonly message: string };
+}
+
+/** Events that only come when the server may speak unasked. */
+const SPOKEN_BY_SERVER = ["notification", "toolsChanged"] as const;
+
+/** The events of one client; warnings also go to the logger. */
+export class ClientEvents {
+  readonly #hub: EventHub<McpClientEvents>;
+  readonly #logger: Logger;
+  readonly #server: string;
+
+  constructor(server: string, logger: Logger) {
+    this.#server = server;
+    this.#logger = logger;
+    this.#hub = new EventHub((error) =>
+      logger.error(`A listener of server "${server}" threw: ${String(error)}`),
+    );
+  }
+
+  get isServerHeard(): boolean {
+    return SPOKEN_BY_SERVER.some((name) => this.#hub.has(name));
+  }
+
+  on<Name extends keyof McpClientEvents>(
+    name: Name,
+    listener: (event: McpClientEvents[Name]) => void,
+  ): () => void {
+    return this.#hub.on(name, listener);
+  }
+
+  emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {
+    this.#hub.emit(name, event);
+  }
+
+  warn(message: string): void {
+    this.#logger.warn(message);
+    this.#hub.emit("warning", { message });
+  }
+
+  debug(message: string): void {
+    this.#logger.debug(message);
+  }
+
+  notify(notification: ServerNotification): void {
+    this.#hub.emit("notification", notification);
+    if (notification.method === "notifications/tools/list_changed") {
+      this.#hub.emit("toolsChanged", { server: this.#server });
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { JsonObject } from "../definitions/json.js";
+import type { Progress, Session } from "../session/session.js";
+
+/** One request on its way through the links, with what became of it so far. */
+export interface Exchange {
+  readonly requestId: string;
+  readonly method: string;
+  readonly params: JsonObject;
+  /** The tool that is called, when one is. */
+  readonly tool: string | undefined;
+  /** Whose session it goes over. */
+  readonly identity: string;
+  readonly requestMs: number;
+  readonly totalMs: number;
+  readonly cancellation: Cancellation;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+  readonly trace: ExchangeTrace;
+  /** The session it is sent over; given by the last link. */
+  readonly session?: Session;
+}
+
+export interface ExchangeTrace {
+  /** How often it was handed to a session. */
+  attempts: number;
+}
+
+export type Next = (exchange: Exchange) => Promise<unknown>;
+/** Surrounds a request: it may watch it, limit it, repeat it, or answer in its place. */
+export type Link = (exchange: Exchange, next: Next) => Promise<unknown>;
+
+/** The links around `last`, the first of them outermost. */
+export function chain(links: readonly Link[], last: Next): Next {
+  return links.reduceRight<Next>((next, link) => (exchange) => link(exchange, next), last);
+}

@@ -1,0 +1,33 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { Clock } from "../concurrency/clock.js";
+
+/** The calls that are under way, so that closing can wait for them and then end them. */
+export class InFlightCalls {
+  readonly #calls = new Set<Cancellation>();
+  #onEmpty: (() => void) | undefined;
+
+  /** The function that comes back says that the call is over. */
+  enter(call: Cancellation): () => void {
+    this.#calls.add(call);
+    return () => {
+      this.#calls.delete(call);
+      if (this.#calls.size === 0) this.#onEmpty?.();
+    };
+  }
+
+  /** Until none is left, but no longer than `ms`. */
+  drained(ms: number, clock: Clock): Promise<void> {
+    if (this.#calls.size === 0 || ms === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const stop = clock.after(ms, resolve);
+      this.#onEmpty = () => {
+        stop();
+        resolve();
+      };
+    });
+  }
+
+  cancelAll(reason: unknown): void {
+    for (const call of this.#calls) call.cancel(reason);
+  }
+}

@@ -1,0 +1,31 @@
+import type { Clock } from "../concurrency/clock.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { attemptDeadline, totalDeadline } from "./deadline-links.js";
+import { chain, type Link, type Next } from "./exchange.js";
+import { observe, type RequestEnded } from "./observe-link.js";
+import { recoverSession, type RecoverParts } from "./recover-session-link.js";
+
+export interface LinkParts extends RecoverParts {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly onRequestEnded: (event: RequestEnded) => void;
+}
+
+/**
+ * What surrounds every request, from the outside in. The order is the design: everything lies
+ * within the total deadline, and what is repeated gets a deadline of its own each time.
+ */
+export function createPipeline(parts: LinkParts): Next {
+  const links: readonly Link[] = [
+    observe(parts),
+    totalDeadline(parts),
+    attemptDeadline(parts),
+    recoverSession(parts),
+  ];
+  return chain(links, send);
+}
+
+const send: Next = async ({ session, method, params, cancellation, onProgress }) => {
+  if (session === undefined) throw new McpRuntimeError("not-sent", `No session was opened for ${method}.`);
+  return session.request({ method, params, cancellation, onProgress });
+};

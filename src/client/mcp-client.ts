@@ -1,0 +1,200 @@
+import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../concurrency/clock.js";
+import { mapLimited } from "../concurrency/map-limited.js";
+import type { JsonObject } from "../definitions/json.js";
+import { parseServer } from "../definitions/parse-server.js";
+import type { ServerDefinition } from "../definitions/server-definition.js";
+import type { ServerSpec } from "../definitions/server-spec.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { ServerFacts } from "../session/session.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import {
+  type CallOutcome,
+  type CallToolOptions,
+  type CallToolsOptions,
+  checkCall,
+  DEFAULT_CALL_CONCURRENCY,
+  type RequestOptions,
+  type ToolCall,
+} from "./call-tool.js";
+import { ClientEvents, type McpClientEvents } from "./client-events.js";
+import { ClientLife, type ClientState, type LogLevel, type SessionView } from "./client-life.js";
+import type { ExchangeTrace } from "./exchange.js";
+import { listTools } from "./list-tools.js";
+import { Requester, SHARED_IDENTITY } from "./requester.js";
+import { type ToolResult, toToolResult } from "./tool-result.js";
+
+export interface McpClientOptions {
+  readonly logger?: Logger | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * One server, across all its sessions. The first request connects (phase 1, once) and shakes hands
+ * (phase 2, as often as the server forgets us); callers notice neither.
+ */
+export class McpClient implements AsyncDisposable {
+  readonly name: string;
+  readonly #spec: ServerSpec;
+  readonly #clock: Clock;
+  readonly #events: ClientEvents;
+  readonly #life: ClientLife;
+  readonly #requester: Requester;
+
+  /** Opens nothing. Throws kind `definition` when the definition is wrong. */
+  constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
+    const { name, ...definition } = server;
+    const spec = parseServer(name, definition);
+    const clock = options.clock ?? systemClock;
+    const events = new ClientEvents(name, options.logger ?? createConsoleLogger());
+    const life = new ClientLife({ spec, clock, events });
+    this.name = name;
+    this.#spec = spec;
+    this.#clock = clock;
+    this.#events = events;
+    this.#life = life;
+    this.#requester = new Requester({ spec, clock, events, life });
+  }
+
+  get state(): ClientState {
+    return this.#life.state(SHARED_IDENTITY);
+  }
+
+  /** Phase 1 is done: address and connection pool are there. */
+  get isClientInitialized(): boolean {
+    return this.#life.isConnected;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#life.session(SHARED_IDENTITY)?.id;
+  }
+
+  get serverInfo(): ServerFacts["serverInfo"] | undefined {
+    return this.#life.session(SHARED_IDENTITY)?.facts?.serverInfo;
+  }
+
+  get capabilities(): JsonObject | undefined {
+    return this.#life.session(SHARED_IDENTITY)?.facts?.capabilities;
+  }
+
+  get instructions(): string | undefined {
+    return this.#life.session(SHARED_IDENTITY)?.facts?.instructions;
+  }
+
+  /** The open sessions of all identities. */
+  sessions(): SessionView[] {
+    return this.#life.sessions();
+  }
+
+  /** Listens; the function that comes back stops. */
+  on<Name extends keyof McpClientEvents>(
+    name: Name,
+    listener: (event: McpClientEvents[Name]) => void,
+  ): () => void {
+    const stop = this.#events.on(name, listener);
+    this.#life.listenIfWanted();
+    return stop;
+  }
+
+  /** Connects and shakes hands, if that has not happened. */
+  async ensureSession(options: RequestOptions = {}): Promise<void> {
+    await this.#requester.open(options);
+  }
+
+  /** The tool's result, also when the tool reports an error (`isError`). Throws `McpRuntimeError`. */
+  async callTool<Output = unknown>(
+    call: ToolCall,
+    options: CallToolOptions<Output> = {},
+  ): Promise<ToolResult<Output>> {
+    return this.#callTool(call, options, call?.id ?? randomUUID(), { attempts: 0 });
+  }
+
+  /** As `callTool`, with the failure as a value. Only the caller's own cancellation throws. */
+  async tryCallTool<Output = unknown>(
+    call: ToolCall,
+    options: CallToolOptions<Output> = {},
+  ): Promise<CallOutcome<Output>> {
+    const requestId = call?.id ?? randomUUID();
+    const trace: ExchangeTrace = { attempts: 0 };
+    const startedAt = this.#clock.now();
+    const details = () => ({
+      server: this.name,
+      tool: call?.name,
+      requestId,
+      latencyMs: this.#clock.now() - startedAt,
+      attempts: trace.attempts,
+    });
+    try {
+      const result = await this.#callTool(call, options, requestId, trace);
+      return { ok: true, result, ...details() };
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError)) throw error;
+      return { ok: false, error, ...details() };
+    }
+  }
+
+  /** Many calls, the outcomes in their order; one that fails does not touch the others. */
+  async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
+    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
+    return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));
+  }
+
+  /** Every tool of the server, by name. */
+  async listTools(options: RequestOptions = {}): Promise<McpToolInfo[]> {
+    const startedAt = this.#clock.now();
+    const { totalMs } = this.#spec.timeouts;
+    // One total for all pages together; 0 means none.
+    const leftMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (this.#clock.now() - startedAt)));
+    try {
+      return await listTools({
+        server: this.name,
+        limits: this.#spec.limits,
+        requestPage: (params) =>
+          this.#requester.request("tools/list", params, { ...options, totalMs: leftMs() }),
+        warn: (message) => this.#events.warn(message),
+      });
+    } catch (error) {
+      const isUnknown = error instanceof McpRuntimeError && error.kind === "not-found";
+      if (isUnknown && this.capabilities !== undefined && this.capabilities["tools"] === undefined) return [];
+      throw error;
+    }
+  }
+
+  async ping(options: RequestOptions = {}): Promise<void> {
+    await this.#requester.request("ping", {}, options);
+  }
+
+  /** Which log messages the server should send; kept across sessions. They come as `notification`. */
+  async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
+    await this.#requester.request("logging/setLevel", { level }, options);
+    this.#life.logLevel = level;
+  }
+
+  /**
+   * Ends calls in flight (after `drainMs`), sessions and connections. Calling it again does nothing;
+   * using the client again starts it anew.
+   */
+  async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    await this.#life.close(options.drainMs ?? this.#spec.session.drainMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #callTool<Output>(
+    call: ToolCall,
+    options: CallToolOptions<Output>,
+    requestId: string,
+    trace: ExchangeTrace,
+  ): Promise<ToolResult<Output>> {
+    checkCall(this.name, call, options);
+    const { name: tool, args = {} } = call;
+    const { signal, timeoutMs, onProgress, output, meta } = options;
+    const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
+    const details = { signal, timeoutMs, onProgress, tool, requestId, trace };
+    const result = await this.#requester.request("tools/call", params, details);
+    return toToolResult(result, { server: this.name, tool }, output);
+  }
+}

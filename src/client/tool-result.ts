@@ -1,0 +1,109 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+
+/** One piece of a result: `text`, `image`, `audio`, `resource`, `resource_link`, or what is yet to come. */
+export type ContentBlock = JsonObject & { readonly type: string };
+
+/** Any schema library that speaks Standard Schema: zod, valibot, arktype. */
+export interface OutputSchema<Output> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => ValidationResult<Output> | Promise<ValidationResult<Output>>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+type ValidationResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly unknown[] | undefined;
+      }[];
+    };
+
+/** What a tool gave back. `isError` is the tool's own word: the call itself went well. */
+export class ToolResult<Structured = unknown> {
+  readonly content: readonly ContentBlock[];
+  readonly structuredContent: Structured;
+  readonly isError: boolean;
+  readonly meta: JsonObject | undefined;
+  readonly #origin: ResultOrigin;
+
+  constructor(result: JsonObject, structuredContent: Structured, origin: ResultOrigin) {
+    this.content = contentOf(result, origin);
+    this.structuredContent = structuredContent;
+    this.isError = result["isError"] === true;
+    this.meta = isJsonObject(result["_meta"]) ? result["_meta"] : undefined;
+    this.#origin = origin;
+  }
+
+  /** All text blocks, a line each. */
+  text(): string {
+    const texts = this.content.map((block) => (block.type === "text" ? block["text"] : undefined));
+    return texts.filter((text) => typeof text === "string").join("\n");
+  }
+
+  /** The structured content, or else the text read as JSON. */
+  json(): unknown {
+    if (this.structuredContent !== undefined) return this.structuredContent;
+    try {
+      return JSON.parse(this.text());
+    } catch {
+      throw malformed(this.#origin, "its text is not JSON");
+    }
+  }
+}
+
+interface ResultOrigin {
+  readonly server: string;
+  readonly tool: string;
+}
+
+/** Reads the result of `tools/call`; with a schema, `structuredContent` is checked and typed by it. */
+export async function toToolResult<Output>(
+  value: unknown,
+  origin: ResultOrigin,
+  schema: OutputSchema<Output> | undefined,
+): Promise<ToolResult<Output>> {
+  if (!isJsonObject(value)) throw malformed(origin, "it is not an object");
+  const structured = value["structuredContent"];
+  if (schema === undefined || value["isError"] === true)
+    return new ToolResult(value, structured as Output, origin);
+  const checked = await schema["~standard"].validate(structured);
+  if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);
+  const issues = checked.issues.map(({ message, path }) => ({
+    path: ["structuredContent", ...(path ?? []).map(toSegment)].join("."),
+    message,
+  }));
+  const problems = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  throw malformed(origin, `it does not fit the output schema (${problems})`, issues);
+}
+
+function contentOf(result: JsonObject, origin: ResultOrigin): readonly ContentBlock[] {
+  const content = result["content"] ?? [];
+  if (!Array.isArray(content)) throw malformed(origin, "its content is not a list");
+  return content.filter(
+    (block): block is ContentBlock => isJsonObject(block) && typeof block["type"] === "string",
+  );
+}
+
+function toSegment(segment: unknown): string {
+  return String(isJsonObject(segment) ? segment["key"] : segment);
+}
+
+function malformed(
+  { server, tool }: ResultOrigin,
+  why: string,
+  issues: McpRuntimeError["issues"] = [],
+): McpRuntimeError {
+  return new McpRuntimeError(
+    "malformed",
+    `The result of tool "${tool}" of server "${server}" cannot be used: ${why}.`,
+    {
+      server,
+      tool,
+      issues,
+    },
+  );
+}

@@ -1,0 +1,41 @@
+import type { JsonObject } from "./json.js";
+
+/** One JSON-RPC message, as it travels. */
+export interface JsonRpcMessage {
+  jsonrpc: "2.0";
+  id?: string | number | undefined;
+  method?: string | undefined;
+  params?: JsonObject | undefined;
+  result?: JsonObject | undefined;
+  error?: { code: number; message: string; data?: unknown } | undefined;
+}
+
+/** Written as a method, so that a transport with a narrower type of message fits, such as the SDK's. */
+type MessageListener = { listen(message: JsonRpcMessage): void }["listen"];
+
+/**
+ * How messages travel: the contract of every transport, and what `openTransport` returns. Any
+ * transport of the official SDK fits.
+ */
+export interface MessageTransport {
+  start(): Promise<void>;
+  send(message: JsonRpcMessage): Promise<void>;
+  /** Ends it and calls `onclose`. Calling it again does nothing. */
+  close(): Promise<void>;
+  onmessage?: MessageListener | undefined;
+  onclose?: (() => void) | undefined;
+  /** For what belongs to no request; nothing has to be done about it. */
+  onerror?: ((error: Error) => void) | undefined;
+  /** The id that the server gave this conversation; `undefined` for servers without sessions. */
+  readonly sessionId?: string | undefined;
+  setProtocolVersion?: ((version: string) => void) | undefined;
+  /** Tells the server that the session is over. */
+  terminateSession?: (() => Promise<void>) | undefined;
+  /** Opens the channel on which a server speaks unasked, where that needs a channel of its own. */
+  listen?: (() => void) | undefined;
+}
+
+/** A server in this process, such as the SDK's `McpServer`. */
+export interface InProcessServer {
+  connect(transport: MessageTransport): Promise<void>;
+}

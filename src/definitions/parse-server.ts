@@ -1,0 +1,151 @@
+import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import { definitionError, toIssues } from "./definition-issues.js";
+import { isJsonObject } from "./json.js";
+import type { InProcessServer } from "./message-transport.js";
+import type { ServerDefinition } from "./server-definition.js";
+import { serverKindOf } from "./server-kind.js";
+import { SERVER_SCHEMAS } from "./server-schema.js";
+import {
+  SERVER_DEFAULTS,
+  STDIO_CONNECT_MS,
+  type ServerAddress,
+  type ServerKind,
+  type ServerSpec,
+} from "./server-spec.js";
+
+/** Checks what somebody wrote and fills in what they left out, or throws kind `definition`. */
+export function parseServer(name: string, definition: ServerDefinition): ServerSpec {
+  const parsed = checkServer(name, definition);
+  if ("issues" in parsed)
+    throw definitionError(`Server ${JSON.stringify(name)}`, parsed.issues, { server: name });
+  return parsed.spec;
+}
+
+/**
+ * The servers of a JSON document, `{ "weather": { "url": … } }`, as text or as an object. All
+ * problems of all servers come together in one error of kind `definition`.
+ */
+export function parseServers(json: unknown): Record<string, ServerDefinition> {
+  const servers = typeof json === "string" ? parseJson(json) : json;
+  if (!isJsonObject(servers)) {
+    const found = Array.isArray(servers) ? "a list" : servers === null ? "null" : typeof servers;
+    throw definitionError("The list of servers", [
+      { path: "", message: `expected an object { name: definition }, found ${found}` },
+    ]);
+  }
+  const issues = Object.entries(servers).flatMap(([name, definition]) => {
+    const parsed = checkServer(name, definition);
+    return "issues" in parsed ? parsed.issues.map((issue) => within(name, issue)) : [];
+  });
+  if (issues.length > 0) throw definitionError("The list of servers", issues);
+  return servers as Record<string, ServerDefinition>;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    // The parser's own message quotes the text, which may hold a token: only the place is told.
+    const place = /position \d+(?: \(line \d+ column \d+\))?/.exec(String(cause))?.[0];
+    throw definitionError("The list of servers", [
+      { path: "", message: `is no JSON${place === undefined ? "" : `, at ${place}`}` },
+    ]);
+  }
+}
+
+function within(name: string, issue: DefinitionIssue): DefinitionIssue {
+  const head = /^[\w$-]+$/.test(name) ? name : `[${JSON.stringify(name)}]`;
+  const separator = issue.path === "" || issue.path.startsWith("[") ? "" : ".";
+  return { path: `${head}${separator}${issue.path}`, message: issue.message };
+}
+
+type Checked = { readonly spec: ServerSpec } | { readonly issues: readonly DefinitionIssue[] };
+
+function checkServer(name: unknown, definition: unknown): Checked {
+  if (typeof name !== "string" || name.trim() === "") {
+    return { issues: [{ path: "name", message: "expected a name that is not empty" }] };
+  }
+  if (!isJsonObject(definition)) {
+    return {
+      issues: [
+        {
+          path: "",
+          message: `expected an object, found ${definition === null ? "null" : typeof definition}`,
+        },
+      ],
+    };
+  }
+  const kind = serverKindOf(definition);
+  if (typeof kind !== "string") return { issues: [kind] };
+  const { type: _, transport: __, ...rest } = definition;
+  const parsed = SERVER_SCHEMAS[kind].safeParse(rest);
+  if (!parsed.success) return { issues: toIssues(parsed.error) };
+  return { spec: toSpec(name, kind, parsed.data) };
+}
+
+type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
+
+function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpec {
+  const address = toAddress(kind, parsed);
+  const { timeouts, session, limits } = SERVER_DEFAULTS;
+  const connectMs = kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
+  // A session that somebody else opened is not ours to end.
+  const terminateOnClose = parsed.session?.id === undefined && session.terminateOnClose;
+  return {
+    name,
+    address,
+    timeouts: { ...timeouts, connectMs, ...defined(parsed.timeouts) },
+    session: { ...session, terminateOnClose, ...defined(parsed.session) },
+    limits: { ...limits, ...defined(parsed.limits) },
+    classify: parsed.classify as ServerSpec["classify"],
+    secrets: [...secretsOf(address), ...(parsed.session?.id === undefined ? [] : [parsed.session.id])],
+  };
+}
+
+/** An option that is there but `undefined` was left out, too. */
+function defined<T extends object>(
+  options: T | undefined,
+): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  const entries = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}
+
+function toAddress(kind: ServerKind, parsed: ParsedServer): ServerAddress {
+  if ("openTransport" in parsed) return { kind: "custom", open: parsed.openTransport };
+  if ("server" in parsed) {
+    const { server } = parsed;
+    const open = (typeof server === "function" ? server : () => server) as () => InProcessServer;
+    return { kind: "in-process", open };
+  }
+  if ("command" in parsed) {
+    const { command, args, env, cwd, encoding } = parsed;
+    return { kind: "stdio", command, args, env, cwd, encoding };
+  }
+  if ("functionName" in parsed) {
+    const { functionName, qualifier, region, endpoint } = parsed;
+    return { kind: "lambda", functionName, qualifier, region, endpoint };
+  }
+  const { url, headers } = parsed;
+  return { kind: kind as "http" | "sse" | "websocket", url, headers };
+}
+
+function secretsOf(address: ServerAddress): string[] {
+  const secrets: string[] = [];
+  if ("url" in address) {
+    const { username, password, searchParams } = address.url;
+    secrets.push(username, password, decoded(password), ...searchParams.values());
+  }
+  if ("headers" in address) {
+    for (const value of Object.values(address.headers)) secrets.push(value, ...value.split(/\s+/));
+  }
+  if ("env" in address) secrets.push(...Object.values(address.env));
+  return secrets;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

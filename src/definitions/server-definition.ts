@@ -1,0 +1,152 @@
+import type { FailureKind } from "../errors/failure-kinds.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { InProcessServer, MessageTransport } from "./message-transport.js";
+
+/** How long things may take, in milliseconds. 0 turns a deadline off. */
+export interface TimeoutOptions {
+  /** The handshake, with everything that belongs to it. */
+  readonly connectMs?: number;
+  /** One attempt of a request; every progress notification starts it anew. */
+  readonly requestMs?: number;
+  /** A whole call: handshakes, repetitions and waits included. */
+  readonly totalMs?: number;
+}
+
+export interface SessionOptions {
+  /** Resume this session instead of opening one. It is never replaced by another. */
+  readonly id?: string;
+  /** The protocol version that the resumed session was opened with. */
+  readonly protocolVersion?: string;
+  /** How often one call may get a new session because the server forgot the old one. */
+  readonly maxRecoveries?: number;
+  /** One request at a time. */
+  readonly serialize?: boolean;
+  /** How long `close()` waits for calls in flight before it ends them. */
+  readonly drainMs?: number;
+  /** Tell the server on `close()` that the session is over. Off for a resumed session. */
+  readonly terminateOnClose?: boolean;
+}
+
+export interface LimitOptions {
+  /** The largest message that is read. */
+  readonly responseBytes?: number;
+  /** Connections to the server at the same time. */
+  readonly sockets?: number;
+  /** Pages of one list. */
+  readonly pages?: number;
+  /** Tools of one server. */
+  readonly tools?: number;
+}
+
+export interface RetryOptions {
+  readonly max?: number;
+  readonly baseMs?: number;
+  readonly maxMs?: number;
+  readonly isolated?: boolean;
+}
+
+export interface BreakerOptions {
+  readonly failures?: number;
+  readonly recoveryMs?: number;
+  readonly probes?: number;
+  readonly successes?: number;
+}
+
+/** What every kind of server takes. */
+export interface CommonServerOptions {
+  readonly timeouts?: TimeoutOptions;
+  readonly session?: SessionOptions;
+  readonly limits?: LimitOptions;
+  readonly retry?: RetryOptions | false;
+  readonly breaker?: BreakerOptions | false;
+  /** Believe what the server says of its own tools (`readOnlyHint`, `idempotentHint`). */
+  readonly trustAnnotations?: boolean;
+  readonly optional?: boolean;
+  readonly lazy?: boolean;
+  readonly protocol?: "auto" | "legacy" | "2026-07-28";
+  /**
+   * Gives a failure another kind; `undefined` leaves it as it is. For platforms that signal by
+   * codes: `(e) => (e.code === -32600 ? "session-lost" : undefined)`.
+   */
+  readonly classify?: (failure: McpRuntimeError) => FailureKind | undefined;
+}
+
+/** The keys that tell the kinds apart: each kind has its own and none of the others'. */
+interface KindKeys {
+  readonly url?: unknown;
+  readonly command?: unknown;
+  readonly functionName?: unknown;
+  readonly openTransport?: unknown;
+  readonly server?: unknown;
+}
+type Only<Own extends keyof KindKeys> = { readonly [Key in Exclude<keyof KindKeys, Own>]?: never };
+/** `transport` is another word for `type`. */
+type Kind<Word extends string> =
+  | { readonly type?: Word; readonly transport?: never }
+  | { readonly type?: never; readonly transport?: Word };
+
+export type HttpServerDefinition = CommonServerOptions &
+  Only<"url"> &
+  Kind<"http" | "streamable-http" | "streamableHttp"> & {
+    readonly url: string | URL;
+    /** Sent with every request. Headers that the protocol owns are left out. */
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+
+export type SseServerDefinition = CommonServerOptions &
+  Only<"url"> &
+  (
+    | { readonly type: "sse"; readonly transport?: never }
+    | { readonly transport: "sse"; readonly type?: never }
+  ) & {
+    readonly url: string | URL;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+
+export type WebSocketServerDefinition = CommonServerOptions &
+  Only<"url"> &
+  Kind<"websocket"> & {
+    readonly url: string | URL;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+
+export type StdioServerDefinition = CommonServerOptions &
+  Only<"command"> &
+  Kind<"stdio"> & {
+    readonly command: string;
+    readonly args?: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+    readonly cwd?: string;
+    readonly encoding?: string;
+  };
+
+export type LambdaServerDefinition = CommonServerOptions &
+  Only<"functionName"> &
+  Kind<"lambda"> & {
+    readonly functionName: string;
+    readonly qualifier?: string;
+    readonly region?: string;
+    readonly endpoint?: string;
+  };
+
+/** A transport of your own; called for every new session. */
+export type CustomServerDefinition = CommonServerOptions &
+  Only<"openTransport"> &
+  Kind<"custom"> & { readonly openTransport: () => MessageTransport | Promise<MessageTransport> };
+
+/** A server in this process. A function gives each session a server of its own. */
+export type InProcessServerDefinition = CommonServerOptions &
+  Only<"server"> &
+  Kind<"in-process"> & {
+    readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
+  };
+
+/** Where a server is and how to treat it. The kind is told by `type`, or by the keys. */
+export type ServerDefinition =
+  | HttpServerDefinition
+  | SseServerDefinition
+  | WebSocketServerDefinition
+  | StdioServerDefinition
+  | LambdaServerDefinition
+  | CustomServerDefinition
+  | InProcessServerDefinition;

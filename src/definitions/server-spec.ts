@@ -1,0 +1,65 @@
+import type { FailureKind } from "../errors/failure-kinds.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { InProcessServer, MessageTransport } from "./message-transport.js";
+import type { SessionOptions } from "./server-definition.js";
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Every default of a server, in one place. The README's table is printed from here. */
+export const SERVER_DEFAULTS = {
+  timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
+  session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+  limits: { responseBytes: 32 * MEBIBYTE, sockets: 64, pages: 100, tools: 10_000 },
+} as const;
+
+/** A cold `npx` server needs ten seconds before it says its first word. */
+export const STDIO_CONNECT_MS = 60_000;
+
+type Complete<Defaults> = {
+  readonly [Key in keyof Defaults]: Defaults[Key] extends number
+    ? number
+    : Defaults[Key] extends boolean
+      ? boolean
+      : Defaults[Key];
+};
+export type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
+export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
+export type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
+  Pick<SessionOptions, "id" | "protocolVersion">;
+
+/** How a server is reached, by kind, as code reads it. */
+export type ServerAddress =
+  | { readonly kind: "http"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: "sse"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: "websocket"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "stdio";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly cwd: string | undefined;
+      readonly encoding: string | undefined;
+    }
+  | {
+      readonly kind: "lambda";
+      readonly functionName: string;
+      readonly qualifier: string | undefined;
+      readonly region: string | undefined;
+      readonly endpoint: string | undefined;
+    }
+  | { readonly kind: "custom"; readonly open: () => MessageTransport | Promise<MessageTransport> }
+  | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };
+
+export type ServerKind = ServerAddress["kind"];
+
+/** A server definition after parsing: nothing is optional that code has to decide about. */
+export interface ServerSpec {
+  readonly name: string;
+  readonly address: ServerAddress;
+  readonly timeouts: Timeouts;
+  readonly session: SessionSettings;
+  readonly limits: Limits;
+  readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
+  /** What must never be shown. */
+  readonly secrets: readonly string[];
+}

@@ -1,0 +1,17 @@
+const LONGEST_QUOTE = 300;
+
+/** Terminal escapes, control, zero-width, bidirectional and tag characters: nothing a reader should meet. */
+const UNREADABLE =
+  // oxlint-disable-next-line no-control-regex -- control characters are what it is made to find
+  /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+
+/** A text without characters that hide, reorder or colour what a person or a model reads. */
+export function toReadable(text: string): string {
+  return text.replace(UNREADABLE, "");
+}
+
+/** Some words of a server, fit for one line of an error message. */
+export function quoteServer(text: string): string {
+  const line = toReadable(text).replace(/\s+/g, " ").trim();
+  return line.length <= LONGEST_QUOTE ? line : `${line.slice(0, LONGEST_QUOTE)}…`;
+}

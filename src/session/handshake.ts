@@ -1,0 +1,164 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
+import { z } from "zod";
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { Clock } from "../concurrency/clock.js";
+import { CLIENT_INFO } from "../definitions/client-info.js";
+import { isJsonObject } from "../definitions/json.js";
+import type { MessageTransport } from "../definitions/message-transport.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
+import type { ServerFacts, ServerNotification, Session } from "./session.js";
+import { toRuntimeError } from "./to-runtime-error.js";
+
+export interface HandshakeOptions {
+  readonly server: string;
+  readonly openTransport: () => Promise<MessageTransport>;
+  readonly connectMs: number;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  /** Ends the handshake when the client is closed; never one caller's signal. */
+  readonly cancellation: Cancellation;
+  readonly onNotification: (notification: ServerNotification) => void;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * Phase 2: a fresh SDK client over a fresh transport. Nothing of an earlier session goes in, so a
+ * stale id cannot reach `initialize`, which servers reject. Whatever a failure leaves half-open is
+ * closed before it is thrown.
+ */
+export async function openSdkSession(options: HandshakeOptions): Promise<Session> {
+  const { server, connectMs, clock, redactor } = options;
+  const attempt = options.cancellation.child();
+  const stopTimer =
+    connectMs === 0
+      ? () => undefined
+      : clock.after(connectMs, () => attempt.cancel(tooSlow(server, connectMs)));
+  let transport: MessageTransport | undefined;
+  let greeting: Greeting | undefined;
+  try {
+    transport = await openWithin(options, attempt);
+    const sdk = createSdkClient(options);
+    greeting = hearGreeting(transport);
+    await attempt.race(sdk.connect(transport, NO_SDK_TIMEOUT));
+    return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk) });
+  } catch (error) {
+    const failure = toHandshakeError(error, options, greeting);
+    if (transport !== undefined) await discard(transport, greeting);
+    throw failure;
+  } finally {
+    stopTimer();
+    attempt.release();
+  }
+}
+
+function tooSlow(server: string, connectMs: number): McpRuntimeError {
+  return new McpRuntimeError(
+    "timeout",
+    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).`,
+    { server },
+  );
+}
+
+/** A transport that opens too late is closed: nobody else knows of it. */
+async function openWithin(options: HandshakeOptions, attempt: Cancellation): Promise<MessageTransport> {
+  const { server, redactor } = options;
+  const opening = options.openTransport();
+  try {
+    return await attempt.race(opening);
+  } catch (error) {
+    if (attempt.isCancelled) opening.then((late) => late.close()).catch(() => undefined);
+    if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
+    const said = redactor.text(error instanceof Error ? error.message : String(error));
+    throw new McpRuntimeError("not-sent", `The transport of server "${server}" did not open: ${said}`, {
+      server,
+      cause: redactor.cause(error),
+    });
+  }
+}
+
+function createSdkClient({ onNotification, onError }: HandshakeOptions): Client {
+  // The SDK's validator compiles schemas with ajv, 2 ms each; results are checked in other rooms.
+  const acceptEverything = {
+    getValidator: () => (input: unknown) => ({ valid: true, data: input }) as never,
+  };
+  const sdk = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: acceptEverything });
+  sdk.fallbackNotificationHandler = async ({ method, params }) =>
+    onNotification({ method, params: params ?? {} });
+  sdk.onerror = onError;
+  return sdk;
+}
+
+interface Greeting {
+  readonly isHeard: boolean;
+  /** The protocol version that the server named, when it named one. */
+  readonly version: string | undefined;
+  facts(sdk: Client): ServerFacts | undefined;
+}
+
+/** Listens to the answer of `initialize`: the SDK keeps neither the version nor the reason it refused it. */
+function hearGreeting(transport: MessageTransport): Greeting {
+  let version: string | undefined;
+  let isHeard = false;
+  transport.onmessage = (message) => {
+    if (isHeard || message.method !== undefined) return;
+    isHeard = true;
+    const named = isJsonObject(message.result) ? message.result["protocolVersion"] : undefined;
+    if (typeof named === "string") version = named;
+  };
+  return {
+    get isHeard() {
+      return isHeard;
+    },
+    get version() {
+      return version;
+    },
+    facts(sdk) {
+      const serverInfo = sdk.getServerVersion();
+      if (serverInfo === undefined || version === undefined) return undefined;
+      const { name, version: release, title } = serverInfo;
+      return {
+        serverInfo: { name, version: release, title },
+        capabilities: sdk.getServerCapabilities() ?? {},
+        instructions: sdk.getInstructions(),
+        protocolVersion: version,
+      };
+    },
+  };
+}
+
+function toHandshakeError(
+  error: unknown,
+  { server, redactor }: HandshakeOptions,
+  greeting: Greeting | undefined,
+): unknown {
+  const version = greeting?.version;
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
+    return new McpRuntimeError(
+      "unsupported-protocol",
+      `Server "${server}" speaks MCP ${redactor.text(version)}; this client speaks ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}.`,
+      { server, cause: redactor.cause(error) },
+    );
+  }
+  if (error instanceof z.core.$ZodError) {
+    return new McpRuntimeError(
+      "malformed",
+      `Server "${server}" answered initialize with something that is no greeting.`,
+      {
+        server,
+        cause: redactor.cause(error),
+      },
+    );
+  }
+  const failure = toRuntimeError(error, { server, redactor, hasSession: false, closedBy: undefined });
+  // Whatever became of the handshake: the call it was for has not been sent.
+  return failure instanceof McpRuntimeError ? failure.with({ outcomeUnknown: false }) : failure;
+}
+
+/** Half-open is closed; a session that the server has just opened for us is ended there, too. */
+async function discard(transport: MessageTransport, greeting: Greeting | undefined): Promise<void> {
+  if (greeting?.isHeard === true) void transport.terminateSession?.().catch(() => undefined);
+  await transport.close().catch(() => undefined);
+}

@@ -1,0 +1,53 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { JsonObject } from "../definitions/json.js";
+
+/** What a server said of itself in the handshake. Unknown for a session that was resumed. */
+export interface ServerFacts {
+  readonly serverInfo: {
+    readonly name: string;
+    readonly version: string;
+    readonly title?: string | undefined;
+  };
+  readonly capabilities: JsonObject;
+  readonly instructions: string | undefined;
+  readonly protocolVersion: string;
+}
+
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+export interface SessionRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly cancellation: Cancellation;
+  /** Also asks the server for progress. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A notification of the server. */
+export interface ServerNotification {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/**
+ * One conversation with a server. It is opened, used by any number of requests at once, retired when
+ * the server has forgotten it, and closed.
+ */
+export interface Session {
+  readonly id: string | undefined;
+  readonly facts: ServerFacts | undefined;
+  /** False once the transport below is gone: the next request needs another session. */
+  readonly isAlive: boolean;
+  readonly inFlight: number;
+  /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
+  request(request: SessionRequest): Promise<unknown>;
+  /** Lets the server speak unasked. */
+  listen(): void;
+  /** Takes no new requests; closes when the last one in flight has ended. */
+  retire(): void;
+  close(options: { readonly terminate: boolean }): Promise<void>;
+}

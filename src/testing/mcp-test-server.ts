@@ -1,0 +1,245 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { isJsonObject } from "../definitions/json.js";
+import type { InProcessServer, MessageTransport } from "../definitions/message-transport.js";
+import { type Fault, FaultQueue, type FaultTarget } from "./fault.js";
+import { FORGOTTEN_SESSION_ANSWERS, type ForgottenSessionAnswer } from "./forgotten-session.js";
+import { HttpHost, readBody } from "./http-host.js";
+import { type SessionMode, SessionTable } from "./session-table.js";
+import { isTampering, tamperWith } from "./tampered-response.js";
+import { createSdkServer, type Execution, type Listing, type TestTool } from "./test-tool.js";
+
+export interface McpTestServerOptions {
+  /** A tool `echo` that gives back its `text`, when left out. */
+  readonly tools?: readonly TestTool[];
+  readonly malformedTools?: readonly unknown[];
+  readonly listing?: Listing;
+  readonly instructions?: string;
+  /** How requests are answered: as one JSON document or as a stream of events. */
+  readonly answers?: "json" | "sse";
+  readonly sessions?: SessionMode;
+  /** Number the events, so that a broken stream can be resumed. */
+  readonly resumable?: boolean;
+}
+
+/** One HTTP request, as it came. */
+export interface ReceivedRequest {
+  readonly httpMethod: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** JSON-RPC method; `undefined` for answers, GET and DELETE. */
+  readonly method: string | undefined;
+  readonly tool: string | undefined;
+  readonly body: unknown;
+}
+
+interface Waiter {
+  readonly matches: (request: ReceivedRequest) => boolean;
+  readonly resolve: (request: ReceivedRequest) => void;
+}
+
+const ECHO: TestTool = {
+  name: "echo",
+  description: "Gives back what it is given.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } } },
+  run: ({ text }) => String(text),
+};
+
+/**
+ * A real MCP server in this process, over HTTP on a loopback port or linked in memory, with faults
+ * to switch on and a record of everything it received.
+ */
+export class McpTestServer implements InProcessServer, AsyncDisposable {
+  tools: readonly TestTool[];
+  malformedTools: readonly unknown[];
+  listing: Listing;
+  answers: "json" | "sse";
+  /** How a session id is answered that this server does not know. */
+  forgottenSessionAnswer: ForgottenSessionAnswer = "404 -32001";
+  /** Every HTTP request since the start, in order. */
+  readonly requests: ReceivedRequest[] = [];
+  /** Every run of a tool since the start, in order. */
+  readonly executions: Execution[] = [];
+  readonly #instructions: string | undefined;
+  readonly #faults = new FaultQueue();
+  readonly #waiters = new Set<Waiter>();
+  readonly #sessions: SessionTable;
+  readonly #host = new HttpHost((request, response) => this.#handle(request, response));
+
+  constructor(options: McpTestServerOptions = {}) {
+    this.tools = options.tools ?? [ECHO];
+    this.malformedTools = options.malformedTools ?? [];
+    this.listing = options.listing ?? { type: "whole" };
+    this.answers = options.answers ?? "sse";
+    this.#instructions = options.instructions;
+    this.#sessions = new SessionTable({
+      mode: options.sessions ?? "many",
+      answers: () => this.answers,
+      resumable: options.resumable ?? false,
+      createServer: () => this.#createSdkServer(),
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#host.port}/mcp`;
+  }
+
+  get openSessions(): string[] {
+    return this.#sessions.ids;
+  }
+
+  get openSockets(): number {
+    return this.#host.openSockets;
+  }
+
+  get socketsOpened(): number {
+    return this.#host.socketsOpened;
+  }
+
+  /** What came with this JSON-RPC or HTTP method. */
+  received(method: string): ReceivedRequest[] {
+    return this.requests.filter((request) => request.method === method || request.httpMethod === method);
+  }
+
+  /** The next request that matches, or the first that has already come. */
+  waitFor(matches: string | ((request: ReceivedRequest) => boolean)): Promise<ReceivedRequest> {
+    const test =
+      typeof matches === "string"
+        ? ({ method, httpMethod }: ReceivedRequest) => method === matches || httpMethod === matches
+        : matches;
+    const known = this.requests.find(test);
+    if (known !== undefined) return Promise.resolve(known);
+    return new Promise((resolve) => this.#waiters.add({ matches: test, resolve }));
+  }
+
+  /** Lets requests go wrong; the function that comes back ends it. */
+  addFault(fault: Fault, target: FaultTarget = {}): () => void {
+    return this.#faults.add(fault, target);
+  }
+
+  clearFaults(): void {
+    this.#faults.clear();
+  }
+
+  /** Knows no session any more, and says so in this way. What is running finishes. */
+  forgetSessions(answer: ForgottenSessionAnswer = this.forgottenSessionAnswer): void {
+    this.forgottenSessionAnswer = answer;
+    this.#sessions.forget();
+  }
+
+  /** Tells every session that the list of tools has changed. */
+  async notifyToolsChanged(): Promise<void> {
+    await Promise.all(this.#sessions.servers.map((server) => server.sendToolListChanged()));
+  }
+
+  async start(): Promise<void> {
+    await this.#host.start();
+  }
+
+  /** As a killed process: connections break, sessions are gone, the port refuses. */
+  async stop(): Promise<void> {
+    await this.#host.stop();
+    await this.#sessions.clear();
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** Links a client in this process: `new McpClient({ name, server })`. */
+  async connect(transport: MessageTransport): Promise<void> {
+    await this.#createSdkServer().connect(transport);
+  }
+
+  async close(): Promise<void> {
+    this.clearFaults();
+    await this.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #createSdkServer() {
+    const behaviour = () => {
+      const { tools, malformedTools, listing } = this;
+      return { tools, malformedTools, listing, instructions: this.#instructions };
+    };
+    return createSdkServer(behaviour, (execution) => this.executions.push(execution));
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = parseJson(await readBody(request));
+    const received = toReceived(request, body);
+    this.#record(received);
+    const fault = this.#faults.take({ ...received });
+    if (fault !== undefined && (await this.#answerWith(fault, response))) return;
+    const isInitialize = received.method === "initialize";
+    if (await this.#sessions.handle(request, response, body, isInitialize)) return;
+    const { status, contentType, body: text } = FORGOTTEN_SESSION_ANSWERS[this.forgottenSessionAnswer];
+    response.writeHead(status, { "content-type": contentType }).end(text);
+  }
+
+  #record(received: ReceivedRequest): void {
+    this.requests.push(received);
+    for (const waiter of this.#waiters) {
+      if (!waiter.matches(received)) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve(received);
+    }
+  }
+
+  /** True when the fault is all the answer there is. */
+  async #answerWith(fault: Fault, response: ServerResponse): Promise<boolean> {
+    if (isTampering(fault)) {
+      tamperWith(response, fault);
+      return false;
+    }
+    switch (fault.type) {
+      case "delay":
+        await new Promise((resolve) => setTimeout(resolve, fault.ms));
+        return false;
+      case "hang":
+        return true;
+      case "status":
+        response.writeHead(fault.status, fault.headers ?? {}).end(fault.body ?? "");
+        return true;
+      case "html":
+        response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Sign in</title>");
+        return true;
+      default:
+        response.socket?.destroy();
+        return true;
+    }
+  }
+}
+
+/** Starts a test server on a free loopback port. */
+export async function startMcpTestServer(options: McpTestServerOptions = {}): Promise<McpTestServer> {
+  const server = new McpTestServer(options);
+  await server.start();
+  return server;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function toReceived(request: IncomingMessage, body: unknown): ReceivedRequest {
+  const message = isJsonObject(body) ? body : {};
+  const params = isJsonObject(message["params"]) ? message["params"] : {};
+  const method = typeof message["method"] === "string" ? message["method"] : undefined;
+  const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
+  return {
+    httpMethod: request.method ?? "",
+    url: request.url ?? "",
+    headers: request.headers,
+    method,
+    tool,
+    body,
+  };
+}

@@ -1,0 +1,134 @@
+import type { ServerResponse } from "node:http";
+import type { Fault } from "./fault.js";
+
+type Tampering = Extract<
+  Fault,
+  {
+    type:
+      | "cut"
+      | "content-type"
+      | "invalid-json"
+      | "wrong-id"
+      | "not-json-rpc"
+      | "no-answer"
+      | "trickle"
+      | "huge"
+      | "result";
+  }
+>;
+
+export function isTampering(fault: Fault): fault is Tampering {
+  const types: readonly Fault["type"][] = [
+    "content-type",
+    "invalid-json",
+    "wrong-id",
+    "not-json-rpc",
+    "no-answer",
+    "trickle",
+    "huge",
+    "result",
+  ];
+  return types.includes(fault.type) || (fault.type === "cut" && fault.when !== "before");
+}
+
+/**
+ * Lets the real server answer and changes what goes out on the wire. Only the chunk that holds the
+ * answer is touched: whatever a stream brings before it stays as it is.
+ */
+export function tamperWith(response: ServerResponse, fault: Tampering): void {
+  const write = response.write.bind(response) as (chunk: string) => boolean;
+  const end = response.end.bind(response) as (chunk?: string) => ServerResponse;
+  const writeHead = response.writeHead.bind(response);
+  let isAnswered = false;
+
+  response.writeHead = ((status: number, headers: Record<string, string> = {}) => {
+    const contentType = fault.type === "content-type" ? { "content-type": fault.value } : {};
+    const { "content-length": _, ...rest } = lowerCase(headers);
+    return writeHead(status, { ...rest, ...contentType });
+  }) as typeof response.writeHead;
+
+  const answer = (text: string): void => {
+    isAnswered = true;
+    switch (fault.type) {
+      case "cut":
+        write(fault.when === "during" ? text.slice(0, text.length / 2) : text);
+        if (fault.when === "during") setImmediate(() => response.socket?.destroy());
+        else response.once("finish", () => setImmediate(() => response.socket?.destroy()));
+        return;
+      case "trickle":
+        trickle(response, text, fault.everyMs, write);
+        return;
+      case "huge":
+        write(replaceResult(text, { content: [{ type: "text", text: "x".repeat(fault.bytes) }] }));
+        return;
+      case "content-type":
+        write(text);
+        return;
+      case "invalid-json":
+        write(replaceJson(text, (json) => json.slice(0, json.length / 2)));
+        return;
+      case "wrong-id":
+        write(replaceJson(text, (json) => JSON.stringify({ ...(JSON.parse(json) as object), id: 987_654 })));
+        return;
+      case "not-json-rpc":
+        write(replaceJson(text, () => JSON.stringify({ weather: "fine" })));
+        return;
+      case "no-answer":
+        return;
+      case "result":
+        write(replaceResult(text, fault.result));
+        return;
+    }
+  };
+
+  const take = (chunk: unknown): void => {
+    const text = toText(chunk);
+    if (!isAnswered && /"(?:result|error)":/.test(text)) answer(text);
+    else if (text !== "") write(text);
+  };
+  response.write = ((chunk: unknown) => {
+    take(chunk);
+    return true;
+  }) as typeof response.write;
+  response.end = ((chunk?: unknown) => {
+    if (chunk !== undefined && typeof chunk !== "function") take(chunk);
+    const isCut = fault.type === "cut" && fault.when === "during";
+    if (isAnswered && (isCut || fault.type === "trickle")) return response;
+    return end();
+  }) as typeof response.end;
+}
+
+function trickle(
+  response: ServerResponse,
+  text: string,
+  everyMs: number,
+  write: (chunk: string) => boolean,
+): void {
+  let sent = 0;
+  const timer = setInterval(() => {
+    if (sent < text.length) write(text[sent++] ?? "");
+    else response.destroy();
+  }, everyMs);
+  response.once("close", () => clearInterval(timer));
+}
+
+/** The JSON of an answer, bare or as the data of an event. */
+function replaceJson(text: string, replace: (json: string) => string): string {
+  return text.replace(/\{.*\}/s, replace);
+}
+
+function replaceResult(text: string, result: unknown): string {
+  return replaceJson(text, (json) => {
+    const { error: _, ...message } = JSON.parse(json) as Record<string, unknown>;
+    return JSON.stringify({ ...message, result });
+  });
+}
+
+function toText(chunk: unknown): string {
+  if (typeof chunk === "string") return chunk;
+  return chunk instanceof Uint8Array ? Buffer.from(chunk).toString("utf8") : "";
+}
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,138 @@
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  SetLevelRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { JsonObject } from "../definitions/json.js";
+
+export interface TestToolContext {
+  /** Aborted when the client cancels the call. */
+  readonly signal: AbortSignal;
+  readonly sessionId: string | undefined;
+  /** The headers of the HTTP request; empty for a server linked in memory. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Sends a progress notification, if the client asked for it. */
+  readonly progress: (progress: number, total?: number) => Promise<void>;
+}
+
+export interface TestTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: JsonObject;
+  readonly outputSchema?: JsonObject;
+  readonly annotations?: JsonObject;
+  /** A text, or a whole result. A throw becomes an `isError` result, as in real servers. */
+  readonly run: (args: JsonObject, context: TestToolContext) => unknown;
+}
+
+/**
+ * How `tools/list` answers: all at once, in pages, with cursors that never end or come back, or with
+ * a page that fails.
+ */
+export type Listing =
+  | { readonly type: "whole" }
+  | { readonly type: "pages"; readonly size: number; readonly failingPage?: number }
+  | { readonly type: "endless" }
+  | { readonly type: "repeated-cursor" };
+
+export interface TestServerBehaviour {
+  readonly tools: readonly TestTool[];
+  /** Listed as they are, for tools that no honest server would list. */
+  readonly malformedTools: readonly unknown[];
+  readonly listing: Listing;
+  readonly instructions: string | undefined;
+}
+
+export interface Execution {
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly sessionId: string | undefined;
+  readonly headers: TestToolContext["headers"];
+}
+
+/** One MCP server of the official SDK for one session. */
+export function createSdkServer(
+  behaviour: () => TestServerBehaviour,
+  onExecution: (execution: Execution) => void,
+): Server {
+  const { instructions } = behaviour();
+  const server = new Server(
+    { name: "mcp-test-server", version: "1.0.0" },
+    {
+      capabilities: { tools: { listChanged: true }, logging: {} },
+      ...(instructions === undefined ? {} : { instructions }),
+    },
+  );
+  server.setRequestHandler(
+    ListToolsRequestSchema,
+    ({ params }) => listPage(behaviour(), params?.cursor) as never,
+  );
+  server.setRequestHandler(SetLevelRequestSchema, () => ({}));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+    const args = (params.arguments ?? {}) as JsonObject;
+    const headers = extra.requestInfo?.headers ?? {};
+    const tool = behaviour().tools.find(({ name }) => name === params.name);
+    if (tool === undefined)
+      return { isError: true, content: [{ type: "text", text: `Unknown tool: ${params.name}` }] };
+    onExecution({ tool: tool.name, args, sessionId: extra.sessionId, headers });
+    const token = params._meta?.progressToken;
+    const progress = async (value: number, total?: number) => {
+      if (token === undefined) return;
+      const progressParams = {
+        progressToken: token,
+        progress: value,
+        ...(total === undefined ? {} : { total }),
+      };
+      await extra.sendNotification({ method: "notifications/progress", params: progressParams });
+    };
+    try {
+      return toResult(
+        await tool.run(args, { signal: extra.signal, sessionId: extra.sessionId, headers, progress }),
+      );
+    } catch (error) {
+      return {
+        isError: true,
+        content: [{ type: "text", text: error instanceof Error ? error.message : String(error) }],
+      };
+    }
+  });
+  return server;
+}
+
+function toResult(value: unknown): never {
+  const result =
+    typeof value === "object" && value !== null
+      ? value
+      : { content: [{ type: "text", text: String(value) }] };
+  return result as never;
+}
+
+function toListed(tool: TestTool): JsonObject {
+  const { name, description, inputSchema = { type: "object" }, outputSchema, annotations } = tool;
+  return { name, description, inputSchema, outputSchema, annotations };
+}
+
+function listPage(
+  { tools, malformedTools, listing }: TestServerBehaviour,
+  cursor: string | undefined,
+): JsonObject {
+  const all: unknown[] = [...tools.map(toListed), ...malformedTools];
+  const position = Number(cursor ?? 0);
+  switch (listing.type) {
+    case "whole":
+      return { tools: all };
+    case "endless":
+      return {
+        tools: [{ name: `tool-${position}`, inputSchema: { type: "object" } }],
+        nextCursor: String(position + 1),
+      };
+    case "repeated-cursor":
+      return { tools: all, nextCursor: "1" };
+    case "pages": {
+      if (position / listing.size + 1 === listing.failingPage) throw new Error("This page cannot be read.");
+      const next = position + listing.size;
+      return { tools: all.slice(position, next), ...(next < all.length ? { nextCursor: String(next) } : {}) };
+    }
+  }
+}

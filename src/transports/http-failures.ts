@@ -1,0 +1,126 @@
+import type { FailureKind } from "../errors/failure-kinds.js";
+import { kindOfRpcCode } from "../errors/kind-of-rpc-code.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import { quoteServer } from "../errors/server-text.js";
+import type { ResponseHeaders } from "./http-exchange.js";
+import { isSessionLoss, rpcErrorOf } from "./session-loss.js";
+
+/** The server that a failure is about, and what must not be said of it. */
+export interface FailureContext {
+  readonly server: string;
+  readonly origin: string;
+  readonly redactor: Redactor;
+}
+
+export interface FailedResponse {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: string;
+  /** Whether the request carried a session id. */
+  readonly hadSession: boolean;
+}
+
+/** The failure that an HTTP status other than 2xx stands for. */
+export function toStatusFailure(response: FailedResponse, context: FailureContext): McpRuntimeError {
+  const { status, headers, body, hadSession } = response;
+  const rpcError = rpcErrorOf(body);
+  const retryAt = toRetryAt(headers["retry-after"]);
+  const isLost = hadSession && isSessionLoss(status, body);
+  const kind = isLost ? "session-lost" : kindOfStatus(status, { retryAt, code: rpcError?.code });
+  const said = quoteServer(context.redactor.text(rpcError?.message ?? toPlainText(headers, body)));
+  const where = `Server "${context.server}" at ${context.origin} answered HTTP ${status}`;
+  const advice = isLost ? "The server does not know this session." : adviceFor(status, headers, context);
+  const message = `${where}${said === "" ? "" : `: ${said}`}${/[.!?…]$/.test(said) ? "" : "."}${advice === "" ? "" : ` ${advice}`}`;
+  return new McpRuntimeError(kind, message, {
+    server: context.server,
+    status,
+    code: rpcError?.code,
+    retryAt: kind === "rate-limited" ? retryAt : undefined,
+    outcomeUnknown: kind === "unavailable" || kind === "server-error",
+  });
+}
+
+/** The kind by status; a JSON-RPC code in the body tells more about a 4xx. */
+export function kindOfStatus(
+  status: number,
+  said: { readonly retryAt?: Date | undefined; readonly code?: number | undefined } = {},
+): FailureKind {
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 429) return "rate-limited";
+  if (status === 503 && said.retryAt !== undefined) return "rate-limited";
+  if (status === 502 || status === 503 || status === 504) return "unavailable";
+  if (status >= 500) return "server-error";
+  return said.code !== undefined && kindOfRpcCode(said.code) === "not-found"
+    ? "not-found"
+    : "invalid-request";
+}
+
+/** The connection failed. Only what undici never handed to a socket has certainly not been sent. */
+export function toConnectionFailure(
+  error: Error,
+  wasSent: boolean,
+  context: FailureContext,
+): McpRuntimeError {
+  const code = String(Reflect.get(error, "code") ?? error.name);
+  const cause = context.redactor.cause(error);
+  const details = { server: context.server, cause };
+  if (wasSent) {
+    return new McpRuntimeError(
+      "connection-lost",
+      `Server "${context.server}" at ${context.origin} closed the connection before it answered (${code}). It may have run the request.`,
+      { ...details, outcomeUnknown: true },
+    );
+  }
+  return new McpRuntimeError(
+    "not-sent",
+    `Server "${context.server}" ${whyNotSent(code, context.origin)}`,
+    details,
+  );
+}
+
+function whyNotSent(code: string, origin: string): string {
+  switch (code) {
+    case "ECONNREFUSED":
+      return `refused the connection at ${origin}. Is it running?`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `has a host that is not known: ${origin}. Is the address right?`;
+    case "UND_ERR_CONNECT_TIMEOUT":
+      return `did not accept a connection at ${origin} in time. Is it reachable from here?`;
+    default:
+      return `cannot be reached at ${origin} (${code}).`;
+  }
+}
+
+function adviceFor(status: number, headers: ResponseHeaders, context: FailureContext): string {
+  if (status === 401 || status === 403) return "Check the credentials in its headers.";
+  if (status === 404 || status === 405) return "Is the path of the URL right?";
+  if (status >= 300 && status < 400) {
+    const target = redirectTarget(headers, context.origin);
+    return `Redirects to another origin are not followed${target === undefined ? "" : `; if ${target.origin} is right, write it in the definition`}.`;
+  }
+  return "";
+}
+
+/** Where a redirect points to, if it says so in a way that can be read. */
+export function redirectTarget(headers: ResponseHeaders, base: string): URL | undefined {
+  const { location } = headers;
+  return typeof location === "string" && URL.canParse(location, base) ? new URL(location, base) : undefined;
+}
+
+/** `Retry-After` as seconds or as a date. */
+export function toRetryAt(header: string | string[] | undefined): Date | undefined {
+  if (typeof header !== "string") return undefined;
+  const value = header.trim();
+  const time = /^\d+$/.test(value) ? Date.now() + Number(value) * 1000 : Date.parse(value);
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+/** A page of HTML says nothing in one line. */
+function toPlainText(headers: ResponseHeaders, body: string): string {
+  return String(headers["content-type"] ?? "").includes("html") || body.trimStart().startsWith("<")
+    ? ""
+    : body;
+}

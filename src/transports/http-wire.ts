@@ -1,0 +1,143 @@
+import type { Dispatcher } from "undici";
+import type { Clock } from "../concurrency/clock.js";
+import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import { TextReader } from "./body-readers.js";
+import {
+  type BodyReader,
+  HttpExchange,
+  type HttpExchangeEvents,
+  type ResponseHeaders,
+} from "./http-exchange.js";
+import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
+import type { HttpPool } from "./http-pool.js";
+import { toSendableHeaders } from "./protocol-headers.js";
+
+export interface HttpWireOptions {
+  readonly server: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pool: HttpPool;
+  readonly maxBytes: number;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  readonly sessionId?: string | undefined;
+  readonly protocolVersion?: string | undefined;
+}
+
+type Headers = Record<string, string>;
+
+/** What is read of an error page. */
+const MAX_FAILURE_BYTES = 16 * 1024;
+const MAX_REDIRECTS = 3;
+
+/** The HTTP side of one session: its address, its headers, and the three requests it can make. */
+export class HttpWire {
+  readonly server: string;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  readonly maxBytes: number;
+  readonly #pool: HttpPool;
+  readonly #path: string;
+  readonly #configured: Headers;
+  #sessionId: string | undefined;
+  #protocolVersion: string | undefined;
+  #postHeaders: Headers | undefined;
+
+  constructor(options: HttpWireOptions) {
+    this.server = options.server;
+    this.redactor = options.redactor;
+    this.clock = options.clock;
+    this.maxBytes = options.maxBytes;
+    this.#pool = options.pool;
+    this.#path = `${options.url.pathname}${options.url.search}`;
+    this.#configured = toSendableHeaders(options.headers, options.url);
+    this.#sessionId = options.sessionId;
+    this.#protocolVersion = options.protocolVersion;
+  }
+
+  get origin(): string {
+    return this.#pool.origin;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  set sessionId(id: string | undefined) {
+    this.#sessionId = id;
+    this.#postHeaders = undefined;
+  }
+
+  set protocolVersion(version: string) {
+    this.#protocolVersion = version;
+    this.#postHeaders = undefined;
+  }
+
+  post(message: JsonRpcMessage, events: HttpExchangeEvents): HttpExchange {
+    this.#postHeaders ??= this.#headers({
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    });
+    const body = JSON.stringify(message);
+    return this.#send("call", { method: "POST", path: this.#path, headers: this.#postHeaders, body }, events);
+  }
+
+  /** Opens a stream of events: the server's own, or the rest of one that broke off. */
+  get(lastEventId: string | undefined, events: HttpExchangeEvents): HttpExchange {
+    const resumption: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+    const headers = this.#headers({ accept: "text/event-stream", ...resumption });
+    return this.#send("stream", { method: "GET", path: this.#path, headers }, events);
+  }
+
+  delete(events: HttpExchangeEvents): HttpExchange {
+    return this.#send("call", { method: "DELETE", path: this.#path, headers: this.#headers({}) }, events);
+  }
+
+  /** Reads a response that is no success, as far as it is worth it, and says what it means. */
+  readFailure(
+    response: Omit<FailedResponse, "body">,
+    onFailure: (failure: McpRuntimeError) => void,
+  ): BodyReader {
+    return new TextReader(MAX_FAILURE_BYTES, {
+      onText: (body) => onFailure(toStatusFailure({ ...response, body }, this)),
+      onTooLarge: () => onFailure(toStatusFailure({ ...response, body: "" }, this)),
+    });
+  }
+
+  /** The protocol's own headers come last: nobody's configuration replaces them. */
+  #headers(own: Headers): Headers {
+    const headers: Headers = { ...this.#configured, "accept-encoding": "identity", ...own };
+    if (this.#sessionId !== undefined) headers["mcp-session-id"] = this.#sessionId;
+    if (this.#protocolVersion !== undefined) headers["mcp-protocol-version"] = this.#protocolVersion;
+    return headers;
+  }
+
+  #send(
+    way: "call" | "stream",
+    request: Dispatcher.DispatchOptions,
+    events: HttpExchangeEvents,
+  ): HttpExchange {
+    let redirects = 0;
+    const exchange = new HttpExchange({
+      onBroken: events.onBroken,
+      onHead: (status, headers) => {
+        this.#pool.heard();
+        const path = redirects < MAX_REDIRECTS ? this.#pathToFollow(status, headers) : undefined;
+        if (path === undefined) return events.onHead(status, headers);
+        redirects += 1;
+        return { data: () => undefined, end: () => this.#pool[way](exchange, { ...request, path }) };
+      },
+    });
+    this.#pool[way](exchange, request);
+    return exchange;
+  }
+
+  /** Only within the origin, where credentials may go, and only where the method stays what it is. */
+  #pathToFollow(status: number, headers: ResponseHeaders): string | undefined {
+    if (status !== 307 && status !== 308) return undefined;
+    const target = redirectTarget(headers, `${this.origin}${this.#path}`);
+    return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+
+export type RequestId = string | number;
+
+/** What a received value is to the request with this id. */
+export type Received =
+  | { readonly is: "answer"; readonly message: JsonRpcMessage }
+  /** A request or notification of the server. */
+  | { readonly is: "call"; readonly message: JsonRpcMessage }
+  | { readonly is: "garbage"; readonly why: string };
+
+const INTERNAL_ERROR = -32_603;
+
+export function isRequest(
+  message: JsonRpcMessage,
+): message is JsonRpcMessage & { id: RequestId; method: string } {
+  return message.method !== undefined && message.id !== undefined;
+}
+
+/**
+ * Sorts what came on the stream of one request. Answers are rebuilt with nothing but what belongs
+ * there: the SDK ignores a message that has a key too many, and its caller would wait for ever.
+ */
+export function sortReceived(value: unknown, id: RequestId): Received {
+  if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return garbage("it is not JSON-RPC 2.0");
+  if (typeof value["method"] === "string") return { is: "call", message: value as unknown as JsonRpcMessage };
+  const { error, result } = value;
+  // A server that could not read the request answers without its id; on this stream it is still ours.
+  const isOurs = sameId(value["id"], id) || (value["id"] == null && error !== undefined);
+  if (!isOurs) return garbage(`it answers another request (id ${JSON.stringify(value["id"])})`);
+  if (error !== undefined) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
+  if (!isJsonObject(result)) return garbage("its result is not an object");
+  return { is: "answer", message: { jsonrpc: "2.0", id, result: withUsableMeta(result) } };
+}
+
+function garbage(why: string): Received {
+  return { is: "garbage", why };
+}
+
+/** Some servers send numbers back as strings. */
+function sameId(received: unknown, id: RequestId): boolean {
+  return received === id || (typeof received === "string" && received === String(id));
+}
+
+function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
+  if (!isJsonObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
+  const { code, message, data } = error;
+  return {
+    code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
+    message: typeof message === "string" ? message : "The server gave no reason.",
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+/** The SDK drops a whole answer whose `_meta` is not an object. */
+function withUsableMeta(result: JsonObject): JsonObject {
+  if (result["_meta"] === undefined || isJsonObject(result["_meta"])) return result;
+  const { _meta: _, ...rest } = result;
+  return rest;
+}
+
+/**
+ * A failure of ours in the shape of an answer. It takes the same way up as a server's answer, so the
+ * SDK clears everything it keeps for the request; `failureIn` takes it out again at the other end.
+ */
+export function toFailureAnswer(id: RequestId, failure: unknown): JsonRpcMessage {
+  return {
+    jsonrpc: "2.0",
+    id,
+    error: { code: INTERNAL_ERROR, message: "local failure", data: new LocalFailure(failure) },
+  };
+}
+
+class LocalFailure {
+  constructor(readonly reason: unknown) {}
+}
+
+/** The failure that `toFailureAnswer` put in. No server can forge it: JSON has no instances. */
+export function failureIn(data: unknown): { readonly reason: unknown } | undefined {
+  return data instanceof LocalFailure ? data : undefined;
+}
+
+export function malformedAnswer(server: string, why: string, cause?: unknown): McpRuntimeError {
+  return new McpRuntimeError("malformed", `Server "${server}" sent something that is no answer: ${why}.`, {
+    server,
+    cause,
+    outcomeUnknown: true,
+  });
+}
+
+export function tooLargeAnswer(server: string, maxBytes: number): McpRuntimeError {
+  return new McpRuntimeError(
+    "too-large",
+    `Server "${server}" sent an answer of more than ${maxBytes} bytes. Ask for less, or raise limits.responseBytes.`,
+    { server, outcomeUnknown: true },
+  );
+}

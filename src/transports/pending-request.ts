@@ -1,0 +1,189 @@
+import { Cancellation } from "../concurrency/cancellation.js";
+import { delay } from "../concurrency/delay.js";
+import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { EventStreamReader, ignoreBody, TextReader } from "./body-readers.js";
+import type { BodyReader, HttpExchange, ResponseHeaders } from "./http-exchange.js";
+import { toConnectionFailure } from "./http-failures.js";
+import type { HttpWire } from "./http-wire.js";
+import {
+  malformedAnswer,
+  type Received,
+  type RequestId,
+  sortReceived,
+  toFailureAnswer,
+  tooLargeAnswer,
+} from "./json-rpc.js";
+
+/** A stream that stays open after its answer is given this long to end by itself. */
+const LINGER_MS = 2_000;
+/** How often in a row a broken stream is resumed in vain before the answer is given up. */
+const MAX_VAIN_RESUMPTIONS = 3;
+const RESUME_BROKEN_AFTER_MS = 100;
+const RESUME_ENDED_AFTER_MS = 1_000;
+
+interface PendingRequestEvents {
+  /** A success is on its way: the headers it came with. */
+  readonly onHeaders: (headers: ResponseHeaders) => void;
+  /** A request or notification of the server, on the stream of this request. */
+  readonly onCall: (message: JsonRpcMessage) => void;
+  readonly onEnd: (answer: JsonRpcMessage) => void;
+}
+
+/**
+ * One request until its answer: a POST and, where the server numbers its events, GETs that resume a
+ * stream that broke off. It ends with exactly one message, the server's answer or a failure of ours,
+ * unless it is cancelled first.
+ */
+export class PendingRequest {
+  readonly #wire: HttpWire;
+  readonly #id: RequestId;
+  readonly #events: PendingRequestEvents;
+  readonly #cancelled = new Cancellation();
+  #exchange: HttpExchange | undefined;
+  #stream: EventStreamReader | undefined;
+  #hasEnded = false;
+  #vainResumptions = 0;
+  #stopLingering: (() => void) | undefined;
+
+  constructor(wire: HttpWire, id: RequestId, events: PendingRequestEvents) {
+    this.#wire = wire;
+    this.#id = id;
+    this.#events = events;
+  }
+
+  /** Whether the server may have seen the request. */
+  get wasSent(): boolean {
+    return this.#stream !== undefined || this.#exchange?.isStarted === true;
+  }
+
+  start(message: JsonRpcMessage): void {
+    const hadSession = this.#wire.sessionId !== undefined;
+    this.#exchange = this.#wire.post(message, {
+      onHead: (status, headers) => this.#readResponse(status, headers, hadSession),
+      onBroken: (error) => this.#onBroken(error),
+    });
+  }
+
+  /** Nobody waits any more. */
+  cancel(): void {
+    this.#hasEnded = true;
+    this.#cancelled.cancel(undefined);
+    this.#exchange?.stop();
+  }
+
+  #readResponse(status: number, headers: ResponseHeaders, hadSession: boolean): BodyReader {
+    if (status < 200 || status > 299) {
+      return this.#wire.readFailure({ status, headers, hadSession }, (failure) => this.#fail(failure));
+    }
+    this.#events.onHeaders(headers);
+    const contentType = String(headers["content-type"] ?? "").toLowerCase();
+    if (contentType.startsWith("text/event-stream")) return this.#readStream();
+    if (contentType.startsWith("application/json")) return this.#readJson(headers);
+    const found =
+      contentType === "" ? `HTTP ${status} without content` : `HTTP ${status} with "${contentType}"`;
+    this.#fail(malformedAnswer(this.#wire.server, found));
+    return ignoreBody;
+  }
+
+  #readJson(headers: ResponseHeaders): BodyReader {
+    const onTooLarge = () => this.#fail(tooLargeAnswer(this.#wire.server, this.#wire.maxBytes));
+    if (Number(headers["content-length"] ?? 0) > this.#wire.maxBytes) onTooLarge();
+    return new TextReader(this.#wire.maxBytes, {
+      onTooLarge,
+      onText: (text) => {
+        this.#take(text);
+        this.#fail(malformedAnswer(this.#wire.server, "it has everything but the answer"));
+      },
+    });
+  }
+
+  #readStream(resumed?: EventStreamReader): EventStreamReader {
+    const stream = new EventStreamReader(this.#wire.maxBytes, {
+      onData: (data) => this.#take(data),
+      onTooLarge: () => this.#fail(tooLargeAnswer(this.#wire.server, this.#wire.maxBytes)),
+      onEnd: () => this.#onStreamEnd(undefined),
+    });
+    stream.lastEventId = resumed?.lastEventId;
+    stream.retryMs = resumed?.retryMs;
+    this.#stream = stream;
+    return stream;
+  }
+
+  /** One JSON text: a message, or several in a list. */
+  #take(text: string): void {
+    if (this.#hasEnded) return;
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(text);
+    } catch {
+      // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
+      this.#fail(malformedAnswer(this.#wire.server, "it is broken JSON"));
+      return;
+    }
+    for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#sort(sortReceived(value, this.#id));
+  }
+
+  #sort(received: Received): void {
+    if (this.#hasEnded) return;
+    this.#vainResumptions = 0;
+    if (received.is === "call") this.#events.onCall(received.message);
+    else if (received.is === "garbage") this.#fail(malformedAnswer(this.#wire.server, received.why));
+    else this.#end(received.message);
+  }
+
+  #fail(failure: McpRuntimeError): void {
+    if (this.#hasEnded) return;
+    this.#exchange?.stop();
+    this.#hasEnded = true;
+    this.#events.onEnd(toFailureAnswer(this.#id, failure));
+  }
+
+  #end(answer: JsonRpcMessage): void {
+    this.#hasEnded = true;
+    if (this.#stream !== undefined) {
+      this.#stopLingering = this.#wire.clock.after(LINGER_MS, () => this.#exchange?.stop());
+    }
+    this.#events.onEnd(answer);
+  }
+
+  #onBroken(error: Error): void {
+    if (this.#stream === undefined) this.#fail(toConnectionFailure(error, this.wasSent, this.#wire));
+    else this.#onStreamEnd(error);
+  }
+
+  /** The stream is over. Without an answer it is resumed if the server numbers its events, and lost if not. */
+  #onStreamEnd(broken: Error | undefined): void {
+    this.#stopLingering?.();
+    if (this.#hasEnded) return;
+    const lost = toConnectionFailure(broken ?? new Error("The stream ended."), true, this.#wire);
+    if (this.#stream?.lastEventId === undefined || this.#vainResumptions >= MAX_VAIN_RESUMPTIONS) {
+      this.#fail(lost);
+      return;
+    }
+    delay(this.#resumeAfterMs(broken !== undefined), this.#wire.clock, this.#cancelled).then(
+      () => this.#resume(lost),
+      () => undefined,
+    );
+  }
+
+  /** A server that ends a stream on purpose says when to come back; one that broke off is asked at once. */
+  #resumeAfterMs(isBroken: boolean): number {
+    if (!isBroken) return Math.max(this.#stream?.retryMs ?? RESUME_ENDED_AFTER_MS, RESUME_BROKEN_AFTER_MS);
+    this.#vainResumptions += 1;
+    return RESUME_BROKEN_AFTER_MS * (this.#vainResumptions - 1);
+  }
+
+  #resume(lost: McpRuntimeError): void {
+    const { lastEventId } = this.#stream ?? {};
+    this.#exchange = this.#wire.get(lastEventId, {
+      onHead: (status, headers) => {
+        const isStream = status === 200 && String(headers["content-type"]).startsWith("text/event-stream");
+        if (isStream) return this.#readStream(this.#stream);
+        this.#fail(lost);
+        return ignoreBody;
+      },
+      onBroken: (error) => this.#onBroken(error),
+    });
+  }
+}

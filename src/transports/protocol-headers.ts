@@ -1,0 +1,39 @@
+/**
+ * Headers that the protocol or the HTTP client sets itself. Configured ones of these names are left
+ * out: a fixed `mcp-session-id` would outlive its session, an `accept` without event streams breaks
+ * servers, and a compressed answer could not be read.
+ */
+const OWNED: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "keep-alive",
+  "last-event-id",
+  "mcp-protocol-version",
+  "mcp-session-id",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The configured headers that may be sent, in lower case; userinfo of the URL becomes basic auth. */
+export function toSendableHeaders(
+  headers: Readonly<Record<string, string>>,
+  url: URL,
+): Record<string, string> {
+  const allowed = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const basic =
+    credentials === ":" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+  return { ...basic, ...Object.fromEntries(allowed.filter(([name]) => !OWNED.has(name))) };
+}
+
+/** Names that were configured and are not sent. */
+export function ownedHeaderNames(headers: Readonly<Record<string, string>>): string[] {
+  return Object.keys(headers).filter((name) => OWNED.has(name.toLowerCase()));
+}

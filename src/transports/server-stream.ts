@@ -1,0 +1,84 @@
+import { Cancellation } from "../concurrency/cancellation.js";
+import { delay } from "../concurrency/delay.js";
+import { EventStreamReader, ignoreBody } from "./body-readers.js";
+import type { HttpExchange } from "./http-exchange.js";
+import { toConnectionFailure } from "./http-failures.js";
+import type { HttpWire } from "./http-wire.js";
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+interface ServerStreamEvents {
+  readonly onData: (data: string) => void;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * The stream on which a server speaks unasked. It comes back by itself when it ends or breaks, with
+ * growing waits, until it is closed or the server has no such stream.
+ */
+export class ServerStream {
+  readonly #wire: HttpWire;
+  readonly #events: ServerStreamEvents;
+  readonly #closed = new Cancellation();
+  #exchange: HttpExchange | undefined;
+  #reader: EventStreamReader | undefined;
+  #waitMs = FIRST_WAIT_MS;
+
+  constructor(wire: HttpWire, events: ServerStreamEvents) {
+    this.#wire = wire;
+    this.#events = events;
+  }
+
+  open(): void {
+    const hadSession = this.#wire.sessionId !== undefined;
+    this.#exchange = this.#wire.get(this.#reader?.lastEventId, {
+      onHead: (status, headers) => {
+        if (status === 200) return this.#read();
+        // 405: a server without this stream. There is nothing to hear, and nothing wrong.
+        if (status === 405) return ignoreBody;
+        return this.#wire.readFailure({ status, headers, hadSession }, (failure) => {
+          this.#events.onError(failure);
+          if (status >= 500 || status === 429) this.#reopenLater();
+        });
+      },
+      onBroken: (error) => {
+        this.#events.onError(toConnectionFailure(error, true, this.#wire));
+        this.#reopenLater();
+      },
+    });
+  }
+
+  close(): void {
+    this.#closed.cancel(undefined);
+    this.#exchange?.stop();
+  }
+
+  #read(): EventStreamReader {
+    const before = this.#reader;
+    const reader = new EventStreamReader(this.#wire.maxBytes, {
+      onData: (data) => {
+        this.#waitMs = FIRST_WAIT_MS;
+        this.#events.onData(data);
+      },
+      onTooLarge: () => {
+        this.#exchange?.stop();
+        this.#reopenLater();
+      },
+      onEnd: () => this.#reopenLater(),
+    });
+    reader.lastEventId = before?.lastEventId;
+    reader.retryMs = before?.retryMs;
+    this.#reader = reader;
+    return reader;
+  }
+
+  #reopenLater(): void {
+    const waitMs = Math.max(this.#reader?.retryMs ?? 0, this.#waitMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
+    delay(waitMs, this.#wire.clock, this.#closed).then(
+      () => this.open(),
+      () => undefined,
+    );
+  }
+}

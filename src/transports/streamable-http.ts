@@ -1,0 +1,139 @@
+import type { JsonRpcMessage, MessageTransport } from "../definitions/message-transport.js";
+import { ignoreBody } from "./body-readers.js";
+import type { HttpExchange, HttpExchangeEvents, ResponseHeaders } from "./http-exchange.js";
+import { toConnectionFailure } from "./http-failures.js";
+import { HttpWire, type HttpWireOptions } from "./http-wire.js";
+import { isRequest, type RequestId } from "./json-rpc.js";
+import { PendingRequest } from "./pending-request.js";
+import { ServerStream } from "./server-stream.js";
+
+/**
+ * Streamable HTTP for one session, on a pool that outlives it.
+ *
+ * Every request that is sent ends in exactly one message to `onmessage`: the server's answer, or at
+ * once a failure when there will be none. `send` never rejects: what concerns no request goes to
+ * `onerror`.
+ */
+export class StreamableHttpTransport implements MessageTransport {
+  onmessage: MessageTransport["onmessage"];
+  onclose: MessageTransport["onclose"];
+  onerror: MessageTransport["onerror"];
+  readonly #wire: HttpWire;
+  readonly #pending = new Map<RequestId, PendingRequest>();
+  #stream: ServerStream | undefined;
+  #isClosed = false;
+
+  constructor(options: HttpWireOptions) {
+    this.#wire = new HttpWire(options);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#wire.protocolVersion = version;
+  }
+
+  async start(): Promise<void> {
+    // Nothing to open: the first request brings its connection.
+  }
+
+  send(message: JsonRpcMessage): Promise<void> {
+    if (isRequest(message)) {
+      this.#request(message.id, message);
+      return Promise.resolve();
+    }
+    if (message.method === "notifications/cancelled") return this.#cancel(message);
+    return this.#post(message);
+  }
+
+  listen(): void {
+    if (this.#stream !== undefined || this.#isClosed) return;
+    this.#stream = new ServerStream(this.#wire, {
+      onData: (data) => this.#deliverText(data),
+      onError: (error) => this.onerror?.(error),
+    });
+    this.#stream.open();
+  }
+
+  /** Any answer will do: 404 and 405 mean that there is nothing to end. */
+  terminateSession(): Promise<void> {
+    if (this.sessionId === undefined) return Promise.resolve();
+    return this.#untilTaken((events) => this.#wire.delete(events));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stream?.close();
+    for (const request of this.#pending.values()) request.cancel();
+    this.#pending.clear();
+    this.onclose?.();
+  }
+
+  #request(id: RequestId, message: JsonRpcMessage): void {
+    const request = new PendingRequest(this.#wire, id, {
+      onHeaders: (headers) => {
+        // Only the handshake gives an id: a late answer must not bring a dead one back.
+        if (message.method === "initialize") this.#adoptSession(headers);
+      },
+      onCall: (call) => this.onmessage?.(call),
+      onEnd: (answer) => {
+        this.#pending.delete(id);
+        this.onmessage?.(answer);
+      },
+    });
+    this.#pending.set(id, request);
+    request.start(message);
+  }
+
+  #adoptSession(headers: ResponseHeaders): void {
+    const id = headers["mcp-session-id"];
+    if (typeof id === "string" && id !== "") this.#wire.sessionId = id;
+  }
+
+  /** What the server has never seen needs no cancellation there. */
+  #cancel(message: JsonRpcMessage): Promise<void> {
+    const id = message.params?.["requestId"] as RequestId;
+    const request = this.#pending.get(id);
+    this.#pending.delete(id);
+    request?.cancel();
+    return request?.wasSent === true ? this.#post(message) : Promise.resolve();
+  }
+
+  #post(message: JsonRpcMessage): Promise<void> {
+    return this.#untilTaken((events) => this.#wire.post(message, events));
+  }
+
+  /** For what expects no answer: it is over when the server took it, or when that failed. */
+  #untilTaken(send: (events: HttpExchangeEvents) => HttpExchange): Promise<void> {
+    const hadSession = this.#wire.sessionId !== undefined;
+    return new Promise((resolve) => {
+      const fail = (error: Error) => {
+        this.onerror?.(error);
+        resolve();
+      };
+      const exchange = send({
+        onBroken: (error) => fail(toConnectionFailure(error, true, this.#wire)),
+        onHead: (status, headers) => {
+          if (status > 299) return this.#wire.readFailure({ status, headers, hadSession }, fail);
+          // A stream for something that needs no answer would stay open for nothing.
+          if (String(headers["content-type"]).startsWith("text/event-stream")) exchange.stop();
+          resolve();
+          return ignoreBody;
+        },
+      });
+    });
+  }
+
+  #deliverText(text: string): void {
+    try {
+      const parsed: unknown = JSON.parse(text);
+      for (const message of Array.isArray(parsed) ? parsed : [parsed])
+        this.onmessage?.(message as JsonRpcMessage);
+    } catch {
+      this.onerror?.(new Error("The server's stream brought something that is not JSON."));
+    }
+  }
+}

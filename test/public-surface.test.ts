@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import * as api from "../src/index.js";
+import * as testing from "../src/testing/index.js";
+
+// Literals on purpose: a change here is a change for users, and should be meant.
+describe("what users can rely on", () => {
+  it("the exports", () => {
+    expect(Object.keys(api).toSorted()).toEqual([
+      "FAILURE_KINDS",
+      "McpClient",
+      "McpRuntimeError",
+      "SERVER_DEFAULTS",
+      "ToolResult",
+      "parseServers",
+    ]);
+    expect(Object.keys(testing).toSorted()).toEqual([
+      "FORGOTTEN_SESSION_ANSWERS",
+      "McpTestServer",
+      "startMcpTestServer",
+    ]);
+  });
+
+  it("the kinds of failure", () => {
+    expect(Object.keys(api.FAILURE_KINDS)).toEqual([
+      "session-lost",
+      "not-sent",
+      "connection-lost",
+      "timeout",
+      "rate-limited",
+      "unavailable",
+      "server-error",
+      "unauthorized",
+      "not-found",
+      "invalid-request",
+      "malformed",
+      "too-large",
+      "unsupported-protocol",
+      "circuit-open",
+      "refused",
+      "closed",
+      "cancelled",
+      "definition",
+      "tool-error",
+    ]);
+  });
+
+  it("the defaults of a server", () => {
+    expect(api.SERVER_DEFAULTS).toEqual({
+      timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
+      session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
+    });
+  });
+
+  it("the methods of a client", () => {
+    const methods = Object.getOwnPropertyNames(api.McpClient.prototype).filter(
+      (name) => name !== "constructor",
+    );
+    expect(methods.toSorted()).toEqual([
+      "callTool",
+      "callTools",
+      "capabilities",
+      "close",
+      "ensureSession",
+      "instructions",
+      "isClientInitialized",
+      "listTools",
+      "on",
+      "ping",
+      "serverInfo",
+      "sessionId",
+      "sessions",
+      "setLogLevel",
+      "state",
+      "tryCallTool",
+    ]);
+    expect(Symbol.asyncDispose in api.McpClient.prototype).toBe(true);
+  });
+});
