@@ -2,7 +2,6 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   oxc: { target: "es2022" },
-  esbuild: { target: "es2022" },
   test: {
     include: ["test/**/*.test.ts"],
     env: { LANGCHAIN_MCP_LOG: "silent" },

@@ -50,9 +50,14 @@ async function sendRecovering(
       const failure = classifyFailure(error, spec.classify, warn);
       // A session that somebody pinned is that somebody's to replace.
       if (!isLoss(failure, session) || spec.session.id !== undefined) throw failure;
-      seat.keeper.discard(held);
-      onSessionLost(exchange.identity, held);
-      if (recoveries >= spec.session.maxRecoveries) throw failure;
+      const mayRecover = recoveries < spec.session.maxRecoveries;
+      // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
+      // away here, every caller that lost the one before would open yet another.
+      if (mayRecover || recoveries === 0) {
+        seat.keeper.discard(held);
+        onSessionLost(exchange.identity, held);
+      }
+      if (!mayRecover) throw failure;
     }
   }
 }

@@ -44,8 +44,9 @@ export class Connection {
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
+    const { spec, redactor, clock } = options;
     const address = await options.resolveAddress();
-    return new Connection(options, await openTransportSource(options.spec, address, options.redactor));
+    return new Connection(options, await openTransportSource(spec, address, { redactor, clock }));
   }
 
   /** By identity: two users never share one. */

@@ -37,6 +37,8 @@ interface Waiter {
   readonly resolve: (request: ReceivedRequest) => void;
 }
 
+const RESTART_MS = 20;
+
 const ECHO: TestTool = {
   name: "echo",
   description: "Gives back what it is given.",
@@ -143,6 +145,8 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   async restart(): Promise<void> {
     await this.stop();
+    // No process comes back faster, and a client in this one must be able to see its sockets close.
+    await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
     await this.start();
   }
 

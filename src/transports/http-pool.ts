@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { Pool, type Dispatcher } from "undici";
 import type { HttpExchange } from "./http-exchange.js";
 
@@ -10,15 +11,12 @@ export interface HttpPoolOptions {
 /** Longer than undici's 4 s; a server that closes earlier says so in its `Keep-Alive` header. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** After this long without a word from the server, its sockets may have closed without our knowing. */
-const QUIET_MS = 1;
-
 /** The connections to one server: made once for a client, kept across all its sessions. */
 export class HttpPool {
   readonly #calls: Pool;
   readonly #options: HttpPoolOptions;
   #streams: Pool | undefined;
-  #lastHeardAt: number | undefined;
+  #isFresh = false;
 
   constructor(options: HttpPoolOptions) {
     this.#options = options;
@@ -30,14 +28,13 @@ export class HttpPool {
   }
 
   /**
-   * Sends a request that ends. After a quiet time the event loop is given one turn first, in which
-   * idle sockets report that the server has closed them: a request written to a dead socket is lost,
-   * and nobody can tell whether it was run.
+   * Sends a request that ends. Unless the server has just been heard, the event loop is given one
+   * turn first, in which idle sockets report that the server has closed them: a request written to a
+   * dead socket is lost, and nobody can tell whether it was run.
    */
   call(exchange: HttpExchange, request: Dispatcher.DispatchOptions): void {
-    const isQuiet = this.#lastHeardAt !== undefined && performance.now() - this.#lastHeardAt > QUIET_MS;
-    if (isQuiet) setImmediate(() => setImmediate(() => exchange.start(this.#calls, request)));
-    else exchange.start(this.#calls, request);
+    if (this.#isFresh) exchange.start(this.#calls, request);
+    else setImmediate(() => setImmediate(() => exchange.start(this.#calls, request)));
   }
 
   /** Opens a stream that stays open: among the calls it would hold their sockets and starve them. */
@@ -46,9 +43,13 @@ export class HttpPool {
     exchange.start(this.#streams, request);
   }
 
-  /** The server has answered something. */
+  /** The server has answered something; what we know of its sockets is fresh until this turn ends. */
   heard(): void {
-    this.#lastHeardAt = performance.now();
+    if (this.#isFresh) return;
+    this.#isFresh = true;
+    setImmediate(() => {
+      this.#isFresh = false;
+    });
   }
 
   /** Ends every connection, the idle ones too. */

@@ -1,4 +1,4 @@
-import { systemClock } from "../concurrency/clock.js";
+import type { Clock } from "../concurrency/clock.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -10,15 +10,20 @@ export interface TransportSource {
   close(): Promise<void>;
 }
 
+interface SourceParts {
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+}
+
 /** Loads what this kind of server needs, and nothing else. */
 export async function openTransportSource(
   spec: ServerSpec,
   address: ServerAddress,
-  redactor: Redactor,
+  parts: SourceParts,
 ): Promise<TransportSource> {
   switch (address.kind) {
     case "http":
-      return openHttpSource(spec, address, redactor);
+      return openHttpSource(spec, address, parts);
     case "in-process": {
       const { openInProcessTransport } = await import("./in-process.js");
       return {
@@ -47,7 +52,7 @@ async function nothingShared(): Promise<void> {
 async function openHttpSource(
   spec: ServerSpec,
   address: ServerAddress & { kind: "http" },
-  redactor: Redactor,
+  parts: SourceParts,
 ): Promise<TransportSource> {
   const [{ HttpPool }, { StreamableHttpTransport }] = await Promise.all([
     import("./http-pool.js"),
@@ -63,8 +68,7 @@ async function openHttpSource(
         url,
         headers,
         pool,
-        redactor,
-        clock: systemClock,
+        ...parts,
         maxBytes: limits.responseBytes,
         sessionId: session.id,
         protocolVersion: session.protocolVersion,

@@ -1,0 +1,169 @@
+import { getEventListeners } from "node:events";
+import { describe, expect, it } from "vitest";
+import { Cancellation } from "../../../src/concurrency/cancellation.js";
+
+/** Collects the reasons that a cancellation tells. */
+function reasonsOf(cancellation: Cancellation): unknown[] {
+  const reasons: unknown[] = [];
+  cancellation.onCancel((reason) => reasons.push(reason));
+  return reasons;
+}
+
+describe("cancel", () => {
+  it("tells every listener the reason", () => {
+    const cancellation = new Cancellation();
+    const [first, second] = [reasonsOf(cancellation), reasonsOf(cancellation)];
+    cancellation.cancel("enough");
+    expect([first, second]).toEqual([["enough"], ["enough"]]);
+  });
+
+  it("a late reason changes nothing", () => {
+    const cancellation = new Cancellation();
+    const reasons = reasonsOf(cancellation);
+    cancellation.cancel("first");
+    cancellation.cancel("second");
+    expect(reasons).toEqual(["first"]);
+    expect(() => cancellation.throwIfCancelled()).toThrow("first");
+  });
+
+  it("a cancellation without a reason is a cancellation", () => {
+    const cancellation = new Cancellation();
+    cancellation.cancel(undefined);
+    expect(cancellation.isCancelled).toBe(true);
+  });
+
+  it("is already cancelled when its listeners hear of it", () => {
+    const cancellation = new Cancellation();
+    const seen: boolean[] = [];
+    cancellation.onCancel(() => seen.push(cancellation.isCancelled));
+    cancellation.cancel("enough");
+    expect(seen).toEqual([true]);
+  });
+});
+
+describe("onCancel", () => {
+  it("calls at once when it is too late to wait", () => {
+    const cancellation = new Cancellation();
+    cancellation.cancel("enough");
+    expect(reasonsOf(cancellation)).toEqual(["enough"]);
+  });
+
+  it("a forgotten listener hears nothing", () => {
+    const cancellation = new Cancellation();
+    const forget = cancellation.onCancel(() => expect.unreachable());
+    forget();
+    cancellation.cancel("enough");
+    expect(cancellation.isCancelled).toBe(true);
+  });
+
+  it("a listener forgotten by another one in the middle hears nothing", () => {
+    const cancellation = new Cancellation();
+    cancellation.onCancel(() => forget());
+    const forget = cancellation.onCancel(() => expect.unreachable());
+    cancellation.cancel("enough");
+    expect(cancellation.isCancelled).toBe(true);
+  });
+});
+
+describe("throwIfCancelled", () => {
+  it("throws the very reason", () => {
+    const reason = new Error("enough");
+    const cancellation = new Cancellation();
+    cancellation.cancel(reason);
+    expect(() => cancellation.throwIfCancelled()).toThrow(reason);
+  });
+
+  it("lets work go on that nobody ended", () => {
+    expect(() => new Cancellation().throwIfCancelled()).not.toThrow();
+  });
+});
+
+describe("child", () => {
+  it("ends with its parent, for the same reason", () => {
+    const parent = new Cancellation();
+    const reasons = reasonsOf(parent.child());
+    parent.cancel("enough");
+    expect(reasons).toEqual(["enough"]);
+  });
+
+  it("ends alone", () => {
+    const parent = new Cancellation();
+    parent.child().cancel("only me");
+    expect(parent.isCancelled).toBe(false);
+  });
+
+  it("of a cancelled parent is born cancelled", () => {
+    const parent = new Cancellation();
+    parent.cancel("enough");
+    expect(() => parent.child().throwIfCancelled()).toThrow("enough");
+  });
+
+  it("a released child outlives its parent", () => {
+    const parent = new Cancellation();
+    const child = parent.child();
+    child.release();
+    parent.cancel("enough");
+    expect(child.isCancelled).toBe(false);
+  });
+});
+
+describe("fromSignal", () => {
+  it("follows the signal", () => {
+    const controller = new AbortController();
+    const reasons = reasonsOf(Cancellation.fromSignal(controller.signal));
+    controller.abort("enough");
+    expect(reasons).toEqual(["enough"]);
+  });
+
+  it("a signal that was aborted before is heard at once", () => {
+    const cancellation = Cancellation.fromSignal(AbortSignal.abort("before"));
+    expect(() => cancellation.throwIfCancelled()).toThrow("before");
+  });
+
+  it("without a signal nothing ever ends it from outside", () => {
+    expect(Cancellation.fromSignal(undefined).isCancelled).toBe(false);
+  });
+
+  it("leaves no listener on the signal once it is released", () => {
+    const { signal } = new AbortController();
+    const cancellation = Cancellation.fromSignal(signal);
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    cancellation.release();
+    cancellation.release();
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("race", () => {
+  it("gives what the promise gives", async () => {
+    await expect(new Cancellation().race(Promise.resolve(42))).resolves.toBe(42);
+  });
+
+  it("fails as the promise fails", async () => {
+    const failure = new Error("broken");
+    await expect(new Cancellation().race(Promise.reject(failure))).rejects.toBe(failure);
+  });
+
+  it("is lost at once when the work is cancelled", async () => {
+    const cancellation = new Cancellation();
+    const race = cancellation.race(new Promise(() => undefined));
+    cancellation.cancel("enough");
+    await expect(race).rejects.toBe("enough");
+  });
+
+  it("is lost before it starts when the work was cancelled before", async () => {
+    const cancellation = new Cancellation();
+    cancellation.cancel("before");
+    await expect(cancellation.race(Promise.resolve(42))).rejects.toBe("before");
+  });
+
+  it("a promise that fails after the race was lost disturbs nobody", async () => {
+    const cancellation = new Cancellation();
+    let fail: (error: Error) => void = () => undefined;
+    const work = new Promise((_, reject) => (fail = reject));
+    const race = cancellation.race(work);
+    cancellation.cancel("enough");
+    fail(new Error("too late"));
+    await expect(race).rejects.toBe("enough");
+  });
+});

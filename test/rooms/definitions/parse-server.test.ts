@@ -1,0 +1,171 @@
+import { describe, expect, it } from "vitest";
+import { parseServer } from "../../../src/definitions/parse-server.js";
+import type { ServerDefinition } from "../../../src/definitions/server-definition.js";
+import { definitionErrorOf } from "./definition-error-of.js";
+
+describe("what was left out is filled in", () => {
+  it("an address is enough", () => {
+    expect(parseServer("weather", { url: "https://example.com/mcp" })).toMatchObject({
+      name: "weather",
+      address: { kind: "http", url: new URL("https://example.com/mcp"), headers: {} },
+      timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
+      session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
+      classify: undefined,
+    });
+  });
+
+  it("a command has no arguments, environment, folder or encoding, and a minute to start", () => {
+    const { address, timeouts } = parseServer("files", { command: "npx" });
+    expect(address).toEqual({
+      kind: "stdio",
+      command: "npx",
+      args: [],
+      env: {},
+      cwd: undefined,
+      encoding: undefined,
+    });
+    expect(timeouts).toEqual({ connectMs: 60_000, requestMs: 60_000, totalMs: 600_000 });
+  });
+
+  it("what somebody wrote wins, option by option", () => {
+    const spec = parseServer("weather", {
+      url: "https://example.com/mcp",
+      timeouts: { requestMs: 5 },
+      session: { maxRecoveries: 0 },
+      limits: { sockets: 2 },
+    });
+    expect(spec.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
+    expect(spec.session).toEqual({ maxRecoveries: 0, serialize: false, drainMs: 0, terminateOnClose: true });
+    expect(spec.limits).toEqual({ responseBytes: 33_554_432, sockets: 2, pages: 100, tools: 10_000 });
+  });
+
+  it("a command's own connect time wins over the minute", () => {
+    expect(parseServer("files", { command: "npx", timeouts: { connectMs: 0 } }).timeouts.connectMs).toBe(0);
+  });
+
+  it("a session that somebody else opened is not ended", () => {
+    const { session } = parseServer("weather", { url: "http://x.test", session: { id: "abc" } });
+    expect(session).toMatchObject({ id: "abc", terminateOnClose: false });
+  });
+
+  it("a resumed session is ended when somebody says so", () => {
+    const session = { id: "abc", terminateOnClose: true };
+    expect(parseServer("weather", { url: "http://x.test", session }).session.terminateOnClose).toBe(true);
+  });
+
+  it("an option of undefined was left out", () => {
+    const timeouts = { connectMs: undefined } as unknown as { connectMs: number };
+    expect(parseServer("weather", { url: "http://x.test", timeouts }).timeouts.connectMs).toBe(10_000);
+  });
+});
+
+describe("each kind has its address", () => {
+  it("sse", () => {
+    expect(
+      parseServer("a", { type: "sse", url: "http://x.test/sse", headers: { "X-Key": "k" } }).address,
+    ).toEqual({
+      kind: "sse",
+      url: new URL("http://x.test/sse"),
+      headers: { "X-Key": "k" },
+    });
+  });
+
+  it("websocket", () => {
+    expect(parseServer("a", { url: "wss://x.test" }).address).toMatchObject({
+      kind: "websocket",
+      url: new URL("wss://x.test"),
+    });
+  });
+
+  it("stdio", () => {
+    const address = { command: "node", args: ["a.js"], env: { KEY: "v" }, cwd: "/srv", encoding: "utf8" };
+    expect(parseServer("a", address).address).toEqual({ kind: "stdio", ...address });
+  });
+
+  it("lambda", () => {
+    const address = { functionName: "f", qualifier: "live", region: "eu-west-1", endpoint: "http://x.test" };
+    expect(parseServer("a", address).address).toEqual({ kind: "lambda", ...address });
+  });
+
+  it("custom", () => {
+    const openTransport = () => expect.unreachable();
+    expect(parseServer("a", { openTransport }).address).toEqual({ kind: "custom", open: openTransport });
+  });
+
+  it("in-process, from a server: every session gets the same one", () => {
+    const server = { connect: async () => undefined };
+    const { address } = parseServer("a", { server });
+    expect("open" in address && address.open()).toBe(server);
+  });
+
+  it("in-process, from a function: every session gets a new one", () => {
+    const server = () => ({ connect: async () => undefined });
+    expect(parseServer("a", { server }).address).toEqual({ kind: "in-process", open: server });
+  });
+});
+
+describe("what must never be shown is written down", () => {
+  it("user, password, query and headers of an address", () => {
+    const { secrets } = parseServer("a", {
+      url: "https://annie:p%40ss@x.test/mcp?key=q-secret",
+      headers: { Authorization: "Token h-secret" },
+    });
+    expect(secrets).toEqual(
+      expect.arrayContaining(["annie", "p%40ss", "p@ss", "q-secret", "Token h-secret", "h-secret"]),
+    );
+  });
+
+  it("the environment of a command", () => {
+    expect(parseServer("a", { command: "npx", env: { KEY: "e-secret" } }).secrets).toContain("e-secret");
+  });
+
+  it("a session id", () => {
+    expect(parseServer("a", { url: "http://x.test", session: { id: "s-secret" } }).secrets).toContain(
+      "s-secret",
+    );
+  });
+
+  it("a password that is no valid encoding", () => {
+    expect(parseServer("a", { url: "http://ann:50%@x.test" }).secrets).toContain("50%");
+  });
+});
+
+describe("a definition that cannot be used", () => {
+  it("names its server", () => {
+    const error = definitionErrorOf(() => parseServer("weather", { url: "nowhere" }));
+    expect(error.server).toBe("weather");
+    expect(error.message).toBe(
+      `Server "weather" is not valid:\n  url: expected an address that starts with http:// or https://, found "nowhere"`,
+    );
+  });
+
+  it.each(["", "  \t"])("a server named %j has no name", (name) => {
+    expect(definitionErrorOf(() => parseServer(name, { url: "http://x.test" })).issues).toEqual([
+      { path: "name", message: "expected a name that is not empty" },
+    ]);
+  });
+
+  it("is refused by the types when it is of two kinds", () => {
+    // @ts-expect-error -- a server has an address or a command, not both
+    const twofold: ServerDefinition = { url: "http://x.test", command: "npx" };
+    expect(definitionErrorOf(() => parseServer("a", twofold)).issues).toHaveLength(1);
+  });
+});
+
+describe("what was lent is not changed", () => {
+  it("a later change to the caller's URL does not move the server", () => {
+    const url = new URL("https://example.com/mcp");
+    const { address } = parseServer("a", { url });
+    url.pathname = "/elsewhere";
+    expect(address).toMatchObject({ url: new URL("https://example.com/mcp") });
+  });
+
+  it("a later change to the caller's lists does not change the command", () => {
+    const definition = { command: "npx", args: ["-y"], env: { KEY: "v" } };
+    const { address } = parseServer("a", definition);
+    definition.args.push("evil");
+    definition.env.KEY = "other";
+    expect(address).toMatchObject({ args: ["-y"], env: { KEY: "v" } });
+  });
+});

@@ -1,0 +1,153 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { Redactor } from "../../../src/errors/redaction.js";
+
+const redactor = new Redactor(["sk-canary", `quo"ted`]);
+
+/** Everything that a logger could print of it. */
+function everythingIn(value: unknown): string {
+  return inspect(value, { depth: Infinity, showHidden: true });
+}
+
+describe("text", () => {
+  it("removes a secret wherever it stands", () => {
+    expect(redactor.text("sk-canary, [sk-canary] and xsk-canaryx")).toBe(
+      "[redacted], [[redacted]] and x[redacted]x",
+    );
+  });
+
+  it("removes what can be recognised, too", () => {
+    expect(redactor.text("sk-canary at https://ann:pw@x.test")).toBe(
+      "[redacted] at https://[redacted]@x.test",
+    );
+  });
+
+  it("removes the longest secret first", () => {
+    expect(new Redactor(["abcd", "Token abcd"]).text("sent Token abcd")).toBe("sent [redacted]");
+  });
+
+  it("takes a secret literally", () => {
+    expect(new Redactor(["a.c$&("]).text("a.c$&( but not abc$&(")).toBe("[redacted] but not abc$&(");
+  });
+
+  it("leaves words alone that a very short secret is part of", () => {
+    expect(new Redactor(["", "a", "the"]).text("the other cat")).toBe("the other cat");
+  });
+
+  it("without secrets it still recognises credentials", () => {
+    expect(new Redactor().text("Bearer abc123")).toBe("Bearer [redacted]");
+  });
+});
+
+describe("cause", () => {
+  it("a clean cause stays the very same object", () => {
+    const cause = new Error("refused", {
+      cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED", port: 80 }),
+    });
+    expect(redactor.cause(cause)).toBe(cause);
+  });
+
+  it.each([undefined, null, 42, true])("%j stays as it is", (cause) => {
+    expect(redactor.cause(cause)).toBe(cause);
+  });
+
+  it("a text is redacted", () => {
+    expect(redactor.cause("said sk-canary")).toBe("said [redacted]");
+  });
+
+  it("a message with a secret is told without it", () => {
+    const shown = redactor.cause(new TypeError("said sk-canary"));
+    expect(shown).toMatchObject({ name: "TypeError", message: "said [redacted]" });
+    expect(everythingIn(shown)).not.toContain("sk-canary");
+  });
+
+  it("the original is not changed", () => {
+    const cause = new Error("said sk-canary");
+    redactor.cause(cause);
+    expect(cause.message).toBe("said sk-canary");
+  });
+
+  it("a recognisable credential in a message is enough for a copy", () => {
+    expect(redactor.cause(new Error("Bearer abc123"))).toMatchObject({ message: "Bearer [redacted]" });
+  });
+
+  it("a clean copy keeps the code, and the stack without the secret", () => {
+    const cause = Object.assign(new Error("said sk-canary"), {
+      code: "ECONNRESET",
+      stack: "Error: sk-canary\n at here",
+    });
+    expect(redactor.cause(cause)).toMatchObject({ code: "ECONNRESET", stack: "Error: [redacted]\n at here" });
+  });
+
+  it("a secret three causes deep is found, and the errors around it are told", () => {
+    const cause = new Error("outer", { cause: new Error("middle", { cause: new Error("inner sk-canary") }) });
+    const shown = redactor.cause(cause);
+    expect(shown).toMatchObject({
+      message: "outer",
+      cause: { message: "middle", cause: { message: "inner [redacted]" } },
+    });
+    expect(everythingIn(shown)).not.toContain("sk-canary");
+  });
+
+  it.each([
+    ["a field", { url: "https://x.test/sk-canary" }],
+    ["a nested field", { request: { headers: [{ authorization: "Token sk-canary" }] } }],
+    ["an error in a field", { reason: new Error("sk-canary") }],
+    ["the cause of an error in a field", { reason: new Error("no", { cause: new Error("sk-canary") }) }],
+    ["a URL in a field", { url: new URL("https://x.test/?k=sk-canary") }],
+  ])("%s with a secret is left out", (_, fields) => {
+    const shown = redactor.cause(Object.assign(new Error("failed"), fields));
+    expect(shown).toMatchObject({ message: "failed" });
+    expect(everythingIn(shown)).not.toContain("sk-canary");
+  });
+});
+
+// Known gaps: `fails` goes when the source is mended.
+describe("no cause lets a secret through", () => {
+  const circular: Record<string, unknown> = { authorization: "sk-canary" };
+  circular["self"] = circular;
+
+  it.fails.each([
+    ["a plain object", { authorization: "sk-canary" }],
+    [
+      "a plain object as the cause of an error",
+      new Error("failed", { cause: { authorization: "sk-canary" } }),
+    ],
+    ["the errors of an AggregateError", new AggregateError([new Error("sk-canary")], "failed")],
+    ["a field that refers to itself", Object.assign(new Error("failed"), { request: circular })],
+    ["a field with a BigInt", Object.assign(new Error("failed"), { request: { id: 1n, key: "sk-canary" } })],
+    ["a Map", Object.assign(new Error("failed"), { headers: new Map([["authorization", "sk-canary"]]) })],
+    ["Headers", Object.assign(new Error("failed"), { headers: new Headers({ authorization: "sk-canary" }) })],
+    [
+      "a field that is not enumerable",
+      Object.defineProperty(new Error("failed"), "key", { value: "sk-canary" }),
+    ],
+    ["a stack", Object.assign(new Error("failed"), { stack: "Error: sk-canary\n at here" })],
+    ["a code", Object.assign(new Error("sk-canary"), { code: "sk-canary" })],
+  ])("%s", (_, cause) => {
+    expect(everythingIn(redactor.cause(cause))).not.toContain("sk-canary");
+  });
+
+  it.fails("a secret that JSON writes with escapes", () => {
+    const cause = Object.assign(new Error("failed"), { request: { key: `quo"ted` } });
+    expect(redactor.cause(cause)).not.toBe(cause);
+  });
+
+  it.fails("secrets that overlap leave no part of one behind", () => {
+    expect(new Redactor(["abcdef", "defghi"]).text("abcdefghi")).not.toContain("ghi");
+  });
+});
+
+describe("causes that go in a circle are told", () => {
+  it.fails("an error that is its own cause", () => {
+    const cause = new Error("failed");
+    cause.cause = cause;
+    expect(redactor.cause(cause)).toMatchObject({ message: "failed" });
+  });
+
+  it.fails("an error that has itself in a field", () => {
+    const cause = new Error("failed");
+    Object.assign(cause, { error: cause });
+    expect(redactor.cause(cause)).toMatchObject({ message: "failed" });
+  });
+});
