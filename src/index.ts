@@ -12,7 +12,12 @@ export type { RequestEnded } from "./client/observe-link.js";
 export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
 export type { JsonObject } from "./definitions/json.js";
-export type { InProcessServer, JsonRpcMessage, MessageTransport } from "./definitions/message-transport.js";
+export type {
+  InProcessServer,
+  JsonRpcMessage,
+  MessageTransport,
+  TransportLike,
+} from "./definitions/message-transport.js";
 export { parseServers } from "./definitions/parse-server.js";
 export type {
   BreakerOptions,

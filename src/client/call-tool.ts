@@ -59,6 +59,17 @@ export function checkCall(server: string, call: ToolCall, options: RequestOption
   checkTimeout(server, options);
 }
 
+export function checkConcurrency(server: string, concurrency: number): void {
+  if (Number.isInteger(concurrency) && concurrency > 0) return;
+  throw new McpRuntimeError(
+    "definition",
+    `concurrency must be a whole number from 1, found ${concurrency}.`,
+    {
+      server,
+    },
+  );
+}
+
 export function checkTimeout(server: string, { timeoutMs }: RequestOptions): void {
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
   throw new McpRuntimeError(

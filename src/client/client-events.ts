@@ -1,3 +1,4 @@
+import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
 import { EventHub } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -25,10 +26,12 @@ export class ClientEvents {
   readonly #hub: EventHub<McpClientEvents>;
   readonly #logger: Logger;
   readonly #server: string;
+  readonly #redactor: Redactor;
 
-  constructor(server: string, logger: Logger) {
+  constructor(server: string, logger: Logger, redactor: Redactor) {
     this.#server = server;
     this.#logger = logger;
+    this.#redactor = redactor;
     this.#hub = new EventHub((error) =>
       logger.error(`A listener of server "${server}" threw: ${String(error)}`),
     );
@@ -49,13 +52,14 @@ export class ClientEvents {
     this.#hub.emit(name, event);
   }
 
-  warn(message: string): void {
+  warn(text: string): void {
+    const message = this.#redactor.text(text);
     this.#logger.warn(message);
     this.#hub.emit("warning", { message });
   }
 
   debug(message: string): void {
-    this.#logger.debug(message);
+    this.#logger.debug(this.#redactor.text(message));
   }
 
   notify(notification: ServerNotification): void {

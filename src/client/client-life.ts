@@ -3,7 +3,7 @@ import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { Redactor } from "../errors/redaction.js";
+import type { Redactor } from "../errors/redaction.js";
 import { Connection } from "../session/connection.js";
 import type { Session } from "../session/session.js";
 import type { ClientEvents } from "./client-events.js";
@@ -30,6 +30,7 @@ interface ClientLifeOptions {
   readonly spec: ServerSpec;
   readonly clock: Clock;
   readonly events: ClientEvents;
+  readonly redactor: Redactor;
 }
 
 /**
@@ -38,7 +39,6 @@ interface ClientLifeOptions {
  */
 export class ClientLife {
   readonly #options: ClientLifeOptions;
-  readonly #redactor: Redactor;
   #opening: Promise<Connection> | undefined;
   #connection: Connection | undefined;
   #calls = new InFlightCalls();
@@ -48,7 +48,6 @@ export class ClientLife {
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
-    this.#redactor = new Redactor(options.spec.secrets);
   }
 
   get isConnected(): boolean {
@@ -121,15 +120,15 @@ export class ClientLife {
   }
 
   #open(): Promise<Connection> {
-    const { spec, clock, events } = this.#options;
+    const { spec, clock, events, redactor } = this.#options;
     const opening = Connection.open({
       spec,
       clock,
-      redactor: this.#redactor,
+      redactor,
       resolveAddress: async () => spec.address,
       onOpened: (identity, session, generation) => this.#welcome(identity, session, generation),
       onNotification: (notification) => events.notify(notification),
-      onError: (error) => events.debug(`Server "${spec.name}": ${this.#redactor.text(error.message)}`),
+      onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
     });
     opening.then(
       (connection) => {

@@ -7,6 +7,7 @@ import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { Redactor } from "../errors/redaction.js";
 import type { ServerFacts } from "../session/session.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import {
@@ -14,6 +15,7 @@ import {
   type CallToolOptions,
   type CallToolsOptions,
   checkCall,
+  checkConcurrency,
   DEFAULT_CALL_CONCURRENCY,
   type RequestOptions,
   type ToolCall,
@@ -47,8 +49,9 @@ export class McpClient implements AsyncDisposable {
     const { name, ...definition } = server;
     const spec = parseServer(name, definition);
     const clock = options.clock ?? systemClock;
-    const events = new ClientEvents(name, options.logger ?? createConsoleLogger());
-    const life = new ClientLife({ spec, clock, events });
+    const redactor = new Redactor(spec.secrets);
+    const events = new ClientEvents(name, options.logger ?? createConsoleLogger(), redactor);
+    const life = new ClientLife({ spec, clock, events, redactor });
     this.name = name;
     this.#spec = spec;
     this.#clock = clock;
@@ -137,6 +140,7 @@ export class McpClient implements AsyncDisposable {
   /** Many calls, the outcomes in their order; one that fails does not touch the others. */
   async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
+    checkConcurrency(this.name, concurrency);
     return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));
   }
 

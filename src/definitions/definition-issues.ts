@@ -1,6 +1,20 @@
 import { McpRuntimeError, type DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import type { z } from "zod";
 
+/** What was found, in words that cannot give anything away. */
+export function describeFound(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "string") return isPlainWord(value) ? JSON.stringify(value) : "another text";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** Short and without digits: a slip of the pen, hardly a token. */
+function isPlainWord(text: string): boolean {
+  return /^[A-Za-z][A-Za-z_-]{0,24}$/.test(text) || text === "";
+}
+
 /** `["resources", 2, "name"]` -> `resources[2].name`. */
 export function toPath(segments: readonly PropertyKey[]): string {
   const path = segments.map((segment) => {
@@ -23,6 +37,10 @@ function depth(branch: readonly z.core.$ZodIssue[]): number {
 /** A union reports each branch; the one that came furthest knows best what was meant. */
 function flatten(issue: z.core.$ZodIssue, at: readonly PropertyKey[]): DefinitionIssue[] {
   const here = [...at, ...issue.path];
+  // The key itself may be what must not be shown: a whole header, written into the place of its name.
+  if (issue.code === "invalid_key") {
+    return issue.issues.map(({ message }) => ({ path: toPath(here.slice(0, -1)), message }));
+  }
   if (issue.code !== "invalid_union" || issue.errors.length === 0) {
     return [{ path: toPath(here), message: issue.message }];
   }

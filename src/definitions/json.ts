@@ -1,6 +1,10 @@
 /** A JSON object whose content is not known yet. */
 export type JsonObject = Record<string, unknown>;
 
+/** What JSON calls an object; a Map, a Date or an instance of a class is none. */
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The last link of every chain has no prototype, also in another realm.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

@@ -13,10 +13,7 @@ export interface JsonRpcMessage {
 /** Written as a method, so that a transport with a narrower type of message fits, such as the SDK's. */
 type MessageListener = { listen(message: JsonRpcMessage): void }["listen"];
 
-/**
- * How messages travel: the contract of every transport, and what `openTransport` returns. Any
- * transport of the official SDK fits.
- */
+/** How messages travel: the contract of every transport. */
 export interface MessageTransport {
   start(): Promise<void>;
   send(message: JsonRpcMessage): Promise<void>;
@@ -34,6 +31,12 @@ export interface MessageTransport {
   /** Opens the channel on which a server speaks unasked, where that needs a channel of its own. */
   listen?: (() => void) | undefined;
 }
+
+/**
+ * What `openTransport` may return: a `MessageTransport`, or any transport of the official SDK. It
+ * asks for no particular type of message, so that the SDK's, which has one of its own, fits too.
+ */
+export type TransportLike = Omit<MessageTransport, "send"> & { send(message: never): Promise<void> };
 
 /** A server in this process, such as the SDK's `McpServer`. */
 export interface InProcessServer {

@@ -1,10 +1,11 @@
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
-import { definitionError, toIssues } from "./definition-issues.js";
+import { definitionError, describeFound, toIssues } from "./definition-issues.js";
 import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
 import type { ServerDefinition } from "./server-definition.js";
 import { serverKindOf } from "./server-kind.js";
-import { SERVER_SCHEMAS } from "./server-schema.js";
+import { secretsOf } from "./secrets-of.js";
+import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
 import {
   SERVER_DEFAULTS,
   STDIO_CONNECT_MS,
@@ -28,10 +29,8 @@ export function parseServer(name: string, definition: ServerDefinition): ServerS
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
   const servers = typeof json === "string" ? parseJson(json) : json;
   if (!isJsonObject(servers)) {
-    const found = Array.isArray(servers) ? "a list" : servers === null ? "null" : typeof servers;
-    throw definitionError("The list of servers", [
-      { path: "", message: `expected an object { name: definition }, found ${found}` },
-    ]);
+    const message = `expected an object { name: definition }, found ${describeFound(servers)}`;
+    throw definitionError("The list of servers", [{ path: "", message }]);
   }
   const issues = Object.entries(servers).flatMap(([name, definition]) => {
     const parsed = checkServer(name, definition);
@@ -43,10 +42,10 @@ export function parseServers(json: unknown): Record<string, ServerDefinition> {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
     // The parser's own message quotes the text, which may hold a token: only the place is told.
-    const place = /position \d+(?: \(line \d+ column \d+\))?/.exec(String(cause))?.[0];
+    const place = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
     throw definitionError("The list of servers", [
       { path: "", message: `is no JSON${place === undefined ? "" : `, at ${place}`}` },
     ]);
@@ -66,17 +65,13 @@ function checkServer(name: unknown, definition: unknown): Checked {
     return { issues: [{ path: "name", message: "expected a name that is not empty" }] };
   }
   if (!isJsonObject(definition)) {
-    return {
-      issues: [
-        {
-          path: "",
-          message: `expected an object, found ${definition === null ? "null" : typeof definition}`,
-        },
-      ],
-    };
+    return { issues: [{ path: "", message: `expected an object, found ${describeFound(definition)}` }] };
   }
   const kind = serverKindOf(definition);
-  if (typeof kind !== "string") return { issues: [kind] };
+  if (typeof kind !== "string") {
+    const others = COMMON_SCHEMA.safeParse(definition);
+    return { issues: [kind, ...(others.success ? [] : toIssues(others.error))] };
+  }
   const { type: _, transport: __, ...rest } = definition;
   const parsed = SERVER_SCHEMAS[kind].safeParse(rest);
   if (!parsed.success) return { issues: toIssues(parsed.error) };
@@ -98,7 +93,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     session: { ...session, terminateOnClose, ...defined(parsed.session) },
     limits: { ...limits, ...defined(parsed.limits) },
     classify: parsed.classify as ServerSpec["classify"],
-    secrets: [...secretsOf(address), ...(parsed.session?.id === undefined ? [] : [parsed.session.id])],
+    secrets: secretsOf(address, parsed.session?.id),
   };
 }
 
@@ -127,25 +122,4 @@ function toAddress(kind: ServerKind, parsed: ParsedServer): ServerAddress {
   }
   const { url, headers } = parsed;
   return { kind: kind as "http" | "sse" | "websocket", url, headers };
-}
-
-function secretsOf(address: ServerAddress): string[] {
-  const secrets: string[] = [];
-  if ("url" in address) {
-    const { username, password, searchParams } = address.url;
-    secrets.push(username, password, decoded(password), ...searchParams.values());
-  }
-  if ("headers" in address) {
-    for (const value of Object.values(address.headers)) secrets.push(value, ...value.split(/\s+/));
-  }
-  if ("env" in address) secrets.push(...Object.values(address.env));
-  return secrets;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,6 +1,6 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { InProcessServer, MessageTransport } from "./message-transport.js";
+import type { InProcessServer, TransportLike } from "./message-transport.js";
 
 /** How long things may take, in milliseconds. 0 turns a deadline off. */
 export interface TimeoutOptions {
@@ -132,7 +132,7 @@ export type LambdaServerDefinition = CommonServerOptions &
 /** A transport of your own; called for every new session. */
 export type CustomServerDefinition = CommonServerOptions &
   Only<"openTransport"> &
-  Kind<"custom"> & { readonly openTransport: () => MessageTransport | Promise<MessageTransport> };
+  Kind<"custom"> & { readonly openTransport: () => TransportLike | Promise<TransportLike> };
 
 /** A server in this process. A function gives each session a server of its own. */
 export type InProcessServerDefinition = CommonServerOptions &

@@ -1,16 +1,22 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
+import { describeFound } from "./definition-issues.js";
 import type { ServerKind } from "./server-spec.js";
 
 /** `z.strictObject` that names what is allowed when it meets a key it does not know. */
-function closedObject<Shape extends z.ZodRawShape>(shape: Shape) {
+function closedObject<Shape extends z.ZodRawShape>(shape: Shape, alsoAllowed: readonly string[] = []) {
+  const allowed = [...alsoAllowed, ...Object.keys(shape)].join(", ");
   return z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== "unrecognized_keys") return undefined;
-      const found = issue.keys.map((key) => JSON.stringify(key)).join(", ");
-      return `unknown key ${found}; allowed are ${Object.keys(shape).join(", ")}`;
+      return `unknown key ${issue.keys.map(describeKey).join(", ")}; allowed are ${allowed}`;
     },
   });
+}
+
+/** A server of one kind; its kind is told before its keys are looked at. */
+function serverObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  return closedObject({ ...shape, ...common }, ["type", "transport"]);
 }
 
 /** An object of ours that is passed on as it is: a function, or something with a method. */
@@ -29,7 +35,7 @@ const text = z.string().min(1);
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const headers = z.record(
-  z.string().regex(HEADER_NAME, { error: "this is no header name" }),
+  z.string().regex(HEADER_NAME, { error: "has a key that is no header name" }),
   z.string().regex(HEADER_VALUE, { error: "a header value has no line breaks or control characters" }),
 );
 
@@ -37,19 +43,27 @@ function urlOf(...protocols: string[]) {
   const expected = protocols.map((protocol) => `${protocol}//`).join(" or ");
   return z
     .custom<string | URL>((value) => typeof value === "string" || value instanceof URL, {
-      error: (issue) => `expected an address that starts with ${expected}, found ${describe(issue.input)}`,
+      error: (issue) =>
+        `expected an address that starts with ${expected}, found ${describeFound(issue.input)}`,
     })
     .transform((value, context) => {
       const url = URL.canParse(String(value)) ? new URL(value) : undefined;
       if (url !== undefined && protocols.includes(url.protocol)) return url;
-      context.addIssue(`expected an address that starts with ${expected}, found "${redactUrl(value)}"`);
+      context.addIssue(`expected an address that starts with ${expected}, found ${describeAddress(value)}`);
       return z.NEVER;
     });
 }
 
-function describe(value: unknown): string {
-  return value === undefined ? "nothing" : value === null ? "null" : typeof value;
+function describeKey(key: string): string {
+  return /^[\w$.-]{1,40}$/.test(key) ? JSON.stringify(key) : "that is no name";
 }
+
+function describeAddress(value: string | URL): string {
+  const shown = redactUrl(value);
+  return shown === undefined ? describeFound(value) : `"${shown}"`;
+}
+
+const PROTOCOLS = ["auto", "legacy", "2026-07-28"] as const;
 
 const common = {
   timeouts: closedObject({ connectMs: milliseconds, requestMs: milliseconds, totalMs: milliseconds })
@@ -88,36 +102,40 @@ const common = {
   trustAnnotations: z.boolean().optional(),
   optional: z.boolean().optional(),
   lazy: z.boolean().optional(),
-  protocol: z.enum(["auto", "legacy", "2026-07-28"]).optional(),
+  protocol: z
+    .enum(PROTOCOLS, {
+      error: ({ input }) => `expected one of ${PROTOCOLS.join(", ")}, found ${describeFound(input)}`,
+    })
+    .optional(),
   classify: passedOn<(failure: never) => never>("a function", isFunction).optional(),
 };
 
+/** What every kind has: looked at alone where the kind is not known. */
+export const COMMON_SCHEMA = z.object(common);
+
 /** What each kind of server looks like, once its kind is known and taken out. */
 export const SERVER_SCHEMAS = {
-  http: closedObject({ url: urlOf("http:", "https:"), headers: headers.default({}), ...common }),
-  sse: closedObject({ url: urlOf("http:", "https:"), headers: headers.default({}), ...common }),
-  websocket: closedObject({ url: urlOf("ws:", "wss:"), headers: headers.default({}), ...common }),
-  stdio: closedObject({
+  http: serverObject({ url: urlOf("http:", "https:"), headers: headers.default({}) }),
+  sse: serverObject({ url: urlOf("http:", "https:"), headers: headers.default({}) }),
+  websocket: serverObject({ url: urlOf("ws:", "wss:"), headers: headers.default({}) }),
+  stdio: serverObject({
     command: text,
     args: z.array(z.string()).default([]),
     env: z.record(z.string(), z.string()).default({}),
     cwd: text.optional(),
     encoding: text.optional(),
-    ...common,
   }),
-  lambda: closedObject({
+  lambda: serverObject({
     functionName: text,
     qualifier: text.optional(),
     region: text.optional(),
     endpoint: text.optional(),
-    ...common,
   }),
-  custom: closedObject({ openTransport: passedOn<() => never>("a function", isFunction), ...common }),
-  "in-process": closedObject({
+  custom: serverObject({ openTransport: passedOn<() => never>("a function", isFunction) }),
+  "in-process": serverObject({
     server: passedOn<object>(
       "an MCP server with a connect() method, or a function that gives one",
       (value) => isFunction(value) || hasConnect(value),
     ),
-    ...common,
   }),
 } satisfies Record<ServerKind, z.ZodType>;

@@ -54,7 +54,10 @@ export class McpRuntimeError extends Error {
     this.attempts = details.attempts ?? 0;
     this.outcomeUnknown = details.outcomeUnknown ?? false;
     this.retryAt = details.retryAt;
-    this.issues = details.issues ?? [];
+    this.issues = (details.issues ?? []).map(({ path, message: text }) => ({
+      path: redactText(path),
+      message: redactText(text),
+    }));
   }
 
   /**

@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+
 const REDACTED = "[redacted]";
 
 /**
@@ -5,9 +7,9 @@ const REDACTED = "[redacted]";
  * inside: "Bearer token missing" is a sentence and stays one.
  */
 const RECOGNISABLE: readonly (readonly [pattern: RegExp, replacement: string])[] = [
-  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)\s+(?=\S+[\dA-Z])[\w\-.~+/]{4,}=*/g, `$1 ${REDACTED}`],
-  [/\/\/[^/\s@"'<>]+@/g, `//${REDACTED}@`],
-  [/([?&][\w.~%-]+=)[^&\s"'<>#]+/g, `$1${REDACTED}`],
+  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)\s+["']?(?=\S+[\dA-Z])[\w\-.~+/]{4,}=*/g, `$1 ${REDACTED}`],
+  [/\/\/[^/\s"'<>]+@/g, `//${REDACTED}@`],
+  [/([?&#][\w.~%[\]-]+=)[^&\s"'<>#]+/g, `$1${REDACTED}`],
 ];
 
 /** A shorter value would tear holes into ordinary words, and is no secret worth the name. */
@@ -18,11 +20,11 @@ export function redactText(text: string): string {
   return RECOGNISABLE.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text);
 }
 
-/** An address as it may be shown: no user, no password, no query, no fragment. */
-export function redactUrl(url: URL | string): string {
-  if (!URL.canParse(String(url))) return redactText(String(url));
-  const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
+/** An address as it may be shown: no user, no password, no query, no fragment. Only one with a host can be. */
+export function redactUrl(url: URL | string): string | undefined {
+  const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
+  if (parsed === undefined || parsed.host === "") return undefined;
+  return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
 /**
@@ -33,49 +35,72 @@ export class Redactor {
   readonly #secrets: readonly string[];
 
   constructor(secrets: Iterable<string> = []) {
-    const distinct = new Set([...secrets].filter((secret) => secret.length >= SHORTEST_SECRET));
-    // The longest first: "Bearer abc" must not leave "Bearer " behind because "abc" went before it.
-    this.#secrets = [...distinct].toSorted((a, b) => b.length - a.length);
+    this.#secrets = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
   }
 
   text(text: string): string {
-    const known = this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, REDACTED), text);
-    return redactText(known);
+    return redactText(this.#withoutKnown(text));
   }
 
-  /** The cause as it was, or a clean copy of it when something in it must not be shown. */
+  /** The cause as it was, or a clean copy when anything in it must not be shown. */
   cause(cause: unknown): unknown {
+    return this.#cause(cause, new Set());
+  }
+
+  #cause(cause: unknown, seen: Set<unknown>): unknown {
     if (typeof cause === "string") return this.text(cause);
-    if (!(cause instanceof Error)) return cause;
-    const inner = this.cause(cause.cause);
-    const isClean =
-      this.text(cause.message) === cause.message && inner === cause.cause && !this.#isInFieldsOf(cause);
-    return isClean ? cause : this.#cleanCopy(cause, inner);
+    if (typeof cause !== "object" || cause === null || this.#isClean(cause)) return cause;
+    if (!(cause instanceof Error)) return this.text(inspect(cause));
+    if (seen.has(cause)) return undefined;
+    seen.add(cause);
+    return this.#cleanCopy(cause, this.#cause(cause.cause, seen));
   }
 
-  #isInFieldsOf(error: Error): boolean {
-    return Object.values(error).some((value) => {
-      if (value instanceof Error) return this.cause(value) !== value;
-      const text = typeof value === "string" ? value : safeStringify(value);
-      return this.#secrets.some((secret) => text.includes(secret));
+  /** Looks at all that could ever be printed: fields, hidden ones, causes, whatever is nested in them. */
+  #isClean(value: object): boolean {
+    const everything = inspect(value, {
+      depth: Number.POSITIVE_INFINITY,
+      showHidden: true,
+      maxStringLength: null,
+      maxArrayLength: null,
     });
+    return this.text(everything) === everything;
   }
 
-  /** Only the fields that tell a reader what happened are copied: name, text, stack, code. */
+  /** Only what tells a reader what happened is copied: name, text, stack, code. */
   #cleanCopy(error: Error, cause: unknown): Error {
     const copy = new Error(this.text(error.message), cause === undefined ? {} : { cause });
     copy.name = error.name;
     copy.stack = this.text(error.stack ?? "");
     const code: unknown = Reflect.get(error, "code");
-    if (typeof code === "string" || typeof code === "number") Object.assign(copy, { code });
+    if (typeof code === "string") Object.assign(copy, { code: this.text(code) });
+    if (typeof code === "number") Object.assign(copy, { code });
     return copy;
+  }
+
+  /** Secrets may overlap in a text, so all their places are found before any is replaced. */
+  #withoutKnown(text: string): string {
+    const places = this.#secrets
+      .flatMap((secret) => placesOf(secret, text))
+      .toSorted((a, b) => a.start - b.start || b.end - a.end);
+    let clean = "";
+    let done = 0;
+    for (const { start, end } of places) {
+      if (start >= done) clean += `${text.slice(done, start)}${REDACTED}`;
+      done = Math.max(done, end);
+    }
+    return clean + text.slice(done);
   }
 }
 
-function safeStringify(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? "";
-  } catch {
-    return "";
-  }
+function placesOf(secret: string, text: string): { readonly start: number; readonly end: number }[] {
+  // As it is, and as it stands in JSON or in the output of inspect.
+  const forms = new Set([secret, JSON.stringify(secret).slice(1, -1)]);
+  return [...forms].flatMap((form) => {
+    const places = [];
+    for (let start = text.indexOf(form); start !== -1; start = text.indexOf(form, start + 1)) {
+      places.push({ start, end: start + form.length });
+    }
+    return places;
+  });
 }

@@ -3,7 +3,7 @@ const LONGEST_QUOTE = 300;
 /** Terminal escapes, control, zero-width, bidirectional and tag characters: nothing a reader should meet. */
 const UNREADABLE =
   // oxlint-disable-next-line no-control-regex -- control characters are what it is made to find
-  /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+  /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
 /** A text without characters that hide, reorder or colour what a person or a model reads. */
 export function toReadable(text: string): string {
@@ -13,5 +13,7 @@ export function toReadable(text: string): string {
 /** Some words of a server, fit for one line of an error message. */
 export function quoteServer(text: string): string {
   const line = toReadable(text).replace(/\s+/g, " ").trim();
-  return line.length <= LONGEST_QUOTE ? line : `${line.slice(0, LONGEST_QUOTE)}…`;
+  if (line.length <= LONGEST_QUOTE) return line;
+  // Never half a character: the first half of a surrogate pair is dropped, too.
+  return `${line.slice(0, LONGEST_QUOTE).replace(/[\ud800-\udbff]$/, "")}…`;
 }

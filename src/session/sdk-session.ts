@@ -134,7 +134,7 @@ export class SdkSession implements Session {
       method: "notifications/cancelled",
       params: { requestId: id, reason: "The caller no longer waits for the answer." },
     };
-    const farewell = this.#transport.send(message).catch(() => undefined);
+    const farewell = (async () => this.#transport.send(message))().catch(() => undefined);
     this.#farewells.add(farewell);
     void farewell.finally(() => this.#farewells.delete(farewell));
     this.#transport.onmessage?.(toFailureAnswer(id, reason));

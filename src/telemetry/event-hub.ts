@@ -1,6 +1,7 @@
 /** Typed events for whoever listens. A listener that throws harms nobody but itself. */
 export class EventHub<Events extends object> {
-  readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
+  /** Each registration is an object of its own: one function may listen twice. */
+  readonly #registrations = new Map<keyof Events, Set<{ readonly listener: (event: never) => unknown }>>();
   readonly #onListenerError: (error: unknown) => void;
 
   constructor(onListenerError: (error: unknown) => void) {
@@ -8,23 +9,36 @@ export class EventHub<Events extends object> {
   }
 
   /** The function that comes back stops listening. */
-  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): () => void {
-    const listeners = this.#listeners.get(name) ?? new Set();
-    this.#listeners.set(name, listeners.add(listener));
-    return () => listeners.delete(listener);
+  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => unknown): () => void {
+    const registrations = this.#registrations.get(name) ?? new Set();
+    const registration = { listener };
+    this.#registrations.set(name, registrations.add(registration));
+    return () => registrations.delete(registration);
   }
 
   has(name: keyof Events): boolean {
-    return (this.#listeners.get(name)?.size ?? 0) > 0;
+    return (this.#registrations.get(name)?.size ?? 0) > 0;
   }
 
+  /** Told to those who listen now; who comes while it is told hears the next one. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+    if (!this.has(name)) return;
+    const listeningNow = Array.from(this.#registrations.get(name) ?? []);
+    for (const { listener } of listeningNow) {
       try {
-        (listener as (event: Events[Name]) => void)(event);
+        const returned = (listener as (event: Events[Name]) => unknown)(event);
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
       } catch (error) {
-        this.#onListenerError(error);
+        this.#report(error);
       }
+    }
+  }
+
+  #report(error: unknown): void {
+    try {
+      this.#onListenerError(error);
+    } catch {
+      // Whoever reports errors is the last one to have any.
     }
   }
 }

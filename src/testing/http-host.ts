@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
+const SETTLE_MS = 20;
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** An HTTP server on a loopback port that can die and come back on the same port. */
@@ -40,12 +42,18 @@ export class HttpHost {
     this.#server = server;
   }
 
-  /** As a killed process: every connection breaks, and the port refuses. */
+  /**
+   * As a killed process: every connection breaks, and the port refuses. Waits a moment for clients in
+   * this process to see it: a real one takes longer to come back, and who calls before has a socket
+   * that is dead without knowing.
+   */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
     for (const socket of this.#sockets) socket.destroy();
-    if (server !== undefined) await new Promise((resolve) => server.close(resolve));
+    if (server === undefined) return;
+    await new Promise((resolve) => server.close(resolve));
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   }
 }
 

@@ -37,8 +37,6 @@ interface Waiter {
   readonly resolve: (request: ReceivedRequest) => void;
 }
 
-const RESTART_MS = 20;
-
 const ECHO: TestTool = {
   name: "echo",
   description: "Gives back what it is given.",
@@ -145,8 +143,6 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   async restart(): Promise<void> {
     await this.stop();
-    // No process comes back faster, and a client in this one must be able to see its sockets close.
-    await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
     await this.start();
   }
 

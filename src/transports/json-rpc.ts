@@ -9,6 +9,7 @@ export type Received =
   | { readonly is: "answer"; readonly message: JsonRpcMessage }
   /** A request or notification of the server. */
   | { readonly is: "call"; readonly message: JsonRpcMessage }
+  | { readonly is: "answer to another"; readonly why: string }
   | { readonly is: "garbage"; readonly why: string };
 
 const INTERNAL_ERROR = -32_603;
@@ -29,7 +30,9 @@ export function sortReceived(value: unknown, id: RequestId): Received {
   const { error, result } = value;
   // A server that could not read the request answers without its id; on this stream it is still ours.
   const isOurs = sameId(value["id"], id) || (value["id"] == null && error !== undefined);
-  if (!isOurs) return garbage(`it answers another request (id ${JSON.stringify(value["id"])})`);
+  if (!isOurs) {
+    return { is: "answer to another", why: `it answers another request (id ${JSON.stringify(value["id"])})` };
+  }
   if (error !== undefined) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
   if (!isJsonObject(result)) return garbage("its result is not an object");
   return { is: "answer", message: { jsonrpc: "2.0", id, result: withUsableMeta(result) } };
@@ -82,10 +85,9 @@ export function failureIn(data: unknown): { readonly reason: unknown } | undefin
   return data instanceof LocalFailure ? data : undefined;
 }
 
-export function malformedAnswer(server: string, why: string, cause?: unknown): McpRuntimeError {
+export function malformedAnswer(server: string, why: string): McpRuntimeError {
   return new McpRuntimeError("malformed", `Server "${server}" sent something that is no answer: ${why}.`, {
     server,
-    cause,
     outcomeUnknown: true,
   });
 }

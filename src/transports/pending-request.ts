@@ -2,6 +2,7 @@ import { Cancellation } from "../concurrency/cancellation.js";
 import { delay } from "../concurrency/delay.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { quoteServer } from "../errors/server-text.js";
 import { EventStreamReader, ignoreBody, TextReader } from "./body-readers.js";
 import type { BodyReader, HttpExchange, ResponseHeaders } from "./http-exchange.js";
 import { toConnectionFailure } from "./http-failures.js";
@@ -42,6 +43,7 @@ export class PendingRequest {
   readonly #cancelled = new Cancellation();
   #exchange: HttpExchange | undefined;
   #stream: EventStreamReader | undefined;
+  #isResumed = false;
   #hasEnded = false;
   #vainResumptions = 0;
   #stopLingering: (() => void) | undefined;
@@ -77,12 +79,11 @@ export class PendingRequest {
       return this.#wire.readFailure({ status, headers, hadSession }, (failure) => this.#fail(failure));
     }
     this.#events.onHeaders(headers);
-    const contentType = String(headers["content-type"] ?? "").toLowerCase();
+    const given = String(headers["content-type"] ?? "");
+    const contentType = given.toLowerCase();
     if (contentType.startsWith("text/event-stream")) return this.#readStream();
     if (contentType.startsWith("application/json")) return this.#readJson(headers);
-    const found =
-      contentType === "" ? `HTTP ${status} without content` : `HTTP ${status} with "${contentType}"`;
-    this.#fail(malformedAnswer(this.#wire.server, found));
+    this.#failMalformed(given === "" ? `HTTP ${status} without content` : `HTTP ${status} with "${given}"`);
     return ignoreBody;
   }
 
@@ -93,7 +94,7 @@ export class PendingRequest {
       onTooLarge,
       onText: (text) => {
         this.#take(text);
-        this.#fail(malformedAnswer(this.#wire.server, "it has everything but the answer"));
+        this.#failMalformed("it has everything but the answer");
       },
     });
   }
@@ -118,7 +119,7 @@ export class PendingRequest {
       parsed = JSON.parse(text);
     } catch {
       // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
-      this.#fail(malformedAnswer(this.#wire.server, "it is broken JSON"));
+      this.#failMalformed("it is broken JSON");
       return;
     }
     for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#sort(sortReceived(value, this.#id));
@@ -127,9 +128,15 @@ export class PendingRequest {
   #sort(received: Received): void {
     if (this.#hasEnded) return;
     this.#vainResumptions = 0;
-    if (received.is === "call") this.#events.onCall(received.message);
-    else if (received.is === "garbage") this.#fail(malformedAnswer(this.#wire.server, received.why));
-    else this.#end(received.message);
+    if (received.is === "answer") this.#end(received.message);
+    else if (received.is === "call") this.#events.onCall(received.message);
+    // Some servers resume with everything they sent since, on whatever stream it was.
+    else if (received.is === "answer to another" && this.#isResumed) return;
+    else this.#failMalformed(received.why);
+  }
+
+  #failMalformed(why: string): void {
+    this.#fail(malformedAnswer(this.#wire.server, quoteServer(this.#wire.redactor.text(why))));
   }
 
   #fail(failure: McpRuntimeError): void {
@@ -175,6 +182,7 @@ export class PendingRequest {
   }
 
   #resume(lost: McpRuntimeError): void {
+    this.#isResumed = true;
     const { lastEventId } = this.#stream ?? {};
     this.#exchange = this.#wire.get(lastEventId, {
       onHead: (status, headers) => {

@@ -36,29 +36,32 @@ describe("a caller that cancels", () => {
     expect(server.executions).toHaveLength(19);
   });
 
-  it.each(["json", "sse"] as const)("ends the tool on a server that answers as %s, and disturbs no sibling", async (answers) => {
-    const stopped = gate();
-    const { opened, open } = gate();
-    await using server = await startMcpTestServer({
-      answers,
-      tools: [patientTool(stopped.open), { name: "sibling", run: async () => (await opened, "fine") }],
-    });
-    await using client = clientOf(server);
-    await client.ensureSession();
-    const controller = new AbortController();
-    const sibling = client.callTool({ name: "sibling" });
-    const call = failureOf(client.callTool({ name: "patient" }, { signal: controller.signal }));
-    await eventually(() => server.executions.length === 2);
-    controller.abort();
-    expect(await call).toMatchObject({ name: "AbortError" });
-    await stopped.opened;
-    const { body } = await server.waitFor("notifications/cancelled");
-    const asked = server.received("tools/call").find(({ tool }) => tool === "patient");
-    expect(body).toMatchObject({ params: { requestId: (asked?.body as { id: number }).id } });
-    open();
-    expect((await sibling).text()).toBe("fine");
-    expect(server.received("notifications/cancelled")).toHaveLength(1);
-  });
+  it.each(["json", "sse"] as const)(
+    "ends the tool on a server that answers as %s, and disturbs no sibling",
+    async (answers) => {
+      const stopped = gate();
+      const { opened, open } = gate();
+      await using server = await startMcpTestServer({
+        answers,
+        tools: [patientTool(stopped.open), { name: "sibling", run: async () => (await opened, "fine") }],
+      });
+      await using client = clientOf(server);
+      await client.ensureSession();
+      const controller = new AbortController();
+      const sibling = client.callTool({ name: "sibling" });
+      const call = failureOf(client.callTool({ name: "patient" }, { signal: controller.signal }));
+      await eventually(() => server.executions.length === 2);
+      controller.abort();
+      expect(await call).toMatchObject({ name: "AbortError" });
+      await stopped.opened;
+      const { body } = await server.waitFor("notifications/cancelled");
+      const asked = server.received("tools/call").find(({ tool }) => tool === "patient");
+      expect(body).toMatchObject({ params: { requestId: (asked?.body as { id: number } | undefined)?.id } });
+      open();
+      expect((await sibling).text()).toBe("fine");
+      expect(server.received("notifications/cancelled")).toHaveLength(1);
+    },
+  );
 
   it("in memory ends the tool as well", async () => {
     const stopped = gate();
@@ -97,7 +100,9 @@ describe("a caller that cancels", () => {
   it("by a signal that ran out of time gets kind timeout", async () => {
     await using server = await startMcpTestServer({ tools: [patientTool()] });
     await using client = clientOf(server);
-    const failure = await failureOf(client.callTool({ name: "patient" }, { signal: AbortSignal.timeout(50) }));
+    const failure = await failureOf(
+      client.callTool({ name: "patient" }, { signal: AbortSignal.timeout(50) }),
+    );
     expect(failure).toMatchObject({ kind: "timeout", server: "test", name: "McpRuntimeError" });
     expect(failure.cause).toMatchObject({ name: "TimeoutError" });
   });

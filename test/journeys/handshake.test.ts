@@ -59,22 +59,31 @@ describe("a handshake that fails", () => {
     ["is cut off", { type: "cut", when: "before" }, "connection-lost"],
     ["is answered with a page", { type: "html" }, "malformed"],
     ["is answered with nonsense", { type: "result", result: { weather: "fine" } }, "malformed"],
-  ] as const)("because it %s: everybody gets the reason, the next call tries afresh", async (_, fault, kind) => {
-    await using server = await startMcpTestServer();
-    await using client = clientOf(server, { timeouts: { connectMs: 200 } });
-    const mend = server.addFault(fault, { on: "initialize" });
+  ] as const)(
+    "because it %s: everybody gets the reason, the next call tries afresh",
+    async (_, fault, kind) => {
+      await using server = await startMcpTestServer();
+      await using client = clientOf(server, { timeouts: { connectMs: 200 } });
+      const mend = server.addFault(fault, { on: "initialize" });
 
-    const outcomes = await client.callTools(times(10, () => echo()), { concurrency: 10 });
+      const outcomes = await client.callTools(
+        times(10, () => echo()),
+        { concurrency: 10 },
+      );
 
-    expect(outcomes.map((outcome) => !outcome.ok && outcome.error.kind)).toEqual(times(10, () => kind));
-    expect(outcomes[0]).toMatchObject({ attempts: 0, error: { server: "test", tool: "echo", outcomeUnknown: false } });
-    expect(server.received("initialize")).toHaveLength(1);
-    expect(server.received("tools/call")).toHaveLength(0);
-    expect(client.state).toBe("idle");
-    mend();
-    expect((await client.callTool(echo("afresh"))).text()).toBe("afresh");
-    await eventually(() => server.openSessions.length === 1);
-  });
+      expect(outcomes.map((outcome) => !outcome.ok && outcome.error.kind)).toEqual(times(10, () => kind));
+      expect(outcomes[0]).toMatchObject({
+        attempts: 0,
+        error: { server: "test", tool: "echo", outcomeUnknown: false },
+      });
+      expect(server.received("initialize")).toHaveLength(1);
+      expect(server.received("tools/call")).toHaveLength(0);
+      expect(client.state).toBe("idle");
+      mend();
+      expect((await client.callTool(echo("afresh"))).text()).toBe("afresh");
+      await eventually(() => server.openSessions.length === 1);
+    },
+  );
 
   it("because nobody listens: kind not-sent, and it works once somebody does", async () => {
     await using server = await startMcpTestServer();
@@ -98,7 +107,11 @@ describe("a handshake that fails", () => {
   it("because the versions do not meet: kind unsupported-protocol, and the server's session is ended", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
-    const result = { protocolVersion: "1999-01-01", capabilities: {}, serverInfo: { name: "old", version: "0" } };
+    const result = {
+      protocolVersion: "1999-01-01",
+      capabilities: {},
+      serverInfo: { name: "old", version: "0" },
+    };
     server.addFault({ type: "result", result }, { on: "initialize", times: 1 });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol" });
@@ -149,7 +162,11 @@ describe("redirects", () => {
     const origin = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { headers: { authorization: "Bearer s3cretToken" } });
-    server.addFault({ type: "status", status: 307, headers: { location: `${origin}/mcp?token=s3cretToken` } });
+    server.addFault({
+      type: "status",
+      status: 307,
+      headers: { location: `${origin}/mcp?token=s3cretToken` },
+    });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 307 });
     expect(failure.message).toContain(`if ${origin} is right`);
@@ -171,7 +188,12 @@ describe("configured headers", () => {
   it("replace nothing that the protocol owns", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, {
-      headers: { "Mcp-Session-Id": "mine", Accept: "text/html", "Content-Type": "text/plain", "Accept-Encoding": "gzip" },
+      headers: {
+        "Mcp-Session-Id": "mine",
+        Accept: "text/html",
+        "Content-Type": "text/plain",
+        "Accept-Encoding": "gzip",
+      },
     });
     await client.callTool(echo());
     for (const { headers } of server.received("POST")) {

@@ -7,7 +7,10 @@ const tool = (name: string): TestTool => ({ name, run: () => name });
 describe("the tools of a server", () => {
   it("come from all pages, by name", async () => {
     const names = ["b", "a", "Z", "c", "é"];
-    await using server = await startMcpTestServer({ tools: names.map(tool), listing: { type: "pages", size: 2 } });
+    await using server = await startMcpTestServer({
+      tools: names.map(tool),
+      listing: { type: "pages", size: 2 },
+    });
     await using client = clientOf(server);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["Z", "a", "b", "c", "é"]);
     expect(server.received("tools/list")).toHaveLength(3);
@@ -72,7 +75,14 @@ describe("the tools of a server", () => {
         { name: "list\u202e-schema", inputSchema: [] },
         { name: "string-schema", inputSchema: { type: "string" } },
         { name: "twice", inputSchema: { type: "object" } },
-        { name: "odd", title: 7, description: ["no text"], annotations: "none", icons: "none", inputSchema: {} },
+        {
+          name: "odd",
+          title: 7,
+          description: ["no text"],
+          annotations: "none",
+          icons: "none",
+          inputSchema: {},
+        },
       ],
     });
     await using client = clientOf(server);

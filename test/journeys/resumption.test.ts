@@ -54,16 +54,21 @@ describe("a stream that breaks off", () => {
     await using client = clientOf(server);
     await client.ensureSession();
     server.addFault({ type: "cut", when: "during" }, { on: "tools/call", times: 1 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "connection-lost", outcomeUnknown: true });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind: "connection-lost",
+      outcomeUnknown: true,
+    });
     expect(server.received("GET")).toHaveLength(0);
   });
 });
 
+function stream(response: ServerResponse, text: string) {
+  return response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+}
+
 /** A server of a few lines that ends its stream on purpose and says when to come back. */
 async function startPollingServer() {
   const gets: { lastEventId: string | undefined; at: number }[] = [];
-  const stream = (response: ServerResponse, text: string) =>
-    response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
   const http = createServer((request, response) => {
     if (request.method === "GET") {
       gets.push({ lastEventId: String(request.headers["last-event-id"]), at: performance.now() });
@@ -77,7 +82,11 @@ async function startPollingServer() {
       const { id, method } = JSON.parse(body || "{}") as { id?: number; method?: string };
       if (method === "tools/call") return stream(response, "id: e1\nretry: 120\ndata:\n\n");
       if (id === undefined) return response.writeHead(202).end();
-      const result = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "p", version: "1" } };
+      const result = {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        serverInfo: { name: "p", version: "1" },
+      };
       response.writeHead(200, { "content-type": "application/json" });
       return response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     });

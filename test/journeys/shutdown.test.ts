@@ -8,23 +8,32 @@ const run = promisify(execFile);
 
 function slowServer() {
   const { opened, open } = gate();
-  return { open, tools: [{ name: "slow", run: async () => (await opened, "slow") }, { name: "echo", run: () => "echo" }] };
+  return {
+    open,
+    tools: [
+      { name: "slow", run: async () => (await opened, "slow") },
+      { name: "echo", run: () => "echo" },
+    ],
+  };
 }
 
 describe("close", () => {
-  it.each(["json", "sse"] as const)("ends the session on the server and every socket (%s)", async (answers) => {
-    await using server = await startMcpTestServer({ answers });
-    const client = clientOf(server);
-    await Promise.all(times(10, () => client.callTool(echo())));
-    expect(server.openSessions).toHaveLength(1);
-    await client.close();
-    expect(server.openSessions).toEqual([]);
-    expect(server.received("DELETE")).toHaveLength(1);
-    await eventually(() => server.openSockets === 0);
-    expect(client.state).toBe("closed");
-    expect(client.isClientInitialized).toBe(false);
-    expect(client.sessions()).toEqual([]);
-  });
+  it.each(["json", "sse"] as const)(
+    "ends the session on the server and every socket (%s)",
+    async (answers) => {
+      await using server = await startMcpTestServer({ answers });
+      const client = clientOf(server);
+      await Promise.all(times(10, () => client.callTool(echo())));
+      expect(server.openSessions).toHaveLength(1);
+      await client.close();
+      expect(server.openSessions).toEqual([]);
+      expect(server.received("DELETE")).toHaveLength(1);
+      await eventually(() => server.openSockets === 0);
+      expect(client.state).toBe("closed");
+      expect(client.isClientInitialized).toBe(false);
+      expect(client.sessions()).toEqual([]);
+    },
+  );
 
   it("does nothing the second time, and nothing when nothing was opened", async () => {
     await using server = await startMcpTestServer();

@@ -8,7 +8,11 @@ describe("deadlines hold", () => {
     await using client = clientOf(server, { timeouts: { requestMs: 150 } });
     await client.ensureSession();
     server.addFault({ type: "trickle", everyMs: 20 }, { on: "tools/call" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind: "timeout",
+      outcomeUnknown: true,
+      attempts: 1,
+    });
   });
 
   it("for a server that accepts and never answers, and it is told that nobody waits", async () => {
@@ -98,10 +102,13 @@ describe("a deadline", () => {
     expect((await client.callTool(echo("no hurry"))).text()).toBe("no hurry");
   });
 
-  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY])("that is no time (%s) is refused before anything is sent", async (timeoutMs) => {
-    await using server = await startMcpTestServer();
-    await using client = clientOf(server);
-    expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({ kind: "definition" });
-    expect(server.requests).toHaveLength(0);
-  });
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY])(
+    "that is no time (%s) is refused before anything is sent",
+    async (timeoutMs) => {
+      await using server = await startMcpTestServer();
+      await using client = clientOf(server);
+      expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({ kind: "definition" });
+      expect(server.requests).toHaveLength(0);
+    },
+  );
 });

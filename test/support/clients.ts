@@ -35,11 +35,11 @@ export async function failureOf(promise: Promise<unknown>): Promise<McpRuntimeEr
 
 /** A promise that is settled from outside. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => undefined;
+  let open: (() => void) | undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  return { opened, open };
+  return { opened, open: () => open?.() };
 }
 
 /** Until something that another process or the network does is true. */

@@ -159,11 +159,10 @@ describe("race", () => {
 
   it("a promise that fails after the race was lost disturbs nobody", async () => {
     const cancellation = new Cancellation();
-    let fail: (error: Error) => void = () => undefined;
-    const work = new Promise((_, reject) => (fail = reject));
-    const race = cancellation.race(work);
+    const gate = new Cancellation();
+    const race = cancellation.race(gate.race(new Promise(() => undefined)));
     cancellation.cancel("enough");
-    fail(new Error("too late"));
+    gate.cancel(new Error("too late"));
     await expect(race).rejects.toBe("enough");
   });
 });

@@ -3,6 +3,8 @@ import { parseServer } from "../../../src/definitions/parse-server.js";
 import type { ServerDefinition } from "../../../src/definitions/server-definition.js";
 import { definitionErrorOf } from "./definition-error-of.js";
 
+const unused = () => expect.unreachable();
+
 describe("what was left out is filled in", () => {
   it("an address is enough", () => {
     expect(parseServer("weather", { url: "https://example.com/mcp" })).toMatchObject({
@@ -89,8 +91,7 @@ describe("each kind has its address", () => {
   });
 
   it("custom", () => {
-    const openTransport = () => expect.unreachable();
-    expect(parseServer("a", { openTransport }).address).toEqual({ kind: "custom", open: openTransport });
+    expect(parseServer("a", { openTransport: unused }).address).toEqual({ kind: "custom", open: unused });
   });
 
   it("in-process, from a server: every session gets the same one", () => {
@@ -100,8 +101,7 @@ describe("each kind has its address", () => {
   });
 
   it("in-process, from a function: every session gets a new one", () => {
-    const server = () => ({ connect: async () => undefined });
-    expect(parseServer("a", { server }).address).toEqual({ kind: "in-process", open: server });
+    expect(parseServer("a", { server: unused }).address).toEqual({ kind: "in-process", open: unused });
   });
 });
 

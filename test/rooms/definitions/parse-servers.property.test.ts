@@ -57,22 +57,17 @@ describe("parseServers throws nothing but an error of kind definition", () => {
     fc.assert(fc.property(anything, parseOrRefuse));
   });
 
-  it("for anything that looks like a list of servers", () => {
-    fc.assert(fc.property(nearMisses(leaf), parseOrRefuse), { numRuns: 500 });
-  });
-
-  // Known gaps: `fails` goes when the source is mended, and these take the place of the one above.
-  it.fails("for anything that looks like a list of servers, with any JSON in it", () => {
+  it("for anything that looks like a list of servers, with any JSON in it", () => {
     const examples: [unknown][] = [[{ a: { url: { toString: 1 } } }]];
     fc.assert(fc.property(nearMisses(jsonValue), parseOrRefuse), { examples, numRuns: 500 });
   });
 
-  it.fails("for anything that looks like a list of servers, with anything in it", () => {
+  it("for anything that looks like a list of servers, with anything in it", () => {
     const examples: [unknown][] = [[{ a: { type: 1n } }], [{ a: { url: Object.create(null) as unknown } }]];
     fc.assert(fc.property(nearMisses(anything), parseOrRefuse), { examples, numRuns: 500 });
   });
 
-  it.fails.each(["type", "url"])("for JSON that is nested very deeply, in %s", (key) => {
+  it.each(["type", "url"])("for JSON that is nested very deeply, in %s", (key) => {
     parseOrRefuse(`{"a":{"${key}":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`);
   });
 });

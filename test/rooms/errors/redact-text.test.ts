@@ -51,8 +51,8 @@ describe("redactUrl", () => {
     expect(redactUrl(new URL("http://ann@localhost:3000/mcp?key=abc"))).toBe("http://localhost:3000/mcp");
   });
 
-  it("redacts as well as it can what is no address", () => {
-    expect(redactUrl("//ann:secret@example.com/?key=abc")).toBe("//[redacted]@example.com/?key=[redacted]");
+  it("shows nothing of what is no address", () => {
+    expect(redactUrl("//ann:S3cret@example.com/?key=S3cret")).toBeUndefined();
   });
 
   it("never shows user, password, query or fragment of any web address", () => {
@@ -68,9 +68,8 @@ describe("redactUrl", () => {
   });
 });
 
-// Known gaps: `fails` goes when the source is mended.
 describe("a credential in an address that is written wrongly is not shown", () => {
-  it.fails.each([
+  it.each([
     ["no protocol before the user", "ann:S3cret@example.com/mcp"],
     ["a query without a name", "example.com/mcp?S3cret"],
     ["a query with brackets in its name", "example.com/mcp?auth[key]=S3cret"],
@@ -78,10 +77,10 @@ describe("a credential in an address that is written wrongly is not shown", () =
     ["a password with a space", "http://ann:S3cret word@example.com:port/"],
     ["a password with a quote", `http://ann:S3cret"@example.com:port/`],
   ])("%s", (_, url) => {
-    expect(redactUrl(url)).not.toContain("S3cret");
+    expect(redactUrl(url) ?? "").not.toContain("S3cret");
   });
 
-  it.fails("a password with an @ is not shown in a text", () => {
+  it("a password with an @ is not shown in a text", () => {
     expect(redactText("at https://ann:p@S3cret@example.com/mcp")).not.toContain("S3cret");
   });
 });

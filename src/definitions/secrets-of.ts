@@ -1,0 +1,40 @@
+import type { ServerAddress } from "./server-spec.js";
+
+/** Names of environment variables that hold what nobody should see. */
+const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie/i;
+
+/** What a server's address and headers hold that must never be shown: each value, in every form it may be echoed. */
+export function secretsOf(address: ServerAddress, sessionId: string | undefined): string[] {
+  const secrets = sessionId === undefined ? [] : [sessionId];
+  if ("url" in address) secrets.push(...secretsOfUrl(address.url));
+  if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));
+  if (address.kind === "stdio") {
+    const variables = Object.entries(address.env).filter(([name]) => SECRET_NAME.test(name));
+    secrets.push(...variables.map(([, value]) => value));
+  }
+  if (address.kind === "lambda" && URL.canParse(address.endpoint ?? "")) {
+    secrets.push(...secretsOfUrl(new URL(address.endpoint ?? "")));
+  }
+  return secrets;
+}
+
+function secretsOfUrl({ username, password, search, searchParams }: URL): string[] {
+  const query = [...searchParams].flatMap(([key, value]) =>
+    value === "" ? [key] : [value, encodeURIComponent(value)],
+  );
+  return [username, decoded(username), password, decoded(password), search.slice(1), ...query];
+}
+
+/** The whole value and, after a scheme such as `Bearer`, the credential alone. */
+function secretsOfHeader(value: string): string[] {
+  const credential = /^[\w-]+\s+(\S.*)$/.exec(value)?.[1];
+  return credential === undefined ? [value] : [value, credential];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
