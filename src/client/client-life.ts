@@ -6,6 +6,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { Connection } from "../session/connection.js";
 import type { Session } from "../session/session.js";
+import { ownedHeaderNames } from "../transports/protocol-headers.js";
 import type { ClientEvents } from "./client-events.js";
 import { InFlightCalls } from "./in-flight-calls.js";
 
@@ -121,6 +122,9 @@ export class ClientLife {
 
   #open(): Promise<Connection> {
     const { spec, clock, events, redactor } = this.#options;
+    const owned = "headers" in spec.address ? ownedHeaderNames(spec.address.headers) : [];
+    if (owned.length > 0)
+      events.warn(`Server "${spec.name}": the protocol sets ${owned.join(", ")} itself; left out.`);
     const opening = Connection.open({
       spec,
       clock,

@@ -1,3 +1,5 @@
+import { onAbort } from "./abort-fan-out.js";
+
 type Listener = (reason: unknown) => void;
 
 /**
@@ -21,9 +23,7 @@ export class Cancellation {
       cancellation.cancel(signal.reason);
       return cancellation;
     }
-    const onAbort = () => cancellation.cancel(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    cancellation.#leaveParent = () => signal.removeEventListener("abort", onAbort);
+    cancellation.#leaveParent = onAbort(signal, () => cancellation.cancel(signal.reason));
     return cancellation;
   }
 

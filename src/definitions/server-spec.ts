@@ -22,9 +22,9 @@ type Complete<Defaults> = {
       ? boolean
       : Defaults[Key];
 };
-export type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
+type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
 export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
-export type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
+type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion">;
 
 /** How a server is reached, by kind, as code reads it. */

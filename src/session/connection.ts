@@ -8,7 +8,7 @@ import { openTransportSource, type TransportSource } from "../transports/transpo
 import type { ServerNotification, Session } from "./session.js";
 import { SessionKeeper } from "./session-keeper.js";
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** A new session is there; what it should know is told to it before anybody uses it. */
   readonly onOpened: (identity: string, session: Session, generation: number) => Promise<void>;
   readonly onNotification: (notification: ServerNotification) => void;

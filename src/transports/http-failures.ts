@@ -110,7 +110,7 @@ export function redirectTarget(headers: ResponseHeaders, base: string): URL | un
 }
 
 /** `Retry-After` as seconds or as a date. */
-export function toRetryAt(header: string | string[] | undefined): Date | undefined {
+function toRetryAt(header: string | string[] | undefined): Date | undefined {
   if (typeof header !== "string") return undefined;
   const value = header.trim();
   const time = /^\d+$/.test(value) ? Date.now() + Number(value) * 1000 : Date.parse(value);

@@ -185,8 +185,9 @@ describe("redirects", () => {
 });
 
 describe("configured headers", () => {
-  it("replace nothing that the protocol owns", async () => {
+  it("replace nothing that the protocol owns, and a warning names them", async () => {
     await using server = await startMcpTestServer();
+    const warnings: string[] = [];
     await using client = clientOf(server, {
       headers: {
         "Mcp-Session-Id": "mine",
@@ -195,6 +196,7 @@ describe("configured headers", () => {
         "Accept-Encoding": "gzip",
       },
     });
+    client.on("warning", ({ message }) => warnings.push(message));
     await client.callTool(echo());
     for (const { headers } of server.received("POST")) {
       expect(headers).toMatchObject({
@@ -204,6 +206,9 @@ describe("configured headers", () => {
       });
       expect(headers["mcp-session-id"]).not.toBe("mine");
     }
+    expect(warnings).toEqual([
+      'Server "test": the protocol sets Mcp-Session-Id, Accept, Content-Type, Accept-Encoding itself; left out.',
+    ]);
   });
 
   it("are joined by the user and password of the URL", async () => {

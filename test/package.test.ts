@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+const story = `
+  const server = await startMcpTestServer();
+  const client = new McpClient({ name: "packed", url: server.url });
+  try {
+    await client.callTool({ name: "echo", args: { text: "before" } });
+    await server.restart();
+    console.log((await client.callTool({ name: "echo", args: { text: "after" } })).text());
+  } finally {
+    await client.close();
+    await server.close();
+  }
+`;
+
+/** Needs `npm run build`: what is tested is what would be published. */
+describe("the package, installed in an empty folder", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "packed-"));
+    const { stdout } = await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: root });
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty", private: true }));
+    const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--silent"];
+    await run("npm", ["install", ...quiet, join(folder, stdout.trim())], { cwd: folder });
+  }, 120_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("works with import, and the process ends by itself", async () => {
+    const script = `import { McpClient } from "langchain-mcp-runtime";
+      import { startMcpTestServer } from "langchain-mcp-runtime/testing";
+      ${story}`;
+    writeFileSync(join(folder, "story.mjs"), script);
+    const { stdout, stderr } = await run(process.execPath, ["story.mjs"], { cwd: folder, timeout: 20_000 });
+    expect({ stdout, stderr }).toEqual({ stdout: "after\n", stderr: "" });
+  });
+
+  it("works with require", async () => {
+    const script = `const { McpClient } = require("langchain-mcp-runtime");
+      const { startMcpTestServer } = require("langchain-mcp-runtime/testing");
+      (async () => { ${story} })();`;
+    writeFileSync(join(folder, "story.cjs"), script);
+    const { stdout } = await run(process.execPath, ["story.cjs"], { cwd: folder, timeout: 20_000 });
+    expect(stdout).toBe("after\n");
+  });
+
+  it("loads neither the SDK nor undici before the first request", async () => {
+    const script = `import { McpClient } from "langchain-mcp-runtime";
+      import { createRequire } from "node:module";
+      new McpClient({ name: "idle", url: "http://localhost:1/mcp" });
+      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /undici|ajv/.test(path));
+      console.log(loaded.length, process.getActiveResourcesInfo().filter((name) => /Socket|Timeout/.test(name)).length);`;
+    writeFileSync(join(folder, "idle.mjs"), script);
+    const { stdout } = await run(process.execPath, ["idle.mjs"], { cwd: folder, timeout: 20_000 });
+    expect(stdout).toBe("0 0\n");
+  });
+});

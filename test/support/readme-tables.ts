@@ -1,0 +1,49 @@
+import { FAILURE_KINDS, SERVER_DEFAULTS } from "../../src/index.js";
+
+const LIMIT_TEXTS: Record<string, string> = {
+  "timeouts.connectMs": "the handshake (stdio: 60000)",
+  "timeouts.requestMs": "one attempt of a request; progress starts it anew",
+  "timeouts.totalMs": "a whole call, with handshakes, repetitions and waits",
+  "session.maxRecoveries": "new sessions that one call may get after losing its own",
+  "session.serialize": "one request at a time",
+  "session.drainMs": "how long `close()` waits for calls in flight",
+  "session.terminateOnClose": "tell the server that the session is over (off for a pinned `session.id`)",
+  "limits.responseBytes": "the largest message that is read",
+  "limits.sockets": "connections at the same time",
+  "limits.pages": "pages of one list",
+  "limits.tools": "tools of one server",
+};
+
+/** The README's tables, by the name of their place, printed from what the code holds. */
+function readmeTables(): Record<string, string> {
+  const defaults = Object.entries(SERVER_DEFAULTS).flatMap(([group, options]) =>
+    Object.entries(options).map(([name, value]) => {
+      const key = `${group}.${name}`;
+      const text = LIMIT_TEXTS[key];
+      if (text === undefined) throw new Error(`The README says nothing about ${key}.`);
+      return [`\`${key}\``, `\`${String(value)}\``, text];
+    }),
+  );
+  const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => [`\`${kind}\``, text]);
+  return {
+    options: table(["option", "default", "what it limits or does"], defaults),
+    kinds: table(["kind", "what happened"], kinds),
+  };
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** The README with each table in its place, between `<!-- name -->` and `<!-- /name -->`. */
+export function withTables(readme: string): string {
+  return Object.entries(readmeTables()).reduce((text, [name, content]) => {
+    const place = new RegExp(`(<!-- ${name} -->)[\\s\\S]*?(<!-- /${name} -->)`);
+    if (!place.test(text)) throw new Error(`The README has no place for the table "${name}".`);
+    return text.replace(place, (_, before: string, after: string) => `${before}\n\n${content}\n\n${after}`);
+  }, readme);
+}
+
+function line(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}

@@ -1,0 +1,38 @@
+// Compiled with the rest and never run: what the types allow, and what they refuse.
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { McpClient, type ServerDefinition } from "../../src/index.js";
+
+export const allowed: ServerDefinition[] = [
+  { url: "http://localhost/mcp" },
+  { url: new URL("http://localhost/mcp"), headers: { a: "b" }, retry: false, breaker: false },
+  { type: "streamable-http", url: "http://localhost/mcp" },
+  { transport: "sse", url: "http://localhost/sse" },
+  { url: "ws://localhost" },
+  { command: "npx", args: ["-y", "server"], env: { KEY: "value" } },
+  { functionName: "tools", region: "eu-north-1" },
+  { server: new McpServer({ name: "s", version: "1" }) },
+  { server: () => new McpServer({ name: "s", version: "1" }) },
+  { openTransport: () => new StreamableHTTPClientTransport(new URL("http://localhost/mcp")) },
+];
+
+export const refused: ServerDefinition[] = [
+  // @ts-expect-error two kinds at once
+  { url: "http://localhost/mcp", command: "npx" },
+  // @ts-expect-error headers are for HTTP
+  { command: "npx", headers: { a: "b" } },
+  // @ts-expect-error a kind that does not exist
+  { type: "carrier-pigeon", url: "http://localhost/mcp" },
+  // @ts-expect-error the kind's own key is missing
+  { type: "stdio", args: [] },
+  // @ts-expect-error an option that does not exist
+  { url: "http://localhost/mcp", timeout: 5 },
+  // @ts-expect-error a header is a text
+  { url: "http://localhost/mcp", headers: { a: 1 } },
+];
+
+// @ts-expect-error a client has a name
+export const nameless = new McpClient({ url: "http://localhost/mcp" });
+export const named = new McpClient({ name: "a", url: "http://localhost/mcp" });
+// @ts-expect-error an event that does not exist
+named.on("toolChanged", () => undefined);
