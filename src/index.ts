@@ -20,6 +20,7 @@ export type {
 } from "./definitions/message-transport.js";
 export { parseServers } from "./definitions/parse-server.js";
 export type {
+  AddressedServerDefinition,
   BreakerOptions,
   CommonServerOptions,
   CustomServerDefinition,
@@ -27,6 +28,7 @@ export type {
   InProcessServerDefinition,
   LambdaServerDefinition,
   LimitOptions,
+  ResolvedServerDefinition,
   RetryOptions,
   ServerDefinition,
   SessionOptions,

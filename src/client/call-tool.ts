@@ -22,6 +22,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Checks and types `structuredContent`. */
   readonly output?: OutputSchema<Output> | undefined;
+  /** HTTP headers for this call only. Those that the protocol owns are left out. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Goes to the server as `_meta`. */
   readonly meta?: JsonObject | undefined;
 }

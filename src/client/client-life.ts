@@ -1,10 +1,10 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
-import type { ServerSpec } from "../definitions/server-spec.js";
+import type { LaterAddress, ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { Connection } from "../session/connection.js";
+import { Connection, type ResolvedSpec } from "../session/connection.js";
 import type { Session } from "../session/session.js";
 import { ownedHeaderNames } from "../transports/protocol-headers.js";
 import type { ClientEvents } from "./client-events.js";
@@ -49,6 +49,11 @@ export class ClientLife {
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
+  }
+
+  /** As it is known now: a server that is resolved later brings its own settings with its address. */
+  get spec(): ServerSpec {
+    return this.#connection?.spec ?? this.#options.spec;
   }
 
   get isConnected(): boolean {
@@ -122,14 +127,11 @@ export class ClientLife {
 
   #open(): Promise<Connection> {
     const { spec, clock, events, redactor } = this.#options;
-    const owned = "headers" in spec.address ? ownedHeaderNames(spec.address.headers) : [];
-    if (owned.length > 0)
-      events.warn(`Server "${spec.name}": the protocol sets ${owned.join(", ")} itself; left out.`);
     const opening = Connection.open({
-      spec,
+      server: spec.name,
       clock,
       redactor,
-      resolveAddress: async () => spec.address,
+      resolveSpec: () => this.#resolveSpec(),
       onOpened: (identity, session, generation) => this.#welcome(identity, session, generation),
       onNotification: (notification) => events.notify(notification),
       onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
@@ -143,6 +145,41 @@ export class ClientLife {
       },
     );
     return opening;
+  }
+
+  async #resolveSpec(): Promise<ResolvedSpec> {
+    const { events, spec: given } = this.#options;
+    const spec = given.address.kind === "resolved" ? await this.#lookUp(given.address) : given;
+    const { address, name: server } = spec;
+    if (address.kind === "resolved") {
+      throw new McpRuntimeError(
+        "definition",
+        `Server "${server}" resolves to one that has to be resolved again.`,
+        { server },
+      );
+    }
+    const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
+    if (owned.length > 0)
+      events.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
+    return { ...spec, address };
+  }
+
+  async #lookUp(address: LaterAddress): Promise<ServerSpec> {
+    const { spec, redactor } = this.#options;
+    try {
+      return await address.resolve();
+    } catch (error) {
+      if (error instanceof McpRuntimeError) throw error;
+      const said = redactor.text(error instanceof Error ? error.message : String(error));
+      throw new McpRuntimeError(
+        "not-sent",
+        `The address of server "${spec.name}" could not be found out: ${said}`,
+        {
+          server: spec.name,
+          cause: redactor.cause(error),
+        },
+      );
+    }
   }
 
   /** A new session gets back what the last one knew: who listens, and the log level. */

@@ -14,6 +14,7 @@ export interface Exchange {
   readonly requestMs: number;
   readonly totalMs: number;
   readonly cancellation: Cancellation;
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly trace: ExchangeTrace;
   /** The session it is sent over; given by the last link. */

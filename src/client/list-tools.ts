@@ -6,7 +6,8 @@ import { quoteServer } from "../errors/server-text.js";
 
 interface ListToolsOptions {
   readonly server: string;
-  readonly limits: Pick<Limits, "pages" | "tools">;
+  /** Asked after each page: the first one may have to find the server, and its limits with it. */
+  readonly limits: () => Pick<Limits, "pages" | "tools">;
   readonly requestPage: (params: JsonObject) => Promise<unknown>;
   readonly warn: (message: string) => void;
 }
@@ -16,12 +17,13 @@ interface ListToolsOptions {
  * error, never a shorter list. One tool that cannot be used costs only itself.
  */
 export async function listTools(options: ListToolsOptions): Promise<McpToolInfo[]> {
-  const { server, limits, requestPage } = options;
+  const { server, requestPage } = options;
   const tools = new Map<string, McpToolInfo>();
   const cursors = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
+    const limits = options.limits();
     if (!isJsonObject(page) || !Array.isArray(page["tools"])) {
       throw new McpRuntimeError(
         "malformed",

@@ -4,7 +4,6 @@ import { mapLimited } from "../concurrency/map-limited.js";
 import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
-import type { ServerSpec } from "../definitions/server-spec.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
@@ -38,7 +37,6 @@ export interface McpClientOptions {
  */
 export class McpClient implements AsyncDisposable {
   readonly name: string;
-  readonly #spec: ServerSpec;
   readonly #clock: Clock;
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
@@ -53,11 +51,10 @@ export class McpClient implements AsyncDisposable {
     const events = new ClientEvents(name, options.logger ?? createConsoleLogger(), redactor);
     const life = new ClientLife({ spec, clock, events, redactor });
     this.name = name;
-    this.#spec = spec;
     this.#clock = clock;
     this.#events = events;
     this.#life = life;
-    this.#requester = new Requester({ spec, clock, events, life });
+    this.#requester = new Requester({ server: name, clock, events, life });
   }
 
   get state(): ClientState {
@@ -147,13 +144,13 @@ export class McpClient implements AsyncDisposable {
   /** Every tool of the server, by name. */
   async listTools(options: RequestOptions = {}): Promise<McpToolInfo[]> {
     const startedAt = this.#clock.now();
-    const { totalMs } = this.#spec.timeouts;
+    const { totalMs } = this.#life.spec.timeouts;
     // One total for all pages together; 0 means none.
     const leftMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (this.#clock.now() - startedAt)));
     try {
       return await listTools({
         server: this.name,
-        limits: this.#spec.limits,
+        limits: () => this.#life.spec.limits,
         requestPage: (params) =>
           this.#requester.request("tools/list", params, { ...options, totalMs: leftMs() }),
         warn: (message) => this.#events.warn(message),
@@ -180,7 +177,7 @@ export class McpClient implements AsyncDisposable {
    * using the client again starts it anew.
    */
   async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
-    await this.#life.close(options.drainMs ?? this.#spec.session.drainMs);
+    await this.#life.close(options.drainMs ?? this.#life.spec.session.drainMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -195,9 +192,9 @@ export class McpClient implements AsyncDisposable {
   ): Promise<ToolResult<Output>> {
     checkCall(this.name, call, options);
     const { name: tool, args = {} } = call;
-    const { signal, timeoutMs, onProgress, output, meta } = options;
+    const { signal, timeoutMs, onProgress, headers, output, meta } = options;
     const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
-    const details = { signal, timeoutMs, onProgress, tool, requestId, trace };
+    const details = { signal, timeoutMs, onProgress, headers, tool, requestId, trace };
     const result = await this.#requester.request("tools/call", params, details);
     return toToolResult(result, { server: this.name, tool }, output);
   }

@@ -7,7 +7,6 @@ import { classifyFailure } from "./classify-failure.js";
 import type { Exchange, Link, Next } from "./exchange.js";
 
 export interface RecoverParts {
-  readonly spec: ServerSpec;
   /** Phase 1, on the first call. */
   readonly connect: () => Promise<Connection>;
   readonly onSessionLost: (identity: string, held: HeldSession) => void;
@@ -20,14 +19,15 @@ export interface RecoverParts {
  * else.
  */
 export function recoverSession(parts: RecoverParts): Link {
-  const { spec, connect } = parts;
+  const { connect } = parts;
   return async (exchange, next) => {
     const connection = await exchange.cancellation.race(connect());
     const seat = connection.seat(exchange.identity);
-    if (!spec.session.serialize) return sendRecovering(parts, seat, exchange, next);
+    const { spec } = connection;
+    if (!spec.session.serialize) return sendRecovering({ ...parts, spec }, seat, exchange, next);
     const unlock = await seat.mutex.lock(exchange.cancellation);
     try {
-      return await sendRecovering(parts, seat, exchange, next);
+      return await sendRecovering({ ...parts, spec }, seat, exchange, next);
     } finally {
       unlock();
     }
@@ -35,7 +35,7 @@ export function recoverSession(parts: RecoverParts): Link {
 }
 
 async function sendRecovering(
-  parts: RecoverParts,
+  parts: RecoverParts & { readonly spec: ServerSpec },
   seat: Seat,
   exchange: Exchange,
   next: Next,

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import type { JsonObject } from "../definitions/json.js";
-import type { ServerSpec } from "../definitions/server-spec.js";
 import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-tool.js";
 import { toCallerError } from "./caller-error.js";
 import type { ClientEvents } from "./client-events.js";
@@ -14,7 +13,7 @@ import { createPipeline } from "./links.js";
 export const SHARED_IDENTITY = "";
 
 interface RequesterParts {
-  readonly spec: ServerSpec;
+  readonly server: string;
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly life: ClientLife;
@@ -22,6 +21,7 @@ interface RequesterParts {
 
 export interface FullRequestOptions extends RequestOptions {
   readonly onProgress?: CallToolOptions["onProgress"];
+  readonly headers?: CallToolOptions["headers"];
   readonly tool?: string;
   readonly requestId?: string;
   readonly totalMs?: number;
@@ -34,11 +34,10 @@ export class Requester {
   readonly #run: Next;
 
   constructor(parts: RequesterParts) {
-    const { spec, clock, events, life } = parts;
+    const { server, clock, events, life } = parts;
     this.#parts = parts;
     this.#run = createPipeline({
-      server: spec.name,
-      spec,
+      server,
       clock,
       connect: () => life.connect(),
       onSessionLost: (identity, { generation, session }) =>
@@ -49,8 +48,9 @@ export class Requester {
   }
 
   async request(method: string, params: JsonObject, options: FullRequestOptions): Promise<unknown> {
-    const { spec, life } = this.#parts;
-    checkTimeout(spec.name, options);
+    const { server, life } = this.#parts;
+    checkTimeout(server, options);
+    const { timeouts } = life.spec;
     const cancellation = Cancellation.fromSignal(options.signal);
     const leave = life.enter(cancellation);
     try {
@@ -61,14 +61,15 @@ export class Requester {
         params,
         tool: options.tool,
         identity: SHARED_IDENTITY,
-        requestMs: options.timeoutMs ?? spec.timeouts.requestMs,
-        totalMs: options.totalMs ?? spec.timeouts.totalMs,
+        requestMs: options.timeoutMs ?? timeouts.requestMs,
+        totalMs: options.totalMs ?? timeouts.totalMs,
         cancellation,
+        headers: options.headers,
         onProgress: options.onProgress,
         trace: options.trace ?? { attempts: 0 },
       });
     } catch (error) {
-      throw toCallerError(error, options.signal, spec.name);
+      throw toCallerError(error, options.signal, server);
     } finally {
       leave();
       cancellation.release();
@@ -77,14 +78,14 @@ export class Requester {
 
   /** Phase 1 and 2, without a request. */
   async open({ signal }: RequestOptions): Promise<void> {
-    const { spec, life } = this.#parts;
+    const { server, life } = this.#parts;
     const cancellation = Cancellation.fromSignal(signal);
     const leave = life.enter(cancellation);
     try {
       cancellation.throwIfCancelled();
       await life.open(SHARED_IDENTITY, cancellation);
     } catch (error) {
-      throw toCallerError(error, signal, spec.name);
+      throw toCallerError(error, signal, server);
     } finally {
       leave();
       cancellation.release();

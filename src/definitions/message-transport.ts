@@ -13,10 +13,17 @@ export interface JsonRpcMessage {
 /** Written as a method, so that a transport with a narrower type of message fits, such as the SDK's. */
 type MessageListener = { listen(message: JsonRpcMessage): void }["listen"];
 
+export interface SendOptions {
+  /** The server's request that this message belongs to. */
+  readonly relatedRequestId?: string | number | undefined;
+  /** HTTP headers for this message only, where messages have headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /** How messages travel: the contract of every transport. */
 export interface MessageTransport {
   start(): Promise<void>;
-  send(message: JsonRpcMessage): Promise<void>;
+  send(message: JsonRpcMessage, options?: SendOptions): Promise<void>;
   /** Ends it and calls `onclose`. Calling it again does nothing. */
   close(): Promise<void>;
   onmessage?: MessageListener | undefined;

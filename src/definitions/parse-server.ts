@@ -9,6 +9,7 @@ import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
 import {
   SERVER_DEFAULTS,
   STDIO_CONNECT_MS,
+  type LaterAddress,
   type ServerAddress,
   type ServerKind,
   type ServerSpec,
@@ -81,7 +82,7 @@ function checkServer(name: unknown, definition: unknown): Checked {
 type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
 
 function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpec {
-  const address = toAddress(kind, parsed);
+  const address = toAddress(name, kind, parsed);
   const { timeouts, session, limits } = SERVER_DEFAULTS;
   const connectMs = kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
   // A session that somebody else opened is not ours to end.
@@ -105,7 +106,16 @@ function defined<T extends object>(
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
-function toAddress(kind: ServerKind, parsed: ParsedServer): ServerAddress {
+function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): ServerAddress | LaterAddress {
+  if ("resolve" in parsed) {
+    const { resolve, ...defaults } = parsed;
+    const resolveSpec = async () => {
+      const definition = await resolve();
+      const whole = isJsonObject(definition) ? { ...defaults, ...definition } : definition;
+      return parseServer(name, whole as ServerDefinition);
+    };
+    return { kind: "resolved", resolve: resolveSpec };
+  }
   if ("openTransport" in parsed) return { kind: "custom", open: parsed.openTransport };
   if ("server" in parsed) {
     const { server } = parsed;

@@ -1,10 +1,10 @@
-import type { ServerAddress } from "./server-spec.js";
+import type { LaterAddress, ServerAddress } from "./server-spec.js";
 
 /** Names of environment variables that hold what nobody should see. */
 const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie/i;
 
 /** What a server's address and headers hold that must never be shown: each value, in every form it may be echoed. */
-export function secretsOf(address: ServerAddress, sessionId: string | undefined): string[] {
+export function secretsOf(address: ServerAddress | LaterAddress, sessionId: string | undefined): string[] {
   const secrets = sessionId === undefined ? [] : [sessionId];
   if ("url" in address) secrets.push(...secretsOfUrl(address.url));
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));

@@ -78,6 +78,7 @@ interface KindKeys {
   readonly functionName?: unknown;
   readonly openTransport?: unknown;
   readonly server?: unknown;
+  readonly resolve?: unknown;
 }
 type Only<Own extends keyof KindKeys> = { readonly [Key in Exclude<keyof KindKeys, Own>]?: never };
 /** `transport` is another word for `type`. */
@@ -141,8 +142,18 @@ export type InProcessServerDefinition = CommonServerOptions &
     readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
   };
 
+/** A server whose address is found out when it is first needed; what stands next to `resolve` are defaults. */
+export type ResolvedServerDefinition = CommonServerOptions &
+  Only<"resolve"> & {
+    readonly type?: "resolved";
+    readonly transport?: never;
+    readonly resolve: () => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+  };
+
 /** Where a server is and how to treat it. The kind is told by `type`, or by the keys. */
-export type ServerDefinition =
+export type ServerDefinition = AddressedServerDefinition | ResolvedServerDefinition;
+
+export type AddressedServerDefinition =
   | HttpServerDefinition
   | SseServerDefinition
   | WebSocketServerDefinition

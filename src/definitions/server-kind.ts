@@ -14,6 +14,7 @@ const KIND_BY_WORD: ReadonlyMap<unknown, ServerKind> = new Map([
   ["lambda", "lambda"],
   ["custom", "custom"],
   ["in-process", "in-process"],
+  ["resolved", "resolved"],
 ]);
 
 /** The key that only one kind has; `url` belongs to three and is looked into. */
@@ -22,6 +23,7 @@ const KIND_BY_KEY: readonly (readonly [key: string, kind: ServerKind])[] = [
   ["functionName", "lambda"],
   ["openTransport", "custom"],
   ["server", "in-process"],
+  ["resolve", "resolved"],
 ];
 
 /** Which kind of server this is: by its word, else by its keys. */

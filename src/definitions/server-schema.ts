@@ -138,4 +138,5 @@ export const SERVER_SCHEMAS = {
       (value) => isFunction(value) || hasConnect(value),
     ),
   }),
+  resolved: serverObject({ resolve: passedOn<() => unknown>("a function", isFunction) }),
 } satisfies Record<ServerKind, z.ZodType>;

@@ -50,12 +50,18 @@ export type ServerAddress =
   | { readonly kind: "custom"; readonly open: () => MessageTransport | Promise<MessageTransport> }
   | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };
 
-export type ServerKind = ServerAddress["kind"];
+/** Not known before phase 1. */
+export interface LaterAddress {
+  readonly kind: "resolved";
+  readonly resolve: () => Promise<ServerSpec>;
+}
+
+export type ServerKind = ServerAddress["kind"] | LaterAddress["kind"];
 
 /** A server definition after parsing: nothing is optional that code has to decide about. */
 export interface ServerSpec {
   readonly name: string;
-  readonly address: ServerAddress;
+  readonly address: ServerAddress | LaterAddress;
   readonly timeouts: Timeouts;
   readonly session: SessionSettings;
   readonly limits: Limits;

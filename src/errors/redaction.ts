@@ -32,10 +32,14 @@ export function redactUrl(url: URL | string): string | undefined {
  * One redactor knows the secrets of one server.
  */
 export class Redactor {
-  readonly #secrets: readonly string[];
+  readonly #secrets = new Set<string>();
 
   constructor(secrets: Iterable<string> = []) {
-    this.#secrets = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
+    this.add(secrets);
+  }
+
+  add(secrets: Iterable<string>): void {
+    for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) this.#secrets.add(secret);
   }
 
   text(text: string): string {
@@ -80,7 +84,7 @@ export class Redactor {
 
   /** Secrets may overlap in a text, so all their places are found before any is replaced. */
   #withoutKnown(text: string): string {
-    const places = this.#secrets
+    const places = [...this.#secrets]
       .flatMap((secret) => placesOf(secret, text))
       .toSorted((a, b) => a.start - b.start || b.end - a.end);
     let clean = "";

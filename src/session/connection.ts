@@ -16,11 +16,15 @@ interface ConnectionEvents {
 }
 
 export interface ConnectionOptions extends ConnectionEvents {
-  readonly spec: ServerSpec;
-  readonly resolveAddress: () => Promise<ServerAddress>;
+  readonly server: string;
+  /** The server with its address, which may have to be looked up. */
+  readonly resolveSpec: () => Promise<ResolvedSpec>;
   readonly redactor: Redactor;
   readonly clock: Clock;
 }
+
+/** A server whose address is known. */
+export type ResolvedSpec = ServerSpec & { readonly address: ServerAddress };
 
 /** One user's place on a connection: the session kept for them and the lock of `session.serialize`. */
 export interface Seat {
@@ -33,20 +37,24 @@ export interface Seat {
  * Sessions come and go on it.
  */
 export class Connection {
+  readonly spec: ResolvedSpec;
   readonly #options: ConnectionOptions;
   readonly #source: TransportSource;
   readonly #seats = new Map<string, Seat>();
   readonly #closing = new Cancellation();
 
-  private constructor(options: ConnectionOptions, source: TransportSource) {
+  private constructor(spec: ResolvedSpec, options: ConnectionOptions, source: TransportSource) {
+    this.spec = spec;
     this.#options = options;
     this.#source = source;
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
-    const { spec, redactor, clock } = options;
-    const address = await options.resolveAddress();
-    return new Connection(options, await openTransportSource(spec, address, { redactor, clock }));
+    const { redactor, clock } = options;
+    const spec = await options.resolveSpec();
+    redactor.add(spec.secrets);
+    const source = await openTransportSource(spec, spec.address, { redactor, clock });
+    return new Connection(spec, options, source);
   }
 
   /** By identity: two users never share one. */
@@ -65,22 +73,22 @@ export class Connection {
 
   /** Ends handshakes, sessions and pool. Calls in flight are the client's to end first. */
   async close(): Promise<void> {
-    const { spec } = this.#options;
+    const { server } = this.#options;
     this.#closing.cancel(
-      new McpRuntimeError("closed", `The client of server "${spec.name}" was closed.`, { server: spec.name }),
+      new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server }),
     );
-    const terminate = spec.session.terminateOnClose;
+    const terminate = this.spec.session.terminateOnClose;
     await Promise.all([...this.#seats.values()].map(({ keeper }) => keeper.close({ terminate })));
     await this.#source.close();
   }
 
   async #openSession(identity: string, generation: number): Promise<Session> {
-    const { spec, redactor, clock, onNotification, onError, onOpened } = this.#options;
+    const { server, redactor, clock, onNotification, onError, onOpened } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
     const session = await openSdkSession({
-      server: spec.name,
+      server,
       openTransport: () => this.#source.openTransport(),
-      connectMs: spec.timeouts.connectMs,
+      connectMs: this.spec.timeouts.connectMs,
       cancellation: this.#closing,
       redactor,
       clock,

@@ -32,6 +32,7 @@ export class SdkSession implements Session {
   readonly #redactor: Redactor;
   readonly #farewells = new Set<Promise<void>>();
   #lastRequestId: RequestId | undefined;
+  #nextHeaders: SessionRequest["headers"];
   #inFlight = 0;
   #isRetired = false;
   #closedBy: McpRuntimeError | undefined;
@@ -42,7 +43,7 @@ export class SdkSession implements Session {
     this.#sdk = options.sdk;
     this.#transport = options.transport;
     this.#redactor = options.redactor;
-    this.#noteRequestIds();
+    this.#watchRequests();
     this.#sdk.onclose = () => {
       this.#closedBy ??= new McpRuntimeError(
         "connection-lost",
@@ -67,15 +68,17 @@ export class SdkSession implements Session {
     return this.#inFlight;
   }
 
-  async request({ method, params, cancellation, onProgress }: SessionRequest): Promise<unknown> {
+  async request({ method, params, cancellation, headers, onProgress }: SessionRequest): Promise<unknown> {
     cancellation.throwIfCancelled();
     this.#throwIfGone();
     this.#inFlight += 1;
     this.#lastRequestId = undefined;
+    this.#nextHeaders = headers;
     const answer = this.#sdk.request({ method, params }, ANY_RESULT, {
       ...NO_SDK_TIMEOUT,
       ...(onProgress === undefined ? {} : { onprogress: onProgress }),
     });
+    this.#nextHeaders = undefined;
     const id = this.#lastRequestId;
     const forget = cancellation.onCancel((reason) => this.#cancel(id, reason));
     try {
@@ -114,15 +117,19 @@ export class SdkSession implements Session {
   }
 
   /**
-   * The SDK sends a request before `request()` returns, so the id seen last is the one just given.
-   * We need it to cancel: the SDK's own way costs an `AbortSignal` a call, never takes its listener
-   * off again, and turns the reason into text.
+   * The SDK sends a request before `request()` returns, so what is sent in between belongs to it. We
+   * learn its id, which we need to cancel: the SDK's own way costs an `AbortSignal` a call, never
+   * takes its listener off again, and turns the reason into text. And we add headers, for which the
+   * SDK has no way at all.
    */
-  #noteRequestIds(): void {
+  #watchRequests(): void {
     const send = this.#transport.send.bind(this.#transport);
-    this.#transport.send = (message, ...rest) => {
+    this.#transport.send = (message, options) => {
       if (message.method !== undefined && message.id !== undefined) this.#lastRequestId = message.id;
-      return send(message, ...rest);
+      return send(
+        message,
+        this.#nextHeaders === undefined ? options : { ...options, headers: this.#nextHeaders },
+      );
     };
   }
 

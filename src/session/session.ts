@@ -23,6 +23,8 @@ export interface SessionRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly cancellation: Cancellation;
+  /** For this request only, where messages have headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Also asks the server for progress. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

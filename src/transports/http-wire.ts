@@ -12,7 +12,7 @@ import {
 } from "./http-exchange.js";
 import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
 import type { HttpPool } from "./http-pool.js";
-import { toSendableHeaders } from "./protocol-headers.js";
+import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
 
 export interface HttpWireOptions {
   readonly server: string;
@@ -75,13 +75,15 @@ export class HttpWire {
     this.#postHeaders = undefined;
   }
 
-  post(message: JsonRpcMessage, events: HttpExchangeEvents): HttpExchange {
+  post(message: JsonRpcMessage, events: HttpExchangeEvents, extra?: Readonly<Headers>): HttpExchange {
     this.#postHeaders ??= this.#headers({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
     });
+    const headers =
+      extra === undefined ? this.#postHeaders : { ...this.#postHeaders, ...withoutOwned(extra) };
     const body = JSON.stringify(message);
-    return this.#send("call", { method: "POST", path: this.#path, headers: this.#postHeaders, body }, events);
+    return this.#send("call", { method: "POST", path: this.#path, headers, body }, events);
   }
 
   /** Opens a stream of events: the server's own, or the rest of one that broke off. */

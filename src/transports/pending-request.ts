@@ -1,6 +1,6 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import { delay } from "../concurrency/delay.js";
-import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
 import { EventStreamReader, ignoreBody, TextReader } from "./body-readers.js";
@@ -59,12 +59,13 @@ export class PendingRequest {
     return this.#stream !== undefined || this.#exchange?.isStarted === true;
   }
 
-  start(message: JsonRpcMessage): void {
+  start(message: JsonRpcMessage, extraHeaders: SendOptions["headers"]): void {
     const hadSession = this.#wire.sessionId !== undefined;
-    this.#exchange = this.#wire.post(message, {
-      onHead: (status, headers) => this.#readResponse(status, headers, hadSession),
-      onBroken: (error) => this.#onBroken(error),
-    });
+    const events = {
+      onHead: (status: number, headers: ResponseHeaders) => this.#readResponse(status, headers, hadSession),
+      onBroken: (error: Error) => this.#onBroken(error),
+    };
+    this.#exchange = this.#wire.post(message, events, extraHeaders);
   }
 
   /** Nobody waits any more. */

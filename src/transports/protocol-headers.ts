@@ -26,11 +26,16 @@ export function toSendableHeaders(
   headers: Readonly<Record<string, string>>,
   url: URL,
 ): Record<string, string> {
-  const allowed = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const basic =
     credentials === ":" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
-  return { ...basic, ...Object.fromEntries(allowed.filter(([name]) => !OWNED.has(name))) };
+  return { ...basic, ...withoutOwned(headers) };
+}
+
+/** In lower case, so that two spellings of one name are one header. */
+export function withoutOwned(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(entries.filter(([name]) => !OWNED.has(name)));
 }
 
 /** Names that were configured and are not sent. */

@@ -1,4 +1,4 @@
-import type { JsonRpcMessage, MessageTransport } from "../definitions/message-transport.js";
+import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import { ignoreBody } from "./body-readers.js";
 import type { HttpExchange, HttpExchangeEvents, ResponseHeaders } from "./http-exchange.js";
 import { toConnectionFailure } from "./http-failures.js";
@@ -39,9 +39,9 @@ export class StreamableHttpTransport implements MessageTransport {
     // Nothing to open: the first request brings its connection.
   }
 
-  send(message: JsonRpcMessage): Promise<void> {
+  send(message: JsonRpcMessage, { headers }: SendOptions = {}): Promise<void> {
     if (isRequest(message)) {
-      this.#request(message.id, message);
+      this.#request(message.id, message, headers);
       return Promise.resolve();
     }
     if (message.method === "notifications/cancelled") return this.#cancel(message);
@@ -72,7 +72,7 @@ export class StreamableHttpTransport implements MessageTransport {
     this.onclose?.();
   }
 
-  #request(id: RequestId, message: JsonRpcMessage): void {
+  #request(id: RequestId, message: JsonRpcMessage, headers: SendOptions["headers"]): void {
     const request = new PendingRequest(this.#wire, id, {
       onHeaders: (headers) => {
         // Only the handshake gives an id: a late answer must not bring a dead one back.
@@ -85,7 +85,7 @@ export class StreamableHttpTransport implements MessageTransport {
       },
     });
     this.#pending.set(id, request);
-    request.start(message);
+    request.start(message, headers);
   }
 
   #adoptSession(headers: ResponseHeaders): void {
