@@ -33,7 +33,7 @@ export class ClientEvents {
     this.#logger = logger;
     this.#redactor = redactor;
     this.#hub = new EventHub((error) =>
-      logger.error(`A listener of server "${server}" threw: ${String(error)}`),
+      this.#log("error", redactor.text(`A listener of server "${server}" failed: ${String(error)}`)),
     );
   }
 
@@ -54,18 +54,27 @@ export class ClientEvents {
 
   warn(text: string): void {
     const message = this.#redactor.text(text);
-    this.#logger.warn(message);
+    this.#log("warn", message);
     this.#hub.emit("warning", { message });
   }
 
-  debug(message: string): void {
-    this.#logger.debug(this.#redactor.text(message));
+  debug(text: string): void {
+    this.#log("debug", this.#redactor.text(text));
   }
 
   notify(notification: ServerNotification): void {
     this.#hub.emit("notification", notification);
     if (notification.method === "notifications/tools/list_changed") {
       this.#hub.emit("toolsChanged", { server: this.#server });
+    }
+  }
+
+  /** A logger is somebody's code: when it throws, a call must not. */
+  #log(level: "debug" | "warn" | "error", message: string): void {
+    try {
+      this.#logger[level](message);
+    } catch {
+      // There is nobody left to tell.
     }
   }
 }

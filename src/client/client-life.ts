@@ -1,14 +1,14 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
-import type { LaterAddress, ServerSpec } from "../definitions/server-spec.js";
+import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { Connection, type ResolvedSpec } from "../session/connection.js";
+import { Connection } from "../session/connection.js";
 import type { Session } from "../session/session.js";
-import { ownedHeaderNames } from "../transports/protocol-headers.js";
 import type { ClientEvents } from "./client-events.js";
 import { InFlightCalls } from "./in-flight-calls.js";
+import { resolveServer } from "./resolve-server.js";
 
 /**
  * - `idle`: nothing is open, and the next request opens it
@@ -34,17 +34,30 @@ interface ClientLifeOptions {
   readonly redactor: Redactor;
 }
 
+/** What is open between two times of `close()`. */
+class Era {
+  readonly calls = new InFlightCalls();
+  /** Ends whatever is being opened. */
+  readonly closed = new Cancellation();
+  opening: Promise<Connection> | undefined;
+  connection: Connection | undefined;
+  ending: Promise<void> | undefined;
+}
+
+/** A call's way to the connection of the era it began in. */
+export interface Ticket {
+  readonly connect: () => Promise<Connection>;
+  readonly leave: () => void;
+}
+
 /**
- * From the first request to `close()`, and again. A call belongs to the life it began in: closing
- * ends the calls of this life, and a call made while it closes begins the next one.
+ * From the first request to `close()`, and again. A call belongs to the era it began in: closing ends
+ * the calls of that era, and a call made while it closes begins the next one.
  */
 export class ClientLife {
   readonly #options: ClientLifeOptions;
-  #opening: Promise<Connection> | undefined;
-  #connection: Connection | undefined;
-  #calls = new InFlightCalls();
-  #closing: Promise<void> | undefined;
-  #wasClosed = false;
+  #era = new Era();
+  #lastEra: Era | undefined;
   logLevel: LogLevel | undefined;
 
   constructor(options: ClientLifeOptions) {
@@ -53,146 +66,121 @@ export class ClientLife {
 
   /** As it is known now: a server that is resolved later brings its own settings with its address. */
   get spec(): ServerSpec {
-    return this.#connection?.spec ?? this.#options.spec;
+    return this.#era.connection?.spec ?? this.#options.spec;
   }
 
   get isConnected(): boolean {
-    return this.#connection !== undefined;
+    return this.#era.connection !== undefined;
   }
 
   state(identity: string): ClientState {
+    const { opening, connection } = this.#era;
     if (this.session(identity) !== undefined) return "ready";
-    const isShakingHands = this.#connection?.seats.get(identity)?.keeper.current !== undefined;
-    if (isShakingHands || (this.#opening !== undefined && this.#connection === undefined))
-      return "connecting";
-    return this.#wasClosed && this.#opening === undefined ? "closed" : "idle";
+    const isShakingHands = connection?.seats.get(identity)?.keeper.current !== undefined;
+    if (isShakingHands || (opening !== undefined && connection === undefined)) return "connecting";
+    return this.#lastEra !== undefined && opening === undefined ? "closed" : "idle";
   }
 
   session(identity: string): Session | undefined {
-    const session = this.#connection?.seats.get(identity)?.keeper.current?.session;
+    const session = this.#era.connection?.seats.get(identity)?.keeper.current?.session;
     return session?.isAlive === true ? session : undefined;
   }
 
   sessions(): SessionView[] {
-    return [...(this.#connection?.seats ?? [])].flatMap(([identity, { keeper }]) => {
+    return [...(this.#era.connection?.seats ?? [])].flatMap(([identity, { keeper }]) => {
       const { session, generation } = keeper.current ?? {};
       if (session?.isAlive !== true || generation === undefined) return [];
       return [{ identity, id: session.id, generation, inFlight: session.inFlight }];
     });
   }
 
-  /** Phase 1, shared by whoever asks; a failed one is tried afresh by the next. */
-  connect(): Promise<Connection> {
-    this.#opening ??= this.#open();
-    return this.#opening;
-  }
-
-  async open(identity: string, cancellation: Cancellation): Promise<void> {
-    const connection = await cancellation.race(this.connect());
-    await connection.seat(identity).keeper.hold(cancellation);
-  }
-
-  /** Counts a call as in flight; the function that comes back ends that. */
-  enter(call: Cancellation): () => void {
-    return this.#calls.enter(call);
+  enter(call: Cancellation): Ticket {
+    const era = this.#era;
+    return { leave: era.calls.enter(call), connect: () => this.#connect(era) };
   }
 
   /** A session that is already open is told when the first listener comes. */
   listenIfWanted(): void {
     if (!this.#options.events.isServerHeard) return;
-    for (const { keeper } of this.#connection?.seats.values() ?? []) keeper.current?.session?.listen();
+    for (const { keeper } of this.#era.connection?.seats.values() ?? []) keeper.current?.session?.listen();
   }
 
+  /** Said again, with less time to drain, it hurries the first one. */
   async close(drainMs: number): Promise<void> {
-    if (this.#opening === undefined) return this.#closing;
-    const [opening, calls] = [this.#opening, this.#calls];
-    this.#opening = undefined;
-    this.#connection = undefined;
-    this.#calls = new InFlightCalls();
-    this.#wasClosed = true;
-    const closing = this.#end(opening, calls, drainMs);
-    this.#closing = closing;
-    await closing;
+    const era = this.#era;
+    if (era.opening === undefined && era.calls.isEmpty) return this.#hurry(drainMs);
+    this.#era = new Era();
+    this.#lastEra = era;
+    era.ending = this.#end(era, drainMs);
+    await era.ending;
   }
 
-  async #end(opening: Promise<Connection>, calls: InFlightCalls, drainMs: number): Promise<void> {
-    const { spec, clock } = this.#options;
-    await calls.drained(drainMs, clock);
-    calls.cancelAll(
-      new McpRuntimeError("closed", `The client of server "${spec.name}" was closed.`, { server: spec.name }),
-    );
-    const connection = await opening.catch(() => undefined);
+  async #hurry(drainMs: number): Promise<void> {
+    const { calls, ending } = this.#lastEra ?? {};
+    await calls?.drained(drainMs, this.#options.clock);
+    calls?.cancelAll(this.#closedError());
+    await ending;
+  }
+
+  async #end(era: Era, drainMs: number): Promise<void> {
+    await era.calls.drained(drainMs, this.#options.clock);
+    era.calls.cancelAll(this.#closedError());
+    era.closed.cancel(this.#closedError());
+    const connection = await era.opening?.catch(() => undefined);
     await connection?.close();
   }
 
-  #open(): Promise<Connection> {
+  #closedError(): McpRuntimeError {
+    const { name: server } = this.#options.spec;
+    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+  }
+
+  /** Phase 1, shared by whoever asks; a failed one is tried afresh by the next. */
+  async #connect(era: Era): Promise<Connection> {
+    era.closed.throwIfCancelled();
+    era.opening ??= this.#open(era);
+    return era.opening;
+  }
+
+  async #open(era: Era): Promise<Connection> {
     const { spec, clock, events, redactor } = this.#options;
-    const opening = Connection.open({
-      server: spec.name,
-      clock,
-      redactor,
-      resolveSpec: () => this.#resolveSpec(),
-      onOpened: (identity, session, generation) => this.#welcome(identity, session, generation),
-      onNotification: (notification) => events.notify(notification),
-      onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
-    });
-    opening.then(
-      (connection) => {
-        if (this.#opening === opening) this.#connection = connection;
-      },
-      () => {
-        if (this.#opening === opening) this.#opening = undefined;
-      },
-    );
-    return opening;
-  }
-
-  async #resolveSpec(): Promise<ResolvedSpec> {
-    const { events, spec: given } = this.#options;
-    const spec = given.address.kind === "resolved" ? await this.#lookUp(given.address) : given;
-    const { address, name: server } = spec;
-    if (address.kind === "resolved") {
-      throw new McpRuntimeError(
-        "definition",
-        `Server "${server}" resolves to one that has to be resolved again.`,
-        { server },
-      );
-    }
-    const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
-    if (owned.length > 0)
-      events.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
-    return { ...spec, address };
-  }
-
-  async #lookUp(address: LaterAddress): Promise<ServerSpec> {
-    const { spec, redactor } = this.#options;
+    const { closed: cancellation } = era;
+    const warn = (message: string) => events.warn(message);
     try {
-      return await address.resolve();
+      era.connection = await Connection.open({
+        server: spec.name,
+        clock,
+        redactor,
+        cancellation,
+        resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
+        onOpened: (identity, session, generation) =>
+          this.#welcome(identity, session, generation, cancellation),
+        onNotification: (notification) => events.notify(notification),
+        onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
+      });
+      return era.connection;
     } catch (error) {
-      if (error instanceof McpRuntimeError) throw error;
-      const said = redactor.text(error instanceof Error ? error.message : String(error));
-      throw new McpRuntimeError(
-        "not-sent",
-        `The address of server "${spec.name}" could not be found out: ${said}`,
-        {
-          server: spec.name,
-          cause: redactor.cause(error),
-        },
-      );
+      era.opening = undefined;
+      throw error;
     }
   }
 
   /** A new session gets back what the last one knew: who listens, and the log level. */
-  async #welcome(identity: string, session: Session, generation: number): Promise<void> {
+  async #welcome(
+    identity: string,
+    session: Session,
+    generation: number,
+    cancellation: Cancellation,
+  ): Promise<void> {
     const { spec, clock, events } = this.#options;
     if (events.isServerHeard) session.listen();
     const level = this.logLevel;
     if (level !== undefined) {
       const expired = () =>
-        new McpRuntimeError("timeout", "The server did not answer in time.", { server: spec.name });
-      const deadline = { ms: spec.timeouts.connectMs, clock, cancellation: new Cancellation(), expired };
-      await withDeadline(deadline, (cancellation) =>
-        session.request({ method: "logging/setLevel", params: { level }, cancellation }),
+        new McpRuntimeError("timeout", "It did not answer in time.", { server: spec.name });
+      const deadline = { ms: this.spec.timeouts.connectMs, clock, cancellation, expired };
+      await withDeadline(deadline, (limited) =>
+        session.request({ method: "logging/setLevel", params: { level }, cancellation: limited }),
       ).catch((error: unknown) =>
         events.warn(`Server "${spec.name}" did not take log level "${level}" again: ${String(error)}`),
       );

@@ -1,18 +1,20 @@
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Progress } from "../session/session.js";
 import type { Exchange, Link } from "./exchange.js";
 
 interface DeadlineParts {
   readonly server: string;
   readonly clock: Clock;
+  readonly warn: (message: string) => void;
 }
 
 /** Everything together has `totalMs`, whatever the server does. */
 export function totalDeadline({ server, clock }: DeadlineParts): Link {
   return (exchange, next) => {
     const { totalMs: ms, cancellation } = exchange;
-    const expired = () => expiry(server, exchange, `${ms} ms in all (timeouts.totalMs)`);
+    const expired = () => expiry(server, exchange, "its whole time (timeouts.totalMs)");
     return withDeadline({ ms, clock, cancellation, expired }, (limited) =>
       next({ ...exchange, cancellation: limited }),
     );
@@ -20,38 +22,39 @@ export function totalDeadline({ server, clock }: DeadlineParts): Link {
 }
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more. */
-export function attemptDeadline({ server, clock }: DeadlineParts): Link {
+export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
   return (exchange, next) => {
-    const { requestMs: ms, cancellation, trace } = exchange;
-    const before = trace.attempts;
-    const expired = () => expiry(server, exchange, `${ms} ms (timeouts.requestMs)`, trace.attempts > before);
-    return withDeadline({ ms, clock, cancellation, expired }, (limited, restart) =>
-      next({
-        ...exchange,
-        cancellation: limited,
-        onProgress: (progress) => {
-          restart();
-          exchange.onProgress?.(progress);
-        },
-      }),
-    );
+    const { requestMs: ms, cancellation } = exchange;
+    const expired = () => expiry(server, exchange, `${ms} ms (timeouts.requestMs)`);
+    return withDeadline({ ms, clock, cancellation, expired }, (limited, restart) => {
+      const onProgress = (progress: Progress) => {
+        restart();
+        tell(exchange.onProgress, progress, warn);
+      };
+      return next({ ...exchange, cancellation: limited, onProgress });
+    });
   };
 }
 
-function expiry(
-  server: string,
-  exchange: Exchange,
-  limit: string,
-  wasSent = exchange.trace.attempts > 0,
-): McpRuntimeError {
+/** A caller's function may throw or reject: that is told, and harms no call. */
+function tell(listener: Exchange["onProgress"], progress: Progress, warn: (message: string) => void): void {
+  const failed = (error: unknown) => warn(`onProgress failed: ${String(error)}`);
+  try {
+    const returned: unknown = listener?.(progress);
+    if (returned instanceof Promise) returned.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function expiry(server: string, exchange: Exchange, limit: string): McpRuntimeError {
   const what = exchange.tool === undefined ? exchange.method : `tool "${exchange.tool}"`;
-  const advice = wasSent ? "It may still be running there." : "The request was not sent.";
+  const advice = exchange.trace.wasSent() ? "It may still be running there." : "The request was not sent.";
   return new McpRuntimeError(
     "timeout",
     `Server "${server}" did not answer ${what} within ${limit}. ${advice}`,
     {
       server,
-      outcomeUnknown: wasSent,
     },
   );
 }

@@ -1,6 +1,7 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { JsonObject } from "../definitions/json.js";
-import type { Progress, Session } from "../session/session.js";
+import type { Connection } from "../session/connection.js";
+import type { Delivery, Progress, Session } from "../session/session.js";
 
 /** One request on its way through the links, with what became of it so far. */
 export interface Exchange {
@@ -13,7 +14,11 @@ export interface Exchange {
   readonly identity: string;
   readonly requestMs: number;
   readonly totalMs: number;
+  /** The caller's own; `cancellation` follows it. */
+  readonly signal: AbortSignal | undefined;
   readonly cancellation: Cancellation;
+  /** Phase 1, of the client's era in which this request began. */
+  readonly connect: () => Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly trace: ExchangeTrace;
@@ -21,9 +26,13 @@ export interface Exchange {
   readonly session?: Session;
 }
 
-export interface ExchangeTrace {
+export interface ExchangeTrace extends Delivery {
   /** How often it was handed to a session. */
   attempts: number;
+}
+
+export function createTrace(): ExchangeTrace {
+  return { attempts: 0, wasSent: () => false };
 }
 
 export type Next = (exchange: Exchange) => Promise<unknown>;

@@ -4,14 +4,19 @@ import type { Clock } from "../concurrency/clock.js";
 /** The calls that are under way, so that closing can wait for them and then end them. */
 export class InFlightCalls {
   readonly #calls = new Set<Cancellation>();
-  #onEmpty: (() => void) | undefined;
+  #whenEmpty: (() => void)[] = [];
+
+  get isEmpty(): boolean {
+    return this.#calls.size === 0;
+  }
 
   /** The function that comes back says that the call is over. */
   enter(call: Cancellation): () => void {
     this.#calls.add(call);
     return () => {
       this.#calls.delete(call);
-      if (this.#calls.size === 0) this.#onEmpty?.();
+      if (this.#calls.size > 0) return;
+      for (const tell of this.#whenEmpty.splice(0)) tell();
     };
   }
 
@@ -20,10 +25,10 @@ export class InFlightCalls {
     if (this.#calls.size === 0 || ms === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const stop = clock.after(ms, resolve);
-      this.#onEmpty = () => {
+      this.#whenEmpty.push(() => {
         stop();
         resolve();
-      };
+      });
     });
   }
 

@@ -19,6 +19,8 @@ interface ListToolsOptions {
 export async function listTools(options: ListToolsOptions): Promise<McpToolInfo[]> {
   const { server, requestPage } = options;
   const tools = new Map<string, McpToolInfo>();
+  const problems: string[] = [];
+  let seen = 0;
   const cursors = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 1; ; pages += 1) {
@@ -31,10 +33,14 @@ export async function listTools(options: ListToolsOptions): Promise<McpToolInfo[
         { server },
       );
     }
-    for (const item of page["tools"]) take(item, tools, options);
-    if (tools.size > limits.tools) throw tooMany(server, "tools", limits.tools);
-    cursor = nextCursor(page["nextCursor"]);
-    if (cursor === undefined) return [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    seen += page["tools"].length;
+    if (seen > limits.tools) throw tooMany(server, "tools", limits.tools);
+    for (const item of page["tools"]) problems.push(...take(item, tools));
+    cursor = nextCursor(page["nextCursor"], server);
+    if (cursor === undefined) {
+      warnOf(problems, options);
+      return [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    }
     if (cursors.has(cursor)) {
       throw new McpRuntimeError(
         "malformed",
@@ -49,22 +55,37 @@ export async function listTools(options: ListToolsOptions): Promise<McpToolInfo[
   }
 }
 
-function nextCursor(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+/** A cursor is a text. One that is something else must not pass for the end of the list. */
+function nextCursor(value: unknown, server: string): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw new McpRuntimeError("malformed", `Server "${server}" gave a cursor of tools/list that is no text.`, {
+    server,
+  });
 }
 
-function take(item: unknown, tools: Map<string, McpToolInfo>, { server, warn }: ListToolsOptions): void {
+/** What is wrong with it, if it cannot be taken. */
+function take(item: unknown, tools: Map<string, McpToolInfo>): string[] {
   const parsed = parseToolInfo(item);
   if ("problem" in parsed) {
     const name = isJsonObject(item) && typeof item["name"] === "string" ? item["name"] : undefined;
-    const which = name === undefined ? "a tool" : `tool "${quoteServer(name)}"`;
-    warn(`Server "${server}": ${which} ${parsed.problem} and is left out.`);
-    return;
+    return [
+      `${name === undefined ? "a tool" : `tool "${quoteServer(name)}"`} ${parsed.problem} and is left out.`,
+    ];
   }
   const { tool } = parsed;
   if (tools.has(tool.name))
-    warn(`Server "${server}": tool "${quoteServer(tool.name)}" is listed twice; the first one counts.`);
-  else tools.set(tool.name, tool);
+    return [`tool "${quoteServer(tool.name)}" is listed twice; the first one counts.`];
+  tools.set(tool.name, tool);
+  return [];
+}
+
+const MOST_WARNINGS = 10;
+
+function warnOf(problems: readonly string[], { server, warn }: ListToolsOptions): void {
+  for (const problem of problems.slice(0, MOST_WARNINGS)) warn(`Server "${server}": ${problem}`);
+  const more = problems.length - MOST_WARNINGS;
+  if (more > 0) warn(`Server "${server}": ${more} more of its tools cannot be used.`);
 }
 
 function tooMany(server: string, what: "pages" | "tools", limit: number): McpRuntimeError {

@@ -21,7 +21,7 @@ import {
 } from "./call-tool.js";
 import { ClientEvents, type McpClientEvents } from "./client-events.js";
 import { ClientLife, type ClientState, type LogLevel, type SessionView } from "./client-life.js";
-import type { ExchangeTrace } from "./exchange.js";
+import { createTrace, type ExchangeTrace } from "./exchange.js";
 import { listTools } from "./list-tools.js";
 import { Requester, SHARED_IDENTITY } from "./requester.js";
 import { type ToolResult, toToolResult } from "./tool-result.js";
@@ -107,7 +107,7 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    return this.#callTool(call, options, call?.id ?? randomUUID(), { attempts: 0 });
+    return this.#callTool(call, options, call?.id ?? randomUUID(), createTrace());
   }
 
   /** As `callTool`, with the failure as a value. Only the caller's own cancellation throws. */
@@ -116,7 +116,7 @@ export class McpClient implements AsyncDisposable {
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
     const requestId = call?.id ?? randomUUID();
-    const trace: ExchangeTrace = { attempts: 0 };
+    const trace = createTrace();
     const startedAt = this.#clock.now();
     const details = () => ({
       server: this.name,
@@ -148,13 +148,14 @@ export class McpClient implements AsyncDisposable {
     // One total for all pages together; 0 means none.
     const leftMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (this.#clock.now() - startedAt)));
     try {
-      return await listTools({
-        server: this.name,
-        limits: () => this.#life.spec.limits,
-        requestPage: (params) =>
-          this.#requester.request("tools/list", params, { ...options, totalMs: leftMs() }),
-        warn: (message) => this.#events.warn(message),
-      });
+      return await this.#requester.operation(options, (send) =>
+        listTools({
+          server: this.name,
+          limits: () => this.#life.spec.limits,
+          requestPage: (params) => send("tools/list", params, { totalMs: leftMs() }),
+          warn: (message) => this.#events.warn(message),
+        }),
+      );
     } catch (error) {
       const isUnknown = error instanceof McpRuntimeError && error.kind === "not-found";
       if (isUnknown && this.capabilities !== undefined && this.capabilities["tools"] === undefined) return [];
@@ -196,6 +197,7 @@ export class McpClient implements AsyncDisposable {
     const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
     const details = { signal, timeoutMs, onProgress, headers, tool, requestId, trace };
     const result = await this.#requester.request("tools/call", params, details);
-    return toToolResult(result, { server: this.name, tool }, output);
+    const { attempts } = trace;
+    return toToolResult(result, { server: this.name, tool, attempts }, output);
   }
 }

@@ -1,14 +1,12 @@
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Connection, Seat } from "../session/connection.js";
+import type { Seat } from "../session/connection.js";
 import type { Session } from "../session/session.js";
 import type { HeldSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
 import type { Exchange, Link, Next } from "./exchange.js";
 
 export interface RecoverParts {
-  /** Phase 1, on the first call. */
-  readonly connect: () => Promise<Connection>;
   readonly onSessionLost: (identity: string, held: HeldSession) => void;
   readonly warn: (message: string) => void;
 }
@@ -19,17 +17,16 @@ export interface RecoverParts {
  * else.
  */
 export function recoverSession(parts: RecoverParts): Link {
-  const { connect } = parts;
   return async (exchange, next) => {
-    const connection = await exchange.cancellation.race(connect());
+    const connection = await exchange.cancellation.race(exchange.connect());
     const seat = connection.seat(exchange.identity);
     const { spec } = connection;
     if (!spec.session.serialize) return sendRecovering({ ...parts, spec }, seat, exchange, next);
-    const unlock = await seat.mutex.lock(exchange.cancellation);
+    const leave = await seat.turn.enter(exchange.cancellation);
     try {
       return await sendRecovering({ ...parts, spec }, seat, exchange, next);
     } finally {
-      unlock();
+      leave();
     }
   };
 }
@@ -40,16 +37,18 @@ async function sendRecovering(
   exchange: Exchange,
   next: Next,
 ): Promise<unknown> {
-  const { spec, warn, onSessionLost } = parts;
+  const { spec, onSessionLost } = parts;
   for (let recoveries = 0; ; recoveries += 1) {
-    const { held, session } = await seat.keeper.hold(exchange.cancellation);
+    const { held, session } = await classified(parts, () => seat.keeper.hold(exchange.cancellation));
     try {
       exchange.trace.attempts += 1;
-      return await next({ ...exchange, session });
-    } catch (error) {
-      const failure = classifyFailure(error, spec.classify, warn);
+      return await classified(parts, () => next({ ...exchange, session }));
+    } catch (failure) {
+      if (!isLoss(failure, session)) throw failure;
+      // Whoever does not know the session has not run the request.
+      exchange.trace.wasSent = () => false;
       // A session that somebody pinned is that somebody's to replace.
-      if (!isLoss(failure, session) || spec.session.id !== undefined) throw failure;
+      if (spec.session.id !== undefined) throw failure;
       const mayRecover = recoveries < spec.session.maxRecoveries;
       // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
       // away here, every caller that lost the one before would open yet another.
@@ -62,8 +61,20 @@ async function sendRecovering(
   }
 }
 
-/** Forgotten by the server, or gone on our side before the request left. */
+async function classified<T>(
+  { spec, warn }: RecoverParts & { readonly spec: ServerSpec },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw classifyFailure(error, spec.classify, warn);
+  }
+}
+
+/** Forgotten by the server, or gone on our side before the request left. A server without sessions forgets none. */
 function isLoss(failure: unknown, session: Session): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError)) return false;
-  return failure.kind === "session-lost" || (failure.kind === "not-sent" && !session.isAlive);
+  if (failure.kind === "session-lost") return session.id !== undefined;
+  return failure.kind === "not-sent" && !session.isAlive;
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
+import { withDeadline } from "../concurrency/deadline.js";
 import type { JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-tool.js";
-import { toCallerError } from "./caller-error.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
-import type { ExchangeTrace, Next } from "./exchange.js";
+import { createTrace, type Exchange, type ExchangeTrace, type Next } from "./exchange.js";
 import { createPipeline } from "./links.js";
 
 /** Everybody, until a server has users with credentials of their own. */
@@ -28,18 +29,24 @@ export interface FullRequestOptions extends RequestOptions {
   readonly trace?: ExchangeTrace;
 }
 
-/** Takes a request from the caller's edge into the links, and its end back to the caller. */
+/** Sends one request of an operation. */
+export type SendRequest = (
+  method: string,
+  params: JsonObject,
+  options?: FullRequestOptions,
+) => Promise<unknown>;
+
+/** Takes requests from the caller's edge into the links. */
 export class Requester {
   readonly #parts: RequesterParts;
   readonly #run: Next;
 
   constructor(parts: RequesterParts) {
-    const { server, clock, events, life } = parts;
+    const { server, clock, events } = parts;
     this.#parts = parts;
     this.#run = createPipeline({
       server,
       clock,
-      connect: () => life.connect(),
       onSessionLost: (identity, { generation, session }) =>
         events.emit("sessionLost", { identity, generation, id: session?.id }),
       onRequestEnded: (event) => events.emit("requestEnded", event),
@@ -47,29 +54,23 @@ export class Requester {
     });
   }
 
-  async request(method: string, params: JsonObject, options: FullRequestOptions): Promise<unknown> {
+  request(method: string, params: JsonObject, options: FullRequestOptions): Promise<unknown> {
+    return this.operation(options, (send) => send(method, params, options));
+  }
+
+  /**
+   * Something that takes one request or several. It belongs to the life it began in: closing the
+   * client ends it as a whole, also between two requests.
+   */
+  async operation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
     const { server, life } = this.#parts;
     checkTimeout(server, options);
-    const { timeouts } = life.spec;
     const cancellation = Cancellation.fromSignal(options.signal);
-    const leave = life.enter(cancellation);
+    const { connect, leave } = life.enter(cancellation);
     try {
-      cancellation.throwIfCancelled();
-      return await this.#run({
-        requestId: options.requestId ?? randomUUID(),
-        method,
-        params,
-        tool: options.tool,
-        identity: SHARED_IDENTITY,
-        requestMs: options.timeoutMs ?? timeouts.requestMs,
-        totalMs: options.totalMs ?? timeouts.totalMs,
-        cancellation,
-        headers: options.headers,
-        onProgress: options.onProgress,
-        trace: options.trace ?? { attempts: 0 },
-      });
-    } catch (error) {
-      throw toCallerError(error, options.signal, server);
+      return await work((method, params, details = {}) =>
+        this.#send(method, params, details, options, { cancellation, connect }),
+      );
     } finally {
       leave();
       cancellation.release();
@@ -77,18 +78,51 @@ export class Requester {
   }
 
   /** Phase 1 and 2, without a request. */
-  async open({ signal }: RequestOptions): Promise<void> {
-    const { server, life } = this.#parts;
-    const cancellation = Cancellation.fromSignal(signal);
-    const leave = life.enter(cancellation);
+  async open(options: RequestOptions): Promise<void> {
+    const { server, clock, life } = this.#parts;
+    const ms = options.timeoutMs ?? life.spec.timeouts.totalMs;
+    const expired = () =>
+      new McpRuntimeError("timeout", `Server "${server}" did not open a session within ${ms} ms.`, {
+        server,
+      });
+    checkTimeout(server, options);
+    const cancellation = Cancellation.fromSignal(options.signal);
+    const { connect, leave } = life.enter(cancellation);
     try {
       cancellation.throwIfCancelled();
-      await life.open(SHARED_IDENTITY, cancellation);
-    } catch (error) {
-      throw toCallerError(error, signal, server);
+      await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
+        const connection = await limited.race(connect());
+        await connection.seat(SHARED_IDENTITY).keeper.hold(limited);
+      });
     } finally {
       leave();
       cancellation.release();
     }
+  }
+
+  async #send(
+    method: string,
+    params: JsonObject,
+    details: FullRequestOptions,
+    { signal, timeoutMs }: RequestOptions,
+    { cancellation, connect }: Pick<Exchange, "cancellation" | "connect">,
+  ): Promise<unknown> {
+    cancellation.throwIfCancelled();
+    const { timeouts } = this.#parts.life.spec;
+    return this.#run({
+      requestId: details.requestId ?? randomUUID(),
+      method,
+      params,
+      tool: details.tool,
+      identity: SHARED_IDENTITY,
+      requestMs: timeoutMs ?? timeouts.requestMs,
+      totalMs: details.totalMs ?? timeouts.totalMs,
+      signal,
+      cancellation,
+      connect,
+      headers: details.headers,
+      onProgress: details.onProgress,
+      trace: details.trace ?? createTrace(),
+    });
   }
 }

@@ -58,6 +58,8 @@ export class ToolResult<Structured = unknown> {
 interface ResultOrigin {
   readonly server: string;
   readonly tool: string;
+  /** How often the call was tried until this came. */
+  readonly attempts?: number;
 }
 
 /** Reads the result of `tools/call`; with a schema, `structuredContent` is checked and typed by it. */
@@ -70,7 +72,7 @@ export async function toToolResult<Output>(
   const structured = value["structuredContent"];
   if (schema === undefined || value["isError"] === true)
     return new ToolResult(value, structured as Output, origin);
-  const checked = await schema["~standard"].validate(structured);
+  const checked = await validated(structured, schema, origin);
   if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);
   const issues = checked.issues.map(({ message, path }) => ({
     path: ["structuredContent", ...(path ?? []).map(toSegment)].join("."),
@@ -78,6 +80,20 @@ export async function toToolResult<Output>(
   }));
   const problems = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw malformed(origin, `it does not fit the output schema (${problems})`, issues);
+}
+
+/** A schema is the caller's code: one that is none, or that throws, is the caller's to mend. */
+async function validated<Output>(
+  value: unknown,
+  schema: OutputSchema<Output>,
+  { server, tool }: ResultOrigin,
+) {
+  try {
+    return await schema["~standard"].validate(value);
+  } catch (cause) {
+    const text = `The output schema for tool "${tool}" cannot be used: ${String(cause)}`;
+    throw new McpRuntimeError("definition", text, { server, tool, cause });
+  }
 }
 
 function contentOf(result: JsonObject, origin: ResultOrigin): readonly ContentBlock[] {

@@ -33,6 +33,8 @@ export interface MessageTransport {
   /** The id that the server gave this conversation; `undefined` for servers without sessions. */
   readonly sessionId?: string | undefined;
   setProtocolVersion?: ((version: string) => void) | undefined;
+  /** Whether the server may have seen a request that is still waiting; where nobody can tell, it may. */
+  wasSent?: ((id: string | number) => boolean) | undefined;
   /** Tells the server that the session is over. */
   terminateSession?: (() => Promise<void>) | undefined;
   /** Opens the channel on which a server speaks unasked, where that needs a channel of its own. */

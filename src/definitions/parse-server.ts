@@ -4,6 +4,7 @@ import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
 import type { ServerDefinition } from "./server-definition.js";
 import { serverKindOf } from "./server-kind.js";
+import { parseJsonText } from "./parse-json-text.js";
 import { secretsOf } from "./secrets-of.js";
 import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
 import {
@@ -28,7 +29,7 @@ export function parseServer(name: string, definition: ServerDefinition): ServerS
  * problems of all servers come together in one error of kind `definition`.
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
-  const servers = typeof json === "string" ? parseJson(json) : json;
+  const servers = typeof json === "string" ? parseJsonText(json, "The list of servers") : json;
   if (!isJsonObject(servers)) {
     const message = `expected an object { name: definition }, found ${describeFound(servers)}`;
     throw definitionError("The list of servers", [{ path: "", message }]);
@@ -39,18 +40,6 @@ export function parseServers(json: unknown): Record<string, ServerDefinition> {
   });
   if (issues.length > 0) throw definitionError("The list of servers", issues);
   return servers as Record<string, ServerDefinition>;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch (cause) {
-    // The parser's own message quotes the text, which may hold a token: only the place is told.
-    const place = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
-    throw definitionError("The list of servers", [
-      { path: "", message: `is no JSON${place === undefined ? "" : `, at ${place}`}` },
-    ]);
-  }
 }
 
 function within(name: string, issue: DefinitionIssue): DefinitionIssue {
@@ -79,6 +68,8 @@ function checkServer(name: unknown, definition: unknown): Checked {
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
+const NOT_BUILT_YET = ["retry", "breaker", "trustAnnotations", "lazy", "protocol"] as const;
+
 type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
 
 function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpec {
@@ -93,6 +84,9 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     timeouts: { ...timeouts, connectMs, ...defined(parsed.timeouts) },
     session: { ...session, terminateOnClose, ...defined(parsed.session) },
     limits: { ...limits, ...defined(parsed.limits) },
+    withoutEffect: NOT_BUILT_YET.filter((key) => parsed[key] !== undefined),
+    tools: parsed.tools,
+    optional: parsed.optional ?? false,
     classify: parsed.classify as ServerSpec["classify"],
     secrets: secretsOf(address, parsed.session?.id),
   };

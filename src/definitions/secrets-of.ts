@@ -1,3 +1,4 @@
+import { basicCredentials, decoded } from "./basic-credentials.js";
 import type { LaterAddress, ServerAddress } from "./server-spec.js";
 
 /** Names of environment variables that hold what nobody should see. */
@@ -18,23 +19,25 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   return secrets;
 }
 
-function secretsOfUrl({ username, password, search, searchParams }: URL): string[] {
+function secretsOfUrl(url: URL): string[] {
+  const { username, password, search, searchParams } = url;
   const query = [...searchParams].flatMap(([key, value]) =>
     value === "" ? [key] : [value, encodeURIComponent(value)],
   );
-  return [username, decoded(username), password, decoded(password), search.slice(1), ...query];
+  return [
+    username,
+    decoded(username),
+    password,
+    decoded(password),
+    basicCredentials(url) ?? "",
+    search.slice(1),
+    ...query,
+  ];
 }
 
 /** The whole value and, after a scheme such as `Bearer`, the credential alone. */
 function secretsOfHeader(value: string): string[] {
   const credential = /^[\w-]+\s+(\S.*)$/.exec(value)?.[1];
-  return credential === undefined ? [value] : [value, credential];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  const values = credential === undefined ? [value] : [value, credential];
+  return values.flatMap((secret) => [secret, encodeURIComponent(secret)]);
 }

@@ -1,5 +1,6 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 
 /** How long things may take, in milliseconds. 0 turns a deadline off. */
@@ -59,8 +60,11 @@ export interface CommonServerOptions {
   readonly limits?: LimitOptions;
   readonly retry?: RetryOptions | false;
   readonly breaker?: BreakerOptions | false;
+  /** Rules for its tools, by their names on the server. */
+  readonly tools?: ToolRules;
   /** Believe what the server says of its own tools (`readOnlyHint`, `idempotentHint`). */
   readonly trustAnnotations?: boolean;
+  /** Go on without it when it cannot be reached at the start. */
   readonly optional?: boolean;
   readonly lazy?: boolean;
   readonly protocol?: "auto" | "legacy" | "2026-07-28";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
 import { describeFound } from "./definition-issues.js";
+import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
 
 /** `z.strictObject` that names what is allowed when it meets a key it does not know. */
@@ -98,6 +99,13 @@ const common = {
       z.literal(false),
       closedObject({ failures: count, recoveryMs: milliseconds, probes: count, successes: count }).partial(),
     ])
+    .optional(),
+  tools: z
+    .custom<ToolRules>()
+    .superRefine((rules, context) => {
+      for (const { at, message } of issuesOfRules(rules))
+        context.addIssue({ code: "custom", path: [...at], message });
+    })
     .optional(),
   trustAnnotations: z.boolean().optional(),
   optional: z.boolean().optional(),

@@ -1,6 +1,7 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
+import type { ToolRules } from "./tool-rules.js";
 import type { SessionOptions } from "./server-definition.js";
 
 const MEBIBYTE = 1024 * 1024;
@@ -65,6 +66,10 @@ export interface ServerSpec {
   readonly timeouts: Timeouts;
   readonly session: SessionSettings;
   readonly limits: Limits;
+  /** Options that were given and are not built yet. */
+  readonly withoutEffect: readonly string[];
+  readonly tools: ToolRules | undefined;
+  readonly optional: boolean;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
   /** What must never be shown. */
   readonly secrets: readonly string[];

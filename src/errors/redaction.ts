@@ -15,6 +15,11 @@ const RECOGNISABLE: readonly (readonly [pattern: RegExp, replacement: string])[]
 /** A shorter value would tear holes into ordinary words, and is no secret worth the name. */
 const SHORTEST_SECRET = 4;
 
+/** How much of a cause is looked at: what a person would ever read of it, and then some. */
+const MOST_LEVELS = 12;
+const MOST_CHARACTERS = 50_000;
+const MOST_ITEMS = 200;
+
 /** Removes what looks like a credential from a text that people will read. */
 export function redactText(text: string): string {
   return RECOGNISABLE.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text);
@@ -60,15 +65,20 @@ export class Redactor {
     return this.#cleanCopy(cause, this.#cause(cause.cause, seen));
   }
 
-  /** Looks at all that could ever be printed: fields, hidden ones, causes, whatever is nested in them. */
+  /**
+   * Looks at all that could be printed: fields, hidden ones, causes, whatever is nested in them. What
+   * is too much to look at is not clean.
+   */
   #isClean(value: object): boolean {
-    const everything = inspect(value, {
-      depth: Number.POSITIVE_INFINITY,
+    const shown = inspect(value, {
+      depth: MOST_LEVELS,
       showHidden: true,
-      maxStringLength: null,
-      maxArrayLength: null,
+      maxStringLength: MOST_CHARACTERS,
+      maxArrayLength: MOST_ITEMS,
     });
-    return this.text(everything) === everything;
+    const isWhole =
+      shown.length < MOST_CHARACTERS && !/\[Object\]|\[Array\]|\d more (?:item|character)/.test(shown);
+    return isWhole && this.text(shown) === shown;
   }
 
   /** Only what tells a reader what happened is copied: name, text, stack, code. */

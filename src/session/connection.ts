@@ -1,8 +1,7 @@
-import { Cancellation } from "../concurrency/cancellation.js";
+import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
-import { Mutex } from "../concurrency/mutex.js";
+import { Semaphore } from "../concurrency/semaphore.js";
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { openTransportSource, type TransportSource } from "../transports/transport-source.js";
 import type { ServerNotification, Session } from "./session.js";
@@ -21,15 +20,18 @@ export interface ConnectionOptions extends ConnectionEvents {
   readonly resolveSpec: () => Promise<ResolvedSpec>;
   readonly redactor: Redactor;
   readonly clock: Clock;
+  /** Ends handshakes when the client is closed; never one caller's signal. */
+  readonly cancellation: Cancellation;
 }
 
 /** A server whose address is known. */
 export type ResolvedSpec = ServerSpec & { readonly address: ServerAddress };
 
-/** One user's place on a connection: the session kept for them and the lock of `session.serialize`. */
+/** One user's place on a connection. */
 export interface Seat {
   readonly keeper: SessionKeeper;
-  readonly mutex: Mutex;
+  /** One slot: the turn that `session.serialize` makes everybody wait for. */
+  readonly turn: Semaphore;
 }
 
 /**
@@ -41,7 +43,6 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #source: TransportSource;
   readonly #seats = new Map<string, Seat>();
-  readonly #closing = new Cancellation();
 
   private constructor(spec: ResolvedSpec, options: ConnectionOptions, source: TransportSource) {
     this.spec = spec;
@@ -62,7 +63,7 @@ export class Connection {
     const known = this.#seats.get(identity);
     if (known !== undefined) return known;
     const keeper = new SessionKeeper((generation) => this.#openSession(identity, generation));
-    const seat = { keeper, mutex: new Mutex() };
+    const seat = { keeper, turn: new Semaphore(1) };
     this.#seats.set(identity, seat);
     return seat;
   }
@@ -71,12 +72,8 @@ export class Connection {
     return this.#seats;
   }
 
-  /** Ends handshakes, sessions and pool. Calls in flight are the client's to end first. */
+  /** Ends sessions and pool. Calls in flight and handshakes are the client's to end first. */
   async close(): Promise<void> {
-    const { server } = this.#options;
-    this.#closing.cancel(
-      new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server }),
-    );
     const terminate = this.spec.session.terminateOnClose;
     await Promise.all([...this.#seats.values()].map(({ keeper }) => keeper.close({ terminate })));
     await this.#source.close();
@@ -89,7 +86,7 @@ export class Connection {
       server,
       openTransport: () => this.#source.openTransport(),
       connectMs: this.spec.timeouts.connectMs,
-      cancellation: this.#closing,
+      cancellation: this.#options.cancellation,
       redactor,
       clock,
       onNotification,

@@ -8,9 +8,11 @@ import { isJsonObject } from "../definitions/json.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { quoteServer } from "../errors/server-text.js";
+import { GuardedTransport } from "./guarded-transport.js";
 import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
 import type { ServerFacts, ServerNotification, Session } from "./session.js";
-import { toRuntimeError } from "./to-runtime-error.js";
+import { fromTransport, toRuntimeError } from "./to-runtime-error.js";
 
 export interface HandshakeOptions {
   readonly server: string;
@@ -36,10 +38,11 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     connectMs === 0
       ? () => undefined
       : clock.after(connectMs, () => attempt.cancel(tooSlow(server, connectMs)));
-  let transport: MessageTransport | undefined;
+  let transport: GuardedTransport | undefined;
   let greeting: Greeting | undefined;
   try {
-    transport = await openWithin(options, attempt);
+    const inner = await openWithin(options, attempt);
+    transport = guard(inner, options);
     const sdk = createSdkClient(options);
     greeting = hearGreeting(transport);
     await attempt.race(sdk.connect(transport, NO_SDK_TIMEOUT));
@@ -79,6 +82,12 @@ async function openWithin(options: HandshakeOptions, attempt: Cancellation): Pro
   }
 }
 
+function guard(inner: MessageTransport, { server, redactor, clock }: HandshakeOptions): GuardedTransport {
+  const toFailure = (error: unknown, phase: "start" | "send") =>
+    fromTransport(error, phase, { server, redactor, hasSession: inner.sessionId !== undefined });
+  return new GuardedTransport(inner, { clock, toFailure });
+}
+
 function createSdkClient({ onNotification, onError }: HandshakeOptions): Client {
   // The SDK's validator compiles schemas with ajv, 2 ms each; results are checked in other rooms.
   const acceptEverything = {
@@ -99,7 +108,7 @@ interface Greeting {
 }
 
 /** Listens to the answer of `initialize`: the SDK keeps neither the version nor the reason it refused it. */
-function hearGreeting(transport: MessageTransport): Greeting {
+function hearGreeting(transport: GuardedTransport): Greeting {
   let version: string | undefined;
   let isHeard = false;
   transport.onmessage = (message) => {
@@ -138,7 +147,7 @@ function toHandshakeError(
   if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
     return new McpRuntimeError(
       "unsupported-protocol",
-      `Server "${server}" speaks MCP ${redactor.text(version)}; this client speaks ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}.`,
+      `Server "${server}" speaks MCP ${quoteServer(redactor.text(version))}; this client speaks ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}.`,
       { server, cause: redactor.cause(error) },
     );
   }
@@ -152,13 +161,18 @@ function toHandshakeError(
       },
     );
   }
-  const failure = toRuntimeError(error, { server, redactor, hasSession: false, closedBy: undefined });
+  const ended = new McpRuntimeError(
+    "connection-lost",
+    `Server "${server}" ended the connection during the handshake.`,
+    { server },
+  );
+  const failure = toRuntimeError(error, ended, { server, redactor });
   // Whatever became of the handshake: the call it was for has not been sent.
   return failure instanceof McpRuntimeError ? failure.with({ outcomeUnknown: false }) : failure;
 }
 
 /** Half-open is closed; a session that the server has just opened for us is ended there, too. */
-async function discard(transport: MessageTransport, greeting: Greeting | undefined): Promise<void> {
-  if (greeting?.isHeard === true) void transport.terminateSession?.().catch(() => undefined);
-  await transport.close().catch(() => undefined);
+async function discard(transport: GuardedTransport, greeting: Greeting | undefined): Promise<void> {
+  if (greeting?.isHeard === true) await transport.terminateSession();
+  await transport.close();
 }

@@ -19,12 +19,20 @@ export interface Progress {
   readonly message?: string | undefined;
 }
 
+/** What became of a request on its way. */
+export interface Delivery {
+  /** Whether the server may have seen it. */
+  wasSent: () => boolean;
+}
+
 export interface SessionRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly cancellation: Cancellation;
   /** For this request only, where messages have headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Told where the request is, from the moment it is handed over. */
+  readonly delivery?: Delivery | undefined;
   /** Also asks the server for progress. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

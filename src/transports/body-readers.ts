@@ -1,9 +1,12 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser, type EventSourceParser } from "eventsource-parser";
+import type { Clock } from "../concurrency/clock.js";
 import type { BodyReader } from "./http-exchange.js";
 
 /** Discards what comes. */
 export const ignoreBody: BodyReader = { data: () => undefined, end: () => undefined };
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
 
 interface TextEvents {
   readonly onText: (text: string) => void;
@@ -32,10 +35,49 @@ export class TextReader implements BodyReader {
   }
 
   end(): void {
-    const [first, second] = this.#chunks;
-    const body = second === undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#events.onText(body?.toString("utf8") ?? "");
+    this.#events.onText(toText(this.#chunks));
   }
+}
+
+interface BeginningOptions {
+  readonly maxBytes: number;
+  readonly maxMs: number;
+  readonly clock: Clock;
+  readonly onText: (text: string) => void;
+}
+
+/** Collects the beginning of a body: what comes in a short time, and no more than is worth reading. */
+export class BeginningReader implements BodyReader {
+  readonly #options: BeginningOptions;
+  readonly #stopTimer: () => void;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #isDone = false;
+
+  constructor(options: BeginningOptions) {
+    this.#options = options;
+    this.#stopTimer = options.clock.after(options.maxMs, () => this.end());
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isDone) return;
+    this.#chunks.push(chunk.subarray(0, this.#options.maxBytes - this.#bytes));
+    this.#bytes += chunk.length;
+    if (this.#bytes >= this.#options.maxBytes) this.end();
+  }
+
+  end(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#stopTimer();
+    this.#options.onText(toText(this.#chunks));
+  }
+}
+
+function toText(chunks: readonly Buffer[]): string {
+  const [first, second] = chunks;
+  const body = second === undefined ? first : Buffer.concat(chunks);
+  return body?.toString("utf8").replace(BYTE_ORDER_MARK, "") ?? "";
 }
 
 interface EventStreamEvents {
@@ -52,6 +94,7 @@ export class EventStreamReader implements BodyReader {
   readonly #events: EventStreamEvents;
   readonly #decoder = new StringDecoder("utf8");
   readonly #parser: EventSourceParser;
+  #isFirst = true;
   #unfinishedBytes = 0;
   lastEventId: string | undefined;
   /** How long the server asks us to wait before we come back. */
@@ -71,15 +114,14 @@ export class EventStreamReader implements BodyReader {
       onRetry: (ms) => {
         this.retryMs = ms;
       },
-      onComment: () => {
-        this.#unfinishedBytes = 0;
-      },
     });
   }
 
   data(chunk: Buffer): void {
     this.#unfinishedBytes += chunk.length;
-    this.#parser.feed(this.#decoder.write(chunk));
+    const text = this.#decoder.write(chunk);
+    this.#parser.feed(this.#isFirst ? text.replace(BYTE_ORDER_MARK, "") : text);
+    this.#isFirst = this.#isFirst && text === "";
     if (this.#unfinishedBytes > this.#maxBytes) this.#events.onTooLarge();
   }
 

@@ -57,8 +57,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#isOver) controller.abort(new Error("The request is no longer wanted."));
-    else this.#controller = controller;
+    // Thrown, not aborted: undici then lets the request go and keeps the connection.
+    if (this.#isOver) throw new Error("The request is no longer wanted.");
+    this.#controller = controller;
   }
 
   onResponseStart(

@@ -29,7 +29,7 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   const isLost = hadSession && isSessionLoss(status, body);
   const kind = isLost ? "session-lost" : kindOfStatus(status, { retryAt, code: rpcError?.code });
   const said = quoteServer(context.redactor.text(rpcError?.message ?? toPlainText(headers, body)));
-  const where = `Server "${context.server}" at ${context.origin} answered HTTP ${status}`;
+  const where = `Server "${context.server}" answered HTTP ${status}`;
   const advice = isLost ? "The server does not know this session." : adviceFor(status, headers, context);
   const message = `${where}${said === "" ? "" : `: ${said}`}${/[.!?…]$/.test(said) ? "" : "."}${advice === "" ? "" : ` ${advice}`}`;
   return new McpRuntimeError(kind, message, {
@@ -97,8 +97,10 @@ function adviceFor(status: number, headers: ResponseHeaders, context: FailureCon
   if (status === 401 || status === 403) return "Check the credentials in its headers.";
   if (status === 404 || status === 405) return "Is the path of the URL right?";
   if (status >= 300 && status < 400) {
-    const target = redirectTarget(headers, context.origin);
-    return `Redirects to another origin are not followed${target === undefined ? "" : `; if ${target.origin} is right, write it in the definition`}.`;
+    const target = redirectTarget(headers, context.origin)?.origin;
+    if (target === undefined || target === context.origin)
+      return "It redirects in a way that is not followed.";
+    return `Redirects to another origin are not followed; if ${target} is right, write it in the definition.`;
   }
   return "";
 }

@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 import type { Clock } from "../concurrency/clock.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { TextReader } from "./body-readers.js";
+import { BeginningReader } from "./body-readers.js";
 import {
   type BodyReader,
   HttpExchange,
@@ -11,7 +11,7 @@ import {
   type ResponseHeaders,
 } from "./http-exchange.js";
 import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
-import type { HttpPool } from "./http-pool.js";
+import type { HttpPool, HttpWay } from "./http-pool.js";
 import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
 
 export interface HttpWireOptions {
@@ -28,8 +28,9 @@ export interface HttpWireOptions {
 
 type Headers = Record<string, string>;
 
-/** What is read of an error page. */
+/** What is read of an error page, and how long it may take. */
 const MAX_FAILURE_BYTES = 16 * 1024;
+const MAX_FAILURE_MS = 1_000;
 const MAX_REDIRECTS = 3;
 
 /** The HTTP side of one session: its address, its headers, and the three requests it can make. */
@@ -75,15 +76,24 @@ export class HttpWire {
     this.#postHeaders = undefined;
   }
 
-  post(message: JsonRpcMessage, events: HttpExchangeEvents, extra?: Readonly<Headers>): HttpExchange {
+  /** With `headers` for this message only. */
+  post(
+    message: JsonRpcMessage,
+    way: HttpWay,
+    events: HttpExchangeEvents,
+    headers?: Readonly<Headers>,
+  ): HttpExchange {
     this.#postHeaders ??= this.#headers({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
     });
-    const headers =
-      extra === undefined ? this.#postHeaders : { ...this.#postHeaders, ...withoutOwned(extra) };
-    const body = JSON.stringify(message);
-    return this.#send("call", { method: "POST", path: this.#path, headers, body }, events);
+    const all =
+      headers === undefined ? this.#postHeaders : { ...this.#postHeaders, ...withoutOwned(headers) };
+    return this.#send(
+      way,
+      { method: "POST", path: this.#path, headers: all, body: this.#toJson(message) },
+      events,
+    );
   }
 
   /** Opens a stream of events: the server's own, or the rest of one that broke off. */
@@ -94,18 +104,29 @@ export class HttpWire {
   }
 
   delete(events: HttpExchangeEvents): HttpExchange {
-    return this.#send("call", { method: "DELETE", path: this.#path, headers: this.#headers({}) }, events);
+    return this.#send("aside", { method: "DELETE", path: this.#path, headers: this.#headers({}) }, events);
   }
 
-  /** Reads a response that is no success, as far as it is worth it, and says what it means. */
+  /** Reads the beginning of a response that is no success, and says what it means. */
   readFailure(
     response: Omit<FailedResponse, "body">,
     onFailure: (failure: McpRuntimeError) => void,
   ): BodyReader {
-    return new TextReader(MAX_FAILURE_BYTES, {
+    return new BeginningReader({
+      maxBytes: MAX_FAILURE_BYTES,
+      maxMs: MAX_FAILURE_MS,
+      clock: this.clock,
       onText: (body) => onFailure(toStatusFailure({ ...response, body }, this)),
-      onTooLarge: () => onFailure(toStatusFailure({ ...response, body: "" }, this)),
     });
+  }
+
+  #toJson(message: JsonRpcMessage): string {
+    try {
+      return JSON.stringify(message);
+    } catch (cause) {
+      const text = `The arguments for server "${this.server}" cannot be written as JSON: ${String(cause)}`;
+      throw new McpRuntimeError("definition", text, { server: this.server, cause });
+    }
   }
 
   /** The protocol's own headers come last: nobody's configuration replaces them. */
@@ -116,30 +137,29 @@ export class HttpWire {
     return headers;
   }
 
-  #send(
-    way: "call" | "stream",
-    request: Dispatcher.DispatchOptions,
-    events: HttpExchangeEvents,
-  ): HttpExchange {
+  #send(way: HttpWay, first: Dispatcher.DispatchOptions, events: HttpExchangeEvents): HttpExchange {
+    let request = first;
     let redirects = 0;
     const exchange = new HttpExchange({
       onBroken: events.onBroken,
       onHead: (status, headers) => {
         this.#pool.heard();
-        const path = redirects < MAX_REDIRECTS ? this.#pathToFollow(status, headers) : undefined;
+        const path =
+          redirects < MAX_REDIRECTS ? this.#pathToFollow(request.path, status, headers) : undefined;
         if (path === undefined) return events.onHead(status, headers);
         redirects += 1;
-        return { data: () => undefined, end: () => this.#pool[way](exchange, { ...request, path }) };
+        request = { ...request, path };
+        return { data: () => undefined, end: () => this.#pool.send(way, exchange, request) };
       },
     });
-    this.#pool[way](exchange, request);
+    this.#pool.send(way, exchange, request);
     return exchange;
   }
 
   /** Only within the origin, where credentials may go, and only where the method stays what it is. */
-  #pathToFollow(status: number, headers: ResponseHeaders): string | undefined {
+  #pathToFollow(from: string, status: number, headers: ResponseHeaders): string | undefined {
     if (status !== 307 && status !== 308) return undefined;
-    const target = redirectTarget(headers, `${this.origin}${this.#path}`);
+    const target = redirectTarget(headers, `${this.origin}${from}`);
     return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
   }
 }

@@ -17,11 +17,13 @@ import {
 } from "./json-rpc.js";
 
 /** A stream that stays open after its answer is given this long to end by itself. */
-const LINGER_MS = 2_000;
+const LINGER_MS = 200;
 /** How often in a row a broken stream is resumed in vain before the answer is given up. */
 const MAX_VAIN_RESUMPTIONS = 3;
 const RESUME_BROKEN_AFTER_MS = 100;
 const RESUME_ENDED_AFTER_MS = 1_000;
+
+const STREAM_ENDED = Object.assign(new Error("The stream ended."), { code: "the stream ended" });
 
 interface PendingRequestEvents {
   /** A success is on its way: the headers it came with. */
@@ -43,6 +45,8 @@ export class PendingRequest {
   readonly #cancelled = new Cancellation();
   #exchange: HttpExchange | undefined;
   #stream: EventStreamReader | undefined;
+  /** We ask for none; a server that compresses all the same is told apart from one that sends garbage. */
+  #encoding: string | undefined;
   #isResumed = false;
   #hasEnded = false;
   #vainResumptions = 0;
@@ -65,7 +69,7 @@ export class PendingRequest {
       onHead: (status: number, headers: ResponseHeaders) => this.#readResponse(status, headers, hadSession),
       onBroken: (error: Error) => this.#onBroken(error),
     };
-    this.#exchange = this.#wire.post(message, events, extraHeaders);
+    this.#exchange = this.#wire.post(message, "call", events, extraHeaders);
   }
 
   /** Nobody waits any more. */
@@ -80,6 +84,8 @@ export class PendingRequest {
       return this.#wire.readFailure({ status, headers, hadSession }, (failure) => this.#fail(failure));
     }
     this.#events.onHeaders(headers);
+    const encoding = headers["content-encoding"];
+    if (typeof encoding === "string" && encoding !== "identity") this.#encoding = encoding;
     const given = String(headers["content-type"] ?? "");
     const contentType = given.toLowerCase();
     if (contentType.startsWith("text/event-stream")) return this.#readStream();
@@ -120,7 +126,9 @@ export class PendingRequest {
       parsed = JSON.parse(text);
     } catch {
       // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
-      this.#failMalformed("it is broken JSON");
+      this.#failMalformed(
+        this.#encoding === undefined ? "it is broken JSON" : `it is compressed (${this.#encoding})`,
+      );
       return;
     }
     for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#sort(sortReceived(value, this.#id));
@@ -164,7 +172,7 @@ export class PendingRequest {
   #onStreamEnd(broken: Error | undefined): void {
     this.#stopLingering?.();
     if (this.#hasEnded) return;
-    const lost = toConnectionFailure(broken ?? new Error("The stream ended."), true, this.#wire);
+    const lost = toConnectionFailure(broken ?? STREAM_ENDED, true, this.#wire);
     if (this.#stream?.lastEventId === undefined || this.#vainResumptions >= MAX_VAIN_RESUMPTIONS) {
       this.#fail(lost);
       return;

@@ -1,3 +1,5 @@
+import { basicCredentials } from "../definitions/basic-credentials.js";
+
 /**
  * Headers that the protocol or the HTTP client sets itself. Configured ones of these names are left
  * out: a fixed `mcp-session-id` would outlive its session, an `accept` without event streams breaks
@@ -26,9 +28,8 @@ export function toSendableHeaders(
   headers: Readonly<Record<string, string>>,
   url: URL,
 ): Record<string, string> {
-  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  const basic =
-    credentials === ":" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+  const credentials = basicCredentials(url);
+  const basic = credentials === undefined ? {} : { authorization: `Basic ${credentials}` };
   return { ...basic, ...withoutOwned(headers) };
 }
 

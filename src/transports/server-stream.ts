@@ -38,6 +38,7 @@ export class ServerStream {
         // 405: a server without this stream. There is nothing to hear, and nothing wrong.
         if (status === 405) return ignoreBody;
         return this.#wire.readFailure({ status, headers, hadSession }, (failure) => {
+          this.#exchange?.stop();
           this.#events.onError(failure);
           if (status >= 500 || status === 429) this.#reopenLater();
         });

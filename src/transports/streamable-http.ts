@@ -7,6 +7,11 @@ import { isRequest, type RequestId } from "./json-rpc.js";
 import { PendingRequest } from "./pending-request.js";
 import { ServerStream } from "./server-stream.js";
 
+/** How long a notification, an answer to the server or a goodbye may take. */
+const MAX_ASIDE_MS = 5_000;
+/** How long its response may go on after that. */
+const LINGER_MS = 200;
+
 /**
  * Streamable HTTP for one session, on a pool that outlives it.
  *
@@ -20,6 +25,8 @@ export class StreamableHttpTransport implements MessageTransport {
   onerror: MessageTransport["onerror"];
   readonly #wire: HttpWire;
   readonly #pending = new Map<RequestId, PendingRequest>();
+  /** Ends each request that expects no answer. */
+  readonly #asides = new Set<() => void>();
   #stream: ServerStream | undefined;
   #isClosed = false;
 
@@ -48,6 +55,11 @@ export class StreamableHttpTransport implements MessageTransport {
     return this.#post(message);
   }
 
+  /** Whether the server may have seen a request. */
+  wasSent(id: RequestId): boolean {
+    return this.#pending.get(id)?.wasSent ?? true;
+  }
+
   listen(): void {
     if (this.#stream !== undefined || this.#isClosed) return;
     this.#stream = new ServerStream(this.#wire, {
@@ -69,6 +81,7 @@ export class StreamableHttpTransport implements MessageTransport {
     this.#stream?.close();
     for (const request of this.#pending.values()) request.cancel();
     this.#pending.clear();
+    for (const giveUp of this.#asides) giveUp();
     this.onclose?.();
   }
 
@@ -103,25 +116,39 @@ export class StreamableHttpTransport implements MessageTransport {
   }
 
   #post(message: JsonRpcMessage): Promise<void> {
-    return this.#untilTaken((events) => this.#wire.post(message, events));
+    return this.#untilTaken((events) => this.#wire.post(message, "aside", events));
   }
 
-  /** For what expects no answer: it is over when the server took it, or when that failed. */
+  /**
+   * For what expects no answer: over when the server took it, when that failed, or when it takes too
+   * long. Nobody waits for its response to end, and none may hold a connection for good.
+   */
   #untilTaken(send: (events: HttpExchangeEvents) => HttpExchange): Promise<void> {
     const hadSession = this.#wire.sessionId !== undefined;
     return new Promise((resolve) => {
-      const fail = (error: Error) => {
-        this.onerror?.(error);
+      const end = () => {
+        stopTimer();
+        this.#asides.delete(giveUp);
         resolve();
       };
+      const giveUp = () => {
+        exchange.stop();
+        end();
+      };
+      const fail = (error: Error) => {
+        giveUp();
+        this.onerror?.(error);
+      };
+      let stopTimer = this.#wire.clock.after(MAX_ASIDE_MS, giveUp);
+      this.#asides.add(giveUp);
       const exchange = send({
         onBroken: (error) => fail(toConnectionFailure(error, true, this.#wire)),
         onHead: (status, headers) => {
           if (status > 299) return this.#wire.readFailure({ status, headers, hadSession }, fail);
-          // A stream for something that needs no answer would stay open for nothing.
-          if (String(headers["content-type"]).startsWith("text/event-stream")) exchange.stop();
           resolve();
-          return ignoreBody;
+          stopTimer();
+          stopTimer = this.#wire.clock.after(LINGER_MS, giveUp);
+          return { data: ignoreBody.data, end };
         },
       });
     });

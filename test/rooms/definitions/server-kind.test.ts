@@ -35,7 +35,7 @@ describe("the word tells the kind", () => {
     expect(serverKindOf({ [key]: "carrier-pigeon", url: "http://x.test" })).toEqual({
       path: key,
       message:
-        "expected one of http, streamable-http, streamableHttp, sse, stdio, websocket, lambda, custom, in-process, " +
+        "expected one of http, streamable-http, streamableHttp, sse, stdio, websocket, lambda, custom, in-process, resolved, " +
         `found "carrier-pigeon"`,
     });
   });

@@ -1,19 +1,23 @@
 import type { Cancellation } from "./cancellation.js";
 
-/** One at a time, first come first served. Who gives up waiting leaves the queue. */
-export class Mutex {
-  #isHeld = false;
+/** So many at a time, first come first served. Who gives up waiting leaves the queue. */
+export class Semaphore {
+  #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** Gives the function that hands the lock on. */
-  async lock(cancellation: Cancellation): Promise<() => void> {
+  constructor(slots: number) {
+    this.#free = slots;
+  }
+
+  /** Gives the function that hands the slot on. */
+  async enter(cancellation: Cancellation): Promise<() => void> {
     cancellation.throwIfCancelled();
-    if (this.#isHeld) await this.#turn(cancellation);
-    this.#isHeld = true;
-    let isReleased = false;
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#turn(cancellation);
+    let hasLeft = false;
     return () => {
-      if (isReleased) return;
-      isReleased = true;
+      if (hasLeft) return;
+      hasLeft = true;
       this.#handOn();
     };
   }
@@ -32,10 +36,10 @@ export class Mutex {
     });
   }
 
-  /** The lock stays held while it passes to the next in line, so nobody can slip in between. */
+  /** The slot stays taken while it passes to the next in line, so nobody can slip in between. */
   #handOn(): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#isHeld = false;
+    if (next === undefined) this.#free += 1;
     else next();
   }
 }

@@ -1,0 +1,53 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { Clock } from "../concurrency/clock.js";
+import { withDeadline } from "../concurrency/deadline.js";
+import type { LaterAddress, ServerSpec } from "../definitions/server-spec.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { ResolvedSpec } from "../session/connection.js";
+import { ownedHeaderNames } from "../transports/protocol-headers.js";
+
+interface ResolveParts {
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  /** Ends a look-up when the client is closed. */
+  readonly cancellation: Cancellation;
+  readonly warn: (message: string) => void;
+}
+
+/** The server with its address, looked up if it has to be. What it says in vain is warned about. */
+export async function resolveServer(given: ServerSpec, parts: ResolveParts): Promise<ResolvedSpec> {
+  const spec = given.address.kind === "resolved" ? await lookUp(given, given.address, parts) : given;
+  const { address, name: server } = spec;
+  if (address.kind === "resolved") {
+    const text = `Server "${server}" resolves to one that has to be resolved again.`;
+    throw new McpRuntimeError("definition", text, { server });
+  }
+  const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
+  if (owned.length > 0)
+    parts.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
+  if (spec.withoutEffect.length > 0) {
+    parts.warn(`Server "${server}": ${spec.withoutEffect.join(", ")} has no effect in this version.`);
+  }
+  return { ...spec, address };
+}
+
+async function lookUp(given: ServerSpec, address: LaterAddress, parts: ResolveParts): Promise<ServerSpec> {
+  const { clock, redactor, cancellation } = parts;
+  const { name: server, timeouts } = given;
+  const ms = timeouts.connectMs;
+  const expired = () =>
+    new McpRuntimeError("timeout", `The address of server "${server}" was not found out within ${ms} ms.`, {
+      server,
+    });
+  try {
+    return await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
+      limited.race(address.resolve()),
+    );
+  } catch (error) {
+    if (error instanceof McpRuntimeError) throw error;
+    const said = redactor.text(error instanceof Error ? error.message : String(error));
+    const text = `The address of server "${server}" could not be found out: ${said}`;
+    throw new McpRuntimeError("not-sent", text, { server, cause: redactor.cause(error) });
+  }
+}

@@ -1,0 +1,130 @@
+import type { Clock } from "../concurrency/clock.js";
+import { within } from "../concurrency/within.js";
+import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
+import { isRequest, type RequestId, toFailureAnswer } from "../transports/json-rpc.js";
+
+/** How long a server gets to take our goodbye, and a transport to close. */
+const FAREWELL_MS = 1_000;
+
+interface GuardOptions {
+  readonly clock: Clock;
+  /** A transport that is not ours failed to start or to send: what that is in our words. */
+  readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
+}
+
+/**
+ * Stands between the SDK and any transport, ours or a user's, and keeps what the SDK relies on but
+ * does not check: a request that cannot be sent gets a failure for an answer (the SDK would keep its
+ * handlers for ever), nothing rejects that nobody waits for, closing takes a bounded time and is told
+ * once.
+ *
+ * It also adds what the SDK has no way for: which id a request got, and headers for one request.
+ */
+export class GuardedTransport implements MessageTransport {
+  onmessage: MessageTransport["onmessage"];
+  onclose: MessageTransport["onclose"];
+  onerror: MessageTransport["onerror"];
+  readonly #inner: MessageTransport;
+  readonly #options: GuardOptions;
+  readonly #asides = new Set<Promise<void>>();
+  #lastRequestId: RequestId | undefined;
+  #nextHeaders: SendOptions["headers"];
+  #closing: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(inner: MessageTransport, options: GuardOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  async start(): Promise<void> {
+    this.#inner.onmessage = (message) => this.onmessage?.(message);
+    this.#inner.onerror = (error) => this.onerror?.(error);
+    this.#inner.onclose = () => this.#tellClosed();
+    try {
+      await this.#inner.start();
+    } catch (error) {
+      throw this.#options.toFailure(error, "start");
+    }
+  }
+
+  send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
+    const headers = this.#nextHeaders;
+    const sending = this.#send(message, headers === undefined ? options : { ...options, headers });
+    if (!isRequest(message)) return this.#aside(sending);
+    this.#lastRequestId = message.id;
+    return sending.catch((error: unknown) => {
+      this.onmessage?.(toFailureAnswer(message.id, this.#options.toFailure(error, "send")));
+    });
+  }
+
+  /** Makes the SDK send a request, which it does before it returns, and says which id it got. */
+  request<T>(
+    headers: SendOptions["headers"],
+    send: () => T,
+  ): { readonly sent: T; readonly id: RequestId | undefined } {
+    this.#lastRequestId = undefined;
+    this.#nextHeaders = headers;
+    const sent = send();
+    this.#nextHeaders = undefined;
+    return { sent, id: this.#lastRequestId };
+  }
+
+  /** Ends a request of ours with this reason, and tells the server if it may know of it. */
+  cancel(id: RequestId, reason: unknown): void {
+    const params = { requestId: id, reason: "The caller no longer waits for the answer." };
+    void this.send({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    this.onmessage?.(toFailureAnswer(id, reason));
+  }
+
+  /** Whether the server may have seen a request. */
+  wasSent(id: RequestId): boolean {
+    return this.#inner.wasSent?.(id) ?? true;
+  }
+
+  listen(): void {
+    this.#inner.listen?.();
+  }
+
+  /** Lets what was said last get through, and ends the session on the server. */
+  async terminateSession(): Promise<void> {
+    const { clock } = this.#options;
+    await within(FAREWELL_MS, clock, () => Promise.all(this.#asides));
+    await within(FAREWELL_MS, clock, () => this.#inner.terminateSession?.());
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= within(FAREWELL_MS, this.#options.clock, () => this.#inner.close()).then(() =>
+      this.#tellClosed(),
+    );
+    return this.#closing;
+  }
+
+  async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {
+    await this.#inner.send(message, options);
+  }
+
+  /** What expects no answer may fail: whoever needs to know finds out by other means. */
+  async #aside(sending: Promise<void>): Promise<void> {
+    const done = sending.catch((error: unknown) => {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    });
+    this.#asides.add(done);
+    await done;
+    this.#asides.delete(done);
+  }
+
+  #tellClosed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
