@@ -43,3 +43,29 @@ export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type DefinitionIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
 export type { Progress, ServerFacts, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
+export type { McpAgentResource, ToolSnapshot } from "./definitions/agent-definition.js";
+export type { CallContext } from "./definitions/call-context.js";
+export type { ToolRule, ToolRules } from "./definitions/tool-rules.js";
+export type { LangChainBlock } from "./content/langchain-block.js";
+export type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
+export type { AgentToolsOptions, ServerLookup } from "./factories/agent-tools-options.js";
+export { createMcpTools, type McpToolsOptions } from "./factories/create-mcp-tools.js";
+export { createMcpToolsForServer, type ServerToolsOptions } from "./factories/create-mcp-tools-for-server.js";
+export { createMcpToolsFromAgent } from "./factories/create-mcp-tools-from-agent.js";
+export type { FactoryOptions } from "./factories/factory-options.js";
+export type {
+  McpToolset,
+  ServerState,
+  ServerStatus,
+  ToolsetCall,
+  ToolsetEvents,
+} from "./factories/mcp-toolset.js";
+export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
+export type { NamingOptions } from "./tools/tool-names.js";
+export {
+  type CallChanges,
+  type CallPreview,
+  type ResultPreview,
+  TOOL_DEFAULTS,
+  type ToolOptions,
+} from "./tools/tool-options.js";

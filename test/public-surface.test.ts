@@ -9,8 +9,13 @@ describe("what users can rely on", () => {
       "FAILURE_KINDS",
       "McpClient",
       "McpRuntimeError",
+      "McpTool",
       "SERVER_DEFAULTS",
+      "TOOL_DEFAULTS",
       "ToolResult",
+      "createMcpTools",
+      "createMcpToolsForServer",
+      "createMcpToolsFromAgent",
       "parseServers",
     ]);
     expect(Object.keys(testing).toSorted()).toEqual([
@@ -49,6 +54,17 @@ describe("what users can rely on", () => {
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
       limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
+    });
+  });
+
+  it("the defaults of a tool", () => {
+    expect(api.TOOL_DEFAULTS).toEqual({
+      schema: "portable",
+      structuredContent: "fallback",
+      outputHandling: { image: "content", audio: "content", resource: "content" },
+      outputValidation: "warn",
+      limits: { contentChars: 100_000 },
+      onFailure: "continue",
     });
   });
 

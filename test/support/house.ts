@@ -34,6 +34,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   undici: ["transports"],
   "eventsource-parser": ["transports"],
   zod: ["definitions", "session"],
+  "@cfworker/json-schema": ["tools"],
+  "@langchain/core": ["content", "tools", "factories", "langchain", "langgraph"],
 };
 
 const DRAWERS = /^(utils?|helpers?|common|misc|shared|types)(\.ts)?$/;

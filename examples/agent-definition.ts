@@ -1,0 +1,24 @@
+// Tools of an agent definition with tool snapshots: nothing is sent before the first call.
+import { readFile } from "node:fs/promises";
+import { createMcpToolsFromAgent } from "langchain-mcp-runtime";
+import { startMcpTestServer } from "langchain-mcp-runtime/testing";
+
+await using server = await startMcpTestServer({
+  tools: [
+    {
+      name: "forecast",
+      run: ({ city, days, apiKey }) => `${String(city)}, ${String(days)} days, key ${String(apiKey)}`,
+    },
+  ],
+});
+
+const agent = await readFile(new URL("./agent.json", import.meta.url), "utf8");
+await using mcp = await createMcpToolsFromAgent(agent, {
+  servers: { weather: { url: server.url } },
+  agentInput: { weatherKey: "k-123" },
+});
+
+const [forecast] = mcp.tools;
+console.log(`tool ${forecast?.name}, requests so far: ${server.requests.length}`);
+console.log(`the model sees: ${JSON.stringify(forecast?.schema)}`);
+console.log(`the server got: ${String(await forecast?.invoke({ city: "Oslo" }))}`);

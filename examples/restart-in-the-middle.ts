@@ -1,0 +1,28 @@
+// The server is killed and started again in the middle of an agent's run. The run goes on.
+import { AIMessage } from "@langchain/core/messages";
+import { fakeModel } from "@langchain/core/testing";
+import { createReactAgent } from "@langchain/langgraph/prebuilt";
+import { createMcpTools } from "langchain-mcp-runtime";
+import { startMcpTestServer } from "langchain-mcp-runtime/testing";
+
+await using server = await startMcpTestServer({
+  tools: [{ name: "forecast", run: ({ city }) => `${String(city)}: 7 °C` }],
+});
+await using mcp = await createMcpTools({ weather: { url: server.url } });
+mcp.on("sessionLost", () => console.log("   (the server has forgotten us)"));
+mcp.on("sessionOpened", () => console.log("   (a new session is open)"));
+
+const llm = fakeModel()
+  .respondWithTools([{ name: "weather__forecast", args: { city: "Oslo" } }])
+  .respondWithTools([{ name: "weather__forecast", args: { city: "Rome" } }])
+  .respond(new AIMessage("Both are at 7 °C."));
+const agent = createReactAgent({ llm, tools: mcp.tools });
+
+for await (const step of await agent.stream({ messages: "Oslo or Rome?" }, { streamMode: "values" })) {
+  const message = step.messages.at(-1);
+  console.log(`${message?.getType()}: ${message?.text}`);
+  if (message?.text === "Oslo: 7 °C") {
+    console.log("   (the server is killed and started again)");
+    await server.restart();
+  }
+}

@@ -1,0 +1,31 @@
+import type { McpAgentResource, ToolSnapshot } from "../definitions/agent-definition.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+
+/** What the catalogue needs of a client: the one method that lists. */
+export interface ToolSource {
+  listTools(): Promise<McpToolInfo[]>;
+}
+
+export interface AgentTool {
+  readonly info: McpToolInfo;
+  readonly argumentProperties: ToolSnapshot["argumentProperties"];
+}
+
+/**
+ * The tools of an agent resource: the snapshots that were saved with the agent, for which nothing is
+ * sent, or what the server lists now, all of it or what the snapshots allow.
+ */
+export async function toolsOfResource(resource: McpAgentResource, source: ToolSource): Promise<AgentTool[]> {
+  const { discovery, availableTools } = resource;
+  if (discovery.type === "cached") return availableTools.map(toAgentTool);
+  const snapshots = new Map(availableTools.map((snapshot) => [snapshot.name, snapshot]));
+  const listed = await source.listTools();
+  return listed
+    .filter(({ name }) => discovery.allowAll || snapshots.has(name))
+    .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));
+}
+
+/** The snapshots as tools, where nothing may be sent. */
+export function toAgentTool({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
+  return { info, argumentProperties };
+}

@@ -1,0 +1,23 @@
+import { isJsonObject } from "../definitions/json.js";
+
+/** Deep enough for every honest document, shallow enough for `JSON.stringify` and its like on any stack. */
+const DEEPEST = 500;
+const TOO_DEEP = `[nested deeper than ${DEEPEST} levels]`;
+
+/**
+ * A copy that shares no object or list with the original. What lies too deep becomes a short text:
+ * a parser takes a hundred thousand brackets, but whoever stores or prints them afterwards would
+ * overflow its stack. Instances of classes, which only an output schema of ours makes, are shared.
+ */
+export function copyJson<Value>(value: Value): Value {
+  return copyLevel(value, 0) as Value;
+}
+
+function copyLevel(value: unknown, depth: number): unknown {
+  const isList = Array.isArray(value);
+  if (!isList && !isJsonObject(value)) return value;
+  if (depth >= DEEPEST) return TOO_DEEP;
+  if (isList) return value.map((item) => copyLevel(item, depth + 1));
+  // fromEntries defines fields, so a key "__proto__" stays a key.
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, copyLevel(field, depth + 1)]));
+}

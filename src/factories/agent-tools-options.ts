@@ -1,0 +1,19 @@
+import type { McpAgentResource } from "../definitions/agent-definition.js";
+import type { AddressedServerDefinition, ServerDefinition } from "../definitions/server-definition.js";
+import type { FactoryOptions } from "./factory-options.js";
+
+/** Where the server of a resource is. Asked when it is first needed, not before. */
+export type ServerLookup = (
+  resource: McpAgentResource,
+) => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+
+export interface AgentToolsOptions extends FactoryOptions {
+  /** The servers of the agent's resources, by slug or name, or a function that finds them. */
+  readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
+  /**
+   * Whether servers that stand in the agent definition itself are used: an agent file is data, and
+   * must not start commands or send tokens on its own. "remote" allows addresses, `true` all.
+   */
+  readonly allowInlineServers?: "remote" | boolean;
+  readonly signal?: AbortSignal;
+}

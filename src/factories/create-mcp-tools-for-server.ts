@@ -1,0 +1,45 @@
+import { toAgentTool } from "../catalogue/agent-tools.js";
+import type { McpClient } from "../client/mcp-client.js";
+import type { McpAgentResource } from "../definitions/agent-definition.js";
+import { parseAgent } from "../definitions/parse-agent.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { createTools } from "../tools/create-tools.js";
+import type { McpTool } from "../tools/mcp-tool.js";
+import { RuleSet } from "../tools/tool-policy.js";
+import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
+import { resourceMetadata } from "./resource-metadata.js";
+
+export interface ServerToolsOptions extends FactoryOptions {
+  /** A client that is yours: you close it. */
+  readonly client: McpClient;
+}
+
+/**
+ * Tools for the snapshots of one agent resource, on a client that you own. Nothing is sent. A
+ * resource whose tools are found out live needs a factory that may wait: `createMcpToolsFromAgent`.
+ */
+export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
+  const { client, ...rest } = options;
+  const { create } = resolveFactoryOptions(rest, "none");
+  const [parsed] = parseResource(resource, create.warn);
+  if (parsed === undefined || !parsed.isEnabled) return [];
+  if (parsed.discovery.type === "dynamic") {
+    const text = `Resource "${parsed.name}" is found out live; createMcpToolsForServer takes snapshots only. Use createMcpToolsFromAgent, or createMcpTools.`;
+    throw new McpRuntimeError("definition", text, { server: client.name });
+  }
+  const tools = parsed.availableTools.map(toAgentTool);
+  const metadata = resourceMetadata(parsed);
+  return createTools(
+    [{ server: client.name, caller: client, tools, rules: new RuleSet(), metadata }],
+    create,
+  );
+}
+
+/** What is given alone is one MCP resource, whether it says so or not. */
+function parseResource(resource: unknown, warn: (message: string) => void): readonly McpAgentResource[] {
+  const marked =
+    typeof resource === "object" && resource !== null ? { $resourceType: "mcp", ...resource } : resource;
+  const { resources, warnings } = parseAgent({ resources: [marked] });
+  for (const warning of warnings) warn(warning);
+  return resources;
+}

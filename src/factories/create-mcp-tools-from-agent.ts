@@ -1,0 +1,64 @@
+import { toolsOfResource } from "../catalogue/agent-tools.js";
+import { mapLimited } from "../concurrency/map-limited.js";
+import { definitionError } from "../definitions/definition-issues.js";
+import { parseAgent } from "../definitions/parse-agent.js";
+import { parseServers } from "../definitions/parse-server.js";
+import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import { createTools } from "../tools/create-tools.js";
+import { RuleSet } from "../tools/tool-policy.js";
+import type { AgentToolsOptions } from "./agent-tools-options.js";
+import { resolveFactoryOptions } from "./factory-options.js";
+import type { McpToolset } from "./mcp-toolset.js";
+import { resourceMetadata } from "./resource-metadata.js";
+import { serverOfResource } from "./server-of-resource.js";
+import { Toolset } from "./toolset.js";
+import { ToolsetLife } from "./toolset-life.js";
+
+const CONCURRENCY = 16;
+
+/**
+ * Tools of an agent definition, given as an object or as JSON text. With tool snapshots nothing is
+ * sent before the first call.
+ */
+export async function createMcpToolsFromAgent(
+  agent: unknown,
+  options: AgentToolsOptions = {},
+): Promise<McpToolset> {
+  const settings = resolveFactoryOptions(options, "none");
+  const { resources, warnings } = parseAgent(agent);
+  for (const warning of warnings) settings.create.warn(warning);
+  if (typeof options.servers === "object") parseServers(options.servers);
+  const enabled = resources.filter(({ isEnabled }) => isEnabled);
+  const found = enabled.map((resource) => ({ resource, server: serverOfResource(resource, options) }));
+  const issues = [
+    ...found.flatMap(({ server }) => ("issue" in server ? [server.issue] : [])),
+    ...namesTwice(enabled.map(({ name }) => name)),
+  ];
+  if (issues.length > 0) throw definitionError("The agent definition", issues);
+  const life = new ToolsetLife(settings.client);
+  try {
+    const offers = await mapLimited(found, CONCURRENCY, async ({ resource, server }) => {
+      if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
+      const client = life.add(resource.name, server.definition);
+      const tools = await toolsOfResource(resource, {
+        listTools: () => client.listTools({ signal: options.signal }),
+      });
+      const rules = new RuleSet(server.definition.tools);
+      const caller = life.callerOf(resource.name, client);
+      return { server: resource.name, caller, tools, rules, metadata: resourceMetadata(resource) };
+    });
+    return new Toolset<string>(life, createTools(offers, settings.create));
+  } catch (error) {
+    await life.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Clients are known by the names of their resources. */
+function namesTwice(names: readonly string[]): DefinitionIssue[] {
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  return [...twice].map((name) => ({
+    path: "resources",
+    message: `two enabled resources are named ${JSON.stringify(name)}`,
+  }));
+}

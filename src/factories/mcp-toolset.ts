@@ -1,0 +1,55 @@
+import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from "../client/call-tool.js";
+import type { McpClientEvents } from "../client/client-events.js";
+import type { McpClient } from "../client/mcp-client.js";
+import type { ToolResult } from "../client/tool-result.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { McpTool } from "../tools/mcp-tool.js";
+
+/**
+ * - `idle`: not used yet
+ * - `connecting`, `connected`: as it says
+ * - `failed`: optional, and not reached at the start
+ * - `disconnected`: closed
+ */
+export type ServerState = "idle" | "connecting" | "connected" | "failed" | "disconnected";
+
+export interface ServerStatus {
+  readonly state: ServerState;
+  /** How many tools it brought. */
+  readonly tools: number;
+  /** Why it failed. */
+  readonly error?: McpRuntimeError | undefined;
+}
+
+/** The events of all clients, each with the name of its server. */
+export type ToolsetEvents<Name extends string = string> = {
+  [Event in keyof McpClientEvents]: McpClientEvents[Event] & { readonly server: Name };
+};
+
+/** A call of a tool by the name that models see or, where only one server has it, by the server's own. */
+export interface ToolsetCall<Name extends string = string> extends ToolCall {
+  /** Which server, when several have a tool of that name. */
+  readonly server?: Name | undefined;
+}
+
+/** LangChain tools, and the clients behind them, which you close. */
+export interface McpToolset<Name extends string = string> extends AsyncDisposable {
+  readonly tools: McpTool[];
+  readonly clients: Readonly<Record<Name, McpClient>>;
+  /** The tools of these servers; of all, when none is named. */
+  getTools(...servers: Name[]): McpTool[];
+  /** As the tool would, with rules, hooks and checks; gives the result as MCP has it. */
+  callTool(call: ToolsetCall<Name>, options?: Pick<CallToolOptions, "signal">): Promise<ToolResult>;
+  tryCallTool(call: ToolsetCall<Name>, options?: Pick<CallToolOptions, "signal">): Promise<CallOutcome>;
+  callTools(
+    calls: readonly ToolsetCall<Name>[],
+    options?: Pick<CallToolsOptions, "signal" | "concurrency">,
+  ): Promise<CallOutcome[]>;
+  status(): Readonly<Record<Name, ServerStatus>>;
+  on<Event extends keyof ToolsetEvents<Name>>(
+    event: Event,
+    listener: (event: ToolsetEvents<Name>[Event]) => void,
+  ): () => void;
+  /** Closes every client. Tools of this set then fail with kind `closed`. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,159 @@
+import { schemaHash } from "../catalogue/schema-hash.js";
+import { Semaphore } from "../concurrency/semaphore.js";
+import type { ArgumentProperty } from "../definitions/argument-property.js";
+import type { JsonObject } from "../definitions/json.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+import type { ToolRule } from "../definitions/tool-rules.js";
+import { toReadable } from "../errors/server-text.js";
+import { type ArgumentFiller, compileArgumentProperties } from "./argument-properties.js";
+import { ArgumentCheck } from "./enforced-schema.js";
+import { McpTool } from "./mcp-tool.js";
+import { toShownSchema } from "./shown-schema.js";
+import { nameTools, type Naming } from "./tool-names.js";
+import type { ToolSettings } from "./tool-options.js";
+import { type RuleSet, ToolPolicy } from "./tool-policy.js";
+import type { ToolCaller } from "./tool-run.js";
+
+/** A tool to be made, and what an agent fills in for it. */
+export interface OfferedTool {
+  readonly info: McpToolInfo;
+  readonly argumentProperties?: Readonly<Record<string, ArgumentProperty>>;
+}
+
+/** The tools of one server. */
+export interface ToolOffer {
+  readonly server: string;
+  readonly caller: ToolCaller;
+  readonly tools: readonly OfferedTool[];
+  readonly rules: RuleSet;
+  /** Added to the metadata of each tool. */
+  readonly metadata: JsonObject;
+}
+
+export interface CreateToolsOptions {
+  readonly naming: Naming;
+  readonly settings: ToolSettings;
+  /** Rules for the tools of all servers. */
+  readonly rules: RuleSet;
+  readonly agentInput: JsonObject;
+  readonly warn: (message: string) => void;
+}
+
+const LONGEST_DESCRIPTION = 4_096;
+
+/** LangChain tools for what servers offer, as the rules leave it. */
+export function createTools(offers: readonly ToolOffer[], options: CreateToolsOptions): McpTool[] {
+  const chosen = offers.flatMap((offer) => choose(offer, options));
+  const named = chosen.map(({ offer, tool }) => ({ server: offer.server, tool: tool.info.name }));
+  const names = nameTools(named, options.naming);
+  warnOfUnmetRules(offers, options);
+  return chosen.map((choice, index) => createTool(choice, names[index] ?? "", options));
+}
+
+interface Choice {
+  readonly offer: ToolOffer;
+  readonly tool: OfferedTool;
+  readonly rule: ToolRule;
+}
+
+function choose(offer: ToolOffer, { rules, warn }: CreateToolsOptions): Choice[] {
+  const policy = new ToolPolicy([offer.rules, rules], (message) =>
+    warn(`Server "${offer.server}": ${message}`),
+  );
+  return offer.tools.flatMap((tool) => {
+    const rule = policy.ruleFor(tool.info);
+    return rule === false ? [] : [{ offer, tool, rule }];
+  });
+}
+
+function warnOfUnmetRules(offers: readonly ToolOffer[], { rules, warn }: CreateToolsOptions): void {
+  for (const { server, rules: own } of offers) {
+    for (const entry of own.unmetEntries())
+      warn(`Server "${server}": the rule for "${entry}" matches none of its tools.`);
+  }
+  for (const entry of rules.unmetEntries()) warn(`The rule for "${entry}" matches no tool of any server.`);
+}
+
+function createTool({ offer, tool, rule }: Choice, name: string, options: CreateToolsOptions): McpTool {
+  const { info, argumentProperties = {} } = tool;
+  const { settings, agentInput } = options;
+  const { server, caller } = offer;
+  const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
+  const filler = compileArgumentProperties(argumentProperties, info.inputSchema);
+  const hash = schemaHash(info.inputSchema);
+  const title = info.title === undefined ? undefined : toReadable(info.title);
+  const { annotations, icons, inputSchema, outputSchema } = info;
+  return new McpTool({
+    name,
+    description: describe(info, rule, server),
+    schema: shownSchemaOf(filler, rule, settings, warn),
+    metadata: {
+      tool_type: "mcp",
+      display_name: title ?? info.name,
+      server,
+      annotations,
+      title,
+      schema_hash: hash,
+      ...offer.metadata,
+    },
+    details: {
+      server,
+      name: info.name,
+      title,
+      annotations,
+      icons,
+      inputSchema,
+      outputSchema,
+      rule,
+      schemaHash: hash,
+    },
+    parts: {
+      server,
+      info,
+      rule,
+      caller,
+      settings,
+      filler,
+      agentInput,
+      inputCheck: new ArgumentCheck(inputSchema),
+      outputCheck: outputSchema === undefined ? undefined : new ArgumentCheck(outputSchema),
+      slots: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
+      warn,
+    },
+  });
+}
+
+function describe({ name, title, description }: McpToolInfo, rule: ToolRule, server: string): string {
+  const text = toReadable(rule.description ?? description ?? title ?? "").trim();
+  return (text === "" ? `Tool "${toReadable(name)}" of server "${server}".` : text).slice(
+    0,
+    LONGEST_DESCRIPTION,
+  );
+}
+
+/** Without what is filled in by us: the model neither sees nor sends it. */
+function shownSchemaOf(
+  filler: ArgumentFiller,
+  rule: ToolRule,
+  settings: ToolSettings,
+  warn: (message: string) => void,
+): JsonObject {
+  const visible = withoutArguments(filler.shownSchema, Object.keys(rule.args ?? {}));
+  if (settings.schema === "as-is") return visible;
+  const { schema, warnings } = toShownSchema(visible);
+  for (const warning of warnings) warn(warning);
+  return schema;
+}
+
+function withoutArguments(schema: JsonObject, hidden: readonly string[]): JsonObject {
+  if (hidden.length === 0) return schema;
+  const { properties, required } = schema;
+  const isVisible = (name: unknown) => typeof name !== "string" || !hidden.includes(name);
+  return {
+    ...schema,
+    ...(typeof properties === "object" && properties !== null
+      ? { properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isVisible(name))) }
+      : {}),
+    ...(Array.isArray(required) ? { required: required.filter(isVisible) } : {}),
+  };
+}

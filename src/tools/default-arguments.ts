@@ -1,0 +1,77 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { declaredArguments, followReference, type Declared } from "./declared-arguments.js";
+import { kindOf, namesKind } from "./read-facts.js";
+
+const DEEPEST = 50;
+
+/**
+ * The arguments as they are sent: defaults of the schema filled in for what is absent, and without
+ * empty optional ones, which models like to send for what they do not know. A new object; defaults
+ * are copies.
+ */
+export function withDefaults(schema: JsonObject, args: JsonObject): JsonObject {
+  return complete(schema, args, { root: schema, depth: 0 });
+}
+
+interface Place {
+  readonly root: JsonObject;
+  readonly depth: number;
+}
+
+function complete(schema: JsonObject, args: JsonObject, at: Place): JsonObject {
+  if (at.depth > DEEPEST) return args;
+  const declared = declaredArguments(schema, at.root);
+  const given = Object.entries(args)
+    .filter(([name, value]) => !isLeftOut(name, value, declared, at.root))
+    .map(([name, value]) => [name, completeInside(value, declared.schemasOf(name), at)] as const);
+  const present = new Set(given.map(([name]) => name));
+  const defaults = declared.defaults
+    .filter(([name, inner]) => !present.has(name) && namesKind(inner, kindOf(inner["default"])))
+    .map(([name, inner]) => [name, structuredClone(inner["default"])] as const);
+  return Object.fromEntries([...given, ...defaults]);
+}
+
+function completeInside(value: unknown, schemas: readonly unknown[], { root, depth }: Place): unknown {
+  // Which of several schemas is meant cannot be told here, so their defaults cannot either.
+  const schema = schemas.length === 1 ? followReference(schemas[0], root) : undefined;
+  if (!isJsonObject(value) || !isJsonObject(schema)) return value;
+  return complete(schema, value, { root, depth: depth + 1 });
+}
+
+function isLeftOut(name: string, value: unknown, declared: Declared, root: JsonObject): boolean {
+  if (value === undefined) return true;
+  if (value !== null && value !== "") return false;
+  const schemas = declared.schemasOf(name);
+  if (schemas.length === 0 || declared.required.has(name)) return false;
+  const allows = value === null ? allowsNull : allowsEmptyText;
+  return !schemas.some((schema) => allows(schema, root, 0));
+}
+
+const MOST_UNIONS = 10;
+
+function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
+  const found = followReference(schema, root);
+  if (!isJsonObject(found)) return found !== false;
+  if (depth > MOST_UNIONS) return true;
+  if (!namesKind(found, "null")) return false;
+  const allOf = listOf(found["allOf"]);
+  const unions = [listOf(found["anyOf"]), listOf(found["oneOf"])].filter((branches) => branches.length > 0);
+  return (
+    allOf.every((part) => allowsNull(part, root, depth + 1)) &&
+    unions.every((branches) => branches.some((branch) => allowsNull(branch, root, depth + 1)))
+  );
+}
+
+/** Explicitly: almost every string schema lets an empty string through, and almost none means it. */
+function allowsEmptyText(schema: unknown, root: JsonObject, depth: number): boolean {
+  const found = followReference(schema, root);
+  if (!isJsonObject(found) || depth > MOST_UNIONS) return false;
+  const { const: only, default: usual, minLength } = found;
+  if (only === "" || usual === "" || minLength === 0 || listOf(found["enum"]).includes("")) return true;
+  const inner = [...listOf(found["anyOf"]), ...listOf(found["oneOf"]), ...listOf(found["allOf"])];
+  return inner.some((part) => allowsEmptyText(part, root, depth + 1));
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

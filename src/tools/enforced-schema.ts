@@ -1,0 +1,77 @@
+import { Validator, type OutputUnit } from "@cfworker/json-schema";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { explainFailure, type ArgumentIssue } from "./explain-failure.js";
+import { hasRunawayCombinations } from "./runaway-combinations.js";
+import { toSoundSchema } from "./sound-schema.js";
+
+export type { ArgumentIssue } from "./explain-failure.js";
+
+/** The newer drafts make `format` a remark; a check would refuse what the server takes. */
+const NOT_ENFORCED: ReadonlySet<string> = new Set(["format"]);
+
+/**
+ * Holds arguments against the schema that the server wrote. The schema is prepared on first use and
+ * kept. What cannot be checked is let through with a warning: the server has the last word.
+ */
+export class ArgumentCheck {
+  readonly #original: JsonObject;
+  readonly #warnings: string[] = [];
+  #prepared: { readonly schema: JsonObject; readonly validator: Validator | undefined } | undefined;
+
+  constructor(original: JsonObject) {
+    this.#original = original;
+  }
+
+  /** What was left out of the check; complete after the first call of `issuesOf`. */
+  get warnings(): string[] {
+    return [...this.#warnings];
+  }
+
+  /** Every problem that the arguments have, or an empty list. */
+  issuesOf(args: unknown): ArgumentIssue[] {
+    this.#prepared ??= this.#prepare();
+    const { schema, validator } = this.#prepared;
+    if (!isJsonObject(args)) return explainFailure({ schema, args, errors: [] });
+    const errors = validator === undefined ? [] : this.#errorsOf(validator, args);
+    return errors.length === 0 ? [] : explainFailure({ schema, args, errors });
+  }
+
+  #prepare(): { schema: JsonObject; validator: Validator | undefined } {
+    const sound = toSoundSchema(this.#original, NOT_ENFORCED);
+    this.#warnings.push(...sound.warnings);
+    const { schema } = sound;
+    if (hasRunawayCombinations(sound)) {
+      this.#warn("its combinations of schemas would take too long");
+      return { schema, validator: undefined };
+    }
+    try {
+      return { schema, validator: new Validator(schema, sound.draft, false) };
+    } catch {
+      this.#warn("the validator cannot read its schema");
+      return { schema, validator: undefined };
+    }
+  }
+
+  #errorsOf(validator: Validator, args: JsonObject): OutputUnit[] {
+    try {
+      return validator.validate(args).errors;
+    } catch {
+      return this.#errorsOfJson(validator, args);
+    }
+  }
+
+  /** `undefined`, a BigInt and the like are no JSON: what counts is what would be sent. */
+  #errorsOfJson(validator: Validator, args: JsonObject): OutputUnit[] {
+    try {
+      return validator.validate(JSON.parse(JSON.stringify(args))).errors;
+    } catch {
+      this.#warn("the validator failed on its schema");
+      return [];
+    }
+  }
+
+  #warn(reason: string): void {
+    const warning = `Arguments are not checked: ${reason}.`;
+    if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
+  }
+}

@@ -1,0 +1,129 @@
+import type { ToolResult } from "../client/tool-result.js";
+import { CONTENT_DEFAULTS, type ContentOptions } from "../content/tool-content.js";
+import type { CallContext } from "../definitions/call-context.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+
+/** A call that is about to be made. What a hook does to it harms nobody: it is a copy. */
+export interface CallPreview {
+  readonly server: string;
+  /** The server's own name of the tool. */
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly context: CallContext;
+}
+
+export interface CallChanges {
+  /** Sent instead. */
+  readonly args?: JsonObject;
+  /** HTTP headers for this call only. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Do not call; the model is told why. */
+  readonly veto?: string;
+}
+
+export type ResultPreview = Pick<ToolResult, "content" | "structuredContent" | "isError" | "meta">;
+
+/** How tools behave. Everything is optional; `TOOL_DEFAULTS` has the defaults. */
+export interface ToolOptions {
+  /** Show models a schema that all providers take, or the server's as it is. */
+  readonly schema?: "portable" | "as-is";
+  readonly structuredContent?: ContentOptions["structuredContent"];
+  readonly outputHandling?: Partial<ContentOptions["outputHandling"]>;
+  /** What happens when a result does not fit the tool's `outputSchema`. */
+  readonly outputValidation?: "warn" | "error" | "off";
+  readonly limits?: {
+    /** The most characters of text that a model is shown of one result. */
+    readonly contentChars?: number;
+  };
+  /** A failed tool call: tell the model, throw, or tell the model in your own words. */
+  readonly onFailure?: "continue" | "error" | ((error: McpRuntimeError) => string);
+  readonly beforeCall?: (
+    call: CallPreview,
+  ) => CallChanges | undefined | void | Promise<CallChanges | undefined | void>;
+  /** What it gives back takes the place of the result. */
+  readonly afterCall?: (
+    call: CallPreview & { readonly result: ResultPreview },
+  ) => Partial<ResultPreview> | undefined | void | Promise<Partial<ResultPreview> | undefined | void>;
+  /** Sent to the server as `_meta`. */
+  readonly meta?:
+    | JsonObject
+    | ((context: CallContext) => JsonObject | undefined | Promise<JsonObject | undefined>);
+  /** Asked before a tool runs whose rule says `requireApproval`. Without it such a tool is refused. */
+  readonly onApproval?: (call: CallPreview) => boolean | Promise<boolean>;
+}
+
+/** Every default of a tool, in one place. */
+export const TOOL_DEFAULTS = {
+  schema: "portable",
+  structuredContent: CONTENT_DEFAULTS.structuredContent,
+  outputHandling: CONTENT_DEFAULTS.outputHandling,
+  outputValidation: "warn",
+  limits: { contentChars: CONTENT_DEFAULTS.contentChars },
+  onFailure: "continue",
+} as const;
+
+export type ToolSettings = Required<
+  Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onFailure">
+> &
+  Pick<ToolOptions, "beforeCall" | "afterCall" | "meta" | "onApproval"> & {
+    readonly outputHandling: ContentOptions["outputHandling"];
+    readonly contentChars: number;
+  };
+
+export function resolveToolOptions(options: ToolOptions): ToolSettings {
+  const issues = issuesOf(options);
+  if (issues.length > 0) throw definitionError("The set of tool options", issues);
+  const { beforeCall, afterCall, meta, onApproval } = options;
+  return {
+    schema: options.schema ?? TOOL_DEFAULTS.schema,
+    structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
+    outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
+    onFailure: options.onFailure ?? TOOL_DEFAULTS.onFailure,
+    outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...options.outputHandling },
+    contentChars: options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars,
+    ...(beforeCall === undefined ? {} : { beforeCall }),
+    ...(afterCall === undefined ? {} : { afterCall }),
+    ...(meta === undefined ? {} : { meta }),
+    ...(onApproval === undefined ? {} : { onApproval }),
+  };
+}
+
+const CHOICES: readonly (readonly [
+  key: keyof ToolOptions,
+  choices: readonly string[],
+  orFunction: boolean,
+])[] = [
+  ["schema", ["portable", "as-is"], false],
+  ["structuredContent", ["fallback", "prefer", "append", "artifact"], false],
+  ["outputValidation", ["warn", "error", "off"], false],
+  ["onFailure", ["continue", "error"], true],
+];
+const FUNCTIONS = ["beforeCall", "afterCall", "onApproval"] as const;
+
+function issuesOf(options: ToolOptions): DefinitionIssue[] {
+  const choices = CHOICES.filter(([key, allowed, orFunction]) => {
+    const value = options[key];
+    const isFine =
+      value === undefined || allowed.includes(value as string) || (orFunction && typeof value === "function");
+    return !isFine;
+  }).map(([path, allowed]) => ({
+    path,
+    message: `expected one of ${allowed.join(", ")}, found ${describeFound(options[path])}`,
+  }));
+  const functions = FUNCTIONS.filter(
+    (path) => options[path] !== undefined && typeof options[path] !== "function",
+  ).map((path) => ({ path, message: `expected a function, found ${describeFound(options[path])}` }));
+  const { contentChars } = options.limits ?? {};
+  const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && contentChars > 0);
+  const limits = isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number from 1" }];
+  const { meta } = options;
+  const isMeta = meta === undefined || typeof meta === "function" || isJsonObject(meta);
+  return [
+    ...choices,
+    ...functions,
+    ...limits,
+    ...(isMeta ? [] : [{ path: "meta", message: "expected an object or a function" }]),
+  ];
+}

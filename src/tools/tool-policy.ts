@@ -1,0 +1,114 @@
+import { definitionError, toPath } from "../definitions/definition-issues.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+import {
+  issuesOfRule,
+  issuesOfRules,
+  type RuleIssue,
+  type ToolRule,
+  type ToolRules,
+} from "../definitions/tool-rules.js";
+
+type Entry = readonly [pattern: string, rule: ToolRule | false];
+
+/**
+ * The rules of one server, and those for all servers behind them. The most specific entry decides
+ * whether a tool is there at all; for each field the most specific entry that has it counts.
+ */
+export class ToolPolicy {
+  readonly #levels: readonly RuleSet[];
+  readonly #warn: (message: string) => void;
+
+  /** The nearest rules first: the server's own, then those for all. */
+  constructor(levels: readonly RuleSet[], warn: (message: string) => void) {
+    this.#levels = levels;
+    this.#warn = warn;
+  }
+
+  /** The rule for a tool; `false` when it is left out. */
+  ruleFor(tool: McpToolInfo): ToolRule | false {
+    const matching: (ToolRule | false)[] = [];
+    for (const level of this.#levels) {
+      try {
+        matching.push(...level.rulesFor(tool));
+      } catch (error) {
+        this.#warn(
+          `Tool "${tool.name}" is left out: its rule failed: ${error instanceof Error ? error.message : String(error)}`,
+        );
+        return false;
+      }
+    }
+    if (matching[0] === false) return false;
+    // The least specific first, so that the more specific ones overwrite it.
+    return Object.assign({}, ...matching.filter((rule) => rule !== false).toReversed()) as ToolRule;
+  }
+}
+
+/** Rules as somebody wrote them, checked, and which of them have met a tool so far. */
+export class RuleSet {
+  readonly #decide: ((tool: McpToolInfo) => ToolRule | false | undefined) | undefined;
+  readonly #entries: readonly Entry[];
+  readonly #unmet: Set<string>;
+
+  constructor(rules: ToolRules = {}) {
+    throwIfAny("The set of tool rules", issuesOfRules(rules));
+    this.#decide = typeof rules === "function" ? rules : undefined;
+    this.#entries = typeof rules === "function" ? [] : toEntries(rules);
+    this.#unmet = new Set(this.#entries.map(([pattern]) => pattern).filter((pattern) => pattern !== "*"));
+  }
+
+  /** All that match, the most specific first. */
+  rulesFor(tool: McpToolInfo): (ToolRule | false)[] {
+    if (this.#decide !== undefined) {
+      const rule = this.#decide(tool) ?? {};
+      throwIfAny("It", issuesOfRule(rule));
+      return [rule];
+    }
+    return this.#entries
+      .filter(([pattern]) => matches(pattern, tool.name))
+      .map(([pattern, rule]) => {
+        this.#unmet.delete(pattern);
+        return rule;
+      });
+  }
+
+  /** Names and patterns that no tool has met. */
+  unmetEntries(): string[] {
+    return [...this.#unmet];
+  }
+}
+
+function toEntries(rules: Exclude<ToolRules, (tool: McpToolInfo) => unknown>): Entry[] {
+  const entries: Entry[] = Array.isArray(rules)
+    ? [...rules.map((name: string): Entry => [name, {}]), ["*", false]]
+    : Object.entries(rules as Readonly<Record<string, ToolRule | false>>);
+  return entries.toSorted(([a], [b]) => specificity(b) - specificity(a) || (a < b ? -1 : 1));
+}
+
+/** A name is more specific than any pattern; of two patterns, the one that says more. */
+function specificity(pattern: string): number {
+  return pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+}
+
+/** `*` stands for any characters. Matched by hand: a tool's name is the server's, and so is its length. */
+function matches(pattern: string, name: string): boolean {
+  const [head = "", ...rest] = pattern.split("*");
+  const tail = rest.pop();
+  if (tail === undefined) return pattern === name;
+  if (!name.startsWith(head) || name.length < head.length + tail.length || !name.endsWith(tail)) return false;
+  let from = head.length;
+  const end = name.length - tail.length;
+  for (const part of rest) {
+    const at = name.indexOf(part, from);
+    if (at === -1 || at + part.length > end) return false;
+    from = at + part.length;
+  }
+  return true;
+}
+
+function throwIfAny(subject: string, issues: readonly RuleIssue[]): void {
+  if (issues.length === 0) return;
+  throw definitionError(
+    subject,
+    issues.map(({ at, message }) => ({ path: toPath(at), message })),
+  );
+}

@@ -1,0 +1,237 @@
+import { describe, expect, it } from "vitest";
+import { contentOf, convert } from "./convert.js";
+
+const PNG = "iVBORw0KGgo=";
+
+describe("text", () => {
+  it("one text block is a string", async () => {
+    expect(await contentOf([{ type: "text", text: "12 degrees" }])).toBe("12 degrees");
+  });
+
+  it("several are blocks, with the two fields providers know and no others", async () => {
+    const blocks = [
+      { type: "text", text: "12 degrees", annotations: { audience: ["user"] }, _meta: { id: 1 } },
+      { type: "text", text: "rain" },
+    ];
+    expect(await contentOf(blocks)).toEqual([
+      { type: "text", text: "12 degrees" },
+      { type: "text", text: "rain" },
+    ]);
+  });
+
+  it("empty texts among others are left out", async () => {
+    const blocks = [
+      { type: "text", text: "" },
+      { type: "text", text: "rain" },
+      { type: "text", text: " \n" },
+    ];
+    expect(await contentOf(blocks)).toBe("rain");
+  });
+
+  it("a blank text alone is kept as it is", async () => {
+    expect(await contentOf([{ type: "text", text: " \n" }])).toBe(" \n");
+  });
+
+  it("no content is an empty string", async () => {
+    expect(await contentOf([])).toBe("");
+  });
+
+  it("content that was not sent is an empty string", async () => {
+    expect((await convert({})).content).toBe("");
+  });
+});
+
+describe("images and sounds", () => {
+  it("an image is a standard image block", async () => {
+    expect(await contentOf([{ type: "image", data: PNG, mimeType: "image/png" }])).toEqual([
+      { type: "image", mimeType: "image/png", data: PNG },
+    ]);
+  });
+
+  it("a sound is a standard audio block", async () => {
+    expect(await contentOf([{ type: "audio", data: "UklGRg==", mimeType: "audio/wav" }])).toEqual([
+      { type: "audio", mimeType: "audio/wav", data: "UklGRg==" },
+    ]);
+  });
+
+  it("text and image keep their order", async () => {
+    const blocks = [
+      { type: "image", data: PNG, mimeType: "image/png" },
+      { type: "text", text: "a map" },
+    ];
+    expect(await contentOf(blocks)).toEqual([
+      { type: "image", mimeType: "image/png", data: PNG },
+      { type: "text", text: "a map" },
+    ]);
+  });
+
+  it.each([
+    ["image/jpg", "image/jpeg"],
+    ["IMAGE/PNG", "image/png"],
+    ["image/png; charset=binary", "image/png"],
+  ])("the type %s is said as %s", async (mimeType, expected) => {
+    expect(await contentOf([{ type: "image", data: PNG, mimeType }])).toEqual([
+      { type: "image", mimeType: expected, data: PNG },
+    ]);
+  });
+
+  it.each([
+    ["line breaks", "iVBO\r\nRw0K\nGgo=\n"],
+    ["no padding", "iVBORw0KGgo"],
+  ])("base64 with %s is repaired", async (_, data) => {
+    expect(await contentOf([{ type: "image", data, mimeType: "image/png" }])).toEqual([
+      { type: "image", mimeType: "image/png", data: PNG },
+    ]);
+  });
+
+  it("the URL alphabet of base64 becomes the plain one", async () => {
+    expect(await contentOf([{ type: "image", data: "_9j-4A", mimeType: "image/jpeg" }])).toEqual([
+      { type: "image", mimeType: "image/jpeg", data: "/9j+4A==" },
+    ]);
+  });
+});
+
+describe("resources", () => {
+  it("an embedded text is its text", async () => {
+    const resource = { uri: "file:///notes.md", mimeType: "text/markdown", text: "# Notes" };
+    expect(await contentOf([{ type: "resource", resource }])).toBe("# Notes");
+  });
+
+  it("embedded bytes are a file block that knows its URI and has a name", async () => {
+    const resource = { uri: "repo://a/b/report.pdf?v=2", mimeType: "application/pdf", blob: "JVBERg==" };
+    expect(await contentOf([{ type: "resource", resource }])).toEqual([
+      {
+        type: "file",
+        mimeType: "application/pdf",
+        data: "JVBERg==",
+        metadata: { uri: "repo://a/b/report.pdf?v=2", filename: "report.pdf" },
+      },
+    ]);
+  });
+
+  it.each([
+    ["image/png", "image"],
+    ["audio/mpeg", "audio"],
+    ["video/mp4", "file"],
+  ])("embedded %s is a block of type %s", async (mimeType, type) => {
+    const resource = { uri: "file:///x", mimeType, blob: "AAAA" };
+    expect(await contentOf([{ type: "resource", resource }])).toEqual([
+      { type, mimeType, data: "AAAA", metadata: { uri: "file:///x", filename: "x" } },
+    ]);
+  });
+
+  it.each([undefined, null, 7, "", "pdf", "text/\nplain", "a b/c"])(
+    "bytes of the odd type %j are of no known type",
+    async (mimeType) => {
+      const content = await contentOf([{ type: "resource", resource: { blob: "AAAA", mimeType } }]);
+      expect(content).toEqual([{ type: "file", mimeType: "application/octet-stream", data: "AAAA" }]);
+    },
+  );
+
+  it("a link is told in words", async () => {
+    const link = {
+      type: "resource_link",
+      uri: "file:///src/main.rs",
+      name: "main.rs",
+      mimeType: "text/x-rust",
+      description: "Where it\nstarts",
+    };
+    expect(await contentOf([link])).toBe(
+      'Resource "main.rs" (text/x-rust): file:///src/main.rs\nWhere it starts',
+    );
+  });
+
+  it("a link is told by its title, without characters nobody sees", async () => {
+    const link = {
+      type: "resource_link",
+      uri: "https://example.com/a",
+      name: "a",
+      title: "\u202eThe \u001b[31mreport",
+    };
+    expect(await contentOf([link])).toBe('Resource "The report": https://example.com/a');
+  });
+
+  it("an embedded resource that is only an address is told like a link", async () => {
+    const content = await contentOf([{ type: "resource", resource: { uri: "file:///notes.md" } }]);
+    expect(content).toBe("Resource: file:///notes.md");
+  });
+});
+
+describe("outputHandling", () => {
+  const blocks = [
+    { type: "text", text: "here" },
+    { type: "image", data: PNG, mimeType: "image/png" },
+    { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+    { type: "resource", resource: { uri: "file:///a.png", mimeType: "image/png", blob: PNG } },
+    { type: "resource_link", uri: "file:///b" },
+  ];
+  const everything = { image: "content", audio: "content", resource: "content" } as const;
+
+  it.each([
+    ["image", ["text", "audio", "image", "text"]],
+    ["audio", ["text", "image", "image", "text"]],
+    ["resource", ["text", "image", "audio", "text"]],
+  ])("%s can be kept out of the content", async (kind, types) => {
+    const outputHandling = { ...everything, [kind]: "artifact" };
+    const { content, artifact } = await convert({ content: blocks }, { outputHandling });
+    expect(content).toMatchObject(types.map((type) => ({ type })));
+    expect(artifact.content).toEqual(blocks);
+  });
+
+  it("an embedded image counts as a resource", async () => {
+    const outputHandling = { ...everything, resource: "artifact" } as const;
+    expect(await contentOf(blocks.slice(3, 4), { outputHandling })).toBe("");
+  });
+
+  it("structured content steps in when everything else is kept out", async () => {
+    const outputHandling = { ...everything, image: "artifact" } as const;
+    const result = { content: blocks.slice(1, 2), structuredContent: { width: 1 } };
+    expect((await convert(result, { outputHandling })).content).toBe('{"width":1}');
+  });
+});
+
+describe("the artifact", () => {
+  it("has all that came", async () => {
+    const result = {
+      content: [{ type: "text", text: "no", annotations: { priority: 1 } }],
+      structuredContent: { code: 7 },
+      _meta: { trace: "abc" },
+      isError: true,
+    };
+    expect((await convert(result)).artifact).toEqual({
+      content: [{ type: "text", text: "no", annotations: { priority: 1 } }],
+      structuredContent: { code: 7 },
+      meta: { trace: "abc" },
+      isError: true,
+    });
+  });
+
+  it("of a plain result has no structured content, no meta and no error", async () => {
+    expect((await convert({ content: [] })).artifact).toStrictEqual({
+      content: [],
+      structuredContent: undefined,
+      meta: undefined,
+      isError: false,
+    });
+  });
+
+  it("can be changed without harm to the result it came from", async () => {
+    const result = {
+      content: [{ type: "text", text: "a", _meta: { tags: ["x"] } }],
+      structuredContent: { list: [{ id: 1 }] },
+      _meta: { trace: { id: 1 } },
+    };
+    const { artifact } = await convert(result);
+    expect(artifact.content[0]).not.toBe(result.content[0]);
+    expect(artifact.content[0]?.["_meta"]).not.toBe(result.content[0]?._meta);
+    expect(artifact.structuredContent).not.toBe(result.structuredContent);
+    expect(artifact.meta?.["trace"]).not.toBe(result._meta.trace);
+  });
+
+  it("keeps a key called __proto__ as a key", async () => {
+    const block: unknown = JSON.parse('{"type":"text","text":"a","__proto__":{"admin":true}}');
+    const { artifact } = await convert({ content: [block] });
+    expect(JSON.stringify(artifact.content)).toBe('[{"type":"text","text":"a","__proto__":{"admin":true}}]');
+    expect(artifact.content[0]?.["admin"]).toBeUndefined();
+  });
+});
