@@ -8,7 +8,18 @@ import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 await using server = await startMcpTestServer({
   tools: [{ name: "forecast", run: ({ city }) => `${String(city)}: 7 °C` }],
 });
-await using mcp = await createMcpTools({ weather: { url: server.url } });
+let calls = 0;
+await using mcp = await createMcpTools(
+  { weather: { url: server.url } },
+  {
+    afterCall: async () => {
+      calls += 1;
+      if (calls > 1) return;
+      console.log("   (the server is killed and started again)");
+      await server.restart();
+    },
+  },
+);
 mcp.on("sessionLost", () => console.log("   (the server has forgotten us)"));
 mcp.on("sessionOpened", () => console.log("   (a new session is open)"));
 
@@ -17,12 +28,9 @@ const llm = fakeModel()
   .respondWithTools([{ name: "weather__forecast", args: { city: "Rome" } }])
   .respond(new AIMessage("Both are at 7 °C."));
 const agent = createReactAgent({ llm, tools: mcp.tools });
-
-for await (const step of await agent.stream({ messages: "Oslo or Rome?" }, { streamMode: "values" })) {
-  const message = step.messages.at(-1);
-  console.log(`${message?.getType()}: ${message?.text}`);
-  if (message?.text === "Oslo: 7 °C") {
-    console.log("   (the server is killed and started again)");
-    await server.restart();
-  }
+const { messages } = await agent.invoke({ messages: "Is it warmer in Oslo or in Rome?" });
+for (const message of messages) {
+  if (message.getType() !== "ai" || message === messages.at(-1))
+    console.log(`${message.getType()}: ${message.text}`);
 }
+console.log(`the tool ran ${server.executions.length} times, for ${calls} calls`);

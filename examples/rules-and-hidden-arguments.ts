@@ -18,7 +18,7 @@ await using mcp = await createMcpTools(
         "get_*": {
           idempotent: true,
           args: {
-            user: ({ configurable }: { configurable: Record<string, unknown> }) => configurable["user"],
+            user: ({ configurable }) => configurable["user"],
           },
         },
         "delete_*": { requireApproval: true },

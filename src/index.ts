@@ -45,7 +45,7 @@ export type { Progress, ServerFacts, ServerNotification } from "./session/sessio
 export type { Logger } from "./telemetry/logger.js";
 export type { McpAgentResource, ToolSnapshot } from "./definitions/agent-definition.js";
 export type { CallContext } from "./definitions/call-context.js";
-export type { ToolRule, ToolRules } from "./definitions/tool-rules.js";
+export type { HiddenArgument, ToolRule, ToolRules } from "./definitions/tool-rules.js";
 export type { LangChainBlock } from "./content/langchain-block.js";
 export type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
 export type { AgentToolsOptions, ServerLookup } from "./factories/agent-tools-options.js";

@@ -1,11 +1,37 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { withTables } from "./support/readme-tables.js";
 import { typeErrorsOf } from "./support/type-check.js";
 
+const run = promisify(execFile);
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 
+/** A file of this package, so that it imports the package by its name. */
+async function outputOf(code: string): Promise<string> {
+  const file = fileURLToPath(new URL(`./quick-start-${process.pid}.ts`, import.meta.url));
+  writeFileSync(file, code);
+  try {
+    const { stdout } = await run(process.execPath, ["--import", "tsx", file], {
+      cwd: dirname(dirname(file)),
+      timeout: 25_000,
+    });
+    return stdout;
+  } finally {
+    rmSync(file);
+  }
+}
+
 describe("the README", () => {
+  it("has a quick start of at most 15 lines that prints what it says", { timeout: 30_000 }, async () => {
+    const [, code = "", output = ""] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
+    expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(15);
+    expect(await outputOf(code)).toBe(output);
+  });
+
   it("has the tables that the code prints (npm run readme)", () => {
     expect(withTables(readme)).toBe(readme);
   });

@@ -18,12 +18,12 @@ interface Common {
   readonly isSensitive: boolean;
 }
 
-export interface StaticArgument extends Common {
+interface StaticArgument extends Common {
   readonly variant: "static";
   readonly value: unknown;
 }
 
-export interface InputArgument extends Common {
+interface InputArgument extends Common {
   readonly variant: "argument";
   /** A path into the agent's input: `userId`, `$['user']['id']`. */
   readonly argumentPath: string;
@@ -37,13 +37,13 @@ export interface TextToken {
   readonly rawString: string;
 }
 
-export interface TextArgument extends Common {
+interface TextArgument extends Common {
   readonly variant: "textBuilder";
   readonly tokens: readonly TextToken[];
 }
 
 /** A list made of the properties below it: those of `$['ids']` are `$['ids'][0]`, `$['ids'][1]` … */
-export interface ListArgument extends Common {
+interface ListArgument extends Common {
   readonly variant: "arrayBuilder";
 }
 

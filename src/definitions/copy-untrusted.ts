@@ -8,7 +8,7 @@ export interface CopyOptions {
 }
 
 /** A value that is in the way, and where it stands. */
-export interface JsonProblem {
+interface JsonProblem {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }

@@ -2,7 +2,7 @@
 export const EVERY_ITEM = Symbol("[*]");
 
 /** A name, an index, or every item. */
-export type PathSegment = string | number | typeof EVERY_ITEM;
+type PathSegment = string | number | typeof EVERY_ITEM;
 export type JsonPath = readonly PathSegment[];
 
 /** What can be read, in words for people. */

@@ -12,7 +12,7 @@ export interface ToolRule {
   readonly requireApproval?: boolean | "unless-read-only" | ((args: JsonObject) => boolean);
   readonly timeoutMs?: number;
   /** Arguments that are filled in by us and hidden from the model: values, or functions of the call. */
-  readonly args?: Readonly<Record<string, unknown>>;
+  readonly args?: Readonly<Record<string, HiddenArgument>>;
   /** Shown to the model instead of the server's. */
   readonly description?: string;
   /** Calls of this tool at the same time; the others wait. */
@@ -29,8 +29,15 @@ export type ToolRules =
   | readonly string[]
   | ((tool: McpToolInfo) => ToolRule | false | undefined);
 
-/** A value for a hidden argument: as it is, or asked for at each call. */
-export type ArgumentSource = (context: CallContext) => unknown;
+/** A value, or a function that is asked for it at each call. */
+export type HiddenArgument =
+  | ((context: CallContext) => unknown)
+  | string
+  | number
+  | boolean
+  | null
+  | readonly unknown[]
+  | { readonly [key: string]: unknown };
 
 const ruleSchema = z.strictObject({
   idempotent: z.boolean().optional(),

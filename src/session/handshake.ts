@@ -3,6 +3,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod";
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
+import { within } from "../concurrency/within.js";
 import { CLIENT_INFO } from "../definitions/client-info.js";
 import { isJsonObject } from "../definitions/json.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
@@ -26,6 +27,9 @@ export interface HandshakeOptions {
   readonly onError: (error: Error) => void;
 }
 
+/** How long the answer to a handshake is waited for when the client is closed in between. */
+const LAST_ANSWER_MS = 500;
+
 /**
  * Phase 2: a fresh SDK client over a fresh transport. Nothing of an earlier session goes in, so a
  * stale id cannot reach `initialize`, which servers reject. Whatever a failure leaves half-open is
@@ -40,15 +44,19 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
       : clock.after(connectMs, () => attempt.cancel(tooSlow(server, connectMs)));
   let transport: GuardedTransport | undefined;
   let greeting: Greeting | undefined;
+  let connecting: Promise<void> | undefined;
   try {
     const inner = await openWithin(options, attempt);
     transport = guard(inner, options);
     const sdk = createSdkClient(options);
     greeting = hearGreeting(transport);
-    await attempt.race(sdk.connect(transport, NO_SDK_TIMEOUT));
+    connecting = sdk.connect(transport, NO_SDK_TIMEOUT);
+    await attempt.race(connecting);
     return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk) });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
+    // Nobody waits when the client is closed. An answer that is on its way tells which session to end.
+    if (options.cancellation.isCancelled) await within(LAST_ANSWER_MS, clock, () => connecting);
     if (transport !== undefined) await discard(transport, greeting);
     throw failure;
   } finally {

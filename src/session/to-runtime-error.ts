@@ -11,6 +11,9 @@ export interface ErrorContext {
   readonly redactor: Redactor;
 }
 
+/** The SDK's own word for a transport that is gone; servers use the same code for other things. */
+const CONNECTION_CLOSED: number = ErrorCode.ConnectionClosed;
+
 /** What a connection that was never made is told by. */
 const NOT_CONNECTED = new Set([
   "ECONNREFUSED",
@@ -35,7 +38,7 @@ export function toRuntimeError(
   if (!(error instanceof McpError)) return ended ?? unexpected(error, { server, redactor });
   const local = failureIn(error.data);
   if (local !== undefined) return local.reason;
-  if (error.code === ErrorCode.ConnectionClosed && ended !== undefined) return ended;
+  if (error.code === CONNECTION_CLOSED && ended !== undefined) return ended;
   const said = quoteServer(redactor.text(error.message.replace(/^MCP error -?\d+: /, "")));
   return new McpRuntimeError(
     kindOfRpcCode(error.code),

@@ -15,7 +15,7 @@ import { type RuleSet, ToolPolicy } from "./tool-policy.js";
 import type { ToolCaller } from "./tool-run.js";
 
 /** A tool to be made, and what an agent fills in for it. */
-export interface OfferedTool {
+interface OfferedTool {
   readonly info: McpToolInfo;
   readonly argumentProperties?: Readonly<Record<string, ArgumentProperty>>;
 }

@@ -31,7 +31,7 @@ export interface Facts {
 
 const LOWER_BOUNDS = ["minimum", "minLength", "minItems", "minProperties"] as const;
 const UPPER_BOUNDS = ["maximum", "maxLength", "maxItems", "maxProperties"] as const;
-export type Bound = (typeof LOWER_BOUNDS)[number] | (typeof UPPER_BOUNDS)[number];
+type Bound = (typeof LOWER_BOUNDS)[number] | (typeof UPPER_BOUNDS)[number];
 export type Bounds = { readonly [Name in Bound]?: number | undefined };
 
 export const ANY: Shape = new Map(KINDS.map((kind) => [kind, [{}]]));

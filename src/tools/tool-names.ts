@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { definitionError } from "../definitions/definition-issues.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 
 export interface NamingOptions {
   /** What stands before a tool's name: `server__tool`, nothing, `mcp__server__tool`, or what a function makes of both. */
@@ -71,13 +71,20 @@ function renamed(
 }
 
 function prefixed({ server, tool }: NamedTool, prefix: Naming["prefix"]): string | readonly string[] {
-  if (typeof prefix === "function") return String(prefix(server, tool));
+  if (typeof prefix === "function") return prefixedBy(prefix, server, tool);
   if (prefix === "none") return tool;
   return prefix === "mcp" ? ["mcp", server, tool] : [server, tool];
 }
 
+function prefixedBy(prefix: (server: string, tool: string) => unknown, server: string, tool: string): string {
+  const name = prefix(server, tool);
+  if (typeof name === "string") return name;
+  const message = `gave ${describeFound(name)} for tool ${JSON.stringify(tool)}; expected a name`;
+  throw definitionError("naming.prefix", [{ path: "", message }]);
+}
+
 /** Parts are made safe one by one and joined with `__`. */
-export function toSafeName(name: string | readonly string[], { illegal }: Pick<Naming, "illegal">): string {
+function toSafeName(name: string | readonly string[], { illegal }: Pick<Naming, "illegal">): string {
   const parts = typeof name === "string" ? [name] : name;
   const safe = parts.map((part) => toSafePart(part, illegal)).join("__");
   if (safe.length <= LONGEST_NAME) return safe;

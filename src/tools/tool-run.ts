@@ -66,8 +66,7 @@ async function fillArguments(parts: ToolParts, given: unknown, context: CallCont
     throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
   const hidden = await Promise.all(
     Object.entries(rule.args ?? {}).map(async ([name, source]) => {
-      const value: unknown =
-        typeof source === "function" ? await (source as (context: CallContext) => unknown)(context) : source;
+      const value: unknown = typeof source === "function" ? await source(context) : source;
       return [name, value] as const;
     }),
   );
@@ -114,7 +113,9 @@ async function approve(parts: ToolParts, call: CallPreview): Promise<void> {
   const { onApproval } = parts.settings;
   if (onApproval === undefined)
     throw refusal(parts, "it needs an approval, and nobody is there to give it (option onApproval).");
-  if ((await onApproval(call)) !== true) throw refusal(parts, "it was not approved.");
+  const decision: unknown = await onApproval(call);
+  // Only a plain yes counts: what a careless function gives back is none.
+  if (decision !== true) throw refusal(parts, "it was not approved.");
 }
 
 /** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */

@@ -11,7 +11,7 @@ export interface TextLimits {
 }
 
 /** A shape in the words that all providers understand. */
-export function writeShape(shape: Shape, limits: TextLimits): JsonObject {
+function writeShape(shape: Shape, limits: TextLimits): JsonObject {
   const kinds = kindsMeant(shape);
   if (kinds.length === 0 || kinds.length === KINDS.length) return writeAnything(shape, limits);
   const branches = kinds.flatMap((kind) =>

@@ -1,5 +1,4 @@
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
-import { ignoreBody } from "./body-readers.js";
 import type { HttpExchange, HttpExchangeEvents, ResponseHeaders } from "./http-exchange.js";
 import { toConnectionFailure } from "./http-failures.js";
 import { HttpWire, type HttpWireOptions } from "./http-wire.js";
@@ -85,7 +84,7 @@ export class StreamableHttpTransport implements MessageTransport {
     this.onclose?.();
   }
 
-  #request(id: RequestId, message: JsonRpcMessage, headers: SendOptions["headers"]): void {
+  #request(id: RequestId, message: JsonRpcMessage, extraHeaders: SendOptions["headers"]): void {
     const request = new PendingRequest(this.#wire, id, {
       onHeaders: (headers) => {
         // Only the handshake gives an id: a late answer must not bring a dead one back.
@@ -98,7 +97,7 @@ export class StreamableHttpTransport implements MessageTransport {
       },
     });
     this.#pending.set(id, request);
-    request.start(message, headers);
+    request.start(message, extraHeaders);
   }
 
   #adoptSession(headers: ResponseHeaders): void {
@@ -148,7 +147,7 @@ export class StreamableHttpTransport implements MessageTransport {
           resolve();
           stopTimer();
           stopTimer = this.#wire.clock.after(LINGER_MS, giveUp);
-          return { data: ignoreBody.data, end };
+          return { data: () => undefined, end };
         },
       });
     });

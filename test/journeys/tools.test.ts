@@ -202,7 +202,7 @@ describe("rules", () => {
   it("fill in arguments that the model neither sees nor decides", async () => {
     const rules: ToolRules = {
       echo: {
-        args: { user: ({ configurable }: { configurable: Record<string, unknown> }) => configurable["user"] },
+        args: { user: ({ configurable }) => configurable["user"] },
       },
     };
     await using story = await toolsOf([echo], {}, rules);

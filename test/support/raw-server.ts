@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-export interface RawRequest {
+interface RawRequest {
   readonly httpMethod: string;
   readonly method: string | undefined;
   readonly id: number | undefined;

@@ -1,6 +1,6 @@
-import { FAILURE_KINDS, SERVER_DEFAULTS } from "../../src/index.js";
+import { FAILURE_KINDS, SERVER_DEFAULTS, TOOL_DEFAULTS } from "../../src/index.js";
 
-const LIMIT_TEXTS: Record<string, string> = {
+const OPTION_TEXTS: Record<string, string> = {
   "timeouts.connectMs": "the handshake (stdio: 60000)",
   "timeouts.requestMs": "one attempt of a request; progress starts it anew",
   "timeouts.totalMs": "a whole call, with handshakes, repetitions and waits",
@@ -12,23 +12,38 @@ const LIMIT_TEXTS: Record<string, string> = {
   "limits.sockets": "connections at the same time",
   "limits.pages": "pages of one list",
   "limits.tools": "tools of one server",
+  schema: "the schema that models see, `portable` or `as-is`",
+  structuredContent: "what models see of it: `fallback`, `prefer`, `append`, `artifact`",
+  "outputHandling.image": "`content` or `artifact`",
+  "outputHandling.audio": "`content` or `artifact`",
+  "outputHandling.resource": "`content` or `artifact`",
+  outputValidation: "a result that does not fit the `outputSchema`: `warn`, `error`, `off`",
+  "limits.contentChars": "characters of text that a model is shown of one result",
+  onFailure: "a failed tool call: `continue`, `error`, or a function",
 };
 
 /** The README's tables, by the name of their place, printed from what the code holds. */
 function readmeTables(): Record<string, string> {
-  const defaults = Object.entries(SERVER_DEFAULTS).flatMap(([group, options]) =>
-    Object.entries(options).map(([name, value]) => {
-      const key = `${group}.${name}`;
-      const text = LIMIT_TEXTS[key];
-      if (text === undefined) throw new Error(`The README says nothing about ${key}.`);
-      return [`\`${key}\``, `\`${String(value)}\``, text];
-    }),
-  );
+  const options = [
+    ...rowsOf(SERVER_DEFAULTS).map((row) => ["server", ...row]),
+    ...rowsOf(TOOL_DEFAULTS).map((row) => ["tools", ...row]),
+  ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => [`\`${kind}\``, text]);
   return {
-    options: table(["option", "default", "what it limits or does"], defaults),
+    options: table(["of", "option", "default", "what it limits or does"], options),
     kinds: table(["kind", "what happened"], kinds),
   };
+}
+
+/** An option that is a group gives a row for each of its own. */
+function rowsOf(defaults: object, group = ""): string[][] {
+  return Object.entries(defaults).flatMap(([name, value]: [string, unknown]) => {
+    const key = `${group}${name}`;
+    if (typeof value === "object" && value !== null) return rowsOf(value, `${key}.`);
+    const text = OPTION_TEXTS[key];
+    if (text === undefined) throw new Error(`The README says nothing about ${key}.`);
+    return [[`\`${key}\``, `\`${String(value)}\``, text]];
+  });
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,7 +1,7 @@
 // Compiled with the rest and never run: what the types allow, and what they refuse.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { McpClient, type ServerDefinition } from "../../src/index.js";
+import { McpClient, type ServerDefinition } from "langchain-mcp-runtime";
 
 export const allowed: ServerDefinition[] = [
   { url: "http://localhost/mcp" },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
+import type { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { nameTools, NAMING_DEFAULTS, type NamedTool, type Naming } from "../../../src/tools/tool-names.js";
 
 const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
