@@ -88,6 +88,7 @@ describe("what users can rely on", () => {
       "sessions",
       "setLogLevel",
       "state",
+      "toolPolicy",
       "tryCallTool",
     ]);
     expect(Symbol.asyncDispose in api.McpClient.prototype).toBe(true);

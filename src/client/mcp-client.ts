@@ -5,6 +5,7 @@ import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
+import type { ToolRules } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
 import type { ServerFacts } from "../session/session.js";
@@ -25,6 +26,12 @@ import { createTrace, type ExchangeTrace } from "./exchange.js";
 import { listTools } from "./list-tools.js";
 import { Requester, SHARED_IDENTITY } from "./requester.js";
 import { type ToolResult, toToolResult } from "./tool-result.js";
+
+/** How the tools of a server are treated. */
+export interface ToolPolicyOptions {
+  readonly tools: ToolRules | undefined;
+  readonly trustAnnotations: boolean;
+}
 
 export interface McpClientOptions {
   readonly logger?: Logger | undefined;
@@ -80,6 +87,12 @@ export class McpClient implements AsyncDisposable {
 
   get instructions(): string | undefined {
     return this.#life.session(SHARED_IDENTITY)?.facts?.instructions;
+  }
+
+  /** What its definition says of its tools. */
+  get toolPolicy(): ToolPolicyOptions {
+    const { tools, trustAnnotations } = this.#life.spec;
+    return { tools, trustAnnotations };
   }
 
   /** The open sessions of all identities. */

@@ -68,7 +68,14 @@ function checkServer(name: unknown, definition: unknown): Checked {
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
-const NOT_BUILT_YET = ["retry", "breaker", "trustAnnotations", "lazy", "protocol"] as const;
+const NOT_BUILT_YET = ["retry", "breaker", "lazy", "protocol"] as const;
+
+/** Which tools there are, and what they need, is decided before a server is looked up. */
+const RULES_TOO_LATE = {
+  path: "tools",
+  message:
+    "rules cannot come with a looked-up server; put them next to resolve, or into the factory's option tools",
+};
 
 type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
 
@@ -86,6 +93,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     limits: { ...limits, ...defined(parsed.limits) },
     withoutEffect: NOT_BUILT_YET.filter((key) => parsed[key] !== undefined),
     tools: parsed.tools,
+    trustAnnotations: parsed.trustAnnotations ?? false,
     optional: parsed.optional ?? false,
     classify: parsed.classify as ServerSpec["classify"],
     secrets: secretsOf(address, parsed.session?.id),
@@ -106,6 +114,8 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     const resolveSpec = async () => {
       const definition = await resolve();
       const whole = isJsonObject(definition) ? { ...defaults, ...definition } : definition;
+      if (isJsonObject(definition) && definition["tools"] !== undefined)
+        throw definitionError(`Server ${JSON.stringify(name)}`, [RULES_TOO_LATE]);
       return parseServer(name, whole as ServerDefinition);
     };
     return { kind: "resolved", resolve: resolveSpec };

@@ -69,6 +69,7 @@ export interface ServerSpec {
   /** Options that were given and are not built yet. */
   readonly withoutEffect: readonly string[];
   readonly tools: ToolRules | undefined;
+  readonly trustAnnotations: boolean;
   readonly optional: boolean;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
   /** What must never be shown. */

@@ -5,7 +5,7 @@ import type { FactoryOptions } from "./factory-options.js";
 /** Where the server of a resource is. Asked when it is first needed, not before. */
 export type ServerLookup = (
   resource: McpAgentResource,
-) => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
 export interface AgentToolsOptions extends FactoryOptions {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. */

@@ -1,13 +1,14 @@
 import { toAgentTool } from "../catalogue/agent-tools.js";
-import type { McpClient } from "../client/mcp-client.js";
+import { McpClient } from "../client/mcp-client.js";
 import type { McpAgentResource } from "../definitions/agent-definition.js";
+import { definitionError } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { createTools } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
-import { RuleSet } from "../tools/tool-policy.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
 import { resourceMetadata } from "./resource-metadata.js";
+import { toolOffer } from "./tool-offer.js";
 
 export interface ServerToolsOptions extends FactoryOptions {
   /** A client that is yours: you close it. */
@@ -19,8 +20,11 @@ export interface ServerToolsOptions extends FactoryOptions {
  * resource whose tools are found out live needs a factory that may wait: `createMcpToolsFromAgent`.
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
-  const { client, ...rest } = options;
-  const { create } = resolveFactoryOptions(rest, "none");
+  const { client } = options;
+  const { create } = resolveFactoryOptions(options, "none", ["client"]);
+  if (!(client instanceof McpClient)) {
+    throw definitionError("The set of options", [{ path: "client", message: "expected an McpClient" }]);
+  }
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined || !parsed.isEnabled) return [];
   if (parsed.discovery.type === "dynamic") {
@@ -28,11 +32,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     throw new McpRuntimeError("definition", text, { server: client.name });
   }
   const tools = parsed.availableTools.map(toAgentTool);
-  const metadata = resourceMetadata(parsed);
-  return createTools(
-    [{ server: client.name, caller: client, tools, rules: new RuleSet(), metadata }],
-    create,
-  );
+  return createTools([toolOffer(client, client, tools, resourceMetadata(parsed))], create);
 }
 
 /** What is given alone is one MCP resource, whether it says so or not. */

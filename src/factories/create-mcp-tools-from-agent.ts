@@ -1,16 +1,17 @@
 import { toolsOfResource } from "../catalogue/agent-tools.js";
 import { mapLimited } from "../concurrency/map-limited.js";
-import { definitionError } from "../definitions/definition-issues.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { parseServers } from "../definitions/parse-server.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createTools } from "../tools/create-tools.js";
-import { RuleSet } from "../tools/tool-policy.js";
 import type { AgentToolsOptions } from "./agent-tools-options.js";
 import { resolveFactoryOptions } from "./factory-options.js";
 import type { McpToolset } from "./mcp-toolset.js";
 import { resourceMetadata } from "./resource-metadata.js";
+import { OptionalServers } from "./optional-servers.js";
 import { serverOfResource } from "./server-of-resource.js";
+import { toolOffer } from "./tool-offer.js";
 import { Toolset } from "./toolset.js";
 import { ToolsetLife } from "./toolset-life.js";
 
@@ -24,9 +25,14 @@ export async function createMcpToolsFromAgent(
   agent: unknown,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const settings = resolveFactoryOptions(options, "none");
+  const { create, client: clientOptions } = resolveFactoryOptions(options, "none", [
+    "servers",
+    "allowInlineServers",
+    "signal",
+  ]);
+  checkInline(options.allowInlineServers);
   const { resources, warnings } = parseAgent(agent);
-  for (const warning of warnings) settings.create.warn(warning);
+  for (const warning of warnings) create.warn(warning);
   if (typeof options.servers === "object") parseServers(options.servers);
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
   const found = enabled.map((resource) => ({ resource, server: serverOfResource(resource, options) }));
@@ -35,19 +41,20 @@ export async function createMcpToolsFromAgent(
     ...namesTwice(enabled.map(({ name }) => name)),
   ];
   if (issues.length > 0) throw definitionError("The agent definition", issues);
-  const life = new ToolsetLife(settings.client);
+  const life = new ToolsetLife(clientOptions);
+  const optional = new OptionalServers(create.warn);
   try {
     const offers = await mapLimited(found, CONCURRENCY, async ({ resource, server }) => {
       if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
       const client = life.add(resource.name, server.definition);
+      const isOptional = server.definition.optional === true;
+      const listTools = () => client.listTools({ signal: options.signal });
       const tools = await toolsOfResource(resource, {
-        listTools: () => client.listTools({ signal: options.signal }),
+        listTools: () => optional.list(resource.name, isOptional, listTools),
       });
-      const rules = new RuleSet(server.definition.tools);
-      const caller = life.callerOf(resource.name, client);
-      return { server: resource.name, caller, tools, rules, metadata: resourceMetadata(resource) };
+      return toolOffer(client, life.callerOf(client), tools, resourceMetadata(resource));
     });
-    return new Toolset<string>(life, createTools(offers, settings.create));
+    return new Toolset<string>(life, createTools(offers, create), optional.failures);
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;
@@ -61,4 +68,10 @@ function namesTwice(names: readonly string[]): DefinitionIssue[] {
     path: "resources",
     message: `two enabled resources are named ${JSON.stringify(name)}`,
   }));
+}
+
+function checkInline(allowed: unknown): void {
+  if (allowed === undefined || typeof allowed === "boolean" || allowed === "remote") return;
+  const message = `expected "remote", true or false, found ${describeFound(allowed)}`;
+  throw definitionError("The set of options", [{ path: "allowInlineServers", message }]);
 }

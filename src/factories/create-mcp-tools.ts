@@ -1,14 +1,12 @@
+import { checkConcurrency } from "../client/call-tool.js";
 import { mapLimited } from "../concurrency/map-limited.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
-import { isJsonObject } from "../definitions/json.js";
 import { parseServers } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { createTools } from "../tools/create-tools.js";
-import { RuleSet } from "../tools/tool-policy.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
 import type { McpToolset } from "./mcp-toolset.js";
+import { OptionalServers } from "./optional-servers.js";
+import { toolOffer } from "./tool-offer.js";
 import { Toolset } from "./toolset.js";
 import { ToolsetLife } from "./toolset-life.js";
 
@@ -29,52 +27,32 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
   servers: Servers,
   options: McpToolsOptions = {},
 ): Promise<McpToolset<keyof Servers & string>> {
-  if (!isJsonObject(servers)) {
-    const message = `expected an object { name: definition }, found ${describeFound(servers)}`;
-    throw definitionError("The list of servers", [{ path: "", message }]);
-  }
-  parseServers(servers);
+  const { create, client: clientOptions } = resolveFactoryOptions(options, "server", [
+    "concurrency",
+    "signal",
+  ]);
   const { concurrency = DEFAULT_CONCURRENCY, signal } = options;
-  const settings = resolveFactoryOptions(options, "server");
-  const life = new ToolsetLife(settings.client);
+  checkConcurrency("toolset", concurrency);
+  const definitions = Object.entries(parseServers(servers));
+  const life = new ToolsetLife(clientOptions);
+  const optional = new OptionalServers(create.warn);
   try {
-    const failures = new Map<string, McpRuntimeError>();
-    const offers = await mapLimited(Object.entries(servers), concurrency, async ([server, definition]) => {
+    const offers = await mapLimited(definitions, concurrency, async ([server, definition]) => {
       const client = life.add(server, definition);
-      const listing = client.listTools({ signal });
-      const infos =
-        definition.optional === true
-          ? await toleratingFailure(listing, server, failures, settings.create.warn)
-          : await listing;
-      const tools = infos.map((info) => ({ info }));
+      const infos = await optional.list(server, definition.optional === true, () =>
+        client.listTools({ signal }),
+      );
       const metadata = { slug: server, folder_path: undefined };
-      return {
-        server,
-        caller: life.callerOf(server, client),
-        tools,
-        rules: new RuleSet(definition.tools),
+      return toolOffer(
+        client,
+        life.callerOf(client),
+        infos.map((info) => ({ info })),
         metadata,
-      };
+      );
     });
-    return new Toolset(life, createTools(offers, settings.create), failures);
+    return new Toolset(life, createTools(offers, create), optional.failures);
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;
-  }
-}
-
-async function toleratingFailure(
-  listing: Promise<McpToolInfo[]>,
-  server: string,
-  failures: Map<string, McpRuntimeError>,
-  warn: (message: string) => void,
-): Promise<McpToolInfo[]> {
-  try {
-    return await listing;
-  } catch (error) {
-    if (!(error instanceof McpRuntimeError)) throw error;
-    failures.set(server, error);
-    warn(`Optional server "${server}" is left out: ${error.message}`);
-    return [];
   }
 }

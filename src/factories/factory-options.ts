@@ -2,9 +2,10 @@ import type { McpClientOptions } from "../client/mcp-client.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRules } from "../definitions/tool-rules.js";
+import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
-import { type Naming, NAMING_DEFAULTS, type NamingOptions } from "../tools/tool-names.js";
+import { type Naming, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
 import { resolveToolOptions, type ToolOptions } from "../tools/tool-options.js";
 import { RuleSet } from "../tools/tool-policy.js";
 
@@ -23,24 +24,42 @@ export interface FactorySettings {
   readonly client: McpClientOptions;
 }
 
+const KEYS =
+  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval naming tools agentInput logger".split(
+    " ",
+  );
+
 /** `defaultPrefix`: live tools carry their server's name, authored ones keep theirs. */
 export function resolveFactoryOptions(
   options: FactoryOptions,
   defaultPrefix: Naming["prefix"],
+  alsoAllowed: readonly string[],
 ): FactorySettings {
-  const { naming = {}, tools, agentInput = {}, logger = createConsoleLogger() } = options;
-  if (!isJsonObject(agentInput)) {
-    const message = `expected an object, found ${describeFound(agentInput)}`;
-    throw definitionError("The set of options", [{ path: "agentInput", message }]);
-  }
+  const issues = issuesOf(options, [...KEYS, ...alsoAllowed]);
+  if (issues.length > 0) throw definitionError("The set of options", issues);
+  const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
   return {
     client: { logger },
     create: {
-      naming: { ...NAMING_DEFAULTS, prefix: defaultPrefix, ...naming },
+      naming: resolveNaming(naming, defaultPrefix),
       settings: resolveToolOptions(options),
       rules: new RuleSet(tools),
       agentInput,
       warn: (message) => logger.warn(message),
     },
   };
+}
+
+function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue[] {
+  if (typeof options !== "object" || options === null) {
+    return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
+  }
+  const unknown = Object.keys(options).filter((key) => !allowed.includes(key));
+  const { agentInput } = options as FactoryOptions;
+  return [
+    ...unknown.map((key) => ({ path: key, message: `is no option; options are ${allowed.join(", ")}` })),
+    ...(agentInput === undefined || isJsonObject(agentInput)
+      ? []
+      : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),
+  ];
 }

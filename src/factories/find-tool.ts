@@ -3,7 +3,11 @@ import type { McpTool } from "../tools/mcp-tool.js";
 import type { ToolsetCall } from "./mcp-toolset.js";
 
 /** The tool that a call means: by the name models see, else by the server's own name if that is enough. */
-export function findTool(tools: readonly McpTool[], { name, server }: ToolsetCall): McpTool {
+export function findTool(tools: readonly McpTool[], call: ToolsetCall): McpTool {
+  if (typeof call?.name !== "string") {
+    throw new McpRuntimeError("definition", "A call needs the name of a tool: { name, args }.");
+  }
+  const { name, server } = call;
   const candidates = tools.filter((tool) => server === undefined || tool.mcp.server === server);
   const shown = candidates.filter((tool) => tool.name === name);
   const found = shown.length > 0 ? shown : candidates.filter((tool) => tool.mcp.name === name);

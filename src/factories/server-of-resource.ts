@@ -1,8 +1,9 @@
 import type { McpAgentResource } from "../definitions/agent-definition.js";
+import { definitionError } from "../definitions/definition-issues.js";
 import { parseServer } from "../definitions/parse-server.js";
-import type { ServerDefinition } from "../definitions/server-definition.js";
+import type { AddressedServerDefinition, ServerDefinition } from "../definitions/server-definition.js";
 import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { AgentToolsOptions } from "./agent-tools-options.js";
+import type { AgentToolsOptions, ServerLookup } from "./agent-tools-options.js";
 
 type Found = { readonly definition: ServerDefinition } | { readonly issue: DefinitionIssue };
 
@@ -12,7 +13,8 @@ const REMOTE_KINDS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
 /** The server of a resource: the operator's word first, the file's own where that is allowed. */
 export function serverOfResource(resource: McpAgentResource, options: AgentToolsOptions): Found {
   const { servers } = options;
-  if (typeof servers === "function") return { definition: { resolve: async () => servers(resource) } };
+  if (typeof servers === "function")
+    return { definition: { resolve: async () => lookUp(resource, servers, options) } };
   for (const key of [resource.slug, resource.name]) {
     const definition = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
     if (definition !== undefined) return { definition };
@@ -23,6 +25,26 @@ export function serverOfResource(resource: McpAgentResource, options: AgentTools
   return { issue: { path: pathOf(resource), message: `nothing says where its server is: give ${ways}` } };
 }
 
+/** A lookup that knows nothing of a resource leaves it to the file, where that is allowed. */
+async function lookUp(
+  resource: McpAgentResource,
+  servers: ServerLookup,
+  options: AgentToolsOptions,
+): Promise<AddressedServerDefinition> {
+  const found: AddressedServerDefinition | undefined = await servers(resource);
+  if (found !== undefined) return found;
+  const other = serverOfResource(resource, { ...options, servers: {} });
+  if ("issue" in other) throw definitionError("The agent definition", [other.issue]);
+  return other.definition as AddressedServerDefinition;
+}
+
+/** What a file may say of a server: where it is. How it is treated is the operator's to say. */
+const INLINE_KEYS: ReadonlySet<string> = new Set(
+  "type transport url headers command args env cwd encoding functionName qualifier region endpoint".split(
+    " ",
+  ),
+);
+
 function inlineServer(resource: McpAgentResource, server: object, allowed: "remote" | boolean): Found {
   const path = `${pathOf(resource)}.server`;
   if (allowed === false) {
@@ -30,16 +52,17 @@ function inlineServer(resource: McpAgentResource, server: object, allowed: "remo
       'a server in an agent definition is not used unless allowInlineServers is "remote" or true';
     return { issue: { path, message } };
   }
+  const surplus = Object.keys(server).filter((key) => !INLINE_KEYS.has(key));
+  if (surplus.length > 0) {
+    const message = `${surplus.join(", ")} cannot stand in an agent definition; allowed are ${[...INLINE_KEYS].join(", ")}`;
+    return { issue: { path, message } };
+  }
   const definition = server as ServerDefinition;
   try {
     const { address } = parseServer(resource.name, definition);
     if (allowed === true || REMOTE_KINDS.has(address.kind)) return { definition };
-    return {
-      issue: {
-        path,
-        message: `is of kind ${address.kind}; allowInlineServers: "remote" allows addresses only`,
-      },
-    };
+    const message = `is of kind ${address.kind}; allowInlineServers: "remote" allows addresses only`;
+    return { issue: { path, message } };
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;
     const problems = error.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ");

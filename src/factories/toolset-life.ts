@@ -1,13 +1,14 @@
-import type { CallToolOptions, ToolCall } from "../client/call-tool.js";
+import { Cancellation } from "../concurrency/cancellation.js";
 import { McpClient, type McpClientOptions } from "../client/mcp-client.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ToolCaller } from "../tools/tool-run.js";
+import type { ToolCaller } from "../tools/tool-parts.js";
 
 /** The clients of one toolset: made together, closed together, in reverse. */
 export class ToolsetLife {
   readonly #clients = new Map<string, McpClient>();
   readonly #options: McpClientOptions;
+  readonly #closed = new Cancellation();
   #closing: Promise<void> | undefined;
 
   constructor(options: McpClientOptions) {
@@ -29,16 +30,8 @@ export class ToolsetLife {
   }
 
   /** Calls through a client, for as long as the toolset is open. A client alone could be used again. */
-  callerOf(name: string, client: McpClient): ToolCaller {
-    return {
-      callTool: async (call: ToolCall, options: CallToolOptions) => {
-        if (!this.isClosed) return client.callTool(call, options);
-        throw new McpRuntimeError("closed", `The toolset of server "${name}" was closed.`, {
-          server: name,
-          tool: call.name,
-        });
-      },
-    };
+  callerOf(client: McpClient): ToolCaller {
+    return { closed: this.#closed, callTool: (call, options) => client.callTool(call, options) };
   }
 
   /** Past errors: one client that cannot be closed keeps no other open. */
@@ -48,6 +41,7 @@ export class ToolsetLife {
   }
 
   async #closeAll(): Promise<void> {
+    this.#closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
     const results = await Promise.allSettled(
       [...this.#clients.values()].toReversed().map((client) => client.close()),
     );

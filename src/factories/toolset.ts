@@ -39,8 +39,18 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     this.clients = Object.fromEntries(life.clients) as Record<Name, McpClient>;
     this.#life = life;
     this.#failures = failures;
-    // `const { tools, close } = await createMcpTools(…)` is how many will use it.
-    this.close = this.close.bind(this);
+    // `const { tools, callTool, close } = await createMcpTools(…)` is how many will use it.
+    for (const method of [
+      "getTools",
+      "callTool",
+      "tryCallTool",
+      "callTools",
+      "status",
+      "on",
+      "close",
+    ] as const) {
+      Object.defineProperty(this, method, { value: this[method].bind(this) });
+    }
   }
 
   getTools(...servers: Name[]): McpTool[] {
@@ -63,11 +73,11 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     call: ToolsetCall<Name>,
     options: Pick<CallToolOptions, "signal"> = {},
   ): Promise<CallOutcome> {
-    const requestId = call.id ?? randomUUID();
+    const requestId = call?.id ?? randomUUID();
     const startedAt = performance.now();
-    const details = (attempts: number, server = call.server ?? "") => {
+    const details = (attempts: number, server = call?.server ?? "") => {
       const latencyMs = performance.now() - startedAt;
-      return { requestId, tool: call.name, server, attempts, latencyMs };
+      return { requestId, tool: call?.name, server, attempts, latencyMs };
     };
     try {
       const result = await this.callTool({ ...call, id: requestId }, options);

@@ -14,6 +14,8 @@ import { cutText, toJson } from "./short-json.js";
 export interface ArgumentFiller {
   /** There is nothing to fill in. */
   readonly isEmpty: boolean;
+  /** The top-level arguments in which something is filled in. */
+  readonly filledNames: ReadonlySet<string>;
   /** What the model sees: sensitive arguments are not there, the others that we fill in are pinned. */
   readonly shownSchema: JsonObject;
   /** The arguments as they are sent. */
@@ -46,6 +48,7 @@ export function compileArgumentProperties(
   const sensitive = entries.filter(({ property }) => property.isSensitive);
   return {
     isEmpty: entries.length === 0,
+    filledNames: new Set(entries.map(({ path }) => String(path[0]))),
     shownSchema: entries.length === 0 ? inputSchema : toShown(inputSchema, rules, sensitive),
     fill: (args, agentInput) => steps.reduce((filled, step) => applyStep(filled, step, agentInput), args),
     masked: (args) => asObject(copyOf(mask(args, sensitive, 0))),

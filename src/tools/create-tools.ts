@@ -6,13 +6,16 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import { type ArgumentFiller, compileArgumentProperties } from "./argument-properties.js";
+import { editSchemaAt } from "./argument-schema.js";
+import { detachReferences } from "./detached-references.js";
 import { ArgumentCheck } from "./enforced-schema.js";
 import { McpTool } from "./mcp-tool.js";
+import { cutText } from "./short-json.js";
 import { toShownSchema } from "./shown-schema.js";
 import { nameTools, type Naming } from "./tool-names.js";
 import type { ToolSettings } from "./tool-options.js";
 import { type RuleSet, ToolPolicy } from "./tool-policy.js";
-import type { ToolCaller } from "./tool-run.js";
+import type { ToolCaller } from "./tool-parts.js";
 
 /** A tool to be made, and what an agent fills in for it. */
 interface OfferedTool {
@@ -26,6 +29,7 @@ export interface ToolOffer {
   readonly caller: ToolCaller;
   readonly tools: readonly OfferedTool[];
   readonly rules: RuleSet;
+  readonly trustAnnotations: boolean;
   /** Added to the metadata of each tool. */
   readonly metadata: JsonObject;
 }
@@ -83,6 +87,7 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
   const hash = schemaHash(info.inputSchema);
   const title = info.title === undefined ? undefined : toReadable(info.title);
   const { annotations, icons, inputSchema, outputSchema } = info;
+  const { args: _, ...visibleRule } = rule;
   return new McpTool({
     name,
     description: describe(info, rule, server),
@@ -104,7 +109,7 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
       icons,
       inputSchema,
       outputSchema,
-      rule,
+      rule: visibleRule,
       schemaHash: hash,
     },
     parts: {
@@ -115,6 +120,7 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
       settings,
       filler,
       agentInput,
+      trustAnnotations: offer.trustAnnotations,
       inputCheck: new ArgumentCheck(inputSchema),
       outputCheck: outputSchema === undefined ? undefined : new ArgumentCheck(outputSchema),
       slots: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
@@ -125,8 +131,8 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
 
 function describe({ name, title, description }: McpToolInfo, rule: ToolRule, server: string): string {
   const text = toReadable(rule.description ?? description ?? title ?? "").trim();
-  return (text === "" ? `Tool "${toReadable(name)}" of server "${server}".` : text).slice(
-    0,
+  return cutText(
+    text === "" ? `Tool "${toReadable(name)}" of server "${server}".` : text,
     LONGEST_DESCRIPTION,
   );
 }
@@ -145,15 +151,11 @@ function shownSchemaOf(
   return schema;
 }
 
+/** Wherever the schema describes them: at its top, in a part of it, or behind a reference. */
 function withoutArguments(schema: JsonObject, hidden: readonly string[]): JsonObject {
   if (hidden.length === 0) return schema;
-  const { properties, required } = schema;
-  const isVisible = (name: unknown) => typeof name !== "string" || !hidden.includes(name);
-  return {
-    ...schema,
-    ...(typeof properties === "object" && properties !== null
-      ? { properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isVisible(name))) }
-      : {}),
-    ...(Array.isArray(required) ? { required: required.filter(isVisible) } : {}),
-  };
+  return hidden.reduce(
+    (shown, name) => editSchemaAt(shown, [name], { type: "hide" }),
+    detachReferences(schema),
+  );
 }

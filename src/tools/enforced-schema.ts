@@ -16,10 +16,18 @@ const NOT_ENFORCED: ReadonlySet<string> = new Set(["format"]);
 export class ArgumentCheck {
   readonly #original: JsonObject;
   readonly #warnings: string[] = [];
+  #told = 0;
   #prepared: { readonly schema: JsonObject; readonly validator: Validator | undefined } | undefined;
 
   constructor(original: JsonObject) {
     this.#original = original;
+  }
+
+  /** Each warning once, to whoever asks first. */
+  newWarnings(): string[] {
+    const fresh = this.#warnings.slice(this.#told);
+    this.#told = this.#warnings.length;
+    return fresh;
   }
 
   /** What was left out of the check; complete after the first call of `issuesOf`. */

@@ -1,5 +1,5 @@
 import { type CallbackManagerForToolRun, parseCallbackConfigArg } from "@langchain/core/callbacks/manager";
-import { ToolMessage } from "@langchain/core/messages";
+import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import type { ToolResult } from "../client/tool-result.js";
@@ -11,8 +11,9 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { toFailureMessage } from "./failure-message.js";
-import { EMPTY_ARTIFACT, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
-import { runTool, type ToolParts } from "./tool-run.js";
+import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
+import type { ToolParts } from "./tool-parts.js";
+import { runTool } from "./tool-run.js";
 
 /** What a tool is on its server. */
 export interface McpToolDetails {
@@ -24,7 +25,8 @@ export interface McpToolDetails {
   readonly icons: readonly JsonObject[] | undefined;
   readonly inputSchema: JsonObject;
   readonly outputSchema: JsonObject | undefined;
-  readonly rule: ToolRule;
+  /** How it is treated; the values of hidden arguments are left out. */
+  readonly rule: Omit<ToolRule, "args">;
   /** Changes when the input schema does. */
   readonly schemaHash: string;
 }
@@ -52,7 +54,7 @@ const ACCEPTS_EVERYTHING = {};
  *
  * No private fields: `call` runs on an object that inherits from this one.
  */
-export class McpTool extends StructuredTool {
+export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, unknown> {
   static override lc_name(): string {
     return "McpTool";
   }
@@ -75,18 +77,28 @@ export class McpTool extends StructuredTool {
     Object.defineProperty(this, "parts", { enumerable: false });
   }
 
-  /** The run's name is the tool's, in every trace. */
+  /** The run's name is the tool's, in every trace. No arguments are an empty object. */
   override async call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
     const unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
     const config = parseCallbackConfigArg(configArg);
-    return super.call.call(unchecked, arg, { ...config, runName: config.runName ?? this.name }, tags);
+    const toolCall = isToolCall(arg) ? { toolCall: arg } : {};
+    const args = ((isToolCall(arg) ? arg.args : arg) ?? {}) as JsonObject;
+    return super.call.call(
+      unchecked,
+      args,
+      { ...config, ...toolCall, runName: config.runName ?? this.name },
+      tags,
+    );
   }
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    return runTool(this.parts, args, this.contextOf(config));
+    const context = this.contextOf(config);
+    return runTool(this.parts, args, context).catch((error: unknown) => {
+      throw tellableFailure(error, this.parts, context);
+    });
   }
 
   protected override async _call(
@@ -114,19 +126,16 @@ export class McpTool extends StructuredTool {
     });
   }
 
-  /** In the tool's own words when it had any. */
-  private answerFailure(
+  private async answerFailure(
     failure: McpRuntimeError,
     { toolCallId }: CallContext,
     shown: Shown | undefined,
-  ): ToolOutput {
-    const { onFailure } = this.parts.settings;
-    if (toolCallId === undefined || onFailure === "error") throw failure;
-    const words = shown?.content ?? toFailureMessage(failure, this.name);
+  ): Promise<ToolOutput> {
+    if (toolCallId === undefined || this.parts.settings.onFailure === "error") throw failure;
     const artifact = { ...(shown?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
       status: "error",
-      content: typeof onFailure === "function" ? onFailure(failure) : words,
+      content: await this.wordsFor(failure, shown),
       tool_call_id: toolCallId,
       name: this.name,
       artifact,
@@ -135,21 +144,50 @@ export class McpTool extends StructuredTool {
     return [message, artifact];
   }
 
+  /** The user's words where a function finds some, else the tool's own where it had any, else ours. */
+  private async wordsFor(
+    failure: McpRuntimeError,
+    shown: Shown | undefined,
+  ): Promise<string | LangChainBlock[]> {
+    const { onFailure } = this.parts.settings;
+    const isSilent = shown === undefined || shown.content === "" || shown.content.length === 0;
+    const words = isSilent ? toFailureMessage(failure, this.name) : shown.content;
+    if (typeof onFailure !== "function") return words;
+    try {
+      const own: unknown = await onFailure(failure);
+      if (typeof own === "string") return own;
+      this.parts.warn("onFailure gave no text; the model is told as usual.");
+    } catch (error) {
+      if (isBubblingUp(error)) throw error;
+      this.parts.warn(`onFailure failed; the model is told as usual: ${String(error)}`);
+    }
+    return words;
+  }
+
+  /** Copies, as far as they can be made: functions of the user's get this. */
   private contextOf(config: RunnableConfig): CallContext {
-    const all = config as JsonObject;
-    const toolCall = all["toolCall"];
-    const id = isJsonObject(toolCall) ? toolCall["id"] : undefined;
+    const { toolCall, ...rest } = config as JsonObject;
+    const call = isJsonObject(toolCall) ? structuredClone(toolCall) : undefined;
     return {
       purpose: "call",
       server: this.mcp.server,
       tool: this.mcp.name,
-      toolCallId: typeof id === "string" && id !== "" ? id : undefined,
-      configurable: config.configurable ?? {},
-      context: all["context"],
-      state: all["state"],
-      store: all["store"],
+      // A tool call without an id is one all the same: its failure is told, not thrown.
+      toolCallId: call === undefined ? undefined : idOf(call),
+      configurable: { ...config.configurable },
+      context: rest["context"],
+      state: rest["state"],
+      store: rest["store"],
       signal: config.signal,
-      config: all,
+      config: call === undefined ? rest : { ...rest, toolCall: call },
     };
   }
+}
+
+function idOf({ id }: JsonObject): string {
+  return typeof id === "string" ? id : "";
+}
+
+function isToolCall(value: unknown): value is ToolCall {
+  return isJsonObject(value) && value["type"] === "tool_call" && "args" in value;
 }

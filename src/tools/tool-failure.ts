@@ -4,7 +4,8 @@ import type { CallContext } from "../definitions/call-context.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
-import type { ToolParts } from "./tool-run.js";
+import { refusal } from "./refusal.js";
+import type { ToolParts } from "./tool-parts.js";
 
 /** What only a person can act on. It is thrown, whoever calls. */
 const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled"]);
@@ -27,28 +28,27 @@ export function toolError({ info, server }: ToolParts, result: ToolResult): McpR
  * The failure, if a model may be told of it. Throws what has to go through untouched: the caller's
  * own cancellation, LangGraph's interrupts and commands, and what no model can help with.
  */
-export function tellableFailure(
-  error: unknown,
-  { info, server }: ToolParts,
-  { signal }: CallContext,
-): McpRuntimeError {
-  const isCancelled = signal?.aborted === true && error === signal.reason;
-  if (isCancelled || isBubblingUp(error)) throw error;
+export function tellableFailure(error: unknown, parts: ToolParts, { signal }: CallContext): McpRuntimeError {
+  if (isBubblingUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
     if (ALWAYS_THROWN.has(error.kind)) throw error;
     return error;
   }
-  // What is left comes from a hook or a rule's function: somebody's code said no.
-  const said = quoteServer(error instanceof Error ? error.message : String(error));
-  return new McpRuntimeError("refused", `The call of tool "${info.name}" was refused: ${said}`, {
-    server,
-    tool: info.name,
-    cause: error,
-  });
+  if (signal?.aborted === true) return outOfTime(signal.reason, parts);
+  // What is left comes from a hook or a rule's function. Its words are for its author, not for a model.
+  parts.warn(`A function that runs before the call failed: ${String(error)}`);
+  return refusal(parts, "a check before the call failed.", error);
+}
+
+/** A signal that ran out of time is told; any other is the caller's own, and is thrown as it is. */
+function outOfTime(reason: unknown, { info, server }: ToolParts): McpRuntimeError {
+  if (!(reason instanceof Error && reason.name === "TimeoutError")) throw reason;
+  const text = `Tool "${info.name}" ran out of the time that its caller gave it.`;
+  return new McpRuntimeError("timeout", text, { server, tool: info.name, cause: reason });
 }
 
 /** LangGraph marks what has to reach the graph: interrupts and commands to a parent. */
-function isBubblingUp(error: unknown): boolean {
+export function isBubblingUp(error: unknown): boolean {
   return typeof error === "object" && error !== null && Reflect.get(error, "is_bubble_up") === true;
 }
 

@@ -21,6 +21,33 @@ export const NAMING_DEFAULTS = {
   reserved: [],
 } as const;
 
+const CHOICES = {
+  prefix: ["server", "none", "mcp"],
+  illegal: ["replace", "delete"],
+  onCollision: ["error", "suffix", "prefix"],
+} as const;
+
+/** What was left out, or is `undefined`, is filled in. */
+export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
+  const { prefix = defaultPrefix, illegal, onCollision, reserved } = options;
+  const naming: Naming = {
+    prefix,
+    illegal: illegal ?? NAMING_DEFAULTS.illegal,
+    onCollision: onCollision ?? NAMING_DEFAULTS.onCollision,
+    reserved: reserved ?? NAMING_DEFAULTS.reserved,
+  };
+  const issues = Object.entries(CHOICES)
+    .filter(([key, choices]) => {
+      const value = naming[key as keyof typeof CHOICES];
+      return (
+        !choices.some((choice) => choice === value) && !(key === "prefix" && typeof value === "function")
+      );
+    })
+    .map(([key, choices]) => ({ path: `naming.${key}`, message: `expected one of ${choices.join(", ")}` }));
+  if (issues.length > 0) throw definitionError("The set of options", issues);
+  return naming;
+}
+
 /** A tool of a server, by its server's own name for it. */
 export interface NamedTool {
   readonly server: string;
@@ -45,14 +72,16 @@ export function nameTools(tools: readonly NamedTool[], naming: Naming): string[]
     naming.onCollision === "prefix"
       ? renamed(tools, first, naming, (tool) => prefixed(tool, "server"))
       : first;
-  // Two servers may still have sanitised to one prefix; a hash of both names tells them apart.
-  return renamed(
-    tools,
-    second,
-    naming,
-    (tool, name) =>
-      `${name.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}_${hashOf(`${tool.server}\0${tool.tool}`)}`,
-  );
+  const third = renamed(tools, second, naming, (tool, name) => withHash(tool, name));
+  // A server may list what another one's hash would give.
+  const collisions = findCollisions(tools, third, naming.reserved);
+  if (collisions.length > 0) throw collisionError(collisions);
+  return third;
+}
+
+/** Two servers may have sanitised to one prefix; a hash of both names tells them apart. */
+function withHash({ server, tool }: NamedTool, name: string): string {
+  return `${name.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}_${hashOf(`${server}\0${tool}`)}`;
 }
 
 /** Gives every tool whose name is taken another one: all of them, so that order decides nothing. */

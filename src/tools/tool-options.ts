@@ -38,7 +38,7 @@ export interface ToolOptions {
     readonly contentChars?: number;
   };
   /** A failed tool call: tell the model, throw, or tell the model in your own words. */
-  readonly onFailure?: "continue" | "error" | ((error: McpRuntimeError) => string);
+  readonly onFailure?: "continue" | "error" | ((error: McpRuntimeError) => string | Promise<string>);
   readonly beforeCall?: (
     call: CallPreview,
   ) => CallChanges | undefined | void | Promise<CallChanges | undefined | void>;
@@ -115,6 +115,7 @@ function issuesOf(options: ToolOptions): DefinitionIssue[] {
   const functions = FUNCTIONS.filter(
     (path) => options[path] !== undefined && typeof options[path] !== "function",
   ).map((path) => ({ path, message: `expected a function, found ${describeFound(options[path])}` }));
+  const handling = issuesOfHandling(options.outputHandling);
   const { contentChars } = options.limits ?? {};
   const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && contentChars > 0);
   const limits = isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number from 1" }];
@@ -124,6 +125,23 @@ function issuesOf(options: ToolOptions): DefinitionIssue[] {
     ...choices,
     ...functions,
     ...limits,
+    ...handling,
     ...(isMeta ? [] : [{ path: "meta", message: "expected an object or a function" }]),
   ];
+}
+
+function issuesOfHandling(handling: unknown): DefinitionIssue[] {
+  if (handling === undefined) return [];
+  if (!isJsonObject(handling))
+    return [{ path: "outputHandling", message: "expected { image, audio, resource }" }];
+  return Object.entries(handling)
+    .filter(
+      ([key, value]) =>
+        !["image", "audio", "resource"].includes(key) ||
+        !["content", "artifact", undefined].includes(value as string),
+    )
+    .map(([key]) => ({
+      path: `outputHandling.${key}`,
+      message: "expected image, audio or resource as content or artifact",
+    }));
 }

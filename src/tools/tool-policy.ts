@@ -11,8 +11,10 @@ import {
 type Entry = readonly [pattern: string, rule: ToolRule | false];
 
 /**
- * The rules of one server, and those for all servers behind them. The most specific entry decides
- * whether a tool is there at all; for each field the most specific entry that has it counts.
+ * The rules of one server, and those for all servers behind them. In each of the two the most
+ * specific entry decides whether a tool is there, and a tool has to be there in both: no rule of a
+ * server lets in what the rules for all keep out. For each field, and each hidden argument, the most
+ * specific entry that has it counts.
  */
 export class ToolPolicy {
   readonly #levels: readonly RuleSet[];
@@ -26,21 +28,29 @@ export class ToolPolicy {
 
   /** The rule for a tool; `false` when it is left out. */
   ruleFor(tool: McpToolInfo): ToolRule | false {
-    const matching: (ToolRule | false)[] = [];
-    for (const level of this.#levels) {
-      try {
-        matching.push(...level.rulesFor(tool));
-      } catch (error) {
-        this.#warn(
-          `Tool "${tool.name}" is left out: its rule failed: ${error instanceof Error ? error.message : String(error)}`,
-        );
-        return false;
-      }
+    try {
+      const matching = this.#levels.map((level) => level.rulesFor(tool));
+      if (matching.some(([best]) => best === false)) return false;
+      return merge(matching.flat().filter((rule) => rule !== false));
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      this.#warn(`Tool "${tool.name}" is left out: its rule failed: ${said}`);
+      return false;
     }
-    if (matching[0] === false) return false;
-    // The least specific first, so that the more specific ones overwrite it.
-    return Object.assign({}, ...matching.filter((rule) => rule !== false).toReversed()) as ToolRule;
   }
+}
+
+/** Field by field, the most specific first. An entry that says `undefined` says nothing. */
+function merge(rules: readonly ToolRule[]): ToolRule {
+  const said = rules
+    .toReversed()
+    .map((rule) => Object.entries(rule).filter(([, value]) => value !== undefined));
+  const args: Required<ToolRule>["args"] = Object.assign(
+    {},
+    ...rules.toReversed().map((rule) => rule.args ?? {}),
+  );
+  const rule: ToolRule = Object.fromEntries(said.flat());
+  return Object.keys(args).length === 0 ? rule : { ...rule, args };
 }
 
 /** Rules as somebody wrote them, checked, and which of them have met a tool so far. */
@@ -59,7 +69,9 @@ export class RuleSet {
   /** All that match, the most specific first. */
   rulesFor(tool: McpToolInfo): (ToolRule | false)[] {
     if (this.#decide !== undefined) {
-      const rule = this.#decide(tool) ?? {};
+      // A copy: what a function does to it changes no tool.
+      const rule = this.#decide(structuredClone(tool));
+      if (rule === undefined) return [];
       throwIfAny("It", issuesOfRule(rule));
       return [rule];
     }

@@ -30,7 +30,7 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   const kind = isLost ? "session-lost" : kindOfStatus(status, { retryAt, code: rpcError?.code });
   const said = quoteServer(context.redactor.text(rpcError?.message ?? toPlainText(headers, body)));
   const where = `Server "${context.server}" answered HTTP ${status}`;
-  const advice = isLost ? "The server does not know this session." : adviceFor(status, headers, context);
+  const advice = isLost ? "The server does not know this session." : adviceFor(response, context);
   const message = `${where}${said === "" ? "" : `: ${said}`}${/[.!?…]$/.test(said) ? "" : "."}${advice === "" ? "" : ` ${advice}`}`;
   return new McpRuntimeError(kind, message, {
     server: context.server,
@@ -93,9 +93,10 @@ function whyNotSent(code: string, origin: string): string {
   }
 }
 
-function adviceFor(status: number, headers: ResponseHeaders, context: FailureContext): string {
+function adviceFor({ status, headers, body }: FailedResponse, context: FailureContext): string {
   if (status === 401 || status === 403) return "Check the credentials in its headers.";
-  if (status === 404 || status === 405) return "Is the path of the URL right?";
+  const isNoMcp = rpcErrorOf(body) === undefined;
+  if ((status === 404 || status === 405) && isNoMcp) return "Is the path of the URL right?";
   if (status >= 300 && status < 400) {
     const target = redirectTarget(headers, context.origin)?.origin;
     if (target === undefined || target === context.origin)

@@ -74,7 +74,7 @@ async function setUp(
   tools: readonly TestTool[],
 ): Promise<{ server: McpTestServer; mcp: McpToolset } & AsyncDisposable> {
   const server = await startMcpTestServer({ tools });
-  const mcp = await createMcpTools({ srv: { url: server.url, timeouts: { requestMs: 300 } } });
+  const mcp = await createMcpTools({ srv: { url: server.url, tools: { slow: { timeoutMs: 200 } } } });
   return {
     server,
     mcp,

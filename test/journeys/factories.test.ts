@@ -214,7 +214,8 @@ describe("createMcpToolsFromAgent", () => {
       servers: { [key]: { server: new McpTestServer({ tools: [forecast] }) } },
     });
     expect(await failureOf(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
-      kind: "invalid-request",
+      kind: "refused",
+      message: expect.stringContaining("what is filled in for it (key) does not fit"),
     });
     expect(Object.keys(mcp.clients)).toEqual(["weather"]);
   });

@@ -61,8 +61,25 @@ describe("the rule for a tool", () => {
   it("of the server stands before the one for all", () => {
     const all = { "*": false, get: { timeoutMs: 9, idempotent: true } } as const;
     expect(ruleFor("get", { get: { timeoutMs: 1 } }, all)).toEqual({ timeoutMs: 1, idempotent: true });
-    expect(ruleFor("put", { "p*": {} }, all)).toEqual({});
-    expect(ruleFor("other", { "p*": {} }, all)).toBe(false);
+    expect(ruleFor("put", { "p*": {} }, { "*": { idempotent: true } })).toEqual({ idempotent: true });
+  });
+
+  it("of the server lets nothing in that the one for all keeps out", () => {
+    expect(ruleFor("put", { "p*": {} }, { "*": false, get: {} })).toBe(false);
+    expect(ruleFor("delete_all", { "*": { timeoutMs: 5 } }, { delete_all: false })).toBe(false);
+    expect(ruleFor("delete_all", () => undefined, { delete_all: false })).toBe(false);
+    expect(ruleFor("report", { report: { timeoutMs: 5 } }, ["other"])).toBe(false);
+  });
+
+  it("joins hidden arguments, one by one", () => {
+    const rule = ruleFor("get", { get: { args: { x: 1 } } }, { "*": { args: { tenant: "t", x: 0 } } });
+    expect(rule).toEqual({ args: { tenant: "t", x: 1 } });
+  });
+
+  it("takes an entry that says undefined for one that says nothing", () => {
+    expect(ruleFor("get", { get: { timeoutMs: undefined } as never, "*": { timeoutMs: 7 } })).toEqual({
+      timeoutMs: 7,
+    });
   });
 
   it("may come from a function; one that throws, or gives nonsense, leaves the tool out and is told", () => {

@@ -1,0 +1,79 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { CallContext } from "../definitions/call-context.js";
+import { describeFound } from "../definitions/definition-issues.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { withDefaults } from "./default-arguments.js";
+import type { ArgumentIssue } from "./enforced-schema.js";
+import { refusal } from "./refusal.js";
+import type { ToolParts } from "./tool-parts.js";
+import { ask } from "./user-code.js";
+
+/** The model's arguments, with defaults, the rule's hidden ones, and those that the agent fills in. */
+export async function prepareArguments(
+  parts: ToolParts,
+  given: unknown,
+  context: CallContext,
+  cancellation: Cancellation,
+): Promise<JsonObject> {
+  const { info, rule, filler } = parts;
+  if (!isJsonObject(given))
+    throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
+  const hiddenNames = Object.keys(rule.args ?? {});
+  // What is ours to fill in is never the model's to give, also when there is nothing to fill in.
+  const visible = Object.entries(given).filter(([name]) => !hiddenNames.includes(name));
+  const hidden = await Promise.all(
+    Object.entries(rule.args ?? {}).map(async ([name, source]) => {
+      const value: unknown =
+        typeof source === "function" ? await ask(cancellation, () => source(context)) : source;
+      return [name, value] as const;
+    }),
+  );
+  const known = [...visible, ...hidden.filter(([, value]) => value !== undefined)];
+  const args = withDefaults(info.inputSchema, Object.fromEntries(known));
+  return filler.isEmpty ? args : filler.fill(args, agentInputOf(parts, context));
+}
+
+/** The run's own input, where its config brings one; else the one that the factory was given. */
+function agentInputOf({ agentInput }: ToolParts, { configurable }: CallContext): JsonObject {
+  const own = configurable["agentInput"];
+  return isJsonObject(own) ? own : agentInput;
+}
+
+/** Against the server's own schema. What the model cannot see it is not asked to correct, nor shown. */
+export function checkArguments(parts: ToolParts, args: JsonObject): void {
+  const issues = parts.inputCheck.issuesOf(args);
+  for (const warning of parts.inputCheck.newWarnings()) parts.warn(warning);
+  if (issues.length === 0) return;
+  const ours = issues.filter(({ path }) => isFilledIn(parts, path));
+  if (ours.length === issues.length) {
+    const names = [...new Set(ours.map(({ path }) => topOf(path)))].join(", ");
+    parts.warn(`What is filled in for ${names} does not fit its schema.`);
+    throw refusal(
+      parts,
+      `what is filled in for it (${names}) does not fit. Only its operator can mend that.`,
+    );
+  }
+  throw badArguments(
+    parts,
+    issues.filter((issue) => !ours.includes(issue)),
+  );
+}
+
+function isFilledIn({ rule, filler }: ToolParts, path: string): boolean {
+  const name = topOf(path);
+  return Object.hasOwn(rule.args ?? {}, name) || filler.filledNames.has(name);
+}
+
+/** `items[2].price` -> `items`. */
+function topOf(path: string): string {
+  return /^[^.[]+/.exec(path)?.[0] ?? path;
+}
+
+function badArguments({ info, server }: ToolParts, issues: readonly ArgumentIssue[]): McpRuntimeError {
+  const lines = issues.map(({ path, message }) => (path === "" ? `- ${message}` : `- ${path}: ${message}`));
+  const text = [`The arguments of tool "${info.name}" are not right, and it was not called:`, ...lines].join(
+    "\n",
+  );
+  return new McpRuntimeError("invalid-request", text, { server, tool: info.name, issues });
+}
