@@ -5,9 +5,14 @@ export type {
   RequestOptions,
   ToolCall,
 } from "./client/call-tool.js";
-export type { McpClientEvents } from "./client/client-events.js";
+export type { McpClientEvents, RequestRetried } from "./client/client-events.js";
 export type { ClientState, LogLevel, SessionView } from "./client/client-life.js";
-export { McpClient, type McpClientOptions } from "./client/mcp-client.js";
+export {
+  type BreakerControl,
+  McpClient,
+  type McpClientOptions,
+  type ToolPolicyOptions,
+} from "./client/mcp-client.js";
 export type { RequestEnded } from "./client/observe-link.js";
 export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
@@ -69,3 +74,5 @@ export {
   TOOL_DEFAULTS,
   type ToolOptions,
 } from "./tools/tool-options.js";
+export type { BreakerState, BreakerStats } from "./policies/circuit-breaker.js";
+export { FAILURE_MATRIX, type FailurePolicy, type Repetition } from "./policies/failure-matrix.js";

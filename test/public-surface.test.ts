@@ -7,6 +7,7 @@ describe("what users can rely on", () => {
   it("the exports", () => {
     expect(Object.keys(api).toSorted()).toEqual([
       "FAILURE_KINDS",
+      "FAILURE_MATRIX",
       "McpClient",
       "McpRuntimeError",
       "McpTool",
@@ -53,6 +54,8 @@ describe("what users can rely on", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+      retry: { max: 2, baseMs: 100, maxMs: 5_000 },
+      breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
       limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
     });
   });
@@ -73,6 +76,7 @@ describe("what users can rely on", () => {
       (name) => name !== "constructor",
     );
     expect(methods.toSorted()).toEqual([
+      "breaker",
       "callTool",
       "callTools",
       "capabilities",

@@ -22,6 +22,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Checks and types `structuredContent`. */
   readonly output?: OutputSchema<Output> | undefined;
+  /** Running it twice does no harm: it may be sent again after a failure that leaves its outcome open. */
+  readonly idempotent?: boolean | undefined;
   /** HTTP headers for this call only. Those that the protocol owns are left out. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Goes to the server as `_meta`. */

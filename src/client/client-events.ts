@@ -1,8 +1,20 @@
+import type { FailureKind } from "../errors/failure-kinds.js";
+import type { BreakerState } from "../policies/circuit-breaker.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
 import { EventHub } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { RequestEnded } from "./observe-link.js";
+
+export interface RequestRetried {
+  readonly requestId: string;
+  readonly server: string;
+  readonly method: string;
+  readonly tool: string | undefined;
+  readonly attempts: number;
+  readonly kind: FailureKind;
+  readonly waitMs: number;
+}
 
 export interface McpClientEvents {
   /** A handshake succeeded. The first session has generation 1. */
@@ -10,6 +22,10 @@ export interface McpClientEvents {
   /** The server forgot a session. */
   sessionLost: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
   requestEnded: RequestEnded;
+  /** A request failed and is sent again after `waitMs`. */
+  requestRetried: RequestRetried;
+  /** The server is left alone, tried again, or taken back. */
+  breakerChanged: { readonly identity: string; readonly state: BreakerState };
   /** A notification of the server that nothing else takes. */
   notification: ServerNotification;
   /** The server says that its list of tools is another one now. */

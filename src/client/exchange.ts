@@ -14,6 +14,10 @@ export interface Exchange {
   readonly identity: string;
   readonly requestMs: number;
   readonly totalMs: number;
+  /** When its time is up, by the clock; for ever when it has no limit. */
+  readonly deadlineAt: number;
+  /** Sending it twice does no harm. */
+  readonly isIdempotent: boolean;
   /** The caller's own; `cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
   readonly cancellation: Cancellation;

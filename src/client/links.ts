@@ -1,11 +1,15 @@
 import type { Clock } from "../concurrency/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { breaker, type BreakerParts } from "./breaker-link.js";
+import { limitConcurrency } from "./concurrency-link.js";
 import { attemptDeadline, totalDeadline } from "./deadline-links.js";
 import { chain, type Link, type Next } from "./exchange.js";
 import { observe, type RequestEnded } from "./observe-link.js";
 import { recoverSession, type RecoverParts } from "./recover-session-link.js";
+import { retry, type RetryParts } from "./retry-link.js";
 
-export interface LinkParts extends RecoverParts {
+interface LinkParts extends RecoverParts, RetryParts, BreakerParts {
+  readonly concurrentCalls: () => number | undefined;
   readonly server: string;
   readonly clock: Clock;
   readonly onRequestEnded: (event: RequestEnded) => void;
@@ -19,6 +23,9 @@ export function createPipeline(parts: LinkParts): Next {
   const links: readonly Link[] = [
     observe(parts),
     totalDeadline(parts),
+    retry(parts),
+    limitConcurrency(parts.concurrentCalls),
+    breaker(parts),
     attemptDeadline(parts),
     recoverSession(parts),
   ];

@@ -9,7 +9,9 @@ import type { ToolRules } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
 import type { ServerFacts } from "../session/session.js";
+import type { CircuitBreaker } from "../policies/circuit-breaker.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { Breakers } from "./breakers.js";
 import {
   type CallOutcome,
   type CallToolOptions,
@@ -27,6 +29,8 @@ import { listTools } from "./list-tools.js";
 import { Requester, SHARED_IDENTITY } from "./requester.js";
 import { type ToolResult, toToolResult } from "./tool-result.js";
 
+export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
+
 /** How the tools of a server are treated. */
 export interface ToolPolicyOptions {
   readonly tools: ToolRules | undefined;
@@ -36,6 +40,8 @@ export interface ToolPolicyOptions {
 export interface McpClientOptions {
   readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;
+  /** The dice for waits between repetitions, from 0 to 1. */
+  readonly random?: (() => number) | undefined;
 }
 
 /**
@@ -47,6 +53,7 @@ export class McpClient implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
+  readonly #breakers: Breakers;
   readonly #requester: Requester;
 
   /** Opens nothing. Throws kind `definition` when the definition is wrong. */
@@ -61,7 +68,13 @@ export class McpClient implements AsyncDisposable {
     this.#clock = clock;
     this.#events = events;
     this.#life = life;
-    this.#requester = new Requester({ server: name, clock, events, life });
+    this.#breakers = new Breakers({
+      clock,
+      settings: () => life.spec.breaker,
+      onChange: (identity, state) => events.emit("breakerChanged", { identity, state }),
+    });
+    const random = options.random ?? Math.random;
+    this.#requester = new Requester({ server: name, clock, random, events, life, breakers: this.#breakers });
   }
 
   get state(): ClientState {
@@ -87,6 +100,11 @@ export class McpClient implements AsyncDisposable {
 
   get instructions(): string | undefined {
     return this.#life.session(SHARED_IDENTITY)?.facts?.instructions;
+  }
+
+  /** Whether the server is left alone; can be forced. `undefined` with `breaker: false`. */
+  get breaker(): BreakerControl | undefined {
+    return this.#breakers.of(SHARED_IDENTITY);
   }
 
   /** What its definition says of its tools. */
@@ -165,7 +183,7 @@ export class McpClient implements AsyncDisposable {
         listTools({
           server: this.name,
           limits: () => this.#life.spec.limits,
-          requestPage: (params) => send("tools/list", params, { totalMs: leftMs() }),
+          requestPage: (params) => send("tools/list", params, { totalMs: leftMs(), isIdempotent: true }),
           warn: (message) => this.#events.warn(message),
         }),
       );
@@ -177,12 +195,12 @@ export class McpClient implements AsyncDisposable {
   }
 
   async ping(options: RequestOptions = {}): Promise<void> {
-    await this.#requester.request("ping", {}, options);
+    await this.#requester.request("ping", {}, { ...options, isIdempotent: true });
   }
 
   /** Which log messages the server should send; kept across sessions. They come as `notification`. */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
-    await this.#requester.request("logging/setLevel", { level }, options);
+    await this.#requester.request("logging/setLevel", { level }, { ...options, isIdempotent: true });
     this.#life.logLevel = level;
   }
 
@@ -206,9 +224,18 @@ export class McpClient implements AsyncDisposable {
   ): Promise<ToolResult<Output>> {
     checkCall(this.name, call, options);
     const { name: tool, args = {} } = call;
-    const { signal, timeoutMs, onProgress, headers, output, meta } = options;
+    const { signal, timeoutMs, onProgress, headers, output, meta, idempotent = false } = options;
     const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
-    const details = { signal, timeoutMs, onProgress, headers, tool, requestId, trace };
+    const details = {
+      signal,
+      timeoutMs,
+      onProgress,
+      headers,
+      tool,
+      requestId,
+      trace,
+      isIdempotent: idempotent,
+    };
     const result = await this.#requester.request("tools/call", params, details);
     const { attempts } = trace;
     return toToolResult(result, { server: this.name, tool, attempts }, output);

@@ -5,6 +5,7 @@ import { withDeadline } from "../concurrency/deadline.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-tool.js";
+import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
 import { createTrace, type Exchange, type ExchangeTrace, type Next } from "./exchange.js";
@@ -18,6 +19,8 @@ interface RequesterParts {
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly life: ClientLife;
+  readonly breakers: Breakers;
+  readonly random: () => number;
 }
 
 export interface FullRequestOptions extends RequestOptions {
@@ -26,6 +29,7 @@ export interface FullRequestOptions extends RequestOptions {
   readonly tool?: string;
   readonly requestId?: string;
   readonly totalMs?: number;
+  readonly isIdempotent?: boolean;
   readonly trace?: ExchangeTrace;
 }
 
@@ -42,11 +46,25 @@ export class Requester {
   readonly #run: Next;
 
   constructor(parts: RequesterParts) {
-    const { server, clock, events } = parts;
+    const { server, clock, events, life, breakers, random } = parts;
     this.#parts = parts;
     this.#run = createPipeline({
       server,
       clock,
+      random,
+      retry: () => life.spec.retry,
+      concurrentCalls: () => life.spec.limits.concurrentCalls,
+      breakerOf: (identity) => breakers.of(identity),
+      onRetry: ({ requestId, method, tool, trace }, { kind }, waitMs) =>
+        events.emit("requestRetried", {
+          requestId,
+          server,
+          method,
+          tool,
+          attempts: trace.attempts,
+          kind,
+          waitMs,
+        }),
       onSessionLost: (identity, { generation, session }) =>
         events.emit("sessionLost", { identity, generation, id: session?.id }),
       onRequestEnded: (event) => events.emit("requestEnded", event),
@@ -108,7 +126,9 @@ export class Requester {
     { cancellation, connect }: Pick<Exchange, "cancellation" | "connect">,
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
-    const { timeouts } = this.#parts.life.spec;
+    const { clock, life } = this.#parts;
+    const { timeouts } = life.spec;
+    const totalMs = details.totalMs ?? timeouts.totalMs;
     return this.#run({
       requestId: details.requestId ?? randomUUID(),
       method,
@@ -116,7 +136,9 @@ export class Requester {
       tool: details.tool,
       identity: SHARED_IDENTITY,
       requestMs: timeoutMs ?? timeouts.requestMs,
-      totalMs: details.totalMs ?? timeouts.totalMs,
+      totalMs,
+      deadlineAt: totalMs === 0 ? Number.POSITIVE_INFINITY : clock.now() + totalMs,
+      isIdempotent: details.isIdempotent ?? false,
       signal,
       cancellation,
       connect,

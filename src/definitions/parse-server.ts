@@ -68,7 +68,7 @@ function checkServer(name: unknown, definition: unknown): Checked {
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
-const NOT_BUILT_YET = ["retry", "breaker", "lazy", "protocol"] as const;
+const NOT_BUILT_YET = ["lazy", "protocol"] as const;
 
 /** Which tools there are, and what they need, is decided before a server is looked up. */
 const RULES_TOO_LATE = {
@@ -81,7 +81,7 @@ type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
 
 function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpec {
   const address = toAddress(name, kind, parsed);
-  const { timeouts, session, limits } = SERVER_DEFAULTS;
+  const { timeouts, session, limits, retry, breaker } = SERVER_DEFAULTS;
   const connectMs = kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
   // A session that somebody else opened is not ours to end.
   const terminateOnClose = parsed.session?.id === undefined && session.terminateOnClose;
@@ -90,7 +90,9 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     address,
     timeouts: { ...timeouts, connectMs, ...defined(parsed.timeouts) },
     session: { ...session, terminateOnClose, ...defined(parsed.session) },
-    limits: { ...limits, ...defined(parsed.limits) },
+    limits: { ...limits, concurrentCalls: undefined, ...defined(parsed.limits) },
+    retry: parsed.retry === false ? { ...retry, max: 0 } : { ...retry, ...defined(parsed.retry) },
+    breaker: parsed.breaker === false ? undefined : { ...breaker, ...defined(parsed.breaker) },
     withoutEffect: NOT_BUILT_YET.filter((key) => parsed[key] !== undefined),
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,

@@ -37,19 +37,27 @@ export interface LimitOptions {
   readonly pages?: number;
   /** Tools of one server. */
   readonly tools?: number;
+  /** Requests to the server at the same time; no limit when left out. */
+  readonly concurrentCalls?: number;
 }
 
+/** How often, and after which waits, a request is sent again where that is safe. */
 export interface RetryOptions {
+  /** Repetitions of one call. */
   readonly max?: number;
   readonly baseMs?: number;
   readonly maxMs?: number;
-  readonly isolated?: boolean;
 }
 
+/** When a server that fails again and again is left alone, and how it is tried again. */
 export interface BreakerOptions {
+  /** Failures in a row that open it. */
   readonly failures?: number;
+  /** How long nothing is sent then. */
   readonly recoveryMs?: number;
+  /** Probes at the same time after that. */
   readonly probes?: number;
+  /** Successful probes that close it. */
   readonly successes?: number;
 }
 

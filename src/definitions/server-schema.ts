@@ -80,7 +80,13 @@ const common = {
   })
     .partial()
     .optional(),
-  limits: closedObject({ responseBytes: count, sockets: count, pages: count, tools: count })
+  limits: closedObject({
+    responseBytes: count,
+    sockets: count,
+    pages: count,
+    tools: count,
+    concurrentCalls: count,
+  })
     .partial()
     .optional(),
   retry: z
@@ -90,7 +96,6 @@ const common = {
         max: countOrNone,
         baseMs: milliseconds,
         maxMs: milliseconds,
-        isolated: z.boolean(),
       }).partial(),
     ])
     .optional(),

@@ -10,6 +10,8 @@ const MEBIBYTE = 1024 * 1024;
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
   session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+  retry: { max: 2, baseMs: 100, maxMs: 5_000 },
+  breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
   limits: { responseBytes: 32 * MEBIBYTE, sockets: 64, pages: 100, tools: 10_000 },
 } as const;
 
@@ -25,6 +27,8 @@ type Complete<Defaults> = {
 };
 type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
 export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
+export type RetrySettings = Complete<typeof SERVER_DEFAULTS.retry>;
+export type BreakerSettings = Complete<typeof SERVER_DEFAULTS.breaker>;
 type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion">;
 
@@ -65,7 +69,10 @@ export interface ServerSpec {
   readonly address: ServerAddress | LaterAddress;
   readonly timeouts: Timeouts;
   readonly session: SessionSettings;
-  readonly limits: Limits;
+  readonly limits: Limits & { readonly concurrentCalls: number | undefined };
+  readonly retry: RetrySettings;
+  /** `undefined`: none. */
+  readonly breaker: BreakerSettings | undefined;
   /** Options that were given and are not built yet. */
   readonly withoutEffect: readonly string[];
   readonly tools: ToolRules | undefined;

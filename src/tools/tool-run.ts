@@ -48,6 +48,7 @@ async function run(
       timeoutMs,
       meta,
       headers: changes.headers,
+      idempotent: isIdempotent(parts),
     });
     return await usable(parts, result, preview, cancellation);
   } finally {
@@ -75,6 +76,12 @@ async function beforeCall(
 /** A copy: what a hook does to it harms nobody. */
 function previewOf({ server, info }: ToolParts, args: JsonObject, context: CallContext): CallPreview {
   return { server, tool: info.name, args: structuredClone(args), context };
+}
+
+/** The user's word first, then the server's where it is trusted. */
+function isIdempotent({ rule, info, trustAnnotations }: ToolParts): boolean {
+  const { idempotentHint, readOnlyHint } = info.annotations ?? {};
+  return rule.idempotent ?? (trustAnnotations && (idempotentHint === true || readOnlyHint === true));
 }
 
 /** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */

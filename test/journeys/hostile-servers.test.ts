@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../src/index.js";
-import { echo, eventually, failureOf, times } from "../support/clients.js";
+import { echo, eventually, failureOf, ONCE, times } from "../support/clients.js";
 import { openStream, sendJson, sendText, startRawServer } from "../support/raw-server.js";
 
 function clientOf(url: string, options: object = {}): McpClient {
-  return new McpClient({ name: "raw", url, ...options });
+  return new McpClient({ name: "raw", url, ...ONCE, ...options });
 }
 
 describe("a server that asks something back on the stream of a call", () => {

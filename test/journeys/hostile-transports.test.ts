@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { type JsonRpcMessage, McpClient, type MessageTransport } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
+import { clientOf, echo, eventually, failureOf, ONCE, times } from "../support/clients.js";
 
 const GREETING = {
   protocolVersion: "2025-11-25",
@@ -35,7 +35,7 @@ function transportOf(
 }
 
 function customClient(open: () => MessageTransport, options: object = {}): McpClient {
-  return new McpClient({ name: "custom", openTransport: open, ...options });
+  return new McpClient({ name: "custom", openTransport: open, ...ONCE, ...options });
 }
 
 describe("a transport of the user's own", () => {

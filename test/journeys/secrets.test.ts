@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { McpClient, parseServers } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
-import { echo, failureOf } from "../support/clients.js";
+import { echo, failureOf, ONCE } from "../support/clients.js";
 
 const CANARY = "canary7f3a91secret";
 const echoed = `your token ${CANARY} and Bearer ${CANARY} are no good`;
@@ -26,7 +26,7 @@ describe("secrets of a definition", () => {
     const url = `${server.url.replace("http://", `http://user:${CANARY}@`)}?key=${CANARY}`;
     const definition = { url, headers: { authorization: `Bearer ${CANARY}`, "x-api-key": CANARY } };
     await using client = new McpClient(
-      { name: "canary", ...definition, classify: () => undefined },
+      { name: "canary", ...ONCE, ...definition, classify: () => undefined },
       { logger },
     );
     for (const event of [

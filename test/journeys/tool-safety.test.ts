@@ -300,7 +300,7 @@ describe("what a model is told", () => {
     [{ status: 429, headers: { "retry-after": "5" } }, "asks to wait until"],
   ])("of %j", async (fault, expected) => {
     await using server = await startMcpTestServer({ tools: [report] });
-    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    await using mcp = await createMcpTools({ srv: { url: server.url, retry: false } });
     server.addFault({ type: "status", ...fault }, { on: "tools/call" });
     const message = (await mcp.tools[0]?.invoke({
       type: "tool_call",

@@ -6,13 +6,16 @@ import {
 } from "../../src/index.js";
 import type { McpTestServer } from "../../src/testing/index.js";
 
+/** Without what would repeat a request or hold it back: most stories are about a single one. */
+export const ONCE = { retry: false, breaker: false } as const;
+
 /** A client of a test server over HTTP. */
 export function clientOf(
   server: McpTestServer,
   definition: Partial<Extract<ServerDefinition, { url: unknown }>> = {},
   options: McpClientOptions = {},
 ): McpClient {
-  return new McpClient({ name: "test", ...definition, url: server.url } as never, options);
+  return new McpClient({ name: "test", ...ONCE, ...definition, url: server.url } as never, options);
 }
 
 export function echo(text = "hello") {

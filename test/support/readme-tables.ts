@@ -1,4 +1,10 @@
-import { FAILURE_KINDS, SERVER_DEFAULTS, TOOL_DEFAULTS } from "../../src/index.js";
+import {
+  FAILURE_KINDS,
+  FAILURE_MATRIX,
+  type FailureKind,
+  SERVER_DEFAULTS,
+  TOOL_DEFAULTS,
+} from "../../src/index.js";
 
 const OPTION_TEXTS: Record<string, string> = {
   "timeouts.connectMs": "the handshake (stdio: 60000)",
@@ -8,6 +14,13 @@ const OPTION_TEXTS: Record<string, string> = {
   "session.serialize": "one request at a time",
   "session.drainMs": "how long `close()` waits for calls in flight",
   "session.terminateOnClose": "tell the server that the session is over (off for a pinned `session.id`)",
+  "retry.max": "repetitions of one call, where they are safe (`retry: false`: none)",
+  "retry.baseMs": "the shortest wait before one",
+  "retry.maxMs": "the longest",
+  "breaker.failures": "failures in a row after which a server is left alone (`breaker: false`: never)",
+  "breaker.recoveryMs": "for how long",
+  "breaker.probes": "attempts at the same time after that",
+  "breaker.successes": "successes that take the server back",
   "limits.responseBytes": "the largest message that is read",
   "limits.sockets": "connections at the same time",
   "limits.pages": "pages of one list",
@@ -28,10 +41,13 @@ function readmeTables(): Record<string, string> {
     ...rowsOf(SERVER_DEFAULTS).map((row) => ["server", ...row]),
     ...rowsOf(TOOL_DEFAULTS).map((row) => ["tools", ...row]),
   ];
-  const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => [`\`${kind}\``, text]);
+  const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
+    const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];
+    return [`\`${kind}\``, text, repeat, countsForBreaker ? "yes" : "no"];
+  });
   return {
     options: table(["of", "option", "default", "what it limits or does"], options),
-    kinds: table(["kind", "what happened"], kinds),
+    kinds: table(["kind", "what happened", "sent again", "counts for the breaker"], kinds),
   };
 }
 

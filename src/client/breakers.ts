@@ -1,0 +1,30 @@
+import type { Clock } from "../concurrency/clock.js";
+import type { BreakerSettings } from "../definitions/server-spec.js";
+import { type BreakerState, CircuitBreaker } from "../policies/circuit-breaker.js";
+
+interface BreakersParts {
+  readonly clock: Clock;
+  readonly settings: () => BreakerSettings | undefined;
+  readonly onChange: (identity: string, state: BreakerState) => void;
+}
+
+/** The circuit breakers of one server, by identity: one user's bad credentials cut off no other. */
+export class Breakers {
+  readonly #parts: BreakersParts;
+  readonly #breakers = new Map<string, CircuitBreaker>();
+
+  constructor(parts: BreakersParts) {
+    this.#parts = parts;
+  }
+
+  of(identity: string): CircuitBreaker | undefined {
+    const known = this.#breakers.get(identity);
+    if (known !== undefined) return known;
+    const { clock, settings, onChange } = this.#parts;
+    const options = settings();
+    if (options === undefined) return undefined;
+    const breaker = new CircuitBreaker(options, { clock, onChange: (state) => onChange(identity, state) });
+    this.#breakers.set(identity, breaker);
+    return breaker;
+  }
+}

@@ -1,0 +1,18 @@
+import { Semaphore } from "../concurrency/semaphore.js";
+import type { Link } from "./exchange.js";
+
+/** So many requests at a time; the others wait their turn, for as long as their deadline lets them. */
+export function limitConcurrency(most: () => number | undefined): Link {
+  let slots: Semaphore | undefined;
+  return async (exchange, next) => {
+    const limit = most();
+    if (limit === undefined) return next(exchange);
+    slots ??= new Semaphore(limit);
+    const leave = await slots.enter(exchange.cancellation);
+    try {
+      return await next(exchange);
+    } finally {
+      leave();
+    }
+  };
+}
