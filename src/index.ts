@@ -29,6 +29,7 @@ export type {
   BreakerOptions,
   CommonServerOptions,
   CustomServerDefinition,
+  FallbackOption,
   HttpServerDefinition,
   InProcessServerDefinition,
   LambdaServerDefinition,
@@ -76,3 +77,5 @@ export {
 } from "./tools/tool-options.js";
 export type { BreakerState, BreakerStats } from "./policies/circuit-breaker.js";
 export { FAILURE_MATRIX, type FailurePolicy, type Repetition } from "./policies/failure-matrix.js";
+export type { FallbackCall, FallbackResult } from "./definitions/fallback-call.js";
+export { lastGoodResult } from "./policies/last-good-result.js";

@@ -17,6 +17,7 @@ describe("what users can rely on", () => {
       "createMcpTools",
       "createMcpToolsForServer",
       "createMcpToolsFromAgent",
+      "lastGoodResult",
       "parseServers",
     ]);
     expect(Object.keys(testing).toSorted()).toEqual([

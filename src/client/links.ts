@@ -4,11 +4,12 @@ import { breaker, type BreakerParts } from "./breaker-link.js";
 import { limitConcurrency } from "./concurrency-link.js";
 import { attemptDeadline, totalDeadline } from "./deadline-links.js";
 import { chain, type Link, type Next } from "./exchange.js";
+import { fallback, type FallbackParts } from "./fallback-link.js";
 import { observe, type RequestEnded } from "./observe-link.js";
 import { recoverSession, type RecoverParts } from "./recover-session-link.js";
 import { retry, type RetryParts } from "./retry-link.js";
 
-interface LinkParts extends RecoverParts, RetryParts, BreakerParts {
+interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackParts {
   readonly concurrentCalls: () => number | undefined;
   readonly server: string;
   readonly clock: Clock;
@@ -22,6 +23,7 @@ interface LinkParts extends RecoverParts, RetryParts, BreakerParts {
 export function createPipeline(parts: LinkParts): Next {
   const links: readonly Link[] = [
     observe(parts),
+    fallback(parts),
     totalDeadline(parts),
     retry(parts),
     limitConcurrency(parts.concurrentCalls),

@@ -52,6 +52,7 @@ export class Requester {
       server,
       clock,
       random,
+      fallback: () => life.spec.fallback,
       retry: () => life.spec.retry,
       concurrentCalls: () => life.spec.limits.concurrentCalls,
       breakerOf: (identity) => breakers.of(identity),

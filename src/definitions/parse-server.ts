@@ -97,6 +97,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,
     optional: parsed.optional ?? false,
+    fallback: parsed.fallback,
     classify: parsed.classify as ServerSpec["classify"],
     secrets: secretsOf(address, parsed.session?.id),
   };

@@ -1,5 +1,6 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { FallbackCall, FallbackResult } from "./fallback-call.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 
@@ -61,6 +62,16 @@ export interface BreakerOptions {
   readonly successes?: number;
 }
 
+/** What is answered when everything failed; `undefined` leaves the failure as it is. */
+export type FallbackOption =
+  | FallbackAnswer
+  | { readonly answer: FallbackAnswer; readonly remember?: FallbackMemory | undefined };
+type FallbackAnswer = (
+  failure: McpRuntimeError,
+  call: FallbackCall,
+) => FallbackResult | undefined | Promise<FallbackResult | undefined>;
+type FallbackMemory = (call: FallbackCall, result: Readonly<Record<string, unknown>>) => void;
+
 /** What every kind of server takes. */
 export interface CommonServerOptions {
   readonly timeouts?: TimeoutOptions;
@@ -76,6 +87,11 @@ export interface CommonServerOptions {
   readonly optional?: boolean;
   readonly lazy?: boolean;
   readonly protocol?: "auto" | "legacy" | "2026-07-28";
+  /**
+   * Answers a tool call when everything failed: a function of the failure and the call, or
+   * `lastGoodResult({ maxAgeMs })`.
+   */
+  readonly fallback?: FallbackOption;
   /**
    * Gives a failure another kind; `undefined` leaves it as it is. For platforms that signal by
    * codes: `(e) => (e.code === -32600 ? "session-lost" : undefined)`.

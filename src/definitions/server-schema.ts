@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
 import { describeFound } from "./definition-issues.js";
+import type { FallbackOption } from "./server-definition.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
 
@@ -120,6 +121,12 @@ const common = {
       error: ({ input }) => `expected one of ${PROTOCOLS.join(", ")}, found ${describeFound(input)}`,
     })
     .optional(),
+  fallback: passedOn<FallbackOption>(
+    "a function, or lastGoodResult({ maxAgeMs })",
+    (value) =>
+      isFunction(value) ||
+      (typeof value === "object" && value !== null && isFunction(Reflect.get(value, "answer"))),
+  ).optional(),
   classify: passedOn<(failure: never) => never>("a function", isFunction).optional(),
 };
 

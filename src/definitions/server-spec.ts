@@ -2,7 +2,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
-import type { SessionOptions } from "./server-definition.js";
+import type { FallbackOption, SessionOptions } from "./server-definition.js";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -78,6 +78,7 @@ export interface ServerSpec {
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
   readonly optional: boolean;
+  readonly fallback: FallbackOption | undefined;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
   /** What must never be shown. */
   readonly secrets: readonly string[];

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, McpClient, type McpClientOptions } from "../../src/index.js";
+import {
+  createMcpTools,
+  type FallbackCall,
+  lastGoodResult,
+  McpClient,
+  type McpClientOptions,
+} from "../../src/index.js";
 import {
   type Fault,
   type McpTestServer,
@@ -295,5 +301,56 @@ describe("limits.concurrentCalls", () => {
     open();
     await Promise.all(first);
     expect(most).toBe(2);
+  });
+});
+
+describe("a fallback", () => {
+  const down: Fault = { type: "status", status: 503 };
+
+  it("answers when everything failed, and only then", async () => {
+    await using server = await startMcpTestServer();
+    const fallback = ({ kind }: { kind: string }, { tool, args }: FallbackCall) => ({
+      content: [{ type: "text", text: `${tool} ${String(args["text"])}: ${kind}` }],
+    });
+    await using client = clientOf(server, { fallback });
+    expect((await client.callTool(echo("x"))).text()).toBe("x");
+    server.addFault(down, { on: "tools/call" });
+    expect((await client.callTool(echo("x"))).text()).toBe("echo x: unavailable");
+    expect(await failureOf(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({ kind: "definition" });
+  });
+
+  it("that gives nothing, gives nonsense or throws leaves the failure", async () => {
+    await using server = await startMcpTestServer();
+    server.addFault(down, { on: "tools/call" });
+    const answers = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
+    for (const fallback of answers) {
+      await using client = clientOf(server, { fallback });
+      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
+    }
+  });
+
+  it("can be the last good result: for the same arguments, of idempotent tools, while it is fresh", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    const ask = (args: Record<string, unknown>, idempotent = true) =>
+      client.callTool({ name: "echo", args }, { idempotent });
+    await ask({ text: "a", b: 1 });
+    await ask({ text: "unsafe" }, false);
+    server.addFault(down, { on: "tools/call" });
+    const again = await ask({ b: 1, text: "a" });
+    expect(again.text()).toBe("a");
+    expect(again.meta).toMatchObject({
+      "langchain-mcp-runtime/fallback": { kind: "unavailable", ageMs: expect.any(Number) },
+    });
+    expect(await failureOf(ask({ text: "b" }))).toMatchObject({ kind: "unavailable" });
+    expect(await failureOf(ask({ text: "unsafe" }, false))).toMatchObject({ kind: "unavailable" });
+    await using stale = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
+    server.clearFaults();
+    await stale.callTool(echo(), { idempotent: true });
+    server.addFault(down, { on: "tools/call" });
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(await failureOf(stale.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "unavailable",
+    });
   });
 });

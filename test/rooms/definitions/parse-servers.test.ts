@@ -97,7 +97,7 @@ describe("unknown keys", () => {
         path: "a",
         message:
           `unknown key "header", "timeout"; allowed are type, transport, url, headers, timeouts, session, limits, retry, breaker, ` +
-          "tools, trustAnnotations, optional, lazy, protocol, classify",
+          "tools, trustAnnotations, optional, lazy, protocol, fallback, classify",
       },
     ]);
   });

@@ -1,0 +1,55 @@
+import type { FallbackCall } from "../definitions/fallback-call.js";
+import { isJsonObject } from "../definitions/json.js";
+import type { FallbackOption } from "../definitions/server-definition.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Exchange, Link } from "./exchange.js";
+
+export interface FallbackParts {
+  readonly server: string;
+  readonly fallback: () => FallbackOption | undefined;
+  readonly warn: (message: string) => void;
+}
+
+/** What somebody has to hear of: no other answer takes its place. */
+const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled", "refused"]);
+
+/** Answers a tool call in another way when everything else has failed. */
+export function fallback({ server, fallback: current, warn }: FallbackParts): Link {
+  return async (exchange, next) => {
+    const option = current();
+    const { tool } = exchange;
+    if (option === undefined || tool === undefined) return next(exchange);
+    const { answer, remember } =
+      typeof option === "function" ? { answer: option, remember: undefined } : option;
+    // Made after the call: arguments that cannot be copied have failed by then.
+    const call = () => toCall(exchange, tool, server);
+    try {
+      const result = await next(exchange);
+      if (isJsonObject(result)) remember?.(call(), result);
+      return result;
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
+      const replacement = await tryAnswer(() => answer(error, call()), warn);
+      if (replacement === undefined) throw error;
+      return replacement;
+    }
+  };
+}
+
+function toCall({ params, identity, isIdempotent }: Exchange, tool: string, server: string): FallbackCall {
+  const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
+  return { server, tool, args: structuredClone(args), identity, isIdempotent };
+}
+
+/** A fallback that fails leaves the failure that it was asked about. */
+async function tryAnswer(answer: () => unknown, warn: (message: string) => void): Promise<unknown> {
+  try {
+    const result = await answer();
+    if (result === undefined || isJsonObject(result)) return result;
+    warn("The fallback gave something that is no result; the failure stays.");
+  } catch (error) {
+    warn(`The fallback failed, and the failure stays: ${String(error)}`);
+  }
+  return undefined;
+}
