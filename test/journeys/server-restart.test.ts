@@ -45,7 +45,7 @@ describe("server-everything in a process of its own", () => {
     );
     await eventually(() => progress >= 5);
     await server.kill();
-    // The operation takes 30 s, this test at most 5: whoever waits for it or for a deadline fails here.
+    // The operation takes 30 s, this test at most 20: whoever waits for it or for a deadline fails here.
     const failures = await Promise.all(running);
     expect(failures.map(({ kind }) => kind)).toEqual(times(5, () => "connection-lost"));
     expect(failures.map(({ outcomeUnknown, attempts }) => ({ outcomeUnknown, attempts }))).toEqual(

@@ -46,7 +46,7 @@ export function gate(): { readonly opened: Promise<void>; readonly open: () => v
 }
 
 /** Until something that another process or the network does is true. */
-export async function eventually(check: () => boolean | Promise<boolean>, withinMs = 5_000): Promise<void> {
+export async function eventually(check: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await check())) {
     if (performance.now() > deadline) throw new Error(`not true within ${withinMs} ms: ${check.toString()}`);
