@@ -57,7 +57,8 @@ function mayRepeat(error: unknown, { isIdempotent, trace }: Exchange): error is 
   if (!(error instanceof McpRuntimeError)) return false;
   const { repeat } = FAILURE_MATRIX[error.kind];
   if (repeat === "yes") return true;
-  const wasNotSent = !error.outcomeUnknown && !trace.wasSent();
+  // A handshake that took all its time is not given as much again: the caller has waited enough.
+  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent();
   return repeat === "if idempotent" && (isIdempotent || wasNotSent);
 }
 

@@ -91,6 +91,14 @@ describe("a call that provably did not run", () => {
     expect(server.received("initialize")).toHaveLength(6);
   });
 
+  it("does not wait for a handshake that hangs a second time", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { timeouts: { connectMs: 50 } });
+    server.addFault({ type: "hang" }, { on: "initialize" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
+    expect(server.received("initialize")).toHaveLength(1);
+  });
+
   it("is sent again when the server declined it, after the time it asked for", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);

@@ -349,7 +349,7 @@ async function whatIsLeft({
       "sessions of the server": server.openSessions.length,
     }).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
   await eventually(() => left().length === 0, 2_000).catch(() => undefined);
-  if (process.env["DBG"] && left().length > 0) console.log(proxy.debug());
+  if (process.env["DBG"] && left().length > 0) console.log(proxy.debug(), (process as any)._getActiveHandles().filter((h: any) => h.constructor.name === "Socket").map((s: any) => [s.destroyed, s.readyState, s.connecting, s.remotePort, s.localPort, s.fd ?? s._handle?.fd, s._peername, Object.getOwnPropertySymbols(s).map(String).filter((x) => /undici|client|parser|queue/i.test(x)).join(), new URL(proxy.url).port, new URL(server.url).port, s.eventNames().join(), s.isPaused(), s.readableLength, s.writableLength, s.readableEnded,s.writableEnded].join(" ")));
   return client.state === "closed" ? left() : [...left(), `the client is ${client.state}`];
 }
 
