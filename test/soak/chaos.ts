@@ -15,7 +15,7 @@ const ways = [
 for (const { name, answers, resumable } of ways) {
   console.log(`${name}  CHAOS_SEED=${seed}`);
   const forMs = (minutes * 60_000) / ways.length;
-  const { calls, outcomes, faults, disturbances, healedAfterMs, violations } = await runChaos({
+  const { calls, outcomes, executions, faults, disturbances, healedAfterMs, violations } = await runChaos({
     seed,
     forMs,
     answers,
@@ -23,6 +23,8 @@ for (const { name, answers, resumable } of ways) {
     callers: 32,
   });
   console.log(`${name}  ${calls} calls  ${toText(outcomes)}`);
+  const repeated = [...executions.values()].filter((count) => count > 1).length;
+  console.log(`${name}  ${executions.size} executed, ${repeated} of them more than once`);
   console.log(`${name}  faults  ${toText(faults)}`);
   console.log(`${name}  disturbances  ${toText(disturbances)}`);
   console.log(`${name}  healed after ${healedAfterMs.toFixed(0)} ms`);

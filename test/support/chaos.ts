@@ -13,6 +13,7 @@ import { type FaultCounts, FaultProxy, type FaultRates } from "./fault-proxy.js"
 
 interface ChaosOptions {
   readonly seed: number;
+  /** Longer, when it takes longer until every caller has made a few calls. */
   readonly forMs: number;
   readonly answers: "json" | "sse";
   /** Number the events, so that broken streams are resumed. */
@@ -30,7 +31,7 @@ export interface ChaosViolations {
   readonly wrongResults: string[];
   /** Calls of the tool that must not be repeated, executed more than once. */
   readonly paidTwice: string[];
-  /** Failed calls that said they had not been run, and had. */
+  /** Failed calls of that tool that said they had not been run, and had. */
   readonly falseDenials: string[];
   readonly unhandledRejections: string[];
   /** What did not work once the network was good again. */
@@ -54,7 +55,7 @@ const TIMEOUTS = { connectMs: 300, requestMs: 400, totalMs: 1_500 } as const;
 /** What a busy event loop may add to a deadline. */
 const SLACK_MS = 1_000;
 /** One reset ends many calls at once: a breaker that soon opens, and stays so, would keep all chaos out. */
-const BREAKER = { failures: 20, recoveryMs: 50, probes: 1, successes: 2 } as const;
+const BREAKER = { failures: 12, recoveryMs: 50, probes: 1, successes: 2 } as const;
 const RATES: FaultRates = {
   resetOnConnect: 0.05,
   reset: 0.01,
@@ -62,6 +63,9 @@ const RATES: FaultRates = {
   blackhole: 0.005,
   delay: 0.05,
 };
+/** On a machine with little time to spare, `forMs` alone might see no fault at all. */
+const LEAST_CALLS = 10;
+const WARM_UP_ROUNDS = 10;
 const CANCELLED = "cancelled by caller";
 const SILENT = {
   debug: () => undefined,
@@ -95,6 +99,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     resumable,
     tools: createTools(dice.fork(), executions),
   });
+  await warmUp(server, callers);
   await using proxy = await FaultProxy.start({ target: server.url, seed, rates: RATES });
   await using client = new McpClient(
     {
@@ -103,7 +108,6 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       timeouts: TIMEOUTS,
       retry: { max: 2, baseMs: 10, maxMs: 50 },
       breaker: BREAKER,
-      tools: { get: { idempotent: true } },
     },
     { logger: SILENT },
   );
@@ -138,8 +142,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
           ? [`${id}: ${count} times, ended in ${record.endings.get(id)}`]
           : [],
       ),
+      // Of `pay` alone: a failure tells of its last attempt, and `get` may have run in an earlier one.
       falseDenials: record.denials
-        .filter((id) => executions.has(id))
+        .filter((id) => id.startsWith("pay") && executions.has(id))
         .map((id) => `${id}: ${record.endings.get(id)}`),
       unhandledRejections: rejections.seen,
       notHealed,
@@ -155,6 +160,13 @@ export function describeViolations(violations: ChaosViolations): string[] {
   );
 }
 
+/** On a good network and without haste: code that runs for the first time would miss every deadline. */
+async function warmUp(server: McpTestServer, callers: number): Promise<void> {
+  await using client = new McpClient({ name: "warm-up", url: server.url }, { logger: SILENT });
+  for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
+    await Promise.all(times(callers, () => client.callTool({ name: "check" })));
+}
+
 /** `pay` must not be run twice, `get` may; both count their runs, by call. `check` does nothing wrong. */
 function createTools(dice: Dice, executions: Map<string, number>): TestTool[] {
   const run: TestTool["run"] = async ({ id }) => {
@@ -162,7 +174,7 @@ function createTools(dice: Dice, executions: Map<string, number>): TestTool[] {
     if (dice.chance(0.5)) await pause(dice.chance(0.05) ? dice.between(300, 600) : dice.between(1, 20));
     if (dice.chance(0.02)) throw new Error(`${String(id)} failed`);
     // A long answer comes in several chunks, and can be cut in the middle.
-    return `${String(id)} ${"x".repeat(dice.chance(0.1) ? 200_000 : 10)}`;
+    return `${String(id)} ${"x".repeat(dice.chance(0.05) ? 100_000 : 10)}`;
   };
   return [
     { name: "pay", annotations: { readOnlyHint: false, idempotentHint: false }, run },
@@ -217,7 +229,7 @@ interface Caller {
 }
 
 async function callUntil(endAt: number, { client, caller, dice, record }: Caller): Promise<void> {
-  for (let n = 0; performance.now() < endAt; n += 1) {
+  for (let n = 0; n < LEAST_CALLS || performance.now() < endAt; n += 1) {
     const tool = dice.oneOf(["pay", "get"]);
     const cancelAfterMs = dice.chance(0.15) ? dice.between(0, 200) : undefined;
     await callOnce(client, { id: `${tool}-${caller}-${n}`, tool, cancelAfterMs }, record);
@@ -241,7 +253,8 @@ async function callOnce(
   const cancelTimer = cancelAfterMs === undefined ? undefined : setTimeout(cancel, cancelAfterMs);
   const allowedMs = Math.min(TIMEOUTS.totalMs, cancelAfterMs ?? TIMEOUTS.totalMs);
   let isHung = false;
-  const call = client.callTool({ name: tool, args: { id } }, { signal: controller.signal }).then(
+  const options = { signal: controller.signal, idempotent: tool === "get" };
+  const call = client.callTool({ name: tool, args: { id } }, options).then(
     (result) => {
       if (!isHung) record.succeeded(id, result.isError ? `${id} ` : result.text());
     },
@@ -297,40 +310,37 @@ async function disturb({
   }
 }
 
-/** How long a good network takes to be noticed: a call in a black hole, a breaker and its probes. */
-const HEAL_MS = TIMEOUTS.totalMs + 2 * BREAKER.recoveryMs + SLACK_MS;
-/** In a row: enough for a breaker to close. */
-const SIGNS_OF_HEALTH = 3;
+/** Black holes are left after `totalMs`, a breaker lets probes in after `recoveryMs`; the rest is for a busy machine. */
+const HEAL_MS = 20_000;
 
-/** On a good network: calls succeed again, all at once, on one session. */
+/** On a good network all calls succeed again, at once, on one session. */
 async function heal(
   client: McpClient,
   server: McpTestServer,
   callers: number,
 ): Promise<{ healedAfterMs: number; notHealed: string[] }> {
-  const check = () => client.callTool({ name: "check" });
   const startedAt = performance.now();
-  let last = "";
-  for (let successes = 0; successes < SIGNS_OF_HEALTH;) {
-    try {
-      await check();
-      successes += 1;
-    } catch (error) {
-      successes = 0;
-      last = describe(error);
-      if (performance.now() - startedAt > HEAL_MS)
-        return { healedAfterMs: Number.NaN, notHealed: [`not within ${HEAL_MS} ms: ${last}`] };
-      await pause(10);
-    }
+  for (;;) {
+    const notHealed = await whatIsAmiss(client, server, callers);
+    const healedAfterMs = performance.now() - startedAt;
+    if (notHealed.length === 0 || healedAfterMs > HEAL_MS) return { healedAfterMs, notHealed };
+    await pause(BREAKER.recoveryMs);
   }
-  const healedAfterMs = performance.now() - startedAt;
+}
+
+async function whatIsAmiss(client: McpClient, server: McpTestServer, callers: number): Promise<string[]> {
   // Sessions whose greeting got lost are nobody's; without them it can be seen whose are left.
   server.forgetSessions();
-  const ends = await Promise.allSettled(times(callers, check));
-  const notHealed = ends.flatMap((end) => (end.status === "rejected" ? [describe(end.reason)] : []));
+  const timeoutMs = TIMEOUTS.totalMs;
+  const checks = await Promise.allSettled(
+    times(callers, () => client.callTool({ name: "check" }, { timeoutMs })),
+  );
+  const amiss = checks.flatMap((check) => (check.status === "rejected" ? [describe(check.reason)] : []));
   const sessions = server.openSessions.length;
-  if (sessions !== 1) notHealed.push(`${sessions} sessions instead of one`);
-  return { healedAfterMs, notHealed };
+  if (sessions !== 1) amiss.push(`${sessions} sessions instead of one`);
+  const breaker = client.breaker?.stats().state;
+  if (breaker !== "closed") amiss.push(`the breaker is ${breaker}`);
+  return amiss;
 }
 
 /** After `close()`. Sockets get a moment: the other side's end is on its way. */
@@ -348,8 +358,7 @@ async function whatIsLeft({
       "sessions of the client": client.sessions().length,
       "sessions of the server": server.openSessions.length,
     }).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
-  await eventually(() => left().length === 0, 2_000).catch(() => undefined);
-  if (process.env["DBG"] && left().length > 0) console.log(proxy.debug(), (process as any)._getActiveHandles().filter((h: any) => h.constructor.name === "Socket").map((s: any) => [s.destroyed, s.readyState, s.connecting, s.remotePort, s.localPort, s.fd ?? s._handle?.fd, s._peername, Object.getOwnPropertySymbols(s).map(String).filter((x) => /undici|client|parser|queue/i.test(x)).join(), new URL(proxy.url).port, new URL(server.url).port, s.eventNames().join(), s.isPaused(), s.readableLength, s.writableLength, s.readableEnded,s.writableEnded].join(" ")));
+  await eventually(() => left().length === 0).catch(() => undefined);
   return client.state === "closed" ? left() : [...left(), `the client is ${client.state}`];
 }
 

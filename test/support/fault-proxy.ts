@@ -69,9 +69,6 @@ export class FaultProxy implements AsyncDisposable {
     return url.href;
   }
 
-  debug() {
-    return [...this.#pairs].map((p) => p.debug());
-  }
   /** Connections of which one side is open. */
   get openConnections(): number {
     return this.#pairs.size;
@@ -120,7 +117,7 @@ export class FaultProxy implements AsyncDisposable {
     if (dice.chance(this.#rates.resetOnConnect)) {
       this.counts.resetOnConnect += 1;
       client.on("error", () => undefined);
-      client.resetAndDestroy();
+      reset(client);
       return;
     }
     const server = connect(Number(this.#target.port), this.#target.hostname);
@@ -182,15 +179,6 @@ class Pair {
     }
   }
 
-  debug() {
-    return [
-      this.#isBlackhole,
-      ...this.#sockets.map(
-        (s) =>
-          `${s.destroyed} ${s.readyState} ended=${s.readableEnded} wEnded=${s.writableEnded} wFin=${s.writableFinished} wlen=${s.writableLength} ${s.remotePort}-${s.localPort} connecting=${s.connecting}`,
-      ),
-    ].join(" | ");
-  }
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -215,7 +203,7 @@ class Pair {
     const { dice, drawFault, hold } = this.#options;
     switch (drawFault()) {
       case "reset":
-        for (const socket of this.#sockets) socket.resetAndDestroy();
+        for (const socket of this.#sockets) reset(socket);
         return;
       case "truncate":
         to.write(chunk.subarray(0, dice.between(0, chunk.length - 1)));
@@ -233,4 +221,10 @@ class Pair {
     }
     if (!this.#isBlackhole && to.writable) to.write(chunk);
   }
+}
+
+/** Node cannot reset a socket that is not open or already ending: it would stay behind, half-closed, for good. */
+function reset(socket: Socket): void {
+  if (socket.readyState === "open" && !socket.writableEnded) socket.resetAndDestroy();
+  else socket.destroy();
 }
