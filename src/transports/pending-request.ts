@@ -145,6 +145,7 @@ export class PendingRequest {
   }
 
   #failMalformed(why: string): void {
+    if (this.#hasEnded) return;
     this.#fail(malformedAnswer(this.#wire.server, quoteServer(this.#wire.redactor.text(why))));
   }
 
