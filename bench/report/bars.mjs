@@ -1,6 +1,6 @@
 import { ADAPTER, FLOOR, OURS } from "../peers/index.mjs";
 
-/** Growth that a heap may show by chance. */
+/** Our reading of "no trend": less than this over 90,000 calls. A test for any trend at all is stricter. */
 const NO_TREND = 1.02;
 
 /** What must hold within a run: a line, the peer it is measured by, and the limit of the ratio. */
@@ -17,8 +17,8 @@ const BARS = [
   ["64 at once to the adapter, SDK server, SSE", "throughput/sdk/sse", ADAPTER, ">=", 3],
   ["ten servers of 50 ms to the adapter", "cold-start/10/50", ADAPTER, "<=", 0.25],
   ["import to the adapter", "import", ADAPTER, "<=", 0.5],
-  ["heap from call 10,000 to 100,000, JSON", "heap/json", OURS, "<=", NO_TREND],
-  ["heap from call 10,000 to 100,000, SSE", "heap/sse", OURS, "<=", NO_TREND],
+  ["heap from call 10,000 to 100,000, JSON (2 % taken as no trend)", "heap/json", OURS, "<=", NO_TREND],
+  ["heap from call 10,000 to 100,000, SSE (2 % taken as no trend)", "heap/sse", OURS, "<=", NO_TREND],
 ];
 
 /** @returns the bars whose lines were measured, each with what was found. */

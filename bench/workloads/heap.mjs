@@ -19,7 +19,16 @@ export async function* heap(bench) {
     );
     const { from, to } = bench.size.heap;
     const title = `heap after GC, call ${from} to ${to}, ${answers.toUpperCase()}: last to first`;
-    yield { id: `heap/${answers}`, title, unit: "x", better: "lower", shows: "own", samples, failures };
+    yield {
+      id: `heap/${answers}`,
+      title,
+      unit: "x",
+      better: "lower",
+      shows: "own",
+      samples,
+      failures,
+      weights: blocks,
+    };
   }
 }
 
