@@ -1,10 +1,10 @@
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
-import { kindOfRpcCode } from "../errors/kind-of-rpc-code.js";
+import { kindOfFailure, leavesOutcomeOpen } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
-import { kindOfStatus } from "../transports/http-failures.js";
 import { failureIn } from "../transports/json-rpc.js";
+import { deniesSession } from "../transports/session-loss.js";
 
 export interface ErrorContext {
   readonly server: string;
@@ -13,16 +13,6 @@ export interface ErrorContext {
 
 /** The SDK's own word for a transport that is gone; servers use the same code for other things. */
 const CONNECTION_CLOSED: number = ErrorCode.ConnectionClosed;
-
-/** What a connection that was never made is told by. */
-const NOT_CONNECTED = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 /**
  * The one door where the SDK's errors become ours. `ended` is why the transport is gone, when it is:
@@ -41,7 +31,7 @@ export function toRuntimeError(
   if (error.code === CONNECTION_CLOSED && ended !== undefined) return ended;
   const said = quoteServer(redactor.text(error.message.replace(/^MCP error -?\d+: /, "")));
   return new McpRuntimeError(
-    kindOfRpcCode(error.code),
+    kindOfFailure({ code: error.code }),
     `Server "${server}" answered with error ${error.code}: ${said}`,
     {
       server,
@@ -70,29 +60,34 @@ export function fromTransport(
   { server, redactor, hasSession }: ErrorContext & { readonly hasSession: boolean },
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
-  const said = quoteServer(redactor.text(error instanceof Error ? error.message : String(error)));
-  const details = { server, cause: redactor.cause(error) };
-  const status = codeOf(error);
-  if (typeof status === "number" && status >= 400 && status < 600) {
-    const kind = status === 404 && hasSession ? "session-lost" : kindOfStatus(status);
-    return new McpRuntimeError(kind, `Server "${server}" answered HTTP ${status}: ${said}`, {
-      ...details,
-      status,
-    });
-  }
-  const isUnsent = phase === "start" || isNotConnected(error);
-  const text = `The transport of server "${server}" failed: ${said}`;
-  return new McpRuntimeError(isUnsent ? "not-sent" : "connection-lost", text, {
-    ...details,
-    outcomeUnknown: !isUnsent,
+  const words = error instanceof Error ? error.message : String(error);
+  const status = statusIn(error);
+  const kind = kindOfFailure({
+    status,
+    hadSession: hasSession,
+    deniesSession: deniesSession(words),
+    wasSent: phase === "start" ? false : undefined,
+    networkCodes: networkCodesIn(error),
   });
+  const what =
+    status === undefined
+      ? `The transport of server "${server}" failed`
+      : `Server "${server}" answered HTTP ${status}`;
+  const outcomeUnknown = leavesOutcomeOpen(kind);
+  const details = { server, status, outcomeUnknown, cause: redactor.cause(error) };
+  return new McpRuntimeError(kind, `${what}: ${quoteServer(redactor.text(words))}`, details);
+}
+
+/** The SDK's HTTP errors have it for a code. */
+function statusIn(error: unknown): number | undefined {
+  const code = codeOf(error);
+  return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 }
 
 /** Global fetch wraps the reason in a cause, and several addresses of one host in a list. */
-function isNotConnected(error: unknown): boolean {
+function networkCodesIn(error: unknown): readonly unknown[] {
   const cause = error instanceof Error ? error.cause : undefined;
-  const reasons = [error, cause, ...(cause instanceof AggregateError ? cause.errors : [])];
-  return reasons.some((reason) => NOT_CONNECTED.has(String(codeOf(reason))));
+  return [error, cause, ...(cause instanceof AggregateError ? cause.errors : [])].map(codeOf);
 }
 
 function codeOf(error: unknown): unknown {

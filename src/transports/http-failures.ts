@@ -1,10 +1,9 @@
-import type { FailureKind } from "../errors/failure-kinds.js";
-import { kindOfRpcCode } from "../errors/kind-of-rpc-code.js";
+import { kindOfFailure, leavesOutcomeOpen } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
 import type { ResponseHeaders } from "./http-exchange.js";
-import { isSessionLoss, rpcErrorOf } from "./session-loss.js";
+import { deniesSession, rpcErrorOf } from "./session-loss.js";
 
 /** The server that a failure is about, and what must not be said of it. */
 export interface FailureContext {
@@ -26,10 +25,16 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   const { status, headers, body, hadSession } = response;
   const rpcError = rpcErrorOf(body);
   const retryAt = toRetryAt(headers["retry-after"]);
-  const isLost = hadSession && isSessionLoss(status, body);
-  const kind = isLost ? "session-lost" : kindOfStatus(status, { retryAt, code: rpcError?.code });
+  const kind = kindOfFailure({
+    status,
+    code: rpcError?.code,
+    hasRetryAfter: retryAt !== undefined,
+    hadSession,
+    deniesSession: deniesSession(rpcError?.message ?? body),
+  });
   const said = quoteServer(context.redactor.text(rpcError?.message ?? toPlainText(headers, body)));
   const where = `Server "${context.server}" answered HTTP ${status}`;
+  const isLost = kind === "session-lost";
   const advice = isLost ? "The server does not know this session." : adviceFor(response, context);
   const message = `${where}${said === "" ? "" : `: ${said}`}${/[.!?…]$/.test(said) ? "" : "."}${advice === "" ? "" : ` ${advice}`}`;
   return new McpRuntimeError(kind, message, {
@@ -37,23 +42,8 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
     status,
     code: rpcError?.code,
     retryAt: kind === "rate-limited" ? retryAt : undefined,
-    outcomeUnknown: kind === "unavailable" || kind === "server-error",
+    outcomeUnknown: leavesOutcomeOpen(kind),
   });
-}
-
-/** The kind by status; a JSON-RPC code in the body tells more about a 4xx. */
-export function kindOfStatus(
-  status: number,
-  said: { readonly retryAt?: Date | undefined; readonly code?: number | undefined } = {},
-): FailureKind {
-  if (status === 401 || status === 403) return "unauthorized";
-  if (status === 429) return "rate-limited";
-  if (status === 503 && said.retryAt !== undefined) return "rate-limited";
-  if (status === 502 || status === 503 || status === 504) return "unavailable";
-  if (status >= 500) return "server-error";
-  return said.code !== undefined && kindOfRpcCode(said.code) === "not-found"
-    ? "not-found"
-    : "invalid-request";
 }
 
 /** The connection failed. Only what undici never handed to a socket has certainly not been sent. */
@@ -62,21 +52,15 @@ export function toConnectionFailure(
   wasSent: boolean,
   context: FailureContext,
 ): McpRuntimeError {
+  const { server, origin } = context;
   const code = String(Reflect.get(error, "code") ?? error.name);
+  const kind = kindOfFailure({ wasSent });
+  const text =
+    kind === "not-sent"
+      ? `Server "${server}" ${whyNotSent(code, origin)}`
+      : `Server "${server}" at ${origin} closed the connection before it answered (${code}). It may have run the request.`;
   const cause = context.redactor.cause(error);
-  const details = { server: context.server, cause };
-  if (wasSent) {
-    return new McpRuntimeError(
-      "connection-lost",
-      `Server "${context.server}" at ${context.origin} closed the connection before it answered (${code}). It may have run the request.`,
-      { ...details, outcomeUnknown: true },
-    );
-  }
-  return new McpRuntimeError(
-    "not-sent",
-    `Server "${context.server}" ${whyNotSent(code, context.origin)}`,
-    details,
-  );
+  return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: leavesOutcomeOpen(kind) });
 }
 
 function whyNotSent(code: string, origin: string): string {

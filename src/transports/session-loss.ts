@@ -11,15 +11,9 @@ const LOST_SESSION_TEXTS: readonly RegExp[] = [
   /\b(?:unknown|invalid|expired|missing|terminated)\b.{0,20}\bsession/i,
 ];
 
-const METHOD_NOT_FOUND = -32_601;
-
-/**
- * Whether an HTTP answer means "I do not know this session", so that the request was not run. Only
- * asked for requests that carried a session id. A 404 with -32601 is about the method.
- */
-export function isSessionLoss(status: number, body: string): boolean {
-  if (status === 404) return rpcErrorOf(body)?.code !== METHOD_NOT_FOUND;
-  return status === 400 && LOST_SESSION_TEXTS.some((text) => text.test(rpcErrorOf(body)?.message ?? body));
+/** Whether the text of an answer says "I do not know this session". Only some servers need to be asked. */
+export function deniesSession(text: string): boolean {
+  return LOST_SESSION_TEXTS.some((pattern) => pattern.test(text));
 }
 
 /** The JSON-RPC error in a response body, if there is one. */
