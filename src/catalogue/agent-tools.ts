@@ -1,10 +1,6 @@
 import type { McpAgentResource, ToolSnapshot } from "../definitions/agent-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
-
-/** What the catalogue needs of a client: the one method that lists. */
-export interface ToolSource {
-  listTools(): Promise<McpToolInfo[]>;
-}
+import type { ToolSource } from "./tool-source.js";
 
 export interface AgentTool {
   readonly info: McpToolInfo;

@@ -32,7 +32,8 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     throw new McpRuntimeError("definition", text, { server: client.name });
   }
   const tools = parsed.availableTools.map(toAgentTool);
-  return createTools([toolOffer(client, client, tools, resourceMetadata(parsed))], create);
+  const metadata = resourceMetadata(parsed);
+  return createTools([toolOffer({ client, caller: client, tools, metadata })], create);
 }
 
 /** What is given alone is one MCP resource, whether it says so or not. */

@@ -52,7 +52,8 @@ export async function createMcpToolsFromAgent(
       const tools = await toolsOfResource(resource, {
         listTools: () => optional.list(resource.name, isOptional, listTools),
       });
-      return toolOffer(client, life.callerOf(client), tools, resourceMetadata(resource));
+      const caller = life.callerOf(client);
+      return toolOffer({ client, caller, tools, metadata: resourceMetadata(resource) });
     });
     return new Toolset<string>(life, createTools(offers, create), optional.failures);
   } catch (error) {

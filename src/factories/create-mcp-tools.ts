@@ -43,12 +43,8 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
         client.listTools({ signal }),
       );
       const metadata = { slug: server, folder_path: undefined };
-      return toolOffer(
-        client,
-        life.callerOf(client),
-        infos.map((info) => ({ info })),
-        metadata,
-      );
+      const tools = infos.map((info) => ({ info }));
+      return toolOffer({ client, caller: life.callerOf(client), tools, metadata });
     });
     return new Toolset(life, createTools(offers, create), optional.failures);
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { KnownTools } from "../catalogue/known-tools.js";
 import { schemaHash } from "../catalogue/schema-hash.js";
 import { Semaphore } from "../concurrency/semaphore.js";
 import type { ArgumentProperty } from "../definitions/argument-property.js";
@@ -27,6 +28,7 @@ interface OfferedTool {
 export interface ToolOffer {
   readonly server: string;
   readonly caller: ToolCaller;
+  readonly knownTools: KnownTools;
   readonly tools: readonly OfferedTool[];
   readonly rules: RuleSet;
   readonly trustAnnotations: boolean;
@@ -81,7 +83,7 @@ function warnOfUnmetRules(offers: readonly ToolOffer[], { rules, warn }: CreateT
 function createTool({ offer, tool, rule }: Choice, name: string, options: CreateToolsOptions): McpTool {
   const { info, argumentProperties = {} } = tool;
   const { settings, agentInput } = options;
-  const { server, caller } = offer;
+  const { server, caller, knownTools } = offer;
   const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
   const filler = compileArgumentProperties(argumentProperties, info.inputSchema);
   const hash = schemaHash(info.inputSchema);
@@ -117,6 +119,7 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
       info,
       rule,
       caller,
+      knownTools,
       settings,
       filler,
       agentInput,

@@ -1,3 +1,4 @@
+import type { KnownTools } from "../catalogue/known-tools.js";
 import type { CallToolOptions, ToolCall } from "../client/call-tool.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
@@ -21,6 +22,8 @@ export interface ToolParts {
   readonly info: McpToolInfo;
   readonly rule: ToolRule;
   readonly caller: ToolCaller;
+  /** Tells a tool that is gone from one that fails. */
+  readonly knownTools: KnownTools;
   readonly settings: ToolSettings;
   readonly inputCheck: ArgumentCheck;
   readonly outputCheck: ArgumentCheck | undefined;

@@ -8,6 +8,7 @@ import { checkArguments, prepareArguments } from "./prepare-arguments.js";
 import { refusal } from "./refusal.js";
 import type { CallPreview } from "./tool-options.js";
 import type { ToolParts } from "./tool-parts.js";
+import { unlessUnknown } from "./unknown-tool.js";
 import { ask, checkChanges, checkReplacement } from "./user-code.js";
 
 /** One call from the model's arguments to the server's result. Nothing is sent before all checks are passed. */
@@ -43,13 +44,14 @@ async function run(
   try {
     const call = { name: info.name, args, id: context.toolCallId };
     const timeoutMs = shortest(timeoutOf(context), rule.timeoutMs);
-    const result = await caller.callTool(call, {
+    const calling = caller.callTool(call, {
       signal: context.signal,
       timeoutMs,
       meta,
       headers: changes.headers,
       idempotent: isIdempotent(parts),
     });
+    const result = await unlessUnknown(parts, calling, cancellation);
     return await usable(parts, result, preview, cancellation);
   } finally {
     leave?.();

@@ -1,0 +1,48 @@
+import type { ToolResult } from "../client/tool-result.js";
+import type { Cancellation } from "../concurrency/cancellation.js";
+import { kindOfFailure } from "../errors/kind-of-failure.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { quoteServer } from "../errors/server-text.js";
+import type { ToolParts } from "./tool-parts.js";
+
+const INVALID_PARAMS = -32_602;
+
+/**
+ * What a call gave, unless the server does not have the tool. Servers answer that with -32602 or with
+ * an error result, as they answer bad arguments and a failing tool: their list decides, not their words.
+ */
+export async function unlessUnknown(
+  parts: ToolParts,
+  calling: Promise<ToolResult>,
+  cancellation: Cancellation,
+): Promise<ToolResult> {
+  const { info, knownTools } = parts;
+  const isUnlisted = async () => knownTools.lacks(info.name, cancellation);
+  const outcome = await calling.then(
+    (result) => ({ result, error: undefined }),
+    (error: unknown) => ({ result: undefined, error }),
+  );
+  if (outcome.result === undefined) {
+    throw isInvalidParams(outcome.error) && (await isUnlisted())
+      ? outcome.error.with({ kind: kindOfFailure({ code: outcome.error.code, isUnlisted: true }) })
+      : outcome.error;
+  }
+  if (outcome.result.isError && (await isUnlisted())) throw unknownTool(parts, outcome.result);
+  return outcome.result;
+}
+
+function isInvalidParams(error: unknown): error is McpRuntimeError {
+  return (
+    error instanceof McpRuntimeError && error.kind === "invalid-request" && error.code === INVALID_PARAMS
+  );
+}
+
+function unknownTool({ server, info }: ToolParts, result: ToolResult): McpRuntimeError {
+  const said = quoteServer(result.text());
+  const text = `Server "${server}" lists no tool "${info.name}"${said === "" ? "." : `, and said: ${said}`}`;
+  return new McpRuntimeError(kindOfFailure({ isUnlisted: true }), text, {
+    server,
+    tool: info.name,
+    attempts: 1,
+  });
+}
