@@ -1,4 +1,5 @@
 export type {
+  CallerContext,
   CallOutcome,
   CallToolOptions,
   CallToolsOptions,
@@ -6,13 +7,9 @@ export type {
   ToolCall,
 } from "./client/call-tool.js";
 export type { McpClientEvents, RequestRetried } from "./client/client-events.js";
+export type { McpClientOptions } from "./client/assemble-client.js";
 export type { ClientState, LogLevel, SessionView } from "./client/client-life.js";
-export {
-  type BreakerControl,
-  McpClient,
-  type McpClientOptions,
-  type ToolPolicyOptions,
-} from "./client/mcp-client.js";
+export { type BreakerControl, McpClient, type ToolPolicyOptions } from "./client/mcp-client.js";
 export type { RequestEnded } from "./client/observe-link.js";
 export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
@@ -50,6 +47,14 @@ export { type DefinitionIssue, type FailureDetails, McpRuntimeError } from "./er
 export type { Progress, ServerFacts, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
 export type { McpAgentResource, ToolSnapshot } from "./definitions/agent-definition.js";
+export type {
+  AuthOption,
+  CredentialOptions,
+  HeadersOption,
+  HeaderValues,
+  IdentityOption,
+} from "./definitions/credential-options.js";
+export type { OAuthProvider, OAuthTokens } from "./definitions/oauth-provider.js";
 export type { CallContext } from "./definitions/call-context.js";
 export type { HiddenArgument, ToolRule, ToolRules } from "./definitions/tool-rules.js";
 export type { LangChainBlock } from "./content/langchain-block.js";

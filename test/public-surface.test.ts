@@ -57,7 +57,7 @@ describe("what users can rely on", () => {
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
       retry: { max: 2, baseMs: 100, maxMs: 5_000 },
       breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
-      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
+      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000, identities: 1_000 },
     });
   });
 
@@ -78,11 +78,13 @@ describe("what users can rely on", () => {
     );
     expect(methods.toSorted()).toEqual([
       "breaker",
+      "breakerOf",
       "callTool",
       "callTools",
       "capabilities",
       "close",
       "ensureSession",
+      "finishAuth",
       "instructions",
       "isClientInitialized",
       "listTools",

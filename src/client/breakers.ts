@@ -27,4 +27,8 @@ export class Breakers {
     this.#breakers.set(identity, breaker);
     return breaker;
   }
+
+  forget(identity: string): void {
+    this.#breakers.delete(identity);
+  }
 }

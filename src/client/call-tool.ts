@@ -1,3 +1,4 @@
+import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Progress } from "../session/session.js";
@@ -11,11 +12,18 @@ export interface ToolCall {
   readonly id?: string | undefined;
 }
 
+/** Who asks: what `headers`, `auth` and `identity` of a definition are given. */
+export type CallerContext = Partial<
+  Pick<CallContext, "configurable" | "context" | "state" | "store" | "config">
+>;
+
 export interface RequestOptions {
   /** Ends the request at once with the signal's own reason, and tells the server. */
   readonly signal?: AbortSignal | undefined;
   /** `timeouts.requestMs` for this request. */
   readonly timeoutMs?: number | undefined;
+  /** Needed where a definition has an `identity`. */
+  readonly context?: CallerContext | undefined;
 }
 
 export interface CallToolOptions<Output = unknown> extends RequestOptions {

@@ -5,6 +5,7 @@ import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { Connection } from "../session/connection.js";
+import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { ClientEvents } from "./client-events.js";
 import { InFlightCalls } from "./in-flight-calls.js";
@@ -32,6 +33,8 @@ interface ClientLifeOptions {
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly redactor: Redactor;
+  /** An identity has no session any more, because others needed the room. */
+  readonly onSeatGone: (identity: string) => void;
 }
 
 /** What is open between two times of `close()`. */
@@ -73,25 +76,30 @@ export class ClientLife {
     return this.#era.connection !== undefined;
   }
 
-  state(identity: string): ClientState {
+  get state(): ClientState {
     const { opening, connection } = this.#era;
-    if (this.session(identity) !== undefined) return "ready";
-    const isShakingHands = connection?.seats.get(identity)?.keeper.current !== undefined;
+    if (this.session !== undefined) return "ready";
+    const isShakingHands = this.#seats.some(({ keeper }) => keeper.current !== undefined);
     if (isShakingHands || (opening !== undefined && connection === undefined)) return "connecting";
     return this.#lastEra !== undefined && opening === undefined ? "closed" : "idle";
   }
 
-  session(identity: string): Session | undefined {
-    const session = this.#era.connection?.seats.get(identity)?.keeper.current?.session;
-    return session?.isAlive === true ? session : undefined;
+  /** The open session; of several identities, the one that was used last. */
+  get session(): Session | undefined {
+    return this.#seats.findLast(({ keeper }) => keeper.current?.session?.isAlive === true)?.keeper.current
+      ?.session;
   }
 
   sessions(): SessionView[] {
-    return [...(this.#era.connection?.seats ?? [])].flatMap(([identity, { keeper }]) => {
+    return this.#seats.flatMap(({ identity, keeper }) => {
       const { session, generation } = keeper.current ?? {};
       if (session?.isAlive !== true || generation === undefined) return [];
       return [{ identity, id: session.id, generation, inFlight: session.inFlight }];
     });
+  }
+
+  get #seats(): Seat[] {
+    return [...(this.#era.connection?.seats.all.values() ?? [])];
   }
 
   enter(call: Cancellation): Ticket {
@@ -102,7 +110,7 @@ export class ClientLife {
   /** A session that is already open is told when the first listener comes. */
   listenIfWanted(): void {
     if (!this.#options.events.isServerHeard) return;
-    for (const { keeper } of this.#era.connection?.seats.values() ?? []) keeper.current?.session?.listen();
+    for (const { keeper } of this.#seats) keeper.current?.session?.listen();
   }
 
   /** Said again, with less time to drain, it hurries the first one. */
@@ -155,6 +163,7 @@ export class ClientLife {
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         onOpened: (identity, session, generation) =>
           this.#welcome(identity, session, generation, cancellation),
+        onSeatGone: (identity) => this.#options.onSeatGone(identity),
         onNotification: (notification) => events.notify(notification),
         onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
       });

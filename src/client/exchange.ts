@@ -1,4 +1,5 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
+import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { Connection } from "../session/connection.js";
 import type { Delivery, Progress, Session } from "../session/session.js";
@@ -12,6 +13,8 @@ export interface Exchange {
   readonly tool: string | undefined;
   /** Whose session it goes over. */
   readonly identity: string;
+  /** Who asks, where that matters. */
+  readonly context: CallContext | undefined;
   readonly requestMs: number;
   readonly totalMs: number;
   /** When its time is up, by the clock; for ever when it has no limit. */

@@ -34,7 +34,7 @@ export function createPipeline(parts: LinkParts): Next {
   return chain(links, send);
 }
 
-const send: Next = async ({ session, method, params, cancellation, headers, onProgress, trace }) => {
+const send: Next = async ({ session, method, params, cancellation, headers, context, onProgress, trace }) => {
   if (session === undefined) throw new McpRuntimeError("not-sent", `No session was opened for ${method}.`);
-  return session.request({ method, params, cancellation, headers, onProgress, delivery: trace });
+  return session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Clock, systemClock } from "../concurrency/clock.js";
+import type { Clock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
@@ -7,11 +7,10 @@ import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRules } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { Redactor } from "../errors/redaction.js";
 import type { ServerFacts } from "../session/session.js";
 import type { CircuitBreaker } from "../policies/circuit-breaker.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import { Breakers } from "./breakers.js";
+import { assembleClient, type McpClientOptions } from "./assemble-client.js";
+import type { Breakers } from "./breakers.js";
 import {
   type CallOutcome,
   type CallToolOptions,
@@ -22,11 +21,13 @@ import {
   type RequestOptions,
   type ToolCall,
 } from "./call-tool.js";
-import { ClientEvents, type McpClientEvents } from "./client-events.js";
-import { ClientLife, type ClientState, type LogLevel, type SessionView } from "./client-life.js";
+import type { ClientEvents, McpClientEvents } from "./client-events.js";
+import type { ClientLife, ClientState, LogLevel, SessionView } from "./client-life.js";
 import { createTrace, type ExchangeTrace } from "./exchange.js";
+import { finishLogin } from "./finish-login.js";
 import { listTools } from "./list-tools.js";
-import { Requester, SHARED_IDENTITY } from "./requester.js";
+import { SHARED_IDENTITY } from "./identify.js";
+import type { Requester } from "./requester.js";
 import { type ToolResult, toToolResult } from "./tool-result.js";
 
 export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
@@ -35,13 +36,6 @@ export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "force
 export interface ToolPolicyOptions {
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
-}
-
-export interface McpClientOptions {
-  readonly logger?: Logger | undefined;
-  readonly clock?: Clock | undefined;
-  /** The dice for waits between repetitions, from 0 to 1. */
-  readonly random?: (() => number) | undefined;
 }
 
 /**
@@ -59,26 +53,20 @@ export class McpClient implements AsyncDisposable {
   /** Opens nothing. Throws kind `definition` when the definition is wrong. */
   constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
     const { name, ...definition } = server;
-    const spec = parseServer(name, definition);
-    const clock = options.clock ?? systemClock;
-    const redactor = new Redactor(spec.secrets);
-    const events = new ClientEvents(name, options.logger ?? createConsoleLogger(), redactor);
-    const life = new ClientLife({ spec, clock, events, redactor });
+    const { clock, events, life, breakers, requester } = assembleClient(
+      parseServer(name, definition),
+      options,
+    );
     this.name = name;
     this.#clock = clock;
     this.#events = events;
     this.#life = life;
-    this.#breakers = new Breakers({
-      clock,
-      settings: () => life.spec.breaker,
-      onChange: (identity, state) => events.emit("breakerChanged", { identity, state }),
-    });
-    const random = options.random ?? Math.random;
-    this.#requester = new Requester({ server: name, clock, random, events, life, breakers: this.#breakers });
+    this.#breakers = breakers;
+    this.#requester = requester;
   }
 
   get state(): ClientState {
-    return this.#life.state(SHARED_IDENTITY);
+    return this.#life.state;
   }
 
   /** Phase 1 is done: address and connection pool are there. */
@@ -87,24 +75,29 @@ export class McpClient implements AsyncDisposable {
   }
 
   get sessionId(): string | undefined {
-    return this.#life.session(SHARED_IDENTITY)?.id;
+    return this.#life.session?.id;
   }
 
   get serverInfo(): ServerFacts["serverInfo"] | undefined {
-    return this.#life.session(SHARED_IDENTITY)?.facts?.serverInfo;
+    return this.#life.session?.facts?.serverInfo;
   }
 
   get capabilities(): JsonObject | undefined {
-    return this.#life.session(SHARED_IDENTITY)?.facts?.capabilities;
+    return this.#life.session?.facts?.capabilities;
   }
 
   get instructions(): string | undefined {
-    return this.#life.session(SHARED_IDENTITY)?.facts?.instructions;
+    return this.#life.session?.facts?.instructions;
   }
 
   /** Whether the server is left alone; can be forced. `undefined` with `breaker: false`. */
   get breaker(): BreakerControl | undefined {
-    return this.#breakers.of(SHARED_IDENTITY);
+    return this.breakerOf(SHARED_IDENTITY);
+  }
+
+  /** As `breaker`, where each identity has its own. */
+  breakerOf(identity: string): BreakerControl | undefined {
+    return this.#breakers.of(identity);
   }
 
   /** What its definition says of its tools. */
@@ -131,6 +124,13 @@ export class McpClient implements AsyncDisposable {
   /** Connects and shakes hands, if that has not happened. */
   async ensureSession(options: RequestOptions = {}): Promise<void> {
     await this.#requester.open(options);
+  }
+
+  /** The second half of a login: the code with which the user came back from `authorizationUrl`. */
+  async finishAuth(code: string, options: RequestOptions = {}): Promise<void> {
+    await this.#requester.atSeat(options, ({ credentials }, cancellation) =>
+      cancellation.race(finishLogin(this.name, credentials, code)),
+    );
   }
 
   /** The tool's result, also when the tool reports an error (`isError`). Throws `McpRuntimeError`. */
@@ -224,14 +224,16 @@ export class McpClient implements AsyncDisposable {
   ): Promise<ToolResult<Output>> {
     checkCall(this.name, call, options);
     const { name: tool, args = {} } = call;
-    const { signal, timeoutMs, onProgress, headers, output, meta, idempotent = false } = options;
+    const { signal, timeoutMs, onProgress, headers, context, output, meta, idempotent = false } = options;
     const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
     const details = {
       signal,
       timeoutMs,
       onProgress,
       headers,
+      context,
       tool,
+      toolCallId: call.id,
       requestId,
       trace,
       isIdempotent: idempotent,

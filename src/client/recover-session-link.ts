@@ -1,6 +1,6 @@
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Seat } from "../session/connection.js";
+import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { HeldSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
@@ -19,15 +19,16 @@ export interface RecoverParts {
 export function recoverSession(parts: RecoverParts): Link {
   return async (exchange, next) => {
     const connection = await exchange.cancellation.race(exchange.connect());
-    const seat = connection.seat(exchange.identity);
-    const { spec } = connection;
-    if (!spec.session.serialize) return sendRecovering({ ...parts, spec }, seat, exchange, next);
-    const leave = await seat.turn.enter(exchange.cancellation);
-    try {
-      return await sendRecovering({ ...parts, spec }, seat, exchange, next);
-    } finally {
-      leave();
-    }
+    const { spec, seats } = connection;
+    return seats.use(exchange.identity, exchange.context, async (seat) => {
+      if (!spec.session.serialize) return sendRecovering({ ...parts, spec }, seat, exchange, next);
+      const leave = await seat.turn.enter(exchange.cancellation);
+      try {
+        return await sendRecovering({ ...parts, spec }, seat, exchange, next);
+      } finally {
+        leave();
+      }
+    });
   };
 }
 

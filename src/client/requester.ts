@@ -3,16 +3,20 @@ import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
 import type { JsonObject } from "../definitions/json.js";
+import type { CallContext } from "../definitions/call-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { Seat } from "../session/seats.js";
 import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-tool.js";
 import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
 import { createTrace, type Exchange, type ExchangeTrace, type Next } from "./exchange.js";
+import { identify, SHARED_IDENTITY, toCallContext } from "./identify.js";
 import { createPipeline } from "./links.js";
+import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
 
-/** Everybody, until a server has users with credentials of their own. */
-export const SHARED_IDENTITY = "";
+const EVERYBODY = { identity: SHARED_IDENTITY, context: undefined } as const;
 
 interface RequesterParts {
   readonly server: string;
@@ -20,6 +24,8 @@ interface RequesterParts {
   readonly events: ClientEvents;
   readonly life: ClientLife;
   readonly breakers: Breakers;
+  readonly retryTokens: RetryTokensByIdentity;
+  readonly redactor: Redactor;
   readonly random: () => number;
 }
 
@@ -28,6 +34,8 @@ export interface FullRequestOptions extends RequestOptions {
   readonly headers?: CallToolOptions["headers"];
   readonly tool?: string;
   readonly requestId?: string;
+  /** The model's id of the call. */
+  readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
   readonly isIdempotent?: boolean;
   readonly trace?: ExchangeTrace;
@@ -54,6 +62,7 @@ export class Requester {
       random,
       fallback: () => life.spec.fallback,
       retry: () => life.spec.retry,
+      tokens: parts.retryTokens,
       concurrentCalls: () => life.spec.limits.concurrentCalls,
       breakerOf: (identity) => breakers.of(identity),
       onRetry: ({ requestId, method, tool, trace }, { kind }, waitMs) =>
@@ -97,7 +106,17 @@ export class Requester {
   }
 
   /** Phase 1 and 2, without a request. */
-  async open(options: RequestOptions): Promise<void> {
+  open(options: RequestOptions): Promise<void> {
+    return this.atSeat(options, async ({ keeper }, cancellation) => {
+      await keeper.hold(cancellation);
+    });
+  }
+
+  /** Phase 1, and then something for one identity, within the total time. */
+  async atSeat(
+    options: RequestOptions,
+    work: (seat: Seat, cancellation: Cancellation) => Promise<void>,
+  ): Promise<void> {
     const { server, clock, life } = this.#parts;
     const ms = options.timeoutMs ?? life.spec.timeouts.totalMs;
     const expired = () =>
@@ -109,9 +128,10 @@ export class Requester {
     const { connect, leave } = life.enter(cancellation);
     try {
       cancellation.throwIfCancelled();
+      const { identity, context } = this.#whoAsks(options, {});
       await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
-        const connection = await limited.race(connect());
-        await connection.seat(SHARED_IDENTITY).keeper.hold(limited);
+        const { seats } = await limited.race(connect());
+        await seats.use(identity, context, (seat) => work(seat, limited));
       });
     } finally {
       leave();
@@ -123,19 +143,22 @@ export class Requester {
     method: string,
     params: JsonObject,
     details: FullRequestOptions,
-    { signal, timeoutMs }: RequestOptions,
+    options: RequestOptions,
     { cancellation, connect }: Pick<Exchange, "cancellation" | "connect">,
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
     const { clock, life } = this.#parts;
     const { timeouts } = life.spec;
+    const { signal, timeoutMs } = options;
     const totalMs = details.totalMs ?? timeouts.totalMs;
+    const { identity, context } = this.#whoAsks(options, details);
     return this.#run({
       requestId: details.requestId ?? randomUUID(),
       method,
       params,
       tool: details.tool,
-      identity: SHARED_IDENTITY,
+      identity,
+      context,
       requestMs: timeoutMs ?? timeouts.requestMs,
       totalMs,
       deadlineAt: totalMs === 0 ? Number.POSITIVE_INFINITY : clock.now() + totalMs,
@@ -147,5 +170,16 @@ export class Requester {
       onProgress: details.onProgress,
       trace: details.trace ?? createTrace(),
     });
+  }
+
+  #whoAsks(
+    { context: given, signal }: RequestOptions,
+    { tool, toolCallId }: Pick<FullRequestOptions, "tool" | "toolCallId">,
+  ): { readonly identity: string; readonly context: CallContext | undefined } {
+    const { server, life, redactor } = this.#parts;
+    const { identity } = life.spec;
+    if (identity === undefined) return EVERYBODY;
+    const context = toCallContext(given, { server, tool, toolCallId, signal });
+    return { identity: identify(identity, context, redactor), context };
   }
 }

@@ -4,13 +4,14 @@ import type { RetrySettings } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
 import { FAILURE_MATRIX } from "../policies/failure-matrix.js";
-import { RetryTokens } from "../policies/retry-tokens.js";
+import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
 import type { Exchange, Link } from "./exchange.js";
 
 export interface RetryParts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly retry: () => RetrySettings;
+  readonly tokens: RetryTokensByIdentity;
   readonly onRetry: (exchange: Exchange, failure: McpRuntimeError, waitMs: number) => void;
 }
 
@@ -21,12 +22,9 @@ export interface RetryParts {
  */
 export function retry(parts: RetryParts): Link {
   const { clock, random } = parts;
-  const ofServer = new RetryTokens(clock);
-  const ofIdentity = new Map<string, RetryTokens>();
   return async (exchange, next) => {
-    const tokens = ofIdentity.get(exchange.identity) ?? new RetryTokens(clock);
-    ofIdentity.set(exchange.identity, tokens);
-    for (const bucket of [ofServer, tokens]) bucket.earn();
+    const tokens = parts.tokens.of(exchange.identity);
+    tokens.earn();
     const { max, baseMs, maxMs } = parts.retry();
     const backoff = new Backoff({ baseMs, maxMs, random });
     let failed: McpRuntimeError | undefined;
@@ -37,10 +35,10 @@ export function retry(parts: RetryParts): Link {
         // It opened while this call was failing: what the call failed of says more.
         if (failed !== undefined && isCircuitOpen(error)) throw failed;
         const isWorth = retries < max && !exchange.cancellation.isCancelled && mayRepeat(error, exchange);
-        if (!isWorth || ofServer.isEmpty || tokens.isEmpty) throw error;
+        if (!isWorth || tokens.isEmpty) throw error;
         const waitMs = waitBefore(error, backoff);
         if (clock.now() + waitMs >= exchange.deadlineAt) throw error;
-        for (const bucket of [ofServer, tokens]) bucket.spend();
+        tokens.spend();
         failed = error;
         parts.onRetry(exchange, error, waitMs);
         await delay(waitMs, clock, exchange.cancellation);

@@ -1,3 +1,4 @@
+import type { CallContext } from "./call-context.js";
 import type { JsonObject } from "./json.js";
 
 /** One JSON-RPC message, as it travels. */
@@ -18,6 +19,8 @@ export interface SendOptions {
   readonly relatedRequestId?: string | number | undefined;
   /** HTTP headers for this message only, where messages have headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Who asks, where credentials depend on it. */
+  readonly context?: CallContext | undefined;
 }
 
 /** How messages travel: the contract of every transport. */

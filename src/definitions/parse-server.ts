@@ -1,5 +1,6 @@
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { definitionError, describeFound, toIssues } from "./definition-issues.js";
+import { issuesOfIdentity } from "./identity-issues.js";
 import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
 import type { ServerDefinition } from "./server-definition.js";
@@ -65,17 +66,22 @@ function checkServer(name: unknown, definition: unknown): Checked {
   const { type: _, transport: __, ...rest } = definition;
   const parsed = SERVER_SCHEMAS[kind].safeParse(rest);
   if (!parsed.success) return { issues: toIssues(parsed.error) };
+  const issues = issuesOfIdentity(parsed.data);
+  if (issues.length > 0) return { issues };
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
 const NOT_BUILT_YET = ["lazy", "protocol"] as const;
 
-/** Which tools there are, and what they need, is decided before a server is looked up. */
-const RULES_TOO_LATE = {
-  path: "tools",
-  message:
-    "rules cannot come with a looked-up server; put them next to resolve, or into the factory's option tools",
-};
+/** What is asked before a server is looked up: which tools there are, and whose session a call belongs to. */
+const TOO_LATE: readonly DefinitionIssue[] = [
+  {
+    path: "tools",
+    message:
+      "rules cannot come with a looked-up server; put them next to resolve, or into the factory's option tools",
+  },
+  { path: "identity", message: "cannot come with a looked-up server; put it next to resolve" },
+];
 
 type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
 
@@ -88,6 +94,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
   return {
     name,
     address,
+    identity: "identity" in parsed ? parsed.identity : undefined,
     timeouts: { ...timeouts, connectMs, ...defined(parsed.timeouts) },
     session: { ...session, terminateOnClose, ...defined(parsed.session) },
     limits: { ...limits, concurrentCalls: undefined, ...defined(parsed.limits) },
@@ -117,8 +124,10 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     const resolveSpec = async () => {
       const definition = await resolve();
       const whole = isJsonObject(definition) ? { ...defaults, ...definition } : definition;
-      if (isJsonObject(definition) && definition["tools"] !== undefined)
-        throw definitionError(`Server ${JSON.stringify(name)}`, [RULES_TOO_LATE]);
+      const tooLate = TOO_LATE.filter(
+        ({ path }) => isJsonObject(definition) && definition[path] !== undefined,
+      );
+      if (tooLate.length > 0) throw definitionError(`Server ${JSON.stringify(name)}`, tooLate);
       return parseServer(name, whole as ServerDefinition);
     };
     return { kind: "resolved", resolve: resolveSpec };
@@ -137,6 +146,13 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     const { functionName, qualifier, region, endpoint } = parsed;
     return { kind: "lambda", functionName, qualifier, region, endpoint };
   }
-  const { url, headers } = parsed;
-  return { kind: kind as "http" | "sse" | "websocket", url, headers };
+  const { url, headers, auth } = parsed;
+  const byCaller = typeof headers === "function";
+  return {
+    kind: kind as "http" | "sse" | "websocket",
+    url,
+    headers: byCaller ? {} : headers,
+    headersOf: byCaller ? headers : undefined,
+    auth,
+  };
 }

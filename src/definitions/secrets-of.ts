@@ -36,7 +36,7 @@ function secretsOfUrl(url: URL): string[] {
 }
 
 /** The whole value and, after a scheme such as `Bearer`, the credential alone. */
-function secretsOfHeader(value: string): string[] {
+export function secretsOfHeader(value: string): string[] {
   const credential = /^[\w-]+\s+(\S.*)$/.exec(value)?.[1];
   const values = credential === undefined ? [value] : [value, credential];
   return values.flatMap((secret) => [secret, encodeURIComponent(secret)]);

@@ -1,5 +1,6 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { CredentialOptions, IdentityOption } from "./credential-options.js";
 import type { FallbackCall, FallbackResult } from "./fallback-call.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
@@ -40,6 +41,8 @@ export interface LimitOptions {
   readonly tools?: number;
   /** Requests to the server at the same time; no limit when left out. */
   readonly concurrentCalls?: number;
+  /** Users with a session of their own; beyond that, whoever was idle longest loses theirs. */
+  readonly identities?: number;
 }
 
 /** How often, and after which waits, a request is sent again where that is safe. */
@@ -116,28 +119,21 @@ type Kind<Word extends string> =
 
 export type HttpServerDefinition = CommonServerOptions &
   Only<"url"> &
-  Kind<"http" | "streamable-http" | "streamableHttp"> & {
-    readonly url: string | URL;
-    /** Sent with every request. Headers that the protocol owns are left out. */
-    readonly headers?: Readonly<Record<string, string>>;
-  };
+  Kind<"http" | "streamable-http" | "streamableHttp"> &
+  CredentialOptions & { readonly url: string | URL };
 
 export type SseServerDefinition = CommonServerOptions &
   Only<"url"> &
   (
     | { readonly type: "sse"; readonly transport?: never }
     | { readonly transport: "sse"; readonly type?: never }
-  ) & {
-    readonly url: string | URL;
-    readonly headers?: Readonly<Record<string, string>>;
-  };
+  ) &
+  CredentialOptions & { readonly url: string | URL };
 
 export type WebSocketServerDefinition = CommonServerOptions &
   Only<"url"> &
-  Kind<"websocket"> & {
-    readonly url: string | URL;
-    readonly headers?: Readonly<Record<string, string>>;
-  };
+  Kind<"websocket"> &
+  CredentialOptions & { readonly url: string | URL };
 
 export type StdioServerDefinition = CommonServerOptions &
   Only<"command"> &
@@ -170,12 +166,16 @@ export type InProcessServerDefinition = CommonServerOptions &
     readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
   };
 
-/** A server whose address is found out when it is first needed; what stands next to `resolve` are defaults. */
+/**
+ * A server whose address is found out when it is first needed; what stands next to `resolve` are
+ * defaults. Whose session a call belongs to is asked before that, so `identity` stands here as well.
+ */
 export type ResolvedServerDefinition = CommonServerOptions &
   Only<"resolve"> & {
     readonly type?: "resolved";
     readonly transport?: never;
     readonly resolve: () => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+    readonly identity?: IdentityOption;
   };
 
 /** Where a server is and how to treat it. The kind is told by `type`, or by the keys. */

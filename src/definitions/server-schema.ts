@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
+import type { AuthOption, HeadersOption, IdentityOption } from "./credential-options.js";
 import { describeFound } from "./definition-issues.js";
+import { HEADERS } from "./header-schema.js";
 import type { FallbackOption } from "./server-definition.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
@@ -26,20 +28,24 @@ function passedOn<T>(expected: string, isValid: (value: unknown) => boolean) {
   return z.custom<T>(isValid, { error: `expected ${expected}` });
 }
 const isFunction = (value: unknown) => typeof value === "function";
-const hasConnect = (value: unknown) =>
-  typeof value === "object" && value !== null && isFunction(Reflect.get(value, "connect"));
+const hasMethod = (value: unknown, name: string) =>
+  typeof value === "object" && value !== null && isFunction(Reflect.get(value, name));
 
 const milliseconds = z.number().nonnegative();
 const count = z.number().int().positive();
 const countOrNone = z.number().int().nonnegative();
 const text = z.string().min(1);
 
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const headers = z.record(
-  z.string().regex(HEADER_NAME, { error: "has a key that is no header name" }),
-  z.string().regex(HEADER_VALUE, { error: "a header value has no line breaks or control characters" }),
-);
+const credentials = {
+  headers: z
+    .union([passedOn<Exclude<HeadersOption, object>>("an object or a function", isFunction), HEADERS])
+    .default({}),
+  auth: passedOn<AuthOption>(
+    "a function that gives a token, or an OAuth provider",
+    (value) => isFunction(value) || hasMethod(value, "tokens"),
+  ).optional(),
+  identity: passedOn<IdentityOption>("a function that gives a text", isFunction).optional(),
+};
 
 function urlOf(...protocols: string[]) {
   const expected = protocols.map((protocol) => `${protocol}//`).join(" or ");
@@ -87,6 +93,7 @@ const common = {
     pages: count,
     tools: count,
     concurrentCalls: count,
+    identities: count,
   })
     .partial()
     .optional(),
@@ -123,9 +130,7 @@ const common = {
     .optional(),
   fallback: passedOn<FallbackOption>(
     "a function, or lastGoodResult({ maxAgeMs })",
-    (value) =>
-      isFunction(value) ||
-      (typeof value === "object" && value !== null && isFunction(Reflect.get(value, "answer"))),
+    (value) => isFunction(value) || hasMethod(value, "answer"),
   ).optional(),
   classify: passedOn<(failure: never) => never>("a function", isFunction).optional(),
 };
@@ -135,9 +140,9 @@ export const COMMON_SCHEMA = z.object(common);
 
 /** What each kind of server looks like, once its kind is known and taken out. */
 export const SERVER_SCHEMAS = {
-  http: serverObject({ url: urlOf("http:", "https:"), headers: headers.default({}) }),
-  sse: serverObject({ url: urlOf("http:", "https:"), headers: headers.default({}) }),
-  websocket: serverObject({ url: urlOf("ws:", "wss:"), headers: headers.default({}) }),
+  http: serverObject({ url: urlOf("http:", "https:"), ...credentials }),
+  sse: serverObject({ url: urlOf("http:", "https:"), ...credentials }),
+  websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials }),
   stdio: serverObject({
     command: text,
     args: z.array(z.string()).default([]),
@@ -155,8 +160,11 @@ export const SERVER_SCHEMAS = {
   "in-process": serverObject({
     server: passedOn<object>(
       "an MCP server with a connect() method, or a function that gives one",
-      (value) => isFunction(value) || hasConnect(value),
+      (value) => isFunction(value) || hasMethod(value, "connect"),
     ),
   }),
-  resolved: serverObject({ resolve: passedOn<() => unknown>("a function", isFunction) }),
+  resolved: serverObject({
+    resolve: passedOn<() => unknown>("a function", isFunction),
+    identity: credentials.identity,
+  }),
 } satisfies Record<ServerKind, z.ZodType>;

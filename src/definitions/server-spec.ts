@@ -1,5 +1,6 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { FallbackOption, SessionOptions } from "./server-definition.js";
@@ -12,7 +13,7 @@ export const SERVER_DEFAULTS = {
   session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
   retry: { max: 2, baseMs: 100, maxMs: 5_000 },
   breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
-  limits: { responseBytes: 32 * MEBIBYTE, sockets: 64, pages: 100, tools: 10_000 },
+  limits: { responseBytes: 32 * MEBIBYTE, sockets: 64, pages: 100, tools: 10_000, identities: 1_000 },
 } as const;
 
 /** A cold `npx` server needs ten seconds before it says its first word. */
@@ -32,11 +33,19 @@ export type BreakerSettings = Complete<typeof SERVER_DEFAULTS.breaker>;
 type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion">;
 
+/** An address on the web, and what proves who asks. */
+export interface WebAddress<Kind extends string> extends CredentialSources {
+  readonly kind: Kind;
+  readonly url: URL;
+  /** The same for everybody. */
+  readonly headers: HeaderValues;
+}
+
 /** How a server is reached, by kind, as code reads it. */
 export type ServerAddress =
-  | { readonly kind: "http"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
-  | { readonly kind: "sse"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
-  | { readonly kind: "websocket"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
+  | WebAddress<"http">
+  | WebAddress<"sse">
+  | WebAddress<"websocket">
   | {
       readonly kind: "stdio";
       readonly command: string;
@@ -67,6 +76,8 @@ export type ServerKind = ServerAddress["kind"] | LaterAddress["kind"];
 export interface ServerSpec {
   readonly name: string;
   readonly address: ServerAddress | LaterAddress;
+  /** `undefined`: everybody is one. */
+  readonly identity: IdentityOption | undefined;
   readonly timeouts: Timeouts;
   readonly session: SessionSettings;
   readonly limits: Limits & { readonly concurrentCalls: number | undefined };

@@ -22,6 +22,8 @@ export interface FailureDetails {
   readonly outcomeUnknown?: boolean | undefined;
   /** Not before this moment is another try worth it. */
   readonly retryAt?: Date | undefined;
+  /** Where a person logs in; then `client.finishAuth(code)`. */
+  readonly authorizationUrl?: string | undefined;
   /** Every problem of a definition, together. */
   readonly issues?: readonly DefinitionIssue[] | undefined;
   readonly cause?: unknown;
@@ -41,6 +43,7 @@ export class McpRuntimeError extends Error {
   readonly attempts: number;
   readonly outcomeUnknown: boolean;
   readonly retryAt: Date | undefined;
+  readonly authorizationUrl: string | undefined;
   readonly issues: readonly DefinitionIssue[];
 
   constructor(kind: FailureKind, message: string, details: FailureDetails = {}) {
@@ -54,6 +57,7 @@ export class McpRuntimeError extends Error {
     this.attempts = details.attempts ?? 0;
     this.outcomeUnknown = details.outcomeUnknown ?? false;
     this.retryAt = details.retryAt;
+    this.authorizationUrl = details.authorizationUrl;
     this.issues = (details.issues ?? []).map(({ path, message: text }) => ({
       path: redactText(path),
       message: redactText(text),
@@ -72,8 +76,9 @@ export class McpRuntimeError extends Error {
   }
 
   #details(): FailureDetails {
-    const { code, status, server, tool, attempts, outcomeUnknown, retryAt, issues, cause } = this;
-    return { code, status, server, tool, attempts, outcomeUnknown, retryAt, issues, cause };
+    const { code, status, server, tool, attempts, outcomeUnknown, retryAt, authorizationUrl, issues } = this;
+    const { cause } = this;
+    return { code, status, server, tool, attempts, outcomeUnknown, retryAt, authorizationUrl, issues, cause };
   }
 
   toJSON(): Record<string, unknown> {

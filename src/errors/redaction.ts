@@ -20,6 +20,9 @@ const MOST_LEVELS = 12;
 const MOST_CHARACTERS = 50_000;
 const MOST_ITEMS = 200;
 
+/** How many credentials that come and go are remembered; the oldest is forgotten first. */
+const MOST_PASSING = 4_096;
+
 /** Removes what looks like a credential from a text that people will read. */
 export function redactText(text: string): string {
   return RECOGNISABLE.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text);
@@ -38,6 +41,7 @@ export function redactUrl(url: URL | string): string | undefined {
  */
 export class Redactor {
   readonly #secrets = new Set<string>();
+  readonly #passing = new Set<string>();
 
   constructor(secrets: Iterable<string> = []) {
     this.add(secrets);
@@ -45,6 +49,16 @@ export class Redactor {
 
   add(secrets: Iterable<string>): void {
     for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) this.#secrets.add(secret);
+  }
+
+  /** Tokens that change: used with every request, so the ones that are known already cost nothing. */
+  addPassing(secret: string, formsOf: (secret: string) => readonly string[]): void {
+    if (secret.length < SHORTEST_SECRET || this.#passing.has(secret)) return;
+    for (const form of [secret, ...formsOf(secret)]) this.#passing.add(form);
+    for (const oldest of this.#passing) {
+      if (this.#passing.size <= MOST_PASSING) return;
+      this.#passing.delete(oldest);
+    }
   }
 
   text(text: string): string {
@@ -94,7 +108,7 @@ export class Redactor {
 
   /** Secrets may overlap in a text, so all their places are found before any is replaced. */
   #withoutKnown(text: string): string {
-    const places = [...this.#secrets]
+    const places = [...this.#secrets, ...this.#passing]
       .flatMap((secret) => placesOf(secret, text))
       .toSorted((a, b) => a.start - b.start || b.end - a.end);
     let clean = "";

@@ -1,4 +1,4 @@
-import type { McpClientOptions } from "../client/mcp-client.js";
+import type { McpClientOptions } from "../client/assemble-client.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRules } from "../definitions/tool-rules.js";

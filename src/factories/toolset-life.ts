@@ -1,5 +1,6 @@
 import { Cancellation } from "../concurrency/cancellation.js";
-import { McpClient, type McpClientOptions } from "../client/mcp-client.js";
+import type { McpClientOptions } from "../client/assemble-client.js";
+import { McpClient } from "../client/mcp-client.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolCaller } from "../tools/tool-parts.js";

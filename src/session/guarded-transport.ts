@@ -18,7 +18,7 @@ interface GuardOptions {
  * handlers for ever), nothing rejects that nobody waits for, closing takes a bounded time and is told
  * once.
  *
- * It also adds what the SDK has no way for: which id a request got, and headers for one request.
+ * It also adds what the SDK has no way for: which id a request got, and headers and a caller for one request.
  */
 export class GuardedTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
@@ -28,7 +28,7 @@ export class GuardedTransport implements MessageTransport {
   readonly #options: GuardOptions;
   readonly #asides = new Set<Promise<void>>();
   #lastRequestId: RequestId | undefined;
-  #nextHeaders: SendOptions["headers"];
+  #nextOptions: SendOptions | undefined;
   #closing: Promise<void> | undefined;
   #isClosed = false;
 
@@ -57,8 +57,8 @@ export class GuardedTransport implements MessageTransport {
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
-    const headers = this.#nextHeaders;
-    const sending = this.#send(message, headers === undefined ? options : { ...options, headers });
+    const own = this.#nextOptions;
+    const sending = this.#send(message, own === undefined ? options : { ...options, ...own });
     if (!isRequest(message)) return this.#aside(sending);
     this.#lastRequestId = message.id;
     return sending.catch((error: unknown) => {
@@ -68,13 +68,13 @@ export class GuardedTransport implements MessageTransport {
 
   /** Makes the SDK send a request, which it does before it returns, and says which id it got. */
   request<T>(
-    headers: SendOptions["headers"],
+    options: Pick<SendOptions, "headers" | "context">,
     send: () => T,
   ): { readonly sent: T; readonly id: RequestId | undefined } {
     this.#lastRequestId = undefined;
-    this.#nextHeaders = headers;
+    this.#nextOptions = options;
     const sent = send();
-    this.#nextHeaders = undefined;
+    this.#nextOptions = undefined;
     return { sent, id: this.#lastRequestId };
   }
 

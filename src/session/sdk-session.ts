@@ -59,6 +59,7 @@ export class SdkSession implements Session {
     params,
     cancellation,
     headers,
+    context,
     onProgress,
     delivery,
   }: SessionRequest): Promise<unknown> {
@@ -66,7 +67,7 @@ export class SdkSession implements Session {
     if (this.#end !== undefined) throw this.#gone(this.#end);
     const { sdk, transport } = this.#options;
     this.#inFlight += 1;
-    const { sent, id } = transport.request(headers, () =>
+    const { sent, id } = transport.request({ headers, context }, () =>
       sdk.request({ method, params }, ANY_RESULT, {
         ...NO_SDK_TIMEOUT,
         ...(onProgress === undefined ? {} : { onprogress: onProgress }),

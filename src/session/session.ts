@@ -1,4 +1,5 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
+import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 
 /** What a server said of itself in the handshake. Unknown for a session that was resumed. */
@@ -31,6 +32,8 @@ export interface SessionRequest {
   readonly cancellation: Cancellation;
   /** For this request only, where messages have headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Who asks, where credentials depend on it. */
+  readonly context?: CallContext | undefined;
   /** Told where the request is, from the moment it is handed over. */
   readonly delivery?: Delivery | undefined;
   /** Also asks the server for progress. */

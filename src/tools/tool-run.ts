@@ -47,6 +47,7 @@ async function run(
     const calling = caller.callTool(call, {
       signal: context.signal,
       timeoutMs,
+      context,
       meta,
       headers: changes.headers,
       idempotent: isIdempotent(parts),

@@ -2,6 +2,12 @@ import type { Dispatcher } from "undici";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
+/** How a response begins. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+}
+
 /** Takes the body of one response, as it comes. */
 export interface BodyReader {
   data(chunk: Buffer): void;
@@ -35,7 +41,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     return this.#controller !== undefined;
   }
 
-  /** Sends the request. Once more after a redirect: the server then has not taken the first one. */
+  /** Nobody wants the response any more. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Sends the request. Once more after a redirect or a refusal: the server then has not taken the first one. */
   start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
     if (this.#isStopped) return;
     this.#isOver = false;
@@ -56,34 +67,44 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error("The response is no longer wanted."));
   }
 
+  /** Gives up what is left of a response that was a refusal: the request counts as not sent. */
+  abandon(): void {
+    const controller = this.#controller;
+    this.#controller = undefined;
+    if (this.#isOver) return;
+    this.#isOver = true;
+    controller?.abort(new Error("The response is no longer wanted."));
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Thrown, not aborted: undici then lets the request go and keeps the connection.
     if (this.#isOver) throw new Error("The request is no longer wanted.");
     this.#controller = controller;
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ResponseHeaders,
-  ): void {
-    if (this.#isOver || status < 200) return;
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (!this.#isCurrent(controller) || status < 200) return;
     this.#reader = this.#events.onHead(status, headers);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#isOver) this.#reader?.data(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isCurrent(controller)) this.#reader?.data(chunk);
   }
 
-  onResponseEnd(): void {
-    if (this.#isOver) return;
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (!this.#isCurrent(controller)) return;
     this.#isOver = true;
     this.#reader?.end();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#isOver) return;
+  onResponseError(controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#isOver || (this.#controller !== undefined && controller !== this.#controller)) return;
     this.#isOver = true;
     this.#events.onBroken(error);
+  }
+
+  /** A response that was abandoned may still have something to say. */
+  #isCurrent(controller: Dispatcher.DispatchController): boolean {
+    return !this.#isOver && controller === this.#controller;
   }
 }

@@ -52,6 +52,7 @@ export function toConnectionFailure(
   wasSent: boolean,
   context: FailureContext,
 ): McpRuntimeError {
+  if (error instanceof McpRuntimeError) return error;
   const { server, origin } = context;
   const code = String(Reflect.get(error, "code") ?? error.name);
   const kind = kindOfFailure({ wasSent });

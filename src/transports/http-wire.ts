@@ -1,9 +1,11 @@
 import type { Dispatcher } from "undici";
 import type { Clock } from "../concurrency/clock.js";
-import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import type { CallContext } from "../definitions/call-context.js";
+import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { BeginningReader } from "./body-readers.js";
+import type { Credentials } from "./credentials.js";
 import {
   type BodyReader,
   HttpExchange,
@@ -13,11 +15,14 @@ import {
 import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
 import type { HttpPool, HttpWay } from "./http-pool.js";
 import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
+import { ProvenSending } from "./proven-sending.js";
 
 export interface HttpWireOptions {
   readonly server: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** What depends on who asks. */
+  readonly credentials?: Credentials | undefined;
   readonly pool: HttpPool;
   readonly maxBytes: number;
   readonly redactor: Redactor;
@@ -27,6 +32,7 @@ export interface HttpWireOptions {
 }
 
 type Headers = Record<string, string>;
+type HttpRequest = Omit<Dispatcher.DispatchOptions, "headers"> & { readonly headers: Headers };
 
 /** What is read of an error page, and how long it may take. */
 const MAX_FAILURE_BYTES = 16 * 1024;
@@ -42,6 +48,7 @@ export class HttpWire {
   readonly #pool: HttpPool;
   readonly #path: string;
   readonly #configured: Headers;
+  readonly #credentials: Credentials | undefined;
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
   #postHeaders: Headers | undefined;
@@ -54,6 +61,7 @@ export class HttpWire {
     this.#pool = options.pool;
     this.#path = `${options.url.pathname}${options.url.search}`;
     this.#configured = toSendableHeaders(options.headers, options.url);
+    this.#credentials = options.credentials;
     this.#sessionId = options.sessionId;
     this.#protocolVersion = options.protocolVersion;
   }
@@ -76,24 +84,24 @@ export class HttpWire {
     this.#postHeaders = undefined;
   }
 
-  /** With `headers` for this message only. */
+  /** `options`: for this message only. */
   post(
     message: JsonRpcMessage,
     way: HttpWay,
     events: HttpExchangeEvents,
-    headers?: Readonly<Headers>,
+    options: SendOptions = {},
   ): HttpExchange {
     this.#postHeaders ??= this.#headers({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
     });
-    const all =
-      headers === undefined ? this.#postHeaders : { ...this.#postHeaders, ...withoutOwned(headers) };
-    return this.#send(
-      way,
-      { method: "POST", path: this.#path, headers: all, body: this.#toJson(message) },
-      events,
-    );
+    const request: HttpRequest = {
+      method: "POST",
+      path: this.#path,
+      headers: this.#postHeaders,
+      body: this.#toJson(message),
+    };
+    return this.#send(way, request, events, options);
   }
 
   /** Opens a stream of events: the server's own, or the rest of one that broke off. */
@@ -137,8 +145,13 @@ export class HttpWire {
     return headers;
   }
 
-  #send(way: HttpWay, first: Dispatcher.DispatchOptions, events: HttpExchangeEvents): HttpExchange {
-    let request = first;
+  #send(
+    way: HttpWay,
+    first: HttpRequest,
+    events: HttpExchangeEvents,
+    { headers: extra, context }: SendOptions = {},
+  ): HttpExchange {
+    let request = extra === undefined ? first : withHeaders(first, extra);
     let redirects = 0;
     const exchange = new HttpExchange({
       onBroken: events.onBroken,
@@ -146,14 +159,33 @@ export class HttpWire {
         this.#pool.heard();
         const path =
           redirects < MAX_REDIRECTS ? this.#pathToFollow(request.path, status, headers) : undefined;
-        if (path === undefined) return events.onHead(status, headers);
+        if (path === undefined)
+          return sending?.readRefusal(status, headers) ?? events.onHead(status, headers);
         redirects += 1;
         request = { ...request, path };
         return { data: () => undefined, end: () => this.#pool.send(way, exchange, request) };
       },
     });
-    this.#pool.send(way, exchange, request);
+    const send = (proof: Readonly<Headers>) => {
+      request = withHeaders(first, { ...proof, ...extra });
+      this.#pool.send(way, exchange, request);
+    };
+    const sending = this.#prove({ exchange, events, context, send });
+    if (sending === undefined) this.#pool.send(way, exchange, request);
+    else sending.start();
     return exchange;
+  }
+
+  #prove(parts: {
+    readonly exchange: HttpExchange;
+    readonly events: HttpExchangeEvents;
+    readonly context: CallContext | undefined;
+    readonly send: (headers: Readonly<Headers>) => void;
+  }): ProvenSending | undefined {
+    const credentials = this.#credentials;
+    return credentials === undefined
+      ? undefined
+      : new ProvenSending({ ...parts, credentials, clock: this.clock });
   }
 
   /** Only within the origin, where credentials may go, and only where the method stays what it is. */
@@ -162,4 +194,9 @@ export class HttpWire {
     const target = redirectTarget(headers, `${this.origin}${from}`);
     return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
   }
+}
+
+/** What the protocol owns stays as it is. */
+function withHeaders(request: HttpRequest, headers: Readonly<Headers>): HttpRequest {
+  return { ...request, headers: { ...request.headers, ...withoutOwned(headers) } };
 }

@@ -63,13 +63,13 @@ export class PendingRequest {
     return this.#stream !== undefined || this.#exchange?.isStarted === true;
   }
 
-  start(message: JsonRpcMessage, extraHeaders: SendOptions["headers"]): void {
+  start(message: JsonRpcMessage, options: SendOptions): void {
     const hadSession = this.#wire.sessionId !== undefined;
     const events = {
       onHead: (status: number, headers: ResponseHeaders) => this.#readResponse(status, headers, hadSession),
       onBroken: (error: Error) => this.#onBroken(error),
     };
-    this.#exchange = this.#wire.post(message, "call", events, extraHeaders);
+    this.#exchange = this.#wire.post(message, "call", events, options);
   }
 
   /** Nobody waits any more. */

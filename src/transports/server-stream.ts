@@ -44,8 +44,10 @@ export class ServerStream {
         });
       },
       onBroken: (error) => {
-        this.#events.onError(toConnectionFailure(error, true, this.#wire));
-        this.#reopenLater();
+        const failure = toConnectionFailure(error, true, this.#wire);
+        this.#events.onError(failure);
+        // Without credentials it would only be refused again, and a person be asked to log in each time.
+        if (failure.kind !== "unauthorized") this.#reopenLater();
       },
     });
   }

@@ -45,9 +45,9 @@ export class StreamableHttpTransport implements MessageTransport {
     // Nothing to open: the first request brings its connection.
   }
 
-  send(message: JsonRpcMessage, { headers }: SendOptions = {}): Promise<void> {
+  send(message: JsonRpcMessage, options: SendOptions = {}): Promise<void> {
     if (isRequest(message)) {
-      this.#request(message.id, message, headers);
+      this.#request(message.id, message, options);
       return Promise.resolve();
     }
     if (message.method === "notifications/cancelled") return this.#cancel(message);
@@ -84,7 +84,7 @@ export class StreamableHttpTransport implements MessageTransport {
     this.onclose?.();
   }
 
-  #request(id: RequestId, message: JsonRpcMessage, extraHeaders: SendOptions["headers"]): void {
+  #request(id: RequestId, message: JsonRpcMessage, options: SendOptions): void {
     const request = new PendingRequest(this.#wire, id, {
       onHeaders: (headers) => {
         // Only the handshake gives an id: a late answer must not bring a dead one back.
@@ -97,7 +97,7 @@ export class StreamableHttpTransport implements MessageTransport {
       },
     });
     this.#pending.set(id, request);
-    request.start(message, extraHeaders);
+    request.start(message, options);
   }
 
   #adoptSession(headers: ResponseHeaders): void {

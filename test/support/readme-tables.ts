@@ -25,6 +25,7 @@ const OPTION_TEXTS: Record<string, string> = {
   "limits.sockets": "connections at the same time",
   "limits.pages": "pages of one list",
   "limits.tools": "tools of one server",
+  "limits.identities": "users with a session of their own; idle ones make room first",
   schema: "the schema that models see, `portable` or `as-is`",
   structuredContent: "what models see of it: `fallback`, `prefer`, `append`, `artifact`",
   "outputHandling.image": "`content` or `artifact`",

@@ -39,7 +39,13 @@ describe("what was left out is filled in", () => {
     });
     expect(spec.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
     expect(spec.session).toEqual({ maxRecoveries: 0, serialize: false, drainMs: 0, terminateOnClose: true });
-    expect(spec.limits).toEqual({ responseBytes: 33_554_432, sockets: 2, pages: 100, tools: 10_000 });
+    expect(spec.limits).toEqual({
+      responseBytes: 33_554_432,
+      sockets: 2,
+      pages: 100,
+      tools: 10_000,
+      identities: 1_000,
+    });
   });
 
   it("a command's own connect time wins over the minute", () => {

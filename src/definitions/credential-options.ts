@@ -1,0 +1,33 @@
+import type { CallContext } from "./call-context.js";
+import type { OAuthProvider } from "./oauth-provider.js";
+
+export type HeaderValues = Readonly<Record<string, string>>;
+
+/** Sent with every request. Headers that the protocol owns are left out. */
+export type HeadersOption = HeaderValues | ((context: CallContext) => HeaderValues | Promise<HeaderValues>);
+
+/** An OAuth provider, or a function that gives a bearer token, or the caller's own OAuth provider. */
+export type AuthOption =
+  | OAuthProvider
+  | ((context: CallContext) => string | OAuthProvider | Promise<string | OAuthProvider>);
+
+/** Whose session a call belongs to. */
+export type IdentityOption = (context: CallContext) => string;
+
+/** Who asks, and what proves it. */
+export interface CredentialOptions {
+  /** A function is asked for every request, so that a token may change without a new session. */
+  readonly headers?: HeadersOption;
+  readonly auth?: AuthOption;
+  /**
+   * Needed as soon as `headers` or `auth` is a function: calls with the same identity share a session,
+   * all others are kept apart.
+   */
+  readonly identity?: IdentityOption;
+}
+
+/** Credentials as code reads them, next to the headers that never change. */
+export interface CredentialSources {
+  readonly headersOf: Exclude<HeadersOption, HeaderValues> | undefined;
+  readonly auth: AuthOption | undefined;
+}

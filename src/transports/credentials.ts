@@ -1,0 +1,148 @@
+import type { CallContext } from "../definitions/call-context.js";
+import type { CredentialSources, HeaderValues } from "../definitions/credential-options.js";
+import { definitionError, toIssues } from "../definitions/definition-issues.js";
+import { HEADERS } from "../definitions/header-schema.js";
+import type { OAuthProvider } from "../definitions/oauth-provider.js";
+import { secretsOfHeader } from "../definitions/secrets-of.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { ResponseHead } from "./http-exchange.js";
+import type { OAuthFlow } from "./oauth-flow.js";
+
+/** What proves who asks, as it goes with one request. */
+export interface Proof {
+  readonly headers: HeaderValues;
+  readonly token: string | undefined;
+  readonly provider: OAuthProvider | undefined;
+}
+
+interface CredentialParts {
+  readonly server: string;
+  readonly sources: CredentialSources;
+  readonly redactor: Redactor;
+  readonly oauth: OAuthFlow;
+}
+
+/**
+ * The credentials of one identity. Asked for every request, so that what changes, such as a token,
+ * goes with the next one.
+ */
+export class Credentials {
+  readonly #parts: CredentialParts;
+  #own: CallContext;
+
+  constructor(parts: CredentialParts) {
+    this.#parts = parts;
+    this.#own = strangerTo(parts.server);
+  }
+
+  /** Who asks now. What the session itself sends goes in that name, but is no part of that call. */
+  remember(context: CallContext): void {
+    const { toolCall: _, signal: __, ...config } = context.config;
+    this.#own = {
+      ...context,
+      config,
+      purpose: "discovery",
+      tool: undefined,
+      toolCallId: undefined,
+      state: undefined,
+      signal: undefined,
+    };
+  }
+
+  /** `context`: the call that the request belongs to; without one it is the session's own. */
+  async proof(context: CallContext = this.#own): Promise<Proof> {
+    const { sources } = this.#parts;
+    const { headersOf, auth } = sources;
+    const headers =
+      headersOf === undefined ? {} : this.#checked(await this.#ask("headers", headersOf, context));
+    const source = typeof auth === "function" ? await this.#ask("auth", auth, context) : auth;
+    const provider = typeof source === "object" && source !== null ? source : undefined;
+    const token = provider === undefined ? source : await this.#tokenOf(provider);
+    for (const value of Object.values(headers)) this.#parts.redactor.addPassing(value, secretsOfHeader);
+    if (auth === undefined || (provider !== undefined && token === undefined))
+      return { headers, provider, token: undefined };
+    const bearer = this.#bearer(token);
+    return { headers: { ...headers, ...bearer }, provider, token: token as string };
+  }
+
+  /** Another proof that is worth a try after a refusal, if there is one. */
+  async renewed(used: Proof, refusal: ResponseHead, context?: CallContext): Promise<Proof | undefined> {
+    const { oauth } = this.#parts;
+    const { provider, token } = used;
+    if (provider === undefined) {
+      if (refusal.status !== 401) return undefined;
+      const next = await this.proof(context);
+      return JSON.stringify(next.headers) === JSON.stringify(used.headers) ? undefined : next;
+    }
+    const isRenewed = await oauth.renew(provider, token, refusal);
+    return isRenewed ? this.proof(context) : undefined;
+  }
+
+  /** Takes the code that a person came back with. */
+  async finish(code: string): Promise<void> {
+    const { server, sources, oauth } = this.#parts;
+    const { auth } = sources;
+    const source = typeof auth === "function" ? await this.#ask("auth", auth, this.#own) : auth;
+    if (typeof source !== "object" || source === null) {
+      const text = `Server "${server}" has no OAuth provider in its definition (auth): there is no login to finish.`;
+      throw new McpRuntimeError("definition", text, { server });
+    }
+    await oauth.finish(source, code);
+  }
+
+  /** A function of the user's: what it throws is told as what it is, a missing credential. */
+  async #ask<T>(
+    name: "headers" | "auth",
+    source: (context: CallContext) => T | Promise<T>,
+    context: CallContext,
+  ): Promise<T> {
+    const { server, redactor } = this.#parts;
+    try {
+      return await source(context);
+    } catch (error) {
+      if (error instanceof McpRuntimeError) throw error;
+      const said = redactor.text(error instanceof Error ? error.message : String(error));
+      const text = `The function ${name} of server "${server}" failed: ${said}. Nothing was sent.`;
+      throw new McpRuntimeError("unauthorized", text, { server, cause: redactor.cause(error) });
+    }
+  }
+
+  async #tokenOf(provider: OAuthProvider): Promise<string | undefined> {
+    const tokens = await this.#ask("auth", () => provider.tokens(), this.#own);
+    return tokens?.access_token;
+  }
+
+  #checked(headers: unknown): HeaderValues {
+    const { server } = this.#parts;
+    const parsed = HEADERS.safeParse(headers);
+    if (parsed.success) return parsed.data;
+    throw definitionError(`What the function headers of server "${server}" gave`, toIssues(parsed.error), {
+      server,
+    });
+  }
+
+  #bearer(token: unknown): HeaderValues {
+    const { server, redactor } = this.#parts;
+    if (typeof token !== "string" || token.trim() === "") {
+      const text = `The auth of server "${server}" gave no token. Nothing was sent.`;
+      throw new McpRuntimeError("unauthorized", text, { server });
+    }
+    redactor.addPassing(token, secretsOfHeader);
+    return this.#checked({ authorization: `Bearer ${token}` });
+  }
+}
+
+/** For a server whose credentials are the same for everybody. */
+function strangerTo(server: string): CallContext {
+  return {
+    purpose: "discovery",
+    server,
+    configurable: {},
+    context: undefined,
+    state: undefined,
+    store: undefined,
+    signal: undefined,
+    config: {},
+  };
+}

@@ -1,0 +1,45 @@
+import type { ServerSpec, WebAddress } from "../definitions/server-spec.js";
+import { Credentials } from "./credentials.js";
+import { HttpPool } from "./http-pool.js";
+import { OAuthFetch } from "./oauth-fetch.js";
+import { OAuthFlow } from "./oauth-flow.js";
+import { StreamableHttpTransport } from "./streamable-http.js";
+import type { SourceParts, TransportSource } from "./transport-source.js";
+
+/** Streamable HTTP: one pool for all sessions of all identities. */
+export function openHttpSource(
+  spec: ServerSpec,
+  address: WebAddress<"http">,
+  parts: SourceParts,
+): TransportSource {
+  const { name: server, limits, timeouts, session } = spec;
+  const { url, headers, headersOf, auth } = address;
+  const { redactor } = parts;
+  const pool = new HttpPool({ origin: url.origin, sockets: limits.sockets, connectMs: timeouts.connectMs });
+  const fetch = new OAuthFetch({ timeoutMs: timeouts.connectMs });
+  const createCredentials = () =>
+    new Credentials({
+      server,
+      redactor,
+      sources: { headersOf, auth },
+      oauth: new OAuthFlow({ server, url, redactor, fetch }),
+    });
+  return {
+    createCredentials: headersOf === undefined && auth === undefined ? undefined : createCredentials,
+    openTransport: async (credentials) =>
+      new StreamableHttpTransport({
+        server,
+        url,
+        headers,
+        credentials,
+        pool,
+        ...parts,
+        maxBytes: limits.responseBytes,
+        sessionId: session.id,
+        protocolVersion: session.protocolVersion,
+      }),
+    close: async () => {
+      await Promise.all([pool.close(), fetch.close()]);
+    },
+  };
+}

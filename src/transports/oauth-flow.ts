@@ -1,0 +1,123 @@
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { OAuthProvider } from "../definitions/oauth-provider.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { ResponseHead } from "./http-exchange.js";
+import type { OAuthFetch } from "./oauth-fetch.js";
+
+interface OAuthFlowParts {
+  readonly server: string;
+  readonly url: URL;
+  readonly redactor: Redactor;
+  readonly fetch: OAuthFetch;
+}
+
+/** What a server said about the token it wants. */
+interface Challenge {
+  readonly resourceMetadataUrl?: URL | undefined;
+  readonly scope?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+/**
+ * Gets tokens for one identity with the SDK's `auth()`. However many requests are refused together
+ * with one token, it is renewed once: refresh tokens often work only once, and a second use of one
+ * can log the user out.
+ */
+export class OAuthFlow {
+  readonly #parts: OAuthFlowParts;
+  readonly #running = new Map<string, Promise<void>>();
+  #challenge: Challenge = {};
+
+  constructor(parts: OAuthFlowParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether another token is there. Throws when a person has to log in, or nothing helps. */
+  async renew(provider: OAuthProvider, used: string | undefined, refusal: ResponseHead): Promise<boolean> {
+    const challenge = await challengeOf(refusal);
+    const needsScope = refusal.status === 403;
+    if (needsScope && challenge.error !== "insufficient_scope") return false;
+    this.#challenge = { ...this.#challenge, ...challenge };
+    await this.#once(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
+      const current = (await provider.tokens())?.access_token;
+      if (current !== undefined && current !== used) return;
+      // A refreshed token has the scope of the one before: for more, the user has to be asked.
+      await this.#authorize(needsScope ? withoutRefreshToken(provider) : provider, refusal.status);
+    });
+    return true;
+  }
+
+  /** Exchanges the code that a person came back with for tokens. */
+  async finish(provider: OAuthProvider, code: string): Promise<void> {
+    await this.#once(`code ${code}`, () => this.#authorize(provider, 401, code));
+  }
+
+  async #once(key: string, work: () => Promise<void>): Promise<void> {
+    const running = this.#running.get(key) ?? work().finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    await running;
+  }
+
+  async #authorize(provider: OAuthProvider, status: number, authorizationCode?: string): Promise<void> {
+    const { server, url, redactor, fetch } = this.#parts;
+    const { resourceMetadataUrl, scope } = this.#challenge;
+    const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
+    let authorizationUrl: string | undefined;
+    const watched = watch(provider, (address) => {
+      authorizationUrl = address.href;
+    });
+    const result = await auth(watched as unknown as OAuthClientProvider, {
+      serverUrl: url,
+      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(authorizationCode === undefined ? {} : { authorizationCode }),
+      fetchFn: fetch.fetch,
+    }).catch((error: unknown) => {
+      const said = redactor.text(error instanceof Error ? error.message : String(error));
+      const text = `Server "${server}" wants a token, and none could be got: ${said}`;
+      throw new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.cause(error) });
+    });
+    if (result === "AUTHORIZED") return;
+    const text = `Server "${server}" needs somebody to log in: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
+    throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
+  }
+}
+
+async function challengeOf({ headers }: ResponseHead): Promise<Challenge> {
+  const given = headers["www-authenticate"];
+  if (given === undefined) return {};
+  const { extractWWWAuthenticateParams } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const value = Array.isArray(given) ? given.join(", ") : given;
+  const found = extractWWWAuthenticateParams(new Response(null, { headers: { "www-authenticate": value } }));
+  return Object.fromEntries(Object.entries(found).filter(([, field]) => field !== undefined));
+}
+
+/** The user's own object does the work: methods run on it, with whatever private fields it has. */
+function standIn(provider: OAuthProvider, own: Partial<OAuthProvider>): OAuthProvider {
+  return new Proxy(provider, {
+    get: (target, key) => {
+      if (Object.hasOwn(own, key)) return Reflect.get(own, key);
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function watch(provider: OAuthProvider, onRedirect: (address: URL) => void): OAuthProvider {
+  return standIn(provider, {
+    redirectToAuthorization: async (address) => {
+      onRedirect(address);
+      await provider.redirectToAuthorization(address);
+    },
+  });
+}
+
+function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
+  return standIn(provider, {
+    tokens: async () => {
+      const { refresh_token: _, ...tokens } = (await provider.tokens()) ?? {};
+      return "access_token" in tokens ? tokens : undefined;
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { SourceParts, TransportSource } from "./transport-source.js";
+
+/** Loads what this kind of server needs, and nothing else. */
+export async function openTransportSource(
+  spec: ServerSpec,
+  address: ServerAddress,
+  parts: SourceParts,
+): Promise<TransportSource> {
+  switch (address.kind) {
+    case "http": {
+      const { openHttpSource } = await import("./http-source.js");
+      return openHttpSource(spec, address, parts);
+    }
+    case "in-process": {
+      const { openInProcessTransport } = await import("./in-process.js");
+      return {
+        openTransport: async () => openInProcessTransport(await address.open()),
+        close: nothingShared,
+      };
+    }
+    case "custom":
+      return { openTransport: async () => address.open(), close: nothingShared };
+    case "sse":
+    case "stdio":
+    case "websocket":
+    case "lambda":
+      throw new McpRuntimeError(
+        "definition",
+        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use http, an in-process server, or openTransport.`,
+        { server: spec.name },
+      );
+  }
+}
+
+async function nothingShared(): Promise<void> {
+  // Each transport owns all it has.
+}

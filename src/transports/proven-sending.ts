@@ -1,0 +1,93 @@
+import type { Clock } from "../concurrency/clock.js";
+import type { CallContext } from "../definitions/call-context.js";
+import type { HeaderValues } from "../definitions/credential-options.js";
+import { BeginningReader } from "./body-readers.js";
+import type { Credentials, Proof } from "./credentials.js";
+import type {
+  BodyReader,
+  HttpExchange,
+  HttpExchangeEvents,
+  ResponseHead,
+  ResponseHeaders,
+} from "./http-exchange.js";
+
+interface ProvenSendingParts {
+  readonly credentials: Credentials;
+  readonly context: CallContext | undefined;
+  readonly exchange: HttpExchange;
+  readonly events: HttpExchangeEvents;
+  readonly clock: Clock;
+  /** Sends the request with these headers. */
+  readonly send: (headers: HeaderValues) => void;
+}
+
+/** What is read of a refusal, and how long it may take. */
+const MAX_REFUSAL_BYTES = 16 * 1024;
+const MAX_REFUSAL_MS = 1_000;
+/** Once for a token that is no longer good, once for one that may too little. */
+const RENEWABLE: ReadonlySet<number> = new Set([401, 403]);
+
+/**
+ * One HTTP request with credentials. A server that refuses it has not run it: where other credentials
+ * can be had, it is sent once more, and the refusal is never heard of.
+ */
+export class ProvenSending {
+  readonly #parts: ProvenSendingParts;
+  readonly #renewedFor = new Set<number>();
+  #proof: Proof | undefined;
+
+  constructor(parts: ProvenSendingParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    const { credentials, context } = this.#parts;
+    void this.#sendWith(() => credentials.proof(context));
+  }
+
+  /** Who reads the body of a response that is perhaps not the last word; `undefined` if it is. */
+  readRefusal(status: number, headers: ResponseHeaders): BodyReader | undefined {
+    if (!RENEWABLE.has(status) || this.#renewedFor.has(status) || this.#proof === undefined) return undefined;
+    this.#renewedFor.add(status);
+    return new BeginningReader({
+      maxBytes: MAX_REFUSAL_BYTES,
+      maxMs: MAX_REFUSAL_MS,
+      clock: this.#parts.clock,
+      onText: (body) => this.#renew({ status, headers }, body),
+    });
+  }
+
+  #renew(refusal: ResponseHead, body: string): void {
+    const { credentials, context, exchange } = this.#parts;
+    const used = this.#proof;
+    if (used === undefined) return;
+    exchange.abandon();
+    void this.#sendWith(
+      () => credentials.renewed(used, refusal, context),
+      () => this.#deliver(refusal, body),
+    );
+  }
+
+  async #sendWith(getProof: () => Promise<Proof | undefined>, withoutProof?: () => void): Promise<void> {
+    const { exchange, events, send } = this.#parts;
+    try {
+      const proof = await getProof();
+      if (exchange.isStopped) return;
+      if (proof === undefined) {
+        withoutProof?.();
+        return;
+      }
+      this.#proof = proof;
+      send(proof.headers);
+    } catch (error) {
+      if (!exchange.isStopped) events.onBroken(error as Error);
+    }
+  }
+
+  /** The refusal was the last word after all. */
+  #deliver({ status, headers }: ResponseHead, body: string): void {
+    const reader = this.#parts.events.onHead(status, headers);
+    reader.data(Buffer.from(body));
+    reader.end();
+  }
+}
