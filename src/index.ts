@@ -65,10 +65,12 @@ export { createMcpToolsForServer, type ServerToolsOptions } from "./factories/cr
 export { createMcpToolsFromAgent } from "./factories/create-mcp-tools-from-agent.js";
 export type { FactoryOptions } from "./factories/factory-options.js";
 export type {
+  CallerConfig,
   McpToolset,
   ServerState,
   ServerStatus,
   ToolsetCall,
+  ToolsetCallOptions,
   ToolsetEvents,
 } from "./factories/mcp-toolset.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";

@@ -87,6 +87,7 @@ describe("what users can rely on", () => {
       "finishAuth",
       "instructions",
       "isClientInitialized",
+      "isShared",
       "listTools",
       "on",
       "ping",

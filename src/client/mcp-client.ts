@@ -100,6 +100,11 @@ export class McpClient implements AsyncDisposable {
     return this.#breakers.of(identity);
   }
 
+  /** Everybody is one: its definition has no `identity`. */
+  get isShared(): boolean {
+    return this.#life.spec.identity === undefined;
+  }
+
   /** What its definition says of its tools. */
   get toolPolicy(): ToolPolicyOptions {
     const { tools, trustAnnotations } = this.#life.spec;

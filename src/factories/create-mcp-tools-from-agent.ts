@@ -1,4 +1,5 @@
 import { toolsOfResource } from "../catalogue/agent-tools.js";
+import type { CallerContext, RequestOptions } from "../client/call-tool.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
@@ -43,19 +44,29 @@ export async function createMcpToolsFromAgent(
   if (issues.length > 0) throw definitionError("The agent definition", issues);
   const life = new ToolsetLife(clientOptions);
   const optional = new OptionalServers(create.warn);
-  try {
-    const offers = await mapLimited(found, CONCURRENCY, async ({ resource, server }) => {
-      if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
-      const client = life.add(resource.name, server.definition);
-      const isOptional = server.definition.optional === true;
-      const listTools = () => client.listTools({ signal: options.signal });
+  const clients = found.map(({ resource, server }) => {
+    if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
+    return { resource, client: life.add(resource.name, server.definition), server: server.definition };
+  });
+  const list = async (request: RequestOptions) => {
+    const offers = await mapLimited(clients, CONCURRENCY, async ({ resource, client, server }) => {
+      const listTools = () => client.listTools(request);
       const tools = await toolsOfResource(resource, {
-        listTools: () => optional.list(resource.name, isOptional, listTools),
+        listTools: () => optional.list(resource.name, server.optional === true, listTools),
       });
-      const caller = life.callerOf(client);
-      return toolOffer({ client, caller, tools, metadata: resourceMetadata(resource) });
+      return toolOffer({
+        client,
+        caller: life.callerOf(client),
+        tools,
+        metadata: resourceMetadata(resource),
+      });
     });
-    return new Toolset<string>(life, createTools(offers, create), optional.failures);
+    return createTools(offers, create);
+  };
+  try {
+    const tools = await list({ signal: options.signal });
+    const listFor = (context: CallerContext) => list({ context });
+    return new Toolset<string>({ life, tools, listFor, failures: optional.failures });
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;

@@ -1,4 +1,4 @@
-import { checkConcurrency } from "../client/call-tool.js";
+import { type CallerContext, checkConcurrency, type RequestOptions } from "../client/call-tool.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import { parseServers } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
@@ -36,17 +36,21 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
   const definitions = Object.entries(parseServers(servers));
   const life = new ToolsetLife(clientOptions);
   const optional = new OptionalServers(create.warn);
-  try {
-    const offers = await mapLimited(definitions, concurrency, async ([server, definition]) => {
-      const client = life.add(server, definition);
-      const infos = await optional.list(server, definition.optional === true, () =>
-        client.listTools({ signal }),
-      );
-      const metadata = { slug: server, folder_path: undefined };
+  const clients = definitions.map(([server, definition]) => life.add(server, definition));
+  const list = async (request: RequestOptions) => {
+    const offers = await mapLimited(clients, concurrency, async (client) => {
+      const isOptional = servers[client.name]?.optional === true;
+      const infos = await optional.list(client.name, isOptional, () => client.listTools(request));
       const tools = infos.map((info) => ({ info }));
+      const metadata = { slug: client.name, folder_path: undefined };
       return toolOffer({ client, caller: life.callerOf(client), tools, metadata });
     });
-    return new Toolset(life, createTools(offers, create), optional.failures);
+    return createTools(offers, create);
+  };
+  try {
+    const tools = await list({ signal });
+    const listFor = (context: CallerContext) => list({ context });
+    return new Toolset({ life, tools, listFor, failures: optional.failures });
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;

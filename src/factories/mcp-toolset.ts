@@ -1,7 +1,9 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from "../client/call-tool.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 
@@ -32,18 +34,28 @@ export interface ToolsetCall<Name extends string = string> extends ToolCall {
   readonly server?: Name | undefined;
 }
 
+/** Whose call it is: the config of a LangChain run. */
+export type CallerConfig = Pick<RunnableConfig, "configurable"> & JsonObject;
+
+export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
+  /** Needed where a server tells its users apart (`identity`). */
+  readonly config?: CallerConfig | undefined;
+}
+
 /** LangChain tools, and the clients behind them, which you close. */
 export interface McpToolset<Name extends string = string> extends AsyncDisposable {
   readonly tools: McpTool[];
   readonly clients: Readonly<Record<Name, McpClient>>;
   /** The tools of these servers; of all, when none is named. */
   getTools(...servers: Name[]): McpTool[];
+  /** What the servers offer to whoever this config belongs to, listed anew. Their calls go by the config of each call. */
+  toolsFor(config: CallerConfig): Promise<McpTool[]>;
   /** As the tool would, with rules, hooks and checks; gives the result as MCP has it. */
-  callTool(call: ToolsetCall<Name>, options?: Pick<CallToolOptions, "signal">): Promise<ToolResult>;
-  tryCallTool(call: ToolsetCall<Name>, options?: Pick<CallToolOptions, "signal">): Promise<CallOutcome>;
+  callTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<ToolResult>;
+  tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;
   callTools(
     calls: readonly ToolsetCall<Name>[],
-    options?: Pick<CallToolsOptions, "signal" | "concurrency">,
+    options?: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency">,
   ): Promise<CallOutcome[]>;
   status(): Readonly<Record<Name, ServerStatus>>;
   on<Event extends keyof ToolsetEvents<Name>>(

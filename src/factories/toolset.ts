@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
+  type CallerContext,
   type CallOutcome,
-  type CallToolOptions,
   type CallToolsOptions,
   checkConcurrency,
   DEFAULT_CALL_CONCURRENCY,
@@ -13,7 +13,16 @@ import { mapLimited } from "../concurrency/map-limited.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { findTool } from "./find-tool.js";
-import type { McpToolset, ServerState, ServerStatus, ToolsetCall, ToolsetEvents } from "./mcp-toolset.js";
+import type {
+  CallerConfig,
+  McpToolset,
+  ServerState,
+  ServerStatus,
+  ToolsetCall,
+  ToolsetCallOptions,
+  ToolsetEvents,
+} from "./mcp-toolset.js";
+import { toCallerContext } from "./to-caller-context.js";
 import type { ToolsetLife } from "./toolset-life.js";
 
 const STATE_OF_CLIENT: Readonly<Record<ClientState, ServerState>> = {
@@ -23,25 +32,32 @@ const STATE_OF_CLIENT: Readonly<Record<ClientState, ServerState>> = {
   closed: "disconnected",
 };
 
+interface ToolsetParts {
+  readonly life: ToolsetLife;
+  readonly tools: McpTool[];
+  /** What the servers offer to a caller, now. */
+  readonly listFor: (caller: CallerContext) => Promise<McpTool[]>;
+  readonly failures: ReadonlyMap<string, McpRuntimeError>;
+}
+
 /** A toolset over the clients of one life. */
 export class Toolset<Name extends string> implements McpToolset<Name> {
   readonly tools: McpTool[];
   readonly clients: Readonly<Record<Name, McpClient>>;
   readonly #life: ToolsetLife;
+  readonly #listFor: ToolsetParts["listFor"];
   readonly #failures: ReadonlyMap<string, McpRuntimeError>;
 
-  constructor(
-    life: ToolsetLife,
-    tools: McpTool[],
-    failures: ReadonlyMap<string, McpRuntimeError> = new Map(),
-  ) {
+  constructor({ life, tools, listFor, failures }: ToolsetParts) {
     this.tools = tools;
+    this.#listFor = listFor;
     this.clients = Object.fromEntries(life.clients) as Record<Name, McpClient>;
     this.#life = life;
     this.#failures = failures;
     // `const { tools, callTool, close } = await createMcpTools(…)` is how many will use it.
     for (const method of [
       "getTools",
+      "toolsFor",
       "callTool",
       "tryCallTool",
       "callTools",
@@ -59,20 +75,17 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return this.tools.filter((tool) => servers.includes(tool.mcp.server as Name));
   }
 
-  async callTool(
-    call: ToolsetCall<Name>,
-    options: Pick<CallToolOptions, "signal"> = {},
-  ): Promise<ToolResult> {
-    const tool = findTool(this.tools, call);
-    const toolCall = call.id === undefined ? {} : { toolCall: { id: call.id } };
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
-    return tool.run(call.args ?? {}, { ...signal, ...toolCall });
+  toolsFor(config: CallerConfig): Promise<McpTool[]> {
+    return this.#listFor(toCallerContext(config));
   }
 
-  async tryCallTool(
-    call: ToolsetCall<Name>,
-    options: Pick<CallToolOptions, "signal"> = {},
-  ): Promise<CallOutcome> {
+  async callTool(call: ToolsetCall<Name>, { signal, config }: ToolsetCallOptions = {}): Promise<ToolResult> {
+    const tool = findTool(this.tools, call);
+    const toolCall = call.id === undefined ? {} : { toolCall: { id: call.id } };
+    return tool.run(call.args ?? {}, { ...config, ...(signal === undefined ? {} : { signal }), ...toolCall });
+  }
+
+  async tryCallTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<CallOutcome> {
     const requestId = call?.id ?? randomUUID();
     const startedAt = performance.now();
     const details = (attempts: number, server = call?.server ?? "") => {
@@ -90,7 +103,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
 
   async callTools(
     calls: readonly ToolsetCall<Name>[],
-    options: Pick<CallToolsOptions, "signal" | "concurrency"> = {},
+    options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
   ): Promise<CallOutcome[]> {
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
     checkConcurrency("toolset", concurrency);

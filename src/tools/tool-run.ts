@@ -6,6 +6,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { approve, needsApproval } from "./approval.js";
 import { checkArguments, prepareArguments } from "./prepare-arguments.js";
 import { refusal } from "./refusal.js";
+import { isBubblingUp } from "./tool-failure.js";
 import type { CallPreview } from "./tool-options.js";
 import type { ToolParts } from "./tool-parts.js";
 import { unlessUnknown } from "./unknown-tool.js";
@@ -119,7 +120,7 @@ async function usable(
     return new ToolResult(json, whole.structuredContent, { server: parts.server, tool: parts.info.name });
   } catch (error) {
     cancellation.throwIfCancelled();
-    if (error instanceof McpRuntimeError && error.kind === "definition") throw error;
+    if (isBubblingUp(error) || (error instanceof McpRuntimeError && error.kind === "definition")) throw error;
     throw unusable(parts, error);
   }
 }

@@ -1,0 +1,78 @@
+import { GraphInterrupt } from "@langchain/langgraph";
+import { describe, expect, it } from "vitest";
+import { type CallPreview, createMcpTools } from "../../src/index.js";
+import { startMcpTestServer } from "../../src/testing/index.js";
+import { failureOf, times } from "../support/clients.js";
+
+const call = (text: string, id = "call-1") => ({
+  type: "tool_call" as const,
+  id,
+  name: "echo",
+  args: { text },
+});
+
+describe("a hook before the call", () => {
+  it("gives each call headers of its own, in one session", async () => {
+    await using server = await startMcpTestServer();
+    await using mcp = await createMcpTools(
+      { s: { url: server.url } },
+      { beforeCall: ({ args }: CallPreview) => ({ headers: { "x-order": String(args["text"]) } }) },
+    );
+    await Promise.all(times(10, async (n) => mcp.tools[0]?.invoke({ text: `order-${n}` })));
+    for (const { args, headers } of server.executions) expect(headers["x-order"]).toBe(args["text"]);
+    expect(server.executions).toHaveLength(10);
+    expect(server.received("initialize")).toHaveLength(1);
+    const others = server.requests.filter(({ method }) => method !== "tools/call");
+    expect(others.every(({ headers }) => headers["x-order"] === undefined)).toBe(true);
+  });
+
+  it("cannot replace what the protocol owns", async () => {
+    await using server = await startMcpTestServer();
+    const headers = { "Mcp-Session-Id": "stolen", Accept: "text/plain", "x-mine": "1" };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall: () => ({ headers }) });
+    expect(await mcp.tools[0]?.invoke({ text: "fine" })).toBe("fine");
+    const [received] = server.received("tools/call");
+    expect(received?.headers["mcp-session-id"]).toBe(server.openSessions[0]);
+    expect(received?.headers["accept"]).toBe("application/json, text/event-stream");
+    expect(received?.headers["x-mine"]).toBe("1");
+  });
+
+  it("gets a copy of the arguments, and what it does to it harms nobody", async () => {
+    await using server = await startMcpTestServer();
+    const given = { text: "mine", list: [1, 2] };
+    const beforeCall = ({ args }: CallPreview) => {
+      (args["list"] as number[]).push(3);
+      args["text"] = "changed";
+      return {};
+    };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    await mcp.tools[0]?.invoke(given);
+    expect(given).toEqual({ text: "mine", list: [1, 2] });
+    expect(server.executions[0]?.args).toEqual({ text: "mine", list: [1, 2] });
+  });
+
+  it("may interrupt a graph: nothing is sent, and the interrupt goes through as it is", async () => {
+    await using server = await startMcpTestServer();
+    const interrupt = new GraphInterrupt([{ id: "1", value: "ask a person" }]);
+    const beforeCall = () => {
+      throw interrupt;
+    };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    const [tool] = mcp.tools;
+    expect(await failureOf(tool?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(server.received("tools/call")).toEqual([]);
+  });
+});
+
+describe("a hook after the call", () => {
+  it("may interrupt a graph as well, and is told by nobody as a failure of the tool", async () => {
+    await using server = await startMcpTestServer();
+    const interrupt = new GraphInterrupt([{ id: "1", value: "look at this" }]);
+    const afterCall = () => {
+      throw interrupt;
+    };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { afterCall });
+    expect(await failureOf(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(server.executions).toHaveLength(1);
+  });
+});
