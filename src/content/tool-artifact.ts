@@ -28,6 +28,8 @@ export interface ToolFailure {
   readonly outcomeUnknown?: boolean | undefined;
   /** ISO 8601. */
   readonly retryAt?: string | undefined;
+  /** Where a person logs in. */
+  readonly authorizationUrl?: string | undefined;
   readonly issues?: readonly DefinitionIssue[] | undefined;
 }
 

@@ -53,9 +53,22 @@ export function isBubblingUp(error: unknown): boolean {
 }
 
 export function toToolFailure(error: McpRuntimeError): ToolFailure {
-  const { kind, message, code, status, server, tool, attempts, outcomeUnknown, issues } = error;
+  const { kind, message, code, status, server, tool, attempts, outcomeUnknown, authorizationUrl } = error;
   const retryAt = error.retryAt?.toISOString();
-  return { kind, message, code, status, server, tool, attempts, outcomeUnknown, retryAt, issues };
+  const { issues } = error;
+  return {
+    kind,
+    message,
+    code,
+    status,
+    server,
+    tool,
+    attempts,
+    outcomeUnknown,
+    retryAt,
+    authorizationUrl,
+    issues,
+  };
 }
 
 /** The artifact of a call that brought nothing. */

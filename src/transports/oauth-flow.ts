@@ -1,5 +1,6 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider } from "../definitions/oauth-provider.js";
+import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResponseHead } from "./http-exchange.js";
@@ -40,8 +41,9 @@ export class OAuthFlow {
     if (needsScope && challenge.error !== "insufficient_scope") return false;
     this.#challenge = { ...this.#challenge, ...challenge };
     await this.#once(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
-      const current = (await provider.tokens())?.access_token;
+      const { access_token: current, refresh_token: refresh } = (await provider.tokens()) ?? {};
       if (current !== undefined && current !== used) return;
+      if (refresh !== undefined) this.#parts.redactor.addPassing(refresh, secretsOfHeader);
       // A refreshed token has the scope of the one before: for more, the user has to be asked.
       await this.#authorize(needsScope ? withoutRefreshToken(provider) : provider, refusal.status);
     });

@@ -1,9 +1,19 @@
 // Compiled with the rest and never run: what the types allow, and what they refuse.
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { McpClient, type ServerDefinition } from "langchain-mcp-runtime";
 
+declare const sdkProvider: OAuthClientProvider;
+
 export const allowed: ServerDefinition[] = [
+  { url: "http://localhost/mcp", auth: sdkProvider },
+  {
+    url: "http://localhost/mcp",
+    identity: ({ configurable }) => String(configurable["user"]),
+    headers: async ({ purpose }) => ({ "x-purpose": purpose }),
+    auth: async ({ tool }) => `token-for-${tool ?? "discovery"}`,
+  },
   { url: "http://localhost/mcp" },
   { url: new URL("http://localhost/mcp"), headers: { a: "b" }, retry: false, breaker: false },
   { type: "streamable-http", url: "http://localhost/mcp" },
@@ -17,6 +27,10 @@ export const allowed: ServerDefinition[] = [
 ];
 
 export const refused: ServerDefinition[] = [
+  // @ts-expect-error an identity is a text, and known at once
+  { url: "http://localhost/mcp", identity: async () => "alice" },
+  // @ts-expect-error a program has no credentials of this kind
+  { command: "npx", auth: () => "token" },
   // @ts-expect-error two kinds at once
   { url: "http://localhost/mcp", command: "npx" },
   // @ts-expect-error headers are for HTTP

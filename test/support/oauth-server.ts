@@ -1,0 +1,190 @@
+import {
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+import { createHash } from "node:crypto";
+
+interface Grant {
+  readonly scope: string;
+  readonly verifierHash?: string | undefined;
+}
+
+/**
+ * An authorization server and, at `/mcp`, a gate before an MCP server that lets only its tokens
+ * through. Access tokens can be revoked; refresh tokens work once.
+ */
+export class OAuthServer implements AsyncDisposable {
+  /** What was posted to the token endpoint, in order. */
+  readonly tokenRequests: URLSearchParams[] = [];
+  /** Scopes that are needed for a tool, by its name. */
+  readonly scopesOfTools = new Map<string, string>();
+  readonly #behind: string;
+  readonly #server: Server;
+  readonly #accessTokens = new Map<string, Grant>();
+  readonly #refreshTokens = new Map<string, Grant>();
+  readonly #codes = new Map<string, Grant>();
+  #count = 0;
+  tokenDelayMs = 0;
+  isDown = false;
+
+  private constructor(behind: string) {
+    this.#behind = behind;
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+  }
+
+  static async start(behind: string): Promise<OAuthServer> {
+    const server = new OAuthServer(behind);
+    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    return server;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get url(): string {
+    return `${this.origin}/mcp`;
+  }
+
+  /** Every access token that was given out is refused from now on. */
+  revokeAccessTokens(): void {
+    this.#accessTokens.clear();
+  }
+
+  revokeRefreshTokens(): void {
+    this.#refreshTokens.clear();
+  }
+
+  /** As a user who opens the address, logs in, and is sent back with a code. */
+  async logIn(authorizationUrl: string): Promise<string> {
+    const answer = await fetch(authorizationUrl, { redirect: "manual" });
+    const back = new URL(answer.headers.get("location") ?? "");
+    return back.searchParams.get("code") ?? "";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "", this.origin);
+    if (url.pathname === "/mcp") return this.#gate(request, response);
+    if (url.pathname.startsWith("/.well-known/oauth-protected-resource"))
+      return json(response, 200, { resource: this.url, authorization_servers: [this.origin] });
+    if (url.pathname === "/.well-known/oauth-authorization-server")
+      return json(response, 200, this.#metadata());
+    if (url.pathname === "/authorize") return this.#authorize(url.searchParams, response);
+    if (url.pathname === "/token") return this.#token(new URLSearchParams(await read(request)), response);
+    response.writeHead(404).end();
+  }
+
+  #metadata() {
+    return {
+      issuer: this.origin,
+      authorization_endpoint: `${this.origin}/authorize`,
+      token_endpoint: `${this.origin}/token`,
+      response_types_supported: ["code"],
+      grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+      code_challenge_methods_supported: ["S256"],
+      token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "private_key_jwt"],
+    };
+  }
+
+  async #gate(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await read(request);
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
+    const grant = this.#accessTokens.get(token);
+    const challenge = `Bearer resource_metadata="${this.origin}/.well-known/oauth-protected-resource"`;
+    if (grant === undefined) {
+      response.writeHead(401, { "www-authenticate": challenge }).end("no such token");
+      return;
+    }
+    const needed = this.#scopeFor(body);
+    if (needed !== undefined && !grant.scope.split(" ").includes(needed)) {
+      const more = `${challenge}, error="insufficient_scope", scope="basic ${needed}"`;
+      response.writeHead(403, { "www-authenticate": more }).end("not enough");
+      return;
+    }
+    const onward = httpRequest(
+      this.#behind,
+      { method: request.method, headers: request.headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    onward.on("error", () => response.destroy());
+    response.on("close", () => onward.destroy());
+    onward.end(body);
+  }
+
+  #scopeFor(body: string): string | undefined {
+    const name = /"method":"tools\/call".*"name":"(\w+)"/.exec(body)?.[1];
+    return name === undefined ? undefined : this.scopesOfTools.get(name);
+  }
+
+  #authorize(query: URLSearchParams, response: ServerResponse): void {
+    const code = this.#next("code");
+    const scope = query.get("scope") ?? "basic";
+    this.#codes.set(code, { scope, verifierHash: query.get("code_challenge") ?? undefined });
+    const back = new URL(query.get("redirect_uri") ?? "");
+    back.searchParams.set("code", code);
+    response.writeHead(302, { location: back.href }).end();
+  }
+
+  async #token(params: URLSearchParams, response: ServerResponse): Promise<void> {
+    this.tokenRequests.push(params);
+    if (this.tokenDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.tokenDelayMs));
+    if (this.isDown) return json(response, 503, { error: "temporarily_unavailable" });
+    const grant = this.#grantFor(params);
+    if (grant === undefined) return json(response, 400, { error: "invalid_grant" });
+    const access = this.#next("access");
+    const refresh = this.#next("refresh");
+    this.#accessTokens.set(access, grant);
+    this.#refreshTokens.set(refresh, grant);
+    return json(response, 200, {
+      access_token: access,
+      token_type: "Bearer",
+      expires_in: 3600,
+      scope: grant.scope,
+      ...(params.get("grant_type") === "client_credentials" ? {} : { refresh_token: refresh }),
+    });
+  }
+
+  #grantFor(params: URLSearchParams): Grant | undefined {
+    const type = params.get("grant_type");
+    if (type === "client_credentials") return { scope: params.get("scope") ?? "basic" };
+    if (type === "refresh_token") return take(this.#refreshTokens, params.get("refresh_token"));
+    const grant = take(this.#codes, params.get("code"));
+    const hash = createHash("sha256")
+      .update(params.get("code_verifier") ?? "")
+      .digest("base64url");
+    return grant?.verifierHash === hash ? grant : undefined;
+  }
+
+  #next(kind: string): string {
+    this.#count += 1;
+    return `${kind}-Token-${this.#count}`;
+  }
+}
+
+function take(grants: Map<string, Grant>, key: string | null): Grant | undefined {
+  const grant = grants.get(key ?? "");
+  grants.delete(key ?? "");
+  return grant;
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+async function read(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
