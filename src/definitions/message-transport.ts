@@ -40,8 +40,11 @@ export interface MessageTransport {
   wasSent?: ((id: string | number) => boolean) | undefined;
   /** Tells the server that the session is over. */
   terminateSession?: (() => Promise<void>) | undefined;
-  /** Opens the channel on which a server speaks unasked, where that needs a channel of its own. */
-  listen?: (() => void) | undefined;
+  /**
+   * Opens the channel on which a server speaks unasked, where that needs a channel of its own. A
+   * promise says when it is open, or will not be.
+   */
+  listen?: (() => void | Promise<void>) | undefined;
 }
 
 /**

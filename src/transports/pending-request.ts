@@ -8,6 +8,7 @@ import type { BodyReader, HttpExchange, ResponseHeaders } from "./http-exchange.
 import { toConnectionFailure } from "./http-failures.js";
 import type { HttpWire } from "./http-wire.js";
 import {
+  isRequest,
   malformedAnswer,
   type Received,
   type RequestId,
@@ -51,6 +52,8 @@ export class PendingRequest {
   #hasEnded = false;
   #vainResumptions = 0;
   #stopLingering: (() => void) | undefined;
+  /** What the server asked on this stream. */
+  readonly #asked: RequestId[] = [];
 
   constructor(wire: HttpWire, id: RequestId, events: PendingRequestEvents) {
     this.#wire = wire;
@@ -77,6 +80,7 @@ export class PendingRequest {
     this.#hasEnded = true;
     this.#cancelled.cancel(undefined);
     this.#exchange?.stop();
+    this.#dropAsked();
   }
 
   #readResponse(status: number, headers: ResponseHeaders, hadSession: boolean): BodyReader {
@@ -138,10 +142,24 @@ export class PendingRequest {
     if (this.#hasEnded) return;
     this.#vainResumptions = 0;
     if (received.is === "answer") this.#end(received.message);
-    else if (received.is === "call") this.#events.onCall(received.message);
+    else if (received.is === "call") this.#hear(received.message);
     // Some servers resume with everything they sent since, on whatever stream it was.
     else if (received.is === "answer to another" && this.#isResumed) return;
     else this.#failMalformed(received.why);
+  }
+
+  #hear(message: JsonRpcMessage): void {
+    if (isRequest(message)) this.#asked.push(message.id);
+    this.#events.onCall(message);
+  }
+
+  /** What was asked for a call that is over has nobody who waits, and no stream to be taken back on. */
+  #dropAsked(): void {
+    const reason = "The call that it belongs to is over.";
+    for (const requestId of this.#asked.splice(0)) {
+      const params = { requestId, reason };
+      this.#events.onCall({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    }
   }
 
   #failMalformed(why: string): void {
@@ -153,6 +171,7 @@ export class PendingRequest {
     if (this.#hasEnded) return;
     this.#exchange?.stop();
     this.#hasEnded = true;
+    this.#dropAsked();
     this.#events.onEnd(toFailureAnswer(this.#id, failure));
   }
 

@@ -24,16 +24,32 @@ export class ServerStream {
   #exchange: HttpExchange | undefined;
   #reader: EventStreamReader | undefined;
   #waitMs = FIRST_WAIT_MS;
+  #opened: Promise<void> | undefined;
 
   constructor(wire: HttpWire, events: ServerStreamEvents) {
     this.#wire = wire;
     this.#events = events;
   }
 
-  open(): void {
+  /** Opens it; done when the server has answered, whatever it said, or cannot be reached. */
+  opened(): Promise<void> {
+    this.#opened ??= new Promise((resolve) => {
+      this.#closed.onCancel(() => resolve());
+      this.#open(resolve);
+    });
+    return this.#opened;
+  }
+
+  close(): void {
+    this.#closed.cancel(undefined);
+    this.#exchange?.stop();
+  }
+
+  #open(onAnswered: () => void): void {
     const hadSession = this.#wire.sessionId !== undefined;
     this.#exchange = this.#wire.get(this.#reader?.lastEventId, {
       onHead: (status, headers) => {
+        onAnswered();
         if (status === 200) return this.#read();
         // 405: a server without this stream. There is nothing to hear, and nothing wrong.
         if (status === 405) return ignoreBody;
@@ -44,17 +60,13 @@ export class ServerStream {
         });
       },
       onBroken: (error) => {
+        onAnswered();
         const failure = toConnectionFailure(error, true, this.#wire);
         this.#events.onError(failure);
         // Without credentials it would only be refused again, and a person be asked to log in each time.
         if (failure.kind !== "unauthorized") this.#reopenLater();
       },
     });
-  }
-
-  close(): void {
-    this.#closed.cancel(undefined);
-    this.#exchange?.stop();
   }
 
   #read(): EventStreamReader {
@@ -80,7 +92,7 @@ export class ServerStream {
     const waitMs = Math.max(this.#reader?.retryMs ?? 0, this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
     delay(waitMs, this.#wire.clock, this.#closed).then(
-      () => this.open(),
+      () => this.#open(() => undefined),
       () => undefined,
     );
   }

@@ -59,13 +59,13 @@ export class StreamableHttpTransport implements MessageTransport {
     return this.#pending.get(id)?.wasSent ?? true;
   }
 
-  listen(): void {
-    if (this.#stream !== undefined || this.#isClosed) return;
-    this.#stream = new ServerStream(this.#wire, {
+  listen(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#stream ??= new ServerStream(this.#wire, {
       onData: (data) => this.#deliverText(data),
       onError: (error) => this.onerror?.(error),
     });
-    this.#stream.open();
+    return this.#stream.opened();
   }
 
   /** Any answer will do: 404 and 405 mean that there is nothing to end. */
