@@ -40,6 +40,25 @@ export type {
   TimeoutOptions,
   WebSocketServerDefinition,
 } from "./definitions/server-definition.js";
+export type {
+  ElicitationOption,
+  FormElicitation,
+  FormElicitationResult,
+  FormHandler,
+  FormSchema,
+  FormValue,
+  Root,
+  RootsOption,
+  SamplingContent,
+  SamplingHandler,
+  SamplingMessage,
+  SamplingRequest,
+  SamplingResult,
+  ServerRequestContext,
+  UrlElicitation,
+  UrlElicitationResult,
+  UrlHandler,
+} from "./definitions/server-requests.js";
 export { SERVER_DEFAULTS } from "./definitions/server-spec.js";
 export type { McpToolInfo } from "./definitions/tool-info.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";

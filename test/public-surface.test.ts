@@ -57,7 +57,14 @@ describe("what users can rely on", () => {
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
       retry: { max: 2, baseMs: 100, maxMs: 5_000 },
       breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
-      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000, identities: 1_000 },
+      limits: {
+        responseBytes: 33_554_432,
+        sockets: 64,
+        pages: 100,
+        tools: 10_000,
+        identities: 1_000,
+        serverRequests: 8,
+      },
     });
   });
 

@@ -165,6 +165,7 @@ export class ClientLife {
           this.#welcome(identity, session, generation, cancellation),
         onSeatGone: (identity) => this.#options.onSeatGone(identity),
         onNotification: (notification) => events.notify(notification),
+        onWarning: warn,
         onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
       });
       return era.connection;

@@ -4,6 +4,7 @@ import { issuesOfIdentity } from "./identity-issues.js";
 import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
 import type { ServerDefinition } from "./server-definition.js";
+import type { ServerRequestHandlers } from "./server-requests.js";
 import { serverKindOf } from "./server-kind.js";
 import { parseJsonText } from "./parse-json-text.js";
 import { secretsOf } from "./secrets-of.js";
@@ -105,9 +106,15 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     trustAnnotations: parsed.trustAnnotations ?? false,
     optional: parsed.optional ?? false,
     fallback: parsed.fallback,
+    handlers: toHandlers(parsed),
     classify: parsed.classify as ServerSpec["classify"],
     secrets: secretsOf(address, parsed.session?.id),
   };
+}
+
+function toHandlers({ roots, onSample, onElicit }: ParsedServer): ServerRequestHandlers {
+  const elicit = typeof onElicit === "function" ? { form: onElicit, url: onElicit } : onElicit;
+  return { roots, sample: onSample, elicitForm: elicit?.form, elicitUrl: elicit?.url };
 }
 
 /** An option that is there but `undefined` was left out, too. */

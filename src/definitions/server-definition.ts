@@ -4,6 +4,7 @@ import type { CredentialOptions, IdentityOption } from "./credential-options.js"
 import type { FallbackCall, FallbackResult } from "./fallback-call.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
+import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 
 /** How long things may take, in milliseconds. 0 turns a deadline off. */
 export interface TimeoutOptions {
@@ -43,6 +44,8 @@ export interface LimitOptions {
   readonly concurrentCalls?: number;
   /** Users with a session of their own; beyond that, whoever was idle longest loses theirs. */
   readonly identities?: number;
+  /** Requests of the server, in one session, that handlers answer at the same time; others wait. */
+  readonly serverRequests?: number;
 }
 
 /** How often, and after which waits, a request is sent again where that is safe. */
@@ -90,6 +93,12 @@ export interface CommonServerOptions {
   readonly optional?: boolean;
   readonly lazy?: boolean;
   readonly protocol?: "auto" | "legacy" | "2026-07-28";
+  /** The folders that the server may work in. */
+  readonly roots?: RootsOption;
+  /** Lets the server ask a model. */
+  readonly onSample?: SamplingHandler;
+  /** Lets the server ask a person. */
+  readonly onElicit?: ElicitationOption;
   /**
    * Answers a tool call when everything failed: a function of the failure and the call, or
    * `lastGoodResult({ maxAgeMs })`.

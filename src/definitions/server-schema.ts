@@ -3,7 +3,9 @@ import { redactUrl } from "../errors/redaction.js";
 import type { AuthOption, HeadersOption, IdentityOption } from "./credential-options.js";
 import { describeFound } from "./definition-issues.js";
 import { HEADERS } from "./header-schema.js";
+import { isJsonObject } from "./json.js";
 import type { FallbackOption } from "./server-definition.js";
+import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
 
@@ -30,6 +32,13 @@ function passedOn<T>(expected: string, isValid: (value: unknown) => boolean) {
 const isFunction = (value: unknown) => typeof value === "function";
 const hasMethod = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && isFunction(Reflect.get(value, name));
+
+function isHandlerByMode(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
+  const areKnown = handlers.every(([mode, handler]) => ["form", "url"].includes(mode) && isFunction(handler));
+  return areKnown && handlers.length > 0;
+}
 
 const milliseconds = z.number().nonnegative();
 const count = z.number().int().positive();
@@ -94,6 +103,7 @@ const common = {
     tools: count,
     concurrentCalls: count,
     identities: count,
+    serverRequests: count,
   })
     .partial()
     .optional(),
@@ -128,6 +138,17 @@ const common = {
       error: ({ input }) => `expected one of ${PROTOCOLS.join(", ")}, found ${describeFound(input)}`,
     })
     .optional(),
+  roots: z
+    .union([
+      z.array(closedObject({ uri: urlOf("file:"), name: z.string().optional() })),
+      passedOn<Extract<RootsOption, (...args: never) => unknown>>("a function", isFunction),
+    ])
+    .optional(),
+  onSample: passedOn<SamplingHandler>("a function", isFunction).optional(),
+  onElicit: passedOn<ElicitationOption>(
+    "a function, or { form, url } with at least one of them",
+    (value) => isFunction(value) || isHandlerByMode(value),
+  ).optional(),
   fallback: passedOn<FallbackOption>(
     "a function, or lastGoodResult({ maxAgeMs })",
     (value) => isFunction(value) || hasMethod(value, "answer"),

@@ -4,6 +4,7 @@ import type { CredentialSources, HeaderValues, IdentityOption } from "./credenti
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { FallbackOption, SessionOptions } from "./server-definition.js";
+import type { ServerRequestHandlers } from "./server-requests.js";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -13,7 +14,14 @@ export const SERVER_DEFAULTS = {
   session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
   retry: { max: 2, baseMs: 100, maxMs: 5_000 },
   breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
-  limits: { responseBytes: 32 * MEBIBYTE, sockets: 64, pages: 100, tools: 10_000, identities: 1_000 },
+  limits: {
+    responseBytes: 32 * MEBIBYTE,
+    sockets: 64,
+    pages: 100,
+    tools: 10_000,
+    identities: 1_000,
+    serverRequests: 8,
+  },
 } as const;
 
 /** A cold `npx` server needs ten seconds before it says its first word. */
@@ -90,6 +98,7 @@ export interface ServerSpec {
   readonly trustAnnotations: boolean;
   readonly optional: boolean;
   readonly fallback: FallbackOption | undefined;
+  readonly handlers: ServerRequestHandlers;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
   /** What must never be shown. */
   readonly secrets: readonly string[];

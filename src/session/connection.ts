@@ -13,6 +13,7 @@ interface ConnectionEvents {
   /** An identity that was idle longest made room for others. */
   readonly onSeatGone: (identity: string) => void;
   readonly onNotification: (notification: ServerNotification) => void;
+  readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -68,7 +69,7 @@ export class Connection {
   }
 
   async #openSession({ identity, credentials }: Seat, generation: number): Promise<Session> {
-    const { server, redactor, clock, onNotification, onError, onOpened } = this.#options;
+    const { server, redactor, clock, onNotification, onWarning, onError, onOpened } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
     const session = await openSdkSession({
       server,
@@ -77,7 +78,11 @@ export class Connection {
       cancellation: this.#options.cancellation,
       redactor,
       clock,
+      identity,
+      handlers: this.spec.handlers,
+      maxServerRequests: this.spec.limits.serverRequests,
       onNotification,
+      onWarning,
       onError,
     });
     await onOpened(identity, session, generation);

@@ -2,12 +2,17 @@ import type { Clock } from "../concurrency/clock.js";
 import { within } from "../concurrency/within.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import { isRequest, type RequestId, toFailureAnswer } from "../transports/json-rpc.js";
+import type { ServerRequests } from "./server-requests.js";
 
 /** How long a server gets to take our goodbye, and a transport to close. */
 const FAREWELL_MS = 1_000;
+/** How long a server gets to open the channel on which it asks. */
+const LISTEN_MS = 500;
 
 interface GuardOptions {
   readonly clock: Clock;
+  /** Answers what the server asks. */
+  readonly requests: ServerRequests;
   /** A transport that is not ours failed to start or to send: what that is in our words. */
   readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
 }
@@ -46,7 +51,10 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async start(): Promise<void> {
-    this.#inner.onmessage = (message) => this.onmessage?.(message);
+    this.#inner.onmessage = (message) => {
+      const isTaken = this.#options.requests.take(message, (answer) => void this.send(answer));
+      if (!isTaken) this.onmessage?.(message);
+    };
     this.#inner.onerror = (error) => this.onerror?.(error);
     this.#inner.onclose = () => this.#tellClosed();
     try {
@@ -90,8 +98,14 @@ export class GuardedTransport implements MessageTransport {
     return this.#inner.wasSent?.(id) ?? true;
   }
 
-  listen(): void {
-    this.#inner.listen?.();
+  /** Done when the server can speak unasked, as far as one can wait for that. */
+  listen(): Promise<void> {
+    return within(LISTEN_MS, this.#options.clock, () => this.#inner.listen?.());
+  }
+
+  /** Whatever the server still wants to know, it is not told any more. */
+  stopAnswering(): void {
+    this.#options.requests.close();
   }
 
   /** Lets what was said last get through, and ends the session on the server. */
@@ -125,6 +139,7 @@ export class GuardedTransport implements MessageTransport {
   #tellClosed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.stopAnswering();
     this.onclose?.();
   }
 }

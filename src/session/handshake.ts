@@ -7,11 +7,14 @@ import { within } from "../concurrency/within.js";
 import { CLIENT_INFO } from "../definitions/client-info.js";
 import { isJsonObject } from "../definitions/json.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
+import type { ServerRequestHandlers } from "../definitions/server-requests.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
+import { toCapabilities } from "./client-capabilities.js";
 import { GuardedTransport } from "./guarded-transport.js";
 import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
+import { ServerRequests } from "./server-requests.js";
 import type { ServerFacts, ServerNotification, Session } from "./session.js";
 import { fromTransport, toRuntimeError } from "./to-runtime-error.js";
 
@@ -23,7 +26,13 @@ export interface HandshakeOptions {
   readonly clock: Clock;
   /** Ends the handshake when the client is closed; never one caller's signal. */
   readonly cancellation: Cancellation;
+  /** Whose session it is; empty for everybody's. */
+  readonly identity: string;
+  /** Who answers what the server asks, and how many requests at a time. */
+  readonly handlers: ServerRequestHandlers;
+  readonly maxServerRequests: number;
   readonly onNotification: (notification: ServerNotification) => void;
+  readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -52,6 +61,8 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     greeting = hearGreeting(transport);
     connecting = sdk.connect(transport, NO_SDK_TIMEOUT);
     await attempt.race(connecting);
+    // Servers drop what they ask while there is no channel for it, and then wait in vain.
+    if (canBeAsked(options)) await attempt.race(transport.listen());
     return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk) });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
@@ -90,18 +101,25 @@ async function openWithin(options: HandshakeOptions, attempt: Cancellation): Pro
   }
 }
 
-function guard(inner: MessageTransport, { server, redactor, clock }: HandshakeOptions): GuardedTransport {
-  const toFailure = (error: unknown, phase: "start" | "send") =>
-    fromTransport(error, phase, { server, redactor, hasSession: inner.sessionId !== undefined });
-  return new GuardedTransport(inner, { clock, toFailure });
+function canBeAsked({ handlers }: HandshakeOptions): boolean {
+  return Object.keys(toCapabilities(handlers)).length > 0;
 }
 
-function createSdkClient({ onNotification, onError }: HandshakeOptions): Client {
+function guard(inner: MessageTransport, options: HandshakeOptions): GuardedTransport {
+  const { server, redactor, clock, identity, handlers, maxServerRequests: limit, onWarning } = options;
+  const requests = new ServerRequests({ server, identity, handlers, limit, onWarning });
+  const toFailure = (error: unknown, phase: "start" | "send") =>
+    fromTransport(error, phase, { server, redactor, hasSession: inner.sessionId !== undefined });
+  return new GuardedTransport(inner, { clock, requests, toFailure });
+}
+
+function createSdkClient({ handlers, onNotification, onError }: HandshakeOptions): Client {
   // The SDK's validator compiles schemas with ajv, 2 ms each; results are checked in other rooms.
   const acceptEverything = {
     getValidator: () => (input: unknown) => ({ valid: true, data: input }) as never,
   };
-  const sdk = new Client(CLIENT_INFO, { capabilities: {}, jsonSchemaValidator: acceptEverything });
+  const capabilities = toCapabilities(handlers);
+  const sdk = new Client(CLIENT_INFO, { capabilities, jsonSchemaValidator: acceptEverything });
   sdk.fallbackNotificationHandler = async ({ method, params }) =>
     onNotification({ method, params: params ?? {} });
   sdk.onerror = onError;

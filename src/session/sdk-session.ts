@@ -92,7 +92,7 @@ export class SdkSession implements Session {
   }
 
   listen(): void {
-    this.#options.transport.listen();
+    void this.#options.transport.listen();
   }
 
   retire(): void {
@@ -104,6 +104,7 @@ export class SdkSession implements Session {
   async close({ terminate }: { readonly terminate: boolean }): Promise<void> {
     if (this.#end !== undefined) return;
     this.#end = "closed";
+    this.#options.transport.stopAnswering();
     if (terminate) await this.#options.transport.terminateSession();
     await this.#options.sdk.close();
   }

@@ -26,6 +26,8 @@ const OPTION_TEXTS: Record<string, string> = {
   "limits.pages": "pages of one list",
   "limits.tools": "tools of one server",
   "limits.identities": "users with a session of their own; idle ones make room first",
+  "limits.serverRequests":
+    "requests of the server in one session that handlers answer at a time; others wait",
   schema: "the schema that models see, `portable` or `as-is`",
   structuredContent: "what models see of it: `fallback`, `prefer`, `append`, `artifact`",
   "outputHandling.image": "`content` or `artifact`",

@@ -24,6 +24,11 @@ export const allowed: ServerDefinition[] = [
   { server: new McpServer({ name: "s", version: "1" }) },
   { server: () => new McpServer({ name: "s", version: "1" }) },
   { openTransport: () => new StreamableHTTPClientTransport(new URL("http://localhost/mcp")) },
+  { url: "http://localhost/mcp", roots: [{ uri: "file:///work" }] },
+  { url: "http://localhost/mcp", roots: async ({ identity }) => [{ uri: new URL(`file:///${identity}`) }] },
+  { command: "npx", onSample: ({ messages }) => ({ model: "m", content: messages[0]?.role ?? "" }) },
+  { command: "npx", onElicit: ({ mode }) => ({ action: mode === "url" ? "decline" : "cancel" }) },
+  { command: "npx", onElicit: { url: ({ url }) => ({ action: url === "" ? "cancel" : "accept" }) } },
 ];
 
 export const refused: ServerDefinition[] = [
@@ -41,6 +46,10 @@ export const refused: ServerDefinition[] = [
   { type: "stdio", args: [] },
   // @ts-expect-error an option that does not exist
   { url: "http://localhost/mcp", timeout: 5 },
+  // @ts-expect-error an answer of a model has the model's name
+  { url: "http://localhost/mcp", onSample: () => ({ content: "text" }) },
+  // @ts-expect-error an answer that does not exist
+  { url: "http://localhost/mcp", onElicit: { url: () => ({ action: "maybe" }) } },
   // @ts-expect-error a header is a text
   { url: "http://localhost/mcp", headers: { a: 1 } },
 ];

@@ -12,7 +12,7 @@ describe("what was left out is filled in", () => {
       address: { kind: "http", url: new URL("https://example.com/mcp"), headers: {} },
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
-      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000 },
+      limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000, serverRequests: 8 },
       classify: undefined,
     });
   });
@@ -45,6 +45,7 @@ describe("what was left out is filled in", () => {
       pages: 100,
       tools: 10_000,
       identities: 1_000,
+      serverRequests: 8,
     });
   });
 
@@ -173,5 +174,47 @@ describe("what was lent is not changed", () => {
     definition.args.push("evil");
     definition.env.KEY = "other";
     expect(address).toMatchObject({ args: ["-y"], env: { KEY: "v" } });
+  });
+});
+
+describe("who answers what a server asks", () => {
+  const url = "http://x.test";
+
+  it("is nobody, unless somebody is named", () => {
+    expect(parseServer("a", { url }).handlers).toEqual({});
+  });
+
+  it("one function answers both kinds of questions to a person", () => {
+    const onElicit = () => ({ action: "cancel" }) as const;
+    expect(parseServer("a", { url, onElicit }).handlers).toEqual({
+      elicitForm: onElicit,
+      elicitUrl: onElicit,
+    });
+  });
+
+  it("or one function each, or for one kind only", () => {
+    const form = () => ({ action: "cancel" }) as const;
+    expect(parseServer("a", { url, onElicit: { form } }).handlers).toEqual({ elicitForm: form });
+  });
+
+  it("also for a server that is looked up, whose own word counts more", async () => {
+    const [early, late] = [unused, () => ({ model: "m", content: "" })];
+    const resolve = () => ({ url, onSample: late });
+    const { address } = parseServer("a", { resolve, onSample: early, roots: [{ uri: "file:///a" }] });
+    const spec = address.kind === "resolved" ? await address.resolve() : undefined;
+    expect(spec?.handlers).toEqual({ sample: late, roots: [{ uri: new URL("file:///a") }] });
+  });
+
+  it.each([
+    ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected an address that starts with file://"],
+    ["roots[0]", { roots: [{ uri: "file:///a", path: "/a" }] }, 'unknown key "path"'],
+    ["roots", { roots: "file:///a" }, "expected a function"],
+    ["onSample", { onSample: "gpt" }, "expected a function"],
+    ["onElicit", { onElicit: {} }, "expected a function, or { form, url } with at least one of them"],
+    ["onElicit", { onElicit: { page: unused } }, "expected a function, or { form, url }"],
+    ["limits.serverRequests", { limits: { serverRequests: 0 } }, "Too small"],
+  ])("%s: %j is a mistake", (path, options, message) => {
+    const { issues } = definitionErrorOf(() => parseServer("a", { url, ...options } as never));
+    expect(issues).toEqual([{ path, message: expect.stringContaining(message) as string }]);
   });
 });
