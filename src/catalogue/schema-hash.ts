@@ -5,22 +5,23 @@ const HASH_LENGTH = 12;
 
 /** Tells two schemas apart whatever the order of their keys: SHA-256 over canonical JSON, 12 hex digits. */
 export function schemaHash(value: unknown): string {
-  const hash = createHash("sha256");
-  writeCanonical(value, (text) => hash.update(text));
-  return hash.digest("hex").slice(0, HASH_LENGTH);
+  return createHash("sha256").update(toCanonicalJson(value)).digest("hex").slice(0, HASH_LENGTH);
 }
 
 /** Without recursion: a server's schema may be nested deeper than the stack. */
-function writeCanonical(root: unknown, write: (text: string) => void): void {
+function toCanonicalJson(root: unknown): string {
   const left: (string | { readonly value: unknown })[] = [{ value: root }];
+  let text = "";
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (typeof next === "string") write(next);
+    if (typeof next === "string") text += next;
     else if (Array.isArray(next.value))
       left.push("]", ...next.value.toReversed().flatMap((value) => [{ value }, ","]), "[");
     else if (isJsonObject(next.value)) {
-      const entries = Object.entries(next.value).filter(([, value]) => value !== undefined);
-      const sorted = entries.toSorted(([a], [b]) => (a < b ? 1 : -1));
-      left.push("}", ...sorted.flatMap(([key, value]) => [{ value }, `,${JSON.stringify(key)}:`]), "{");
-    } else write(JSON.stringify(next.value) ?? "null");
+      const { value } = next;
+      const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+      const sorted = keys.toSorted((a, b) => (a < b ? 1 : -1));
+      left.push("}", ...sorted.flatMap((key) => [{ value: value[key] }, `,${JSON.stringify(key)}:`]), "{");
+    } else text += JSON.stringify(next.value) ?? "null";
   }
+  return text;
 }

@@ -8,10 +8,12 @@ import type { ToolRule } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import { type ArgumentFiller, compileArgumentProperties } from "./argument-properties.js";
 import { editSchemaAt } from "./argument-schema.js";
+import { DefaultArguments } from "./default-arguments.js";
 import { detachReferences } from "./detached-references.js";
 import { ArgumentCheck } from "./enforced-schema.js";
 import { McpTool } from "./mcp-tool.js";
 import { cutText } from "./short-json.js";
+import { once } from "./once.js";
 import { toShownSchema } from "./shown-schema.js";
 import { nameTools, type Naming } from "./tool-names.js";
 import type { ToolSettings } from "./tool-options.js";
@@ -86,21 +88,23 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
   const { server, caller, knownTools } = offer;
   const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
   const filler = compileArgumentProperties(argumentProperties, info.inputSchema);
-  const hash = schemaHash(info.inputSchema);
+  const hash = once(() => schemaHash(info.inputSchema));
   const title = info.title === undefined ? undefined : toReadable(info.title);
   const { annotations, icons, inputSchema, outputSchema } = info;
   const { args: _, ...visibleRule } = rule;
   return new McpTool({
     name,
     description: describe(info, rule, server),
-    schema: shownSchemaOf(filler, rule, settings, warn),
+    showSchema: () => shownSchemaOf(filler, rule, settings, warn),
     metadata: {
       tool_type: "mcp",
       display_name: title ?? info.name,
       server,
       annotations,
       title,
-      schema_hash: hash,
+      get schema_hash() {
+        return hash();
+      },
       ...offer.metadata,
     },
     details: {
@@ -112,7 +116,9 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
       inputSchema,
       outputSchema,
       rule: visibleRule,
-      schemaHash: hash,
+      get schemaHash() {
+        return hash();
+      },
     },
     parts: {
       server,
@@ -124,6 +130,7 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
       filler,
       agentInput,
       trustAnnotations: offer.trustAnnotations,
+      defaults: new DefaultArguments(inputSchema),
       inputCheck: new ArgumentCheck(inputSchema),
       outputCheck: outputSchema === undefined ? undefined : new ArgumentCheck(outputSchema),
       slots: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),

@@ -4,38 +4,55 @@ import { kindOf, namesKind } from "./read-facts.js";
 
 const DEEPEST = 50;
 
-/**
- * The arguments as they are sent: defaults of the schema filled in for what is absent, and without
- * empty optional ones, which models like to send for what they do not know. A new object; defaults
- * are copies.
- */
-export function withDefaults(schema: JsonObject, args: JsonObject): JsonObject {
-  return complete(schema, args, { root: schema, depth: 0 });
-}
-
 interface Place {
-  readonly root: JsonObject;
+  readonly schema: JsonObject;
   readonly depth: number;
 }
 
-function complete(schema: JsonObject, args: JsonObject, at: Place): JsonObject {
-  if (at.depth > DEEPEST) return args;
-  const declared = declaredArguments(schema, at.root);
-  const given = Object.entries(args)
-    .filter(([name, value]) => !isLeftOut(name, value, declared, at.root))
-    .map(([name, value]) => [name, completeInside(value, declared.schemasOf(name), at)] as const);
-  const present = new Set(given.map(([name]) => name));
-  const defaults = declared.defaults
-    .filter(([name, inner]) => !present.has(name) && namesKind(inner, kindOf(inner["default"])))
-    .map(([name, inner]) => [name, structuredClone(inner["default"])] as const);
-  return Object.fromEntries([...given, ...defaults]);
-}
+/** Fills in and leaves out arguments as one schema says. The schema is read once and kept. */
+export class DefaultArguments {
+  readonly #root: JsonObject;
+  readonly #declared = new Map<JsonObject, Declared>();
 
-function completeInside(value: unknown, schemas: readonly unknown[], { root, depth }: Place): unknown {
-  // Which of several schemas is meant cannot be told here, so their defaults cannot either.
-  const schema = schemas.length === 1 ? followReference(schemas[0], root) : undefined;
-  if (!isJsonObject(value) || !isJsonObject(schema)) return value;
-  return complete(schema, value, { root, depth: depth + 1 });
+  constructor(schema: JsonObject) {
+    this.#root = schema;
+  }
+
+  /**
+   * The arguments as they are sent: defaults of the schema filled in for what is absent, and without
+   * empty optional ones, which models like to send for what they do not know. A new object; defaults
+   * are copies.
+   */
+  complete(args: JsonObject): JsonObject {
+    return this.#complete(args, { schema: this.#root, depth: 0 });
+  }
+
+  #complete(args: JsonObject, { schema, depth }: Place): JsonObject {
+    if (depth > DEEPEST) return args;
+    const declared = this.#declaredBy(schema);
+    const given = Object.entries(args)
+      .filter(([name, value]) => !isLeftOut(name, value, declared, this.#root))
+      .map(([name, value]) => [name, this.#completeInside(value, declared.schemasOf(name), depth)] as const);
+    if (declared.defaults.length === 0) return Object.fromEntries(given);
+    const present = new Set(given.map(([name]) => name));
+    const defaults = declared.defaults
+      .filter(([name, inner]) => !present.has(name) && namesKind(inner, kindOf(inner["default"])))
+      .map(([name, inner]) => [name, structuredClone(inner["default"])] as const);
+    return Object.fromEntries([...given, ...defaults]);
+  }
+
+  #completeInside(value: unknown, schemas: readonly unknown[], depth: number): unknown {
+    // Which of several schemas is meant cannot be told here, so their defaults cannot either.
+    if (!isJsonObject(value) || schemas.length !== 1) return value;
+    const schema = followReference(schemas[0], this.#root);
+    return isJsonObject(schema) ? this.#complete(value, { schema, depth: depth + 1 }) : value;
+  }
+
+  #declaredBy(schema: JsonObject): Declared {
+    const known = this.#declared.get(schema) ?? declaredArguments(schema, this.#root);
+    this.#declared.set(schema, known);
+    return known;
+  }
 }
 
 function isLeftOut(name: string, value: unknown, declared: Declared, root: JsonObject): boolean {

@@ -11,6 +11,7 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { toFailureMessage } from "./failure-message.js";
+import { once } from "./once.js";
 import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
 import type { ToolParts } from "./tool-parts.js";
 import { runTool } from "./tool-run.js";
@@ -27,7 +28,7 @@ export interface McpToolDetails {
   readonly outputSchema: JsonObject | undefined;
   /** How it is treated; the values of hidden arguments are left out. */
   readonly rule: Omit<ToolRule, "args">;
-  /** Changes when the input schema does. */
+  /** Changes when the input schema does. Made when it is first read. */
   readonly schemaHash: string;
 }
 
@@ -35,8 +36,8 @@ export interface McpToolFields {
   /** The name that models see. */
   readonly name: string;
   readonly description: string;
-  /** The schema that models see. */
-  readonly schema: JsonObject;
+  /** Makes the schema that models see; asked once, when somebody wants to see it. */
+  readonly showSchema: () => JsonObject;
   readonly metadata: JsonObject;
   readonly details: McpToolDetails;
   readonly parts: ToolParts;
@@ -61,32 +62,39 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   override readonly name: string;
   override readonly description: string;
-  override readonly schema: JsonObject;
   override readonly responseFormat = "content_and_artifact";
   readonly mcp: McpToolDetails;
   private readonly parts: ToolParts;
+  private readonly showSchema: () => JsonObject;
+  private readonly unchecked: this;
 
   constructor(fields: McpToolFields) {
     super({ metadata: fields.metadata, responseFormat: "content_and_artifact" });
     this.name = fields.name;
     this.description = fields.description;
-    this.schema = fields.schema;
     this.mcp = fields.details;
     this.parts = fields.parts;
-    // Kept out of what is printed and serialised: it leads to clients and their credentials.
-    Object.defineProperty(this, "parts", { enumerable: false });
+    this.showSchema = once(fields.showSchema);
+    this.unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
+    // Kept out of what is printed and serialised: they lead to clients and their credentials.
+    for (const name of ["parts", "showSchema", "unchecked"])
+      Object.defineProperty(this, name, { enumerable: false });
+  }
+
+  /** The schema that models see. */
+  override get schema(): JsonObject {
+    return this.showSchema();
   }
 
   /** The run's name is the tool's, in every trace. No arguments are an empty object. */
   override async call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
-    const unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
     const config = parseCallbackConfigArg(configArg);
     const toolCall = isToolCall(arg) ? { toolCall: arg } : {};
     const args = ((isToolCall(arg) ? arg.args : arg) ?? {}) as JsonObject;
     return super.call.call(
-      unchecked,
+      this.unchecked,
       args,
       { ...config, ...toolCall, runName: config.runName ?? this.name },
       tags,
@@ -96,7 +104,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
     const context = this.contextOf(config);
-    return runTool(this.parts, args, context).catch((error: unknown) => {
+    const call = { given: args, context, timeoutMs: timeoutOf(config) };
+    return runTool(this.parts, call).catch((error: unknown) => {
       throw tellableFailure(error, this.parts, context);
     });
   }
@@ -107,7 +116,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
     const context = this.contextOf(config);
-    const outcome = await runTool(this.parts, args, context).then(
+    const call = { given: args, context, timeoutMs: timeoutOf(config) };
+    const outcome = await runTool(this.parts, call).then(
       (result) => ({ result, failure: result.isError ? toolError(this.parts, result) : undefined }),
       (error: unknown) => ({ result: undefined, failure: tellableFailure(error, this.parts, context) }),
     );
@@ -164,24 +174,35 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return words;
   }
 
-  /** Copies, as far as they can be made: functions of the user's get this. */
+  /** Copies, as far as they can be made: functions of the user's get this. Made when one of them looks. */
   private contextOf(config: RunnableConfig): CallContext {
-    const { toolCall, ...rest } = config as JsonObject;
-    const call = isJsonObject(toolCall) ? structuredClone(toolCall) : undefined;
+    const given = config as JsonObject;
+    const { toolCall } = given;
+    const isCall = isJsonObject(toolCall);
     return {
       purpose: "call",
       server: this.mcp.server,
       tool: this.mcp.name,
       // A tool call without an id is one all the same: its failure is told, not thrown.
-      toolCallId: call === undefined ? undefined : idOf(call),
-      configurable: { ...config.configurable },
-      context: rest["context"],
-      state: rest["state"],
-      store: rest["store"],
+      toolCallId: isCall ? idOf(toolCall) : undefined,
+      get configurable() {
+        return { ...config.configurable };
+      },
+      context: given["context"],
+      state: given["state"],
+      store: given["store"],
       signal: config.signal,
-      config: call === undefined ? rest : { ...rest, toolCall: call },
+      get config() {
+        return isCall ? { ...given, toolCall: structuredClone(toolCall) } : { ...given };
+      },
     };
   }
+}
+
+/** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */
+function timeoutOf({ metadata }: RunnableConfig): number | undefined {
+  const timeoutMs: unknown = metadata?.["timeoutMs"];
+  return typeof timeoutMs === "number" && timeoutMs > 0 ? timeoutMs : undefined;
 }
 
 function idOf({ id }: JsonObject): string {

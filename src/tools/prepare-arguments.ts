@@ -2,8 +2,8 @@ import type { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { ToolRule } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { withDefaults } from "./default-arguments.js";
 import type { ArgumentIssue } from "./enforced-schema.js";
 import { refusal } from "./refusal.js";
 import type { ToolParts } from "./tool-parts.js";
@@ -16,22 +16,31 @@ export async function prepareArguments(
   context: CallContext,
   cancellation: Cancellation,
 ): Promise<JsonObject> {
-  const { info, rule, filler } = parts;
+  const { rule, filler, defaults } = parts;
   if (!isJsonObject(given))
     throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
-  const hiddenNames = Object.keys(rule.args ?? {});
-  // What is ours to fill in is never the model's to give, also when there is nothing to fill in.
-  const visible = Object.entries(given).filter(([name]) => !hiddenNames.includes(name));
+  const known =
+    rule.args === undefined
+      ? given
+      : await withHidden(rule.args, given, (work) => ask(cancellation, () => work(context)));
+  const args = defaults.complete(known);
+  return filler.isEmpty ? args : filler.fill(args, agentInputOf(parts, context));
+}
+
+/** What is ours to fill in is never the model's to give, also when there is nothing to fill in. */
+async function withHidden(
+  sources: NonNullable<ToolRule["args"]>,
+  given: JsonObject,
+  askUser: (work: (context: CallContext) => unknown) => Promise<unknown>,
+): Promise<JsonObject> {
+  const visible = Object.entries(given).filter(([name]) => !Object.hasOwn(sources, name));
   const hidden = await Promise.all(
-    Object.entries(rule.args ?? {}).map(async ([name, source]) => {
-      const value: unknown =
-        typeof source === "function" ? await ask(cancellation, () => source(context)) : source;
+    Object.entries(sources).map(async ([name, source]) => {
+      const value: unknown = typeof source === "function" ? await askUser(source) : source;
       return [name, value] as const;
     }),
   );
-  const known = [...visible, ...hidden.filter(([, value]) => value !== undefined)];
-  const args = withDefaults(info.inputSchema, Object.fromEntries(known));
-  return filler.isEmpty ? args : filler.fill(args, agentInputOf(parts, context));
+  return Object.fromEntries([...visible, ...hidden.filter(([, value]) => value !== undefined)]);
 }
 
 /** The run's own input, where its config brings one; else the one that the factory was given. */

@@ -7,6 +7,7 @@ import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import type { ArgumentFiller } from "./argument-properties.js";
+import type { DefaultArguments } from "./default-arguments.js";
 import type { ArgumentCheck } from "./enforced-schema.js";
 import type { ToolSettings } from "./tool-options.js";
 
@@ -25,6 +26,7 @@ export interface ToolParts {
   /** Tells a tool that is gone from one that fails. */
   readonly knownTools: KnownTools;
   readonly settings: ToolSettings;
+  readonly defaults: DefaultArguments;
   readonly inputCheck: ArgumentCheck;
   readonly outputCheck: ArgumentCheck | undefined;
   readonly filler: ArgumentFiller;

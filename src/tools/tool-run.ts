@@ -1,7 +1,7 @@
 import { ToolResult } from "../client/tool-result.js";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { approve, needsApproval } from "./approval.js";
 import { checkArguments, prepareArguments } from "./prepare-arguments.js";
@@ -12,25 +12,29 @@ import type { ToolParts } from "./tool-parts.js";
 import { unlessUnknown } from "./unknown-tool.js";
 import { ask, checkChanges, checkReplacement } from "./user-code.js";
 
+export interface ToolRun {
+  /** What the model gave as arguments. */
+  readonly given: unknown;
+  readonly context: CallContext;
+  /** The run's own time limit. */
+  readonly timeoutMs: number | undefined;
+}
+
 /** One call from the model's arguments to the server's result. Nothing is sent before all checks are passed. */
-export async function runTool(parts: ToolParts, given: unknown, context: CallContext): Promise<ToolResult> {
-  const cancellation = Cancellation.fromSignal(context.signal);
+export async function runTool(parts: ToolParts, call: ToolRun): Promise<ToolResult> {
+  const cancellation = Cancellation.fromSignal(call.context.signal);
   const forget = parts.caller.closed?.onCancel((reason) => cancellation.cancel(reason));
   try {
     cancellation.throwIfCancelled();
-    return await run(parts, given, context, cancellation);
+    return await run(parts, call, cancellation);
   } finally {
     forget?.();
     cancellation.release();
   }
 }
 
-async function run(
-  parts: ToolParts,
-  given: unknown,
-  context: CallContext,
-  cancellation: Cancellation,
-): Promise<ToolResult> {
+async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation): Promise<ToolResult> {
+  const { given, context } = call;
   const { settings, info, caller, rule, slots } = parts;
   const filled = await prepareArguments(parts, given, context, cancellation);
   const changes = await beforeCall(parts, filled, context, cancellation);
@@ -43,9 +47,9 @@ async function run(
   const preview = afterCall === undefined ? undefined : previewOf(parts, args, context);
   const leave = await slots?.enter(cancellation);
   try {
-    const call = { name: info.name, args, id: context.toolCallId };
-    const timeoutMs = shortest(timeoutOf(context), rule.timeoutMs);
-    const calling = caller.callTool(call, {
+    const timeoutMs = shortest(call.timeoutMs, rule.timeoutMs);
+    const toolCall = { name: info.name, args, id: context.toolCallId };
+    const calling = caller.callTool(toolCall, {
       signal: context.signal,
       timeoutMs,
       context,
@@ -86,13 +90,6 @@ function previewOf({ server, info }: ToolParts, args: JsonObject, context: CallC
 function isIdempotent({ rule, info, trustAnnotations }: ToolParts): boolean {
   const { idempotentHint, readOnlyHint } = info.annotations ?? {};
   return rule.idempotent ?? (trustAnnotations && (idempotentHint === true || readOnlyHint === true));
-}
-
-/** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */
-function timeoutOf({ config }: CallContext): number | undefined {
-  const metadata = config["metadata"];
-  const timeoutMs = isJsonObject(metadata) ? metadata["timeoutMs"] : undefined;
-  return typeof timeoutMs === "number" && timeoutMs > 0 ? timeoutMs : undefined;
 }
 
 function shortest(...limits: readonly (number | undefined)[]): number | undefined {

@@ -18,17 +18,12 @@ export async function unlessUnknown(
 ): Promise<ToolResult> {
   const { info, knownTools } = parts;
   const isUnlisted = async () => knownTools.lacks(info.name, cancellation);
-  const outcome = await calling.then(
-    (result) => ({ result, error: undefined }),
-    (error: unknown) => ({ result: undefined, error }),
-  );
-  if (outcome.result === undefined) {
-    throw isInvalidParams(outcome.error) && (await isUnlisted())
-      ? outcome.error.with({ kind: kindOfFailure({ code: outcome.error.code, isUnlisted: true }) })
-      : outcome.error;
-  }
-  if (outcome.result.isError && (await isUnlisted())) throw unknownTool(parts, outcome.result);
-  return outcome.result;
+  const result = await calling.catch(async (error: unknown) => {
+    if (!isInvalidParams(error) || !(await isUnlisted())) throw error;
+    throw error.with({ kind: kindOfFailure({ code: error.code, isUnlisted: true }) });
+  });
+  if (result.isError && (await isUnlisted())) throw unknownTool(parts, result);
+  return result;
 }
 
 function isInvalidParams(error: unknown): error is McpRuntimeError {

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../src/definitions/json.js";
-import { withDefaults } from "../../../src/tools/default-arguments.js";
+import { DefaultArguments } from "../../../src/tools/default-arguments.js";
+
+const withDefaults = (schema: JsonObject, args: JsonObject) => new DefaultArguments(schema).complete(args);
 
 function objectOf(properties: JsonObject, more: JsonObject = {}): JsonObject {
   return { type: "object", properties, ...more };
