@@ -13,6 +13,16 @@ export { type BreakerControl, McpClient, type ToolPolicyOptions } from "./client
 export type { RequestEnded } from "./client/observe-link.js";
 export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
+export type {
+  FetchedBodyReader,
+  FetchedResponse,
+  FetchFunction,
+  FetchRequest,
+  HttpDispatcher,
+  HttpOptions,
+  Pem,
+  TlsOptions,
+} from "./definitions/http-options.js";
 export type { JsonObject } from "./definitions/json.js";
 export type {
   InProcessServer,

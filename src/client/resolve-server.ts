@@ -26,6 +26,8 @@ export async function resolveServer(given: ServerSpec, parts: ResolveParts): Pro
   const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
   if (owned.length > 0)
     parts.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
+  if ("tls" in address && address.tls !== undefined && address.url.protocol === "http:")
+    parts.warn(`Server "${server}": tls has no effect on an address that starts with http://.`);
   if (spec.withoutEffect.length > 0) {
     parts.warn(`Server "${server}": ${spec.withoutEffect.join(", ")} has no effect in this version.`);
   }

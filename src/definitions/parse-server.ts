@@ -1,5 +1,6 @@
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { definitionError, describeFound, toIssues } from "./definition-issues.js";
+import type { HttpOptions } from "./http-options.js";
 import { issuesOfIdentity } from "./identity-issues.js";
 import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
@@ -154,6 +155,7 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     return { kind: "lambda", functionName, qualifier, region, endpoint };
   }
   const { url, headers, auth } = parsed;
+  const { tls, dispatcher, fetch } = parsed as HttpOptions;
   const byCaller = typeof headers === "function";
   return {
     kind: kind as "http" | "sse" | "websocket",
@@ -161,5 +163,8 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     headers: byCaller ? {} : headers,
     headersOf: byCaller ? headers : undefined,
     auth,
+    tls,
+    dispatcher,
+    fetch,
   };
 }

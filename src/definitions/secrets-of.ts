@@ -1,4 +1,6 @@
 import { basicCredentials, decoded } from "./basic-credentials.js";
+import type { TlsOptions } from "./http-options.js";
+import { pemText } from "./pem.js";
 import type { LaterAddress, ServerAddress } from "./server-spec.js";
 
 /** Names of environment variables that hold what nobody should see. */
@@ -9,6 +11,7 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   const secrets = sessionId === undefined ? [] : [sessionId];
   if ("url" in address) secrets.push(...secretsOfUrl(address.url));
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));
+  if ("tls" in address) secrets.push(...secretsOfTls(address.tls ?? {}));
   if (address.kind === "stdio") {
     const variables = Object.entries(address.env).filter(([name]) => SECRET_NAME.test(name));
     secrets.push(...variables.map(([, value]) => value));
@@ -19,7 +22,7 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   return secrets;
 }
 
-function secretsOfUrl(url: URL): string[] {
+export function secretsOfUrl(url: URL): string[] {
   const { username, password, search, searchParams } = url;
   const query = [...searchParams].flatMap(([key, value]) =>
     value === "" ? [key] : [value, encodeURIComponent(value)],
@@ -33,6 +36,13 @@ function secretsOfUrl(url: URL): string[] {
     search.slice(1),
     ...query,
   ];
+}
+
+/** The key line by line: it may be told without its line breaks. Its last line may be too short to tell. */
+function secretsOfTls({ ca = [], cert = "", key = "" }: TlsOptions): string[] {
+  const certificates = [ca, cert].flat().map((pem) => pemText(pem).trim());
+  const keyLines = pemText(key).split(/\s*\n\s*/);
+  return [...certificates, ...keyLines.filter((line) => line.length >= 16 && !line.startsWith("-----"))];
 }
 
 /** The whole value and, after a scheme such as `Bearer`, the credential alone. */

@@ -2,6 +2,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
 import type { FallbackCall, FallbackResult } from "./fallback-call.js";
+import type { HttpOptions } from "./http-options.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
@@ -129,7 +130,8 @@ type Kind<Word extends string> =
 export type HttpServerDefinition = CommonServerOptions &
   Only<"url"> &
   Kind<"http" | "streamable-http" | "streamableHttp"> &
-  CredentialOptions & { readonly url: string | URL };
+  CredentialOptions &
+  HttpOptions & { readonly url: string | URL };
 
 export type SseServerDefinition = CommonServerOptions &
   Only<"url"> &
@@ -137,7 +139,8 @@ export type SseServerDefinition = CommonServerOptions &
     | { readonly type: "sse"; readonly transport?: never }
     | { readonly transport: "sse"; readonly type?: never }
   ) &
-  CredentialOptions & { readonly url: string | URL };
+  CredentialOptions &
+  HttpOptions & { readonly url: string | URL };
 
 export type WebSocketServerDefinition = CommonServerOptions &
   Only<"url"> &

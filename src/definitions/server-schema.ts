@@ -1,24 +1,15 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
+import { closedObject } from "./closed-object.js";
 import type { AuthOption, HeadersOption, IdentityOption } from "./credential-options.js";
 import { describeFound } from "./definition-issues.js";
 import { HEADERS } from "./header-schema.js";
+import { HTTP_SHAPE, refineHttp } from "./http-schema.js";
 import { isJsonObject } from "./json.js";
 import type { FallbackOption } from "./server-definition.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
-
-/** `z.strictObject` that names what is allowed when it meets a key it does not know. */
-function closedObject<Shape extends z.ZodRawShape>(shape: Shape, alsoAllowed: readonly string[] = []) {
-  const allowed = [...alsoAllowed, ...Object.keys(shape)].join(", ");
-  return z.strictObject(shape, {
-    error: (issue) => {
-      if (issue.code !== "unrecognized_keys") return undefined;
-      return `unknown key ${issue.keys.map(describeKey).join(", ")}; allowed are ${allowed}`;
-    },
-  });
-}
 
 /** A server of one kind; its kind is told before its keys are looked at. */
 function serverObject<Shape extends z.ZodRawShape>(shape: Shape) {
@@ -69,10 +60,6 @@ function urlOf(...protocols: string[]) {
       context.addIssue(`expected an address that starts with ${expected}, found ${describeAddress(value)}`);
       return z.NEVER;
     });
-}
-
-function describeKey(key: string): string {
-  return /^[\w$.-]{1,40}$/.test(key) ? JSON.stringify(key) : "that is no name";
 }
 
 function describeAddress(value: string | URL): string {
@@ -159,10 +146,15 @@ const common = {
 /** What every kind has: looked at alone where the kind is not known. */
 export const COMMON_SCHEMA = z.object(common);
 
+function httpObject() {
+  const url = urlOf("http:", "https:");
+  return serverObject({ url, ...credentials, ...HTTP_SHAPE }).superRefine(refineHttp);
+}
+
 /** What each kind of server looks like, once its kind is known and taken out. */
 export const SERVER_SCHEMAS = {
-  http: serverObject({ url: urlOf("http:", "https:"), ...credentials }),
-  sse: serverObject({ url: urlOf("http:", "https:"), ...credentials }),
+  http: httpObject(),
+  sse: httpObject(),
   websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials }),
   stdio: serverObject({
     command: text,

@@ -1,6 +1,7 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
+import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { FallbackOption, SessionOptions } from "./server-definition.js";
@@ -42,17 +43,20 @@ type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion">;
 
 /** An address on the web, and what proves who asks. */
-export interface WebAddress<Kind extends string> extends CredentialSources {
+interface WebAddress<Kind extends string> extends CredentialSources {
   readonly kind: Kind;
   readonly url: URL;
   /** The same for everybody. */
   readonly headers: HeaderValues;
 }
 
+/** One that is reached over HTTP, and how. */
+export type HttpAddress<Kind extends string = "http" | "sse"> = WebAddress<Kind> & HttpOptions;
+
 /** How a server is reached, by kind, as code reads it. */
 export type ServerAddress =
-  | WebAddress<"http">
-  | WebAddress<"sse">
+  | HttpAddress<"http">
+  | HttpAddress<"sse">
   | WebAddress<"websocket">
   | {
       readonly kind: "stdio";

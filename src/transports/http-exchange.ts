@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { neverConnected } from "./never-connected.js";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -6,6 +7,23 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 export interface ResponseHead {
   readonly status: number;
   readonly headers: ResponseHeaders;
+}
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+}
+
+/** Sends requests: a pool of ours, or what a caller lends us. */
+export interface RequestDispatcher {
+  dispatch(request: HttpRequest, exchange: HttpExchange): boolean;
+}
+
+/** How a request that is under way can be ended. */
+interface RequestControl {
+  abort(reason: Error): void;
 }
 
 /** Takes the body of one response, as it comes. */
@@ -27,7 +45,7 @@ export interface HttpExchangeEvents {
  */
 export class HttpExchange implements Dispatcher.DispatchHandler {
   readonly #events: HttpExchangeEvents;
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: RequestControl | undefined;
   #reader: BodyReader | undefined;
   #isStopped = false;
   #isOver = false;
@@ -47,7 +65,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request. Once more after a redirect or a refusal: the server then has not taken the first one. */
-  start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
+  start(dispatcher: RequestDispatcher, request: HttpRequest): void {
     if (this.#isStopped) return;
     this.#isOver = false;
     this.#controller = undefined;
@@ -76,35 +94,37 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     controller?.abort(new Error("The response is no longer wanted."));
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: RequestControl): void {
     // Thrown, not aborted: undici then lets the request go and keeps the connection.
     if (this.#isOver) throw new Error("The request is no longer wanted.");
     this.#controller = controller;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+  onResponseStart(controller: RequestControl, status: number, headers: ResponseHeaders): void {
     if (!this.#isCurrent(controller) || status < 200) return;
     this.#reader = this.#events.onHead(status, headers);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: RequestControl, chunk: Buffer): void {
     if (this.#isCurrent(controller)) this.#reader?.data(chunk);
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
+  onResponseEnd(controller: RequestControl): void {
     if (!this.#isCurrent(controller)) return;
     this.#isOver = true;
     this.#reader?.end();
   }
 
-  onResponseError(controller: Dispatcher.DispatchController | undefined, error: Error): void {
+  onResponseError(controller: RequestControl | undefined, error: Error): void {
     if (this.#isOver || (this.#controller !== undefined && controller !== this.#controller)) return;
     this.#isOver = true;
+    // A `fetch` does not say when it begins to send, and a certificate may be refused while we do.
+    if (neverConnected(error)) this.#controller = undefined;
     this.#events.onBroken(error);
   }
 
   /** A response that was abandoned may still have something to say. */
-  #isCurrent(controller: Dispatcher.DispatchController): boolean {
+  #isCurrent(controller: RequestControl): boolean {
     return !this.#isOver && controller === this.#controller;
   }
 }

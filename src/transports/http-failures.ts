@@ -3,7 +3,9 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
 import type { ResponseHeaders } from "./http-exchange.js";
+import { ProxyError } from "./proxy-error.js";
 import { deniesSession, rpcErrorOf } from "./session-loss.js";
+import { whyNoTls } from "./tls-failures.js";
 
 /** The server that a failure is about, and what must not be said of it. */
 export interface FailureContext {
@@ -46,7 +48,7 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   });
 }
 
-/** The connection failed. Only what undici never handed to a socket has certainly not been sent. */
+/** The connection failed. Only what was never handed to a connection has certainly not been sent. */
 export function toConnectionFailure(
   error: Error,
   wasSent: boolean,
@@ -54,17 +56,22 @@ export function toConnectionFailure(
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   const { server, origin } = context;
-  const code = String(Reflect.get(error, "code") ?? error.name);
   const kind = kindOfFailure({ wasSent });
   const text =
     kind === "not-sent"
-      ? `Server "${server}" ${whyNotSent(code, origin)}`
-      : `Server "${server}" at ${origin} closed the connection before it answered (${code}). It may have run the request.`;
+      ? `Server "${server}" ${whyNotSent(error, context)}`
+      : `Server "${server}" at ${origin} closed the connection before it answered (${codeOf(error)}). It may have run the request.`;
   const cause = context.redactor.cause(error);
   return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: leavesOutcomeOpen(kind) });
 }
 
-function whyNotSent(code: string, origin: string): string {
+function codeOf(error: Error): string {
+  return String(Reflect.get(error, "code") ?? error.name);
+}
+
+function whyNotSent(error: Error, { origin, redactor }: FailureContext): string {
+  if (error instanceof ProxyError) return error.message;
+  const code = codeOf(error);
   switch (code) {
     case "ECONNREFUSED":
       return `refused the connection at ${origin}. Is it running?`;
@@ -73,8 +80,10 @@ function whyNotSent(code: string, origin: string): string {
       return `has a host that is not known: ${origin}. Is the address right?`;
     case "UND_ERR_CONNECT_TIMEOUT":
       return `did not accept a connection at ${origin} in time. Is it reachable from here?`;
+    case "UND_ERR_INVALID_ARG":
+      return `was not sent the request: ${redactor.text(error.message)}. A dispatcher of your own has to be of undici 7 or later.`;
     default:
-      return `cannot be reached at ${origin} (${code}).`;
+      return whyNoTls(code) ?? `cannot be reached at ${origin} (${code}).`;
   }
 }
 

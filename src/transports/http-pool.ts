@@ -1,13 +1,5 @@
-import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
-import { buildConnector, Pool, type Dispatcher } from "undici";
-import type { HttpExchange } from "./http-exchange.js";
-
-export interface HttpPoolOptions {
-  readonly origin: string;
-  readonly sockets: number;
-  readonly connectMs: number;
-}
+import type { HttpExchange, HttpRequest, RequestDispatcher } from "./http-exchange.js";
 
 /**
  * How a request uses the pool.
@@ -18,29 +10,31 @@ export interface HttpPoolOptions {
  */
 export type HttpWay = "call" | "aside" | "stream";
 
-/** Longer than undici's 4 s; a server that closes earlier says so in its `Keep-Alive` header. */
-const KEEP_ALIVE_MS = 30_000;
-const ASIDE_SOCKETS = 8;
+/** Where requests of each way go. */
+export interface HttpConnections {
+  dispatcherFor(way: HttpWay): RequestDispatcher;
+  close(): Promise<void>;
+}
 
-/** The connections to one server: made once for a client, kept across all its sessions. */
+interface HttpPoolOptions {
+  readonly origin: string;
+  readonly connections: HttpConnections;
+}
+
+/** The way to one server over HTTP: made once for a client, kept across all its sessions. */
 export class HttpPool {
   readonly origin: string;
-  readonly #options: HttpPoolOptions;
-  readonly #connecting = new Set<Socket>();
-  readonly #calls: Pool;
-  #asides: Pool | undefined;
-  #streams: Pool | undefined;
+  readonly #connections: HttpConnections;
   #isFresh = false;
 
-  constructor(options: HttpPoolOptions) {
-    this.origin = options.origin;
-    this.#options = options;
-    this.#calls = this.#createPool(options.sockets);
+  constructor({ origin, connections }: HttpPoolOptions) {
+    this.origin = origin;
+    this.#connections = connections;
   }
 
-  send(way: HttpWay, exchange: HttpExchange, request: Dispatcher.DispatchOptions): void {
+  send(way: HttpWay, exchange: HttpExchange, request: HttpRequest): void {
     if (way === "call") this.#sendCall(exchange, request);
-    else exchange.start(way === "stream" ? this.#streamPool() : this.#asidePool(), request);
+    else exchange.start(this.#connections.dispatcherFor(way), request);
   }
 
   /** The server has answered something; what we know of its sockets is fresh until this turn ends. */
@@ -54,9 +48,7 @@ export class HttpPool {
 
   /** Ends every connection: in use, idle, and still being made. */
   async close(): Promise<void> {
-    const closed = Promise.all([this.#calls.destroy(), this.#asides?.destroy(), this.#streams?.destroy()]);
-    for (const socket of this.#connecting) socket.destroy();
-    await closed;
+    await this.#connections.close();
   }
 
   /**
@@ -64,46 +56,11 @@ export class HttpPool {
    * sockets report that the server has closed them: a request written to a dead socket is lost, and
    * nobody can tell whether it was run.
    */
-  #sendCall(exchange: HttpExchange, request: Dispatcher.DispatchOptions): void {
-    if (this.#isFresh) exchange.start(this.#calls, request);
-    else setImmediate(() => setImmediate(() => exchange.start(this.#calls, request)));
-  }
-
-  /** The calls' own sockets while no call needs them, so that a handshake opens no second connection. */
-  #asidePool(): Dispatcher {
-    const { running, queued, pending } = this.#calls.stats;
-    if (running + queued + pending === 0) return this.#calls;
-    this.#asides ??= this.#createPool(ASIDE_SOCKETS);
-    return this.#asides;
-  }
-
-  #streamPool(): Dispatcher {
-    this.#streams ??= this.#createPool(null);
-    return this.#streams;
-  }
-
-  #createPool(connections: number | null): Pool {
-    return new Pool(this.#options.origin, {
-      connections,
-      pipelining: 1,
-      // Deadlines are the client's: a slow answer is not an error of the connection.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connect: this.#createConnector(),
-    });
-  }
-
-  /** Remembers sockets while they connect: destroying a pool does not end those. */
-  #createConnector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: this.#options.connectMs });
-    return (options, callback) => {
-      // undici gives the socket back at once, which its types do not say.
-      const socket = connect(options, (...result) => {
-        this.#connecting.delete(socket);
-        callback(...result);
-      }) as unknown as Socket;
-      this.#connecting.add(socket);
-    };
+  #sendCall(exchange: HttpExchange, request: HttpRequest): void {
+    if (this.#isFresh) exchange.start(this.#connections.dispatcherFor("call"), request);
+    else {
+      const later = () => exchange.start(this.#connections.dispatcherFor("call"), request);
+      setImmediate(() => setImmediate(later));
+    }
   }
 }

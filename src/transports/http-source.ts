@@ -1,22 +1,24 @@
-import type { ServerSpec, WebAddress } from "../definitions/server-spec.js";
+import type { HttpAddress, ServerSpec } from "../definitions/server-spec.js";
 import { Credentials } from "./credentials.js";
-import { HttpPool } from "./http-pool.js";
 import { OAuthFetch } from "./oauth-fetch.js";
 import { OAuthFlow } from "./oauth-flow.js";
+import { openHttpPool } from "./open-http-pool.js";
 import { StreamableHttpTransport } from "./streamable-http.js";
 import type { SourceParts, TransportSource } from "./transport-source.js";
 
 /** Streamable HTTP: one pool for all sessions of all identities. */
 export function openHttpSource(
   spec: ServerSpec,
-  address: WebAddress<"http">,
+  address: HttpAddress<"http">,
   parts: SourceParts,
 ): TransportSource {
   const { name: server, limits, timeouts, session } = spec;
   const { url, headers, headersOf, auth } = address;
   const { redactor } = parts;
-  const pool = new HttpPool({ origin: url.origin, sockets: limits.sockets, connectMs: timeouts.connectMs });
-  const fetch = new OAuthFetch({ timeoutMs: timeouts.connectMs });
+  const { sockets } = limits;
+  const { connectMs } = timeouts;
+  const pool = openHttpPool(address, { sockets, connectMs, redactor });
+  const fetch = new OAuthFetch({ timeoutMs: connectMs });
   const createCredentials = () =>
     new Credentials({
       server,

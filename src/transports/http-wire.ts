@@ -1,4 +1,3 @@
-import type { Dispatcher } from "undici";
 import type { Clock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
@@ -10,6 +9,7 @@ import {
   type BodyReader,
   HttpExchange,
   type HttpExchangeEvents,
+  type HttpRequest,
   type ResponseHeaders,
 } from "./http-exchange.js";
 import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
@@ -32,7 +32,6 @@ export interface HttpWireOptions {
 }
 
 type Headers = Record<string, string>;
-type HttpRequest = Omit<Dispatcher.DispatchOptions, "headers"> & { readonly headers: Headers };
 
 /** What is read of an error page, and how long it may take. */
 const MAX_FAILURE_BYTES = 16 * 1024;

@@ -1,7 +1,12 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { McpClient } from "../../src/index.js";
+import { Agent, fetch } from "undici";
+import { afterEach, vi } from "vitest";
+import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
-import { clientOf } from "../support/clients.js";
+import { clientOf, ONCE } from "../support/clients.js";
+import { startConnectProxy } from "../support/connect-proxy.js";
+import { pemFile } from "../support/pem-file.js";
+import { startTlsFront } from "../support/tls-front.js";
 import { type ContractSubject, describeTransport } from "./transport-contract.js";
 
 function subjectOf(
@@ -24,6 +29,68 @@ for (const answers of ["json", "sse"] as const) {
   describeTransport(`Streamable HTTP, ${answers} answers`, async (tools) => {
     const server = await startMcpTestServer({ tools, answers });
     return subjectOf(server, clientOf(server), { kill: () => server.stop(), revive: () => server.start() });
+  });
+}
+
+/** A client that comes by another way than straight, and what stands on that way. */
+function subjectOnTheWay(
+  server: McpTestServer,
+  definition: ServerDefinition,
+  ...onTheWay: readonly AsyncDisposable[]
+): ContractSubject {
+  const client = new McpClient({ name: "on the way", ...ONCE, ...definition } as never);
+  const subject = subjectOf(server, client, { kill: () => server.stop(), revive: () => server.start() });
+  return {
+    ...subject,
+    async [Symbol.asyncDispose]() {
+      await subject[Symbol.asyncDispose]();
+      for (const part of onTheWay) await part[Symbol.asyncDispose]();
+    },
+  };
+}
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describeTransport("Streamable HTTP over TLS, both sides with certificates", async (tools) => {
+  const server = await startMcpTestServer({ tools });
+  const ca = pemFile("authority");
+  const front = await startTlsFront(server.url, { ca, requestCert: true, rejectUnauthorized: true });
+  const tls = { ca, cert: pemFile("client"), key: pemFile("client-key") };
+  return subjectOnTheWay(server, { url: front.url, tls }, front);
+});
+
+describeTransport("Streamable HTTP over TLS through a proxy", async (tools) => {
+  const server = await startMcpTestServer({ tools });
+  const front = await startTlsFront(server.url);
+  const proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
+  vi.stubEnv("HTTPS_PROXY", proxy.url);
+  const tls = { ca: pemFile("authority") };
+  return subjectOnTheWay(server, { url: "https://mcp.test/mcp", tls }, front, proxy);
+});
+
+// Without keep-alive: what a caller's own connections leave open is theirs.
+const withoutKeepAlive = () => {
+  const agent = new Agent({ pipelining: 0 });
+  return { agent, [Symbol.asyncDispose]: () => agent.close() };
+};
+
+describeTransport("Streamable HTTP by a dispatcher of the caller's own", async (tools) => {
+  const server = await startMcpTestServer({ tools });
+  const lent = withoutKeepAlive();
+  return subjectOnTheWay(server, { url: server.url, dispatcher: lent.agent }, lent);
+});
+
+for (const answers of ["json", "sse"] as const) {
+  describeTransport(`Streamable HTTP by a fetch of the caller's own, ${answers} answers`, async (tools) => {
+    const server = await startMcpTestServer({ tools, answers });
+    const lent = withoutKeepAlive();
+    const definition = {
+      url: server.url,
+      fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: lent.agent }),
+    };
+    return subjectOnTheWay(server, definition, lent);
   });
 }
 

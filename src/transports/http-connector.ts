@@ -1,0 +1,75 @@
+import type { Socket } from "node:net";
+import type { SecureContext } from "node:tls";
+import { buildConnector } from "undici";
+import type { HttpProxy } from "./find-proxy.js";
+import { ProxyTunnels } from "./proxy-tunnels.js";
+
+interface HttpConnectorOptions {
+  /** For each step: to the proxy, through it, to the server. 0 means none. */
+  readonly connectMs: number;
+  /** Whom to trust, and who we are; what Node trusts when left out. */
+  readonly secureContext: SecureContext | undefined;
+  readonly proxy: HttpProxy | undefined;
+}
+
+/** Makes the connections to one server: straight, or through a proxy. */
+export class HttpConnector {
+  readonly #connecting = new Set<Socket>();
+  readonly #toServer: buildConnector.connector;
+  readonly #tunnels: ProxyTunnels | undefined;
+
+  constructor({ connectMs, secureContext, proxy }: HttpConnectorOptions) {
+    const trust = secureContext === undefined ? {} : { secureContext };
+    this.#toServer = this.#remembering(buildConnector({ timeout: connectMs, ...trust }));
+    if (proxy === undefined) return;
+    // To the proxy goes none of that: it is another party, and sees no certificate of ours.
+    const connect = this.#remembering(buildConnector({ timeout: connectMs }));
+    this.#tunnels = new ProxyTunnels({ proxy, connect, answerMs: connectMs });
+  }
+
+  readonly connect: buildConnector.connector = (options, callback) => {
+    if (this.#tunnels === undefined) this.#toServer(options, callback);
+    else void this.#connectThrough(this.#tunnels, options, callback);
+  };
+
+  /** Ends what is still being connected: whoever uses a connection ends it. */
+  async close(): Promise<void> {
+    const closed = this.#tunnels?.close();
+    for (const socket of this.#connecting) socket.destroy();
+    await closed;
+  }
+
+  async #connectThrough(
+    tunnels: ProxyTunnels,
+    options: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Promise<void> {
+    try {
+      const httpSocket = await tunnels.open(authorityOf(options));
+      if (options.protocol === "https:") this.#toServer({ ...options, httpSocket }, callback);
+      else callback(null, httpSocket);
+    } catch (error) {
+      callback(error as Error, null);
+    }
+  }
+
+  /** Destroying an undici pool does not end sockets that are not connected yet. */
+  #remembering(connect: buildConnector.connector): buildConnector.connector {
+    return (options, callback) => {
+      // undici gives the socket back at once, which its types do not say.
+      const socket = connect(options, (...result) => {
+        this.#connecting.delete(socket);
+        // With TLS 1.3 a server refuses our certificate when we already send. Node then reports why, and
+        // after that the end of the stream, which undici would take for the reason.
+        socket.once("error", (error) => socket.destroy(error));
+        callback(...result);
+      }) as unknown as Socket;
+      this.#connecting.add(socket);
+    };
+  }
+}
+
+function authorityOf({ hostname, port, protocol }: buildConnector.Options): string {
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  return `${host}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+}
