@@ -3,8 +3,11 @@ import type { TlsOptions } from "./http-options.js";
 import { pemText } from "./pem.js";
 import type { LaterAddress, ServerAddress } from "./server-spec.js";
 
-/** Names of environment variables that hold what nobody should see. */
+/** Names of environment variables and command line options that hold what nobody should see. */
 const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie/i;
+
+/** Shorter values of options are words that mean something: `--auth on`. */
+const SHORTEST_OPTION = 8;
 
 /** What a server's address and headers hold that must never be shown: each value, in every form it may be echoed. */
 export function secretsOf(address: ServerAddress | LaterAddress, sessionId: string | undefined): string[] {
@@ -12,14 +15,25 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   if ("url" in address) secrets.push(...secretsOfUrl(address.url));
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));
   if ("tls" in address) secrets.push(...secretsOfTls(address.tls ?? {}));
-  if (address.kind === "stdio") {
-    const variables = Object.entries(address.env).filter(([name]) => SECRET_NAME.test(name));
-    secrets.push(...variables.map(([, value]) => value));
-  }
+  if (address.kind === "stdio") secrets.push(...secretsOfProcess(address));
   if (address.kind === "lambda" && URL.canParse(address.endpoint ?? "")) {
     secrets.push(...secretsOfUrl(new URL(address.endpoint ?? "")));
   }
   return secrets;
+}
+
+/** A process speaks in lines, so each line of a secret is one, as in a key of many lines. */
+function secretsOfProcess({ env, args }: ServerAddress & { readonly kind: "stdio" }): string[] {
+  const variables = Object.entries(env).filter(([name]) => SECRET_NAME.test(name));
+  const values = [...variables.map(([, value]) => value), ...args.flatMap(secretOfOption)];
+  return [...new Set(values.flatMap((value) => [value, ...value.split(/[\r\n]+/)]))];
+}
+
+/** `--token=value`, and `--token` with the value in the next argument. */
+function secretOfOption(arg: string, index: number, args: readonly string[]): string[] {
+  const [, name = "", value = args[index + 1] ?? ""] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+  const isSecret = SECRET_NAME.test(name) && value.length >= SHORTEST_OPTION;
+  return isSecret ? [value] : [];
 }
 
 export function secretsOfUrl(url: URL): string[] {

@@ -6,6 +6,7 @@ import { describeFound } from "./definition-issues.js";
 import { HEADERS } from "./header-schema.js";
 import { HTTP_SHAPE, refineHttp } from "./http-schema.js";
 import { isJsonObject } from "./json.js";
+import { isLineEncoding } from "./line-encoding.js";
 import type { FallbackOption } from "./server-definition.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
@@ -66,6 +67,12 @@ function describeAddress(value: string | URL): string {
   const shown = redactUrl(value);
   return shown === undefined ? describeFound(value) : `"${shown}"`;
 }
+
+/** What the system can hand to a process. */
+const word = z.string().regex(/^[^\0]*$/, { error: "has a null character" });
+const variableName = z.string().regex(/^[^\0=]+$/, { error: "has a key that is no name of a variable" });
+const UNKNOWN_ENCODING =
+  'expected an encoding that TextDecoder knows, such as "utf-8" or "windows-1252", and not UTF-16';
 
 const PROTOCOLS = ["auto", "legacy", "2026-07-28"] as const;
 
@@ -157,11 +164,11 @@ export const SERVER_SCHEMAS = {
   sse: httpObject(),
   websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials }),
   stdio: serverObject({
-    command: text,
-    args: z.array(z.string()).default([]),
-    env: z.record(z.string(), z.string()).default({}),
-    cwd: text.optional(),
-    encoding: text.optional(),
+    command: word.min(1),
+    args: z.array(word).default([]),
+    env: z.record(variableName, word).default({}),
+    cwd: word.min(1).optional(),
+    encoding: z.string().refine(isLineEncoding, { error: UNKNOWN_ENCODING }).optional(),
   }),
   lambda: serverObject({
     functionName: text,

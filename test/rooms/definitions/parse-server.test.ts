@@ -92,6 +92,16 @@ describe("each kind has its address", () => {
     expect(parseServer("a", address).address).toEqual({ kind: "stdio", ...address });
   });
 
+  it.each([
+    [{ encoding: "utf-16le" }, "encoding", "not UTF-16"],
+    [{ encoding: "klingon" }, "encoding", "expected an encoding that TextDecoder knows"],
+    [{ args: ["a\0b"] }, "args[0]", "has a null character"],
+    [{ env: { "A=B": "c" } }, "env", "has a key that is no name of a variable"],
+  ])("stdio, but not with %j", (part, path, message) => {
+    const { issues } = definitionErrorOf(() => parseServer("a", { command: "node", ...part }));
+    expect(issues).toEqual([{ path, message: expect.stringContaining(message) }]);
+  });
+
   it("lambda", () => {
     const address = { functionName: "f", qualifier: "live", region: "eu-west-1", endpoint: "http://x.test" };
     expect(parseServer("a", address).address).toEqual({ kind: "lambda", ...address });
@@ -125,6 +135,17 @@ describe("what must never be shown is written down", () => {
 
   it("the environment of a command", () => {
     expect(parseServer("a", { command: "npx", env: { KEY: "e-secret" } }).secrets).toContain("e-secret");
+    const { secrets } = parseServer("a", {
+      command: "npx",
+      env: { KEY: "line one\nline two", LANG: "de_DE" },
+    });
+    expect(secrets).toEqual(["line one\nline two", "line one", "line two"]);
+  });
+
+  it("the options of a command that are called as secrets are", () => {
+    const args = ["--verbose", "--api-key", "a-secret", "--token=b-secret", "--auth", "on", "--password"];
+    const { secrets } = parseServer("a", { command: "npx", args });
+    expect([...new Set(secrets)]).toEqual(["a-secret", "b-secret"]);
   });
 
   it("a session id", () => {
