@@ -74,6 +74,10 @@ export class ClientEvents {
     this.#hub.emit("warning", { message });
   }
 
+  info(text: string): void {
+    this.#log("info", this.#redactor.text(text));
+  }
+
   debug(text: string): void {
     this.#log("debug", this.#redactor.text(text));
   }
@@ -86,7 +90,7 @@ export class ClientEvents {
   }
 
   /** A logger is somebody's code: when it throws, a call must not. */
-  #log(level: "debug" | "warn" | "error", message: string): void {
+  #log(level: keyof Logger, message: string): void {
     try {
       this.#logger[level](message);
     } catch {

@@ -159,6 +159,7 @@ export class ClientLife {
         server: spec.name,
         clock,
         redactor,
+        log: events,
         cancellation,
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         onOpened: (identity, session, generation) =>

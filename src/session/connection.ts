@@ -1,9 +1,7 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
-import type { Redactor } from "../errors/redaction.js";
 import { openTransportSource } from "../transports/open-transport-source.js";
-import type { TransportSource } from "../transports/transport-source.js";
+import type { SourceParts, TransportSource } from "../transports/transport-source.js";
 import { type Seat, Seats } from "./seats.js";
 import type { ServerNotification, Session } from "./session.js";
 
@@ -17,12 +15,10 @@ interface ConnectionEvents {
   readonly onError: (error: Error) => void;
 }
 
-export interface ConnectionOptions extends ConnectionEvents {
+export interface ConnectionOptions extends ConnectionEvents, SourceParts {
   readonly server: string;
   /** The server with its address, which may have to be looked up. */
   readonly resolveSpec: () => Promise<ResolvedSpec>;
-  readonly redactor: Redactor;
-  readonly clock: Clock;
   /** Ends handshakes when the client is closed; never one caller's signal. */
   readonly cancellation: Cancellation;
 }
@@ -55,10 +51,10 @@ export class Connection {
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
-    const { redactor, clock } = options;
+    const { redactor, clock, log } = options;
     const spec = await options.resolveSpec();
     redactor.add(spec.secrets);
-    const source = await openTransportSource(spec, spec.address, { redactor, clock });
+    const source = await openTransportSource(spec, spec.address, { redactor, clock, log });
     return new Connection(spec, options, source);
   }
 

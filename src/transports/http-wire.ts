@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { BeginningReader } from "./body-readers.js";
 import type { Credentials } from "./credentials.js";
@@ -14,6 +14,7 @@ import {
 } from "./http-exchange.js";
 import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-failures.js";
 import type { HttpPool, HttpWay } from "./http-pool.js";
+import { toJsonText } from "./json-rpc.js";
 import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
 import { ProvenSending } from "./proven-sending.js";
 
@@ -98,7 +99,7 @@ export class HttpWire {
       method: "POST",
       path: this.#path,
       headers: this.#postHeaders,
-      body: this.#toJson(message),
+      body: toJsonText(message, this.server),
     };
     return this.#send(way, request, events, options);
   }
@@ -125,15 +126,6 @@ export class HttpWire {
       clock: this.clock,
       onText: (body) => onFailure(toStatusFailure({ ...response, body }, this)),
     });
-  }
-
-  #toJson(message: JsonRpcMessage): string {
-    try {
-      return JSON.stringify(message);
-    } catch (cause) {
-      const text = `The arguments for server "${this.server}" cannot be written as JSON: ${String(cause)}`;
-      throw new McpRuntimeError("definition", text, { server: this.server, cause });
-    }
   }
 
   /** The protocol's own headers come last: nobody's configuration replaces them. */

@@ -20,6 +20,16 @@ export function isRequest(
   return message.method !== undefined && message.id !== undefined;
 }
 
+/** As it travels. Arguments that JSON cannot say are the caller's mistake. */
+export function toJsonText(message: JsonRpcMessage, server: string): string {
+  try {
+    return JSON.stringify(message);
+  } catch (cause) {
+    const text = `The arguments for server "${server}" cannot be written as JSON: ${String(cause)}`;
+    throw new McpRuntimeError("definition", text, { server, cause });
+  }
+}
+
 /**
  * Sorts what came on the stream of one request. Answers are rebuilt with nothing but what belongs
  * there: the SDK ignores a message that has a key too many, and its caller would wait for ever.

@@ -22,13 +22,16 @@ export async function openTransportSource(
     }
     case "custom":
       return { openTransport: async () => address.open(), close: nothingShared };
+    case "stdio": {
+      const { StdioSource } = await import("./stdio-source.js");
+      return new StdioSource({ server: spec.name, address, maxBytes: spec.limits.responseBytes, ...parts });
+    }
     case "sse":
-    case "stdio":
     case "websocket":
     case "lambda":
       throw new McpRuntimeError(
         "definition",
-        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use http, an in-process server, or openTransport.`,
+        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use http, stdio, an in-process server, or openTransport.`,
         { server: spec.name },
       );
   }
