@@ -20,6 +20,7 @@ const LAST_LINES: Record<string, string> = {
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",
   "rules-and-hidden-arguments.ts": 'The call of tool "delete_order" was refused: it was not approved.',
   "server-restart.ts": "   the tool ran 2 times, for 2 calls",
+  "stdio.ts": "Echo: I am a process of my own.",
 };
 
 describe("the examples", () => {

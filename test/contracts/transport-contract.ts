@@ -5,7 +5,7 @@ import { echo, eventually, failureOf, gate, times } from "../support/clients.js"
 
 /** A server that is reached over one kind of transport, and its client. */
 export interface ContractSubject extends AsyncDisposable {
-  readonly server: McpTestServer;
+  readonly server: Pick<McpTestServer, "executions" | "openSessions" | "openSockets">;
   readonly client: McpClient;
   /** The server dies: everything that is connected to it breaks. */
   readonly kill: () => Promise<void>;

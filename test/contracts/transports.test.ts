@@ -7,10 +7,12 @@ import { clientOf, ONCE } from "../support/clients.js";
 import { startConnectProxy } from "../support/connect-proxy.js";
 import { pemFile } from "../support/pem-file.js";
 import { startTlsFront } from "../support/tls-front.js";
+import { stdioClient, stdioServer } from "../support/stdio-servers.js";
+import { ToolDesk } from "../support/tool-desk.js";
 import { type ContractSubject, describeTransport } from "./transport-contract.js";
 
 function subjectOf(
-  server: McpTestServer,
+  server: ContractSubject["server"] & Pick<McpTestServer, "close">,
   client: McpClient,
   life: Pick<ContractSubject, "kill" | "revive">,
 ): ContractSubject {
@@ -93,6 +95,12 @@ for (const answers of ["json", "sse"] as const) {
     return subjectOnTheWay(server, definition, lent);
   });
 }
+
+describeTransport("stdio", async (tools) => {
+  const desk = await ToolDesk.open(tools);
+  const client = stdioClient(stdioServer("desk", String(desk.port)));
+  return subjectOf(desk, client, { kill: () => desk.killAll(), revive: async () => undefined });
+});
 
 describeTransport("in-process", async (tools) => {
   const server = new McpTestServer({ tools });
