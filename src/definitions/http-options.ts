@@ -16,12 +16,12 @@ export interface HttpDispatcher {
   dispatch(request: object, handler: object): boolean;
 }
 
-/** What a `fetch` is given. Redirects are ours to follow or not. */
+/** What a `fetch` is given. Redirects of the server are ours to follow or not. */
 export interface FetchRequest {
   readonly method: string;
   readonly headers: Record<string, string>;
   readonly body?: string;
-  readonly redirect: "manual";
+  readonly redirect: "manual" | "follow" | "error";
   readonly signal: AbortSignal;
 }
 

@@ -1,8 +1,8 @@
 import type { HttpAddress, ServerSpec } from "../definitions/server-spec.js";
 import { Credentials } from "./credentials.js";
-import { OAuthFetch } from "./oauth-fetch.js";
 import { OAuthFlow } from "./oauth-flow.js";
 import { openHttpPool } from "./open-http-pool.js";
+import { SideFetch } from "./side-fetch.js";
 import { StreamableHttpTransport } from "./streamable-http.js";
 import type { SourceParts, TransportSource } from "./transport-source.js";
 
@@ -18,7 +18,7 @@ export function openHttpSource(
   const { sockets } = limits;
   const { connectMs } = timeouts;
   const pool = openHttpPool(address, { sockets, connectMs, redactor });
-  const fetch = new OAuthFetch({ timeoutMs: connectMs });
+  const fetch = new SideFetch({ server: address, connectMs, timeoutMs: connectMs, redactor });
   const createCredentials = () =>
     new Credentials({
       server,

@@ -4,13 +4,13 @@ import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResponseHead } from "./http-exchange.js";
-import type { OAuthFetch } from "./oauth-fetch.js";
+import type { SideFetch } from "./side-fetch.js";
 
 interface OAuthFlowParts {
   readonly server: string;
   readonly url: URL;
   readonly redactor: Redactor;
-  readonly fetch: OAuthFetch;
+  readonly fetch: SideFetch;
 }
 
 /** What a server said about the token it wants. */

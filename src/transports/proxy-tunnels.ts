@@ -21,19 +21,26 @@ export class ProxyTunnels {
   constructor({ proxy, connect, answerMs }: ProxyTunnelsOptions) {
     const credentials = basicCredentials(proxy.url);
     this.#proxy = proxy;
-    this.#pool = new Pool(proxy.url.origin, { connect, headersTimeout: answerMs, bodyTimeout: 0 });
+    this.#pool = new Pool(proxy.url.origin, {
+      // undici takes the host that is asked for, which here is the server, for the name to check.
+      connect: (options, callback) => {
+        const { servername: _, ...own } = options;
+        connect(own, callback);
+      },
+      headersTimeout: answerMs,
+      bodyTimeout: 0,
+    });
     this.#credentials = credentials === undefined ? {} : { "proxy-authorization": `Basic ${credentials}` };
   }
 
   /** `authority` is the server's host and port. */
   async open(authority: string): Promise<Socket> {
-    const { origin, hostname: servername } = this.#proxy.url;
     const headers = { host: authority, ...this.#credentials };
-    // Without a name of its own the proxy's certificate would be checked for the server's name.
-    const request = { origin, path: authority, headers, servername };
-    const { statusCode, socket } = await this.#pool.connect(request).catch((cause: unknown) => {
-      throw new ProxyError(this.#proxy, whyNoAnswer(cause), cause);
-    });
+    const { statusCode, socket } = await this.#pool
+      .connect({ path: authority, headers })
+      .catch((cause: unknown) => {
+        throw new ProxyError(this.#proxy, whyNoAnswer(cause), cause);
+      });
     if (statusCode >= 200 && statusCode < 300) return socket as Socket;
     socket.on("error", () => undefined).destroy();
     throw new ProxyError(this.#proxy, whyRefused(statusCode, this.#proxy));

@@ -1,11 +1,15 @@
+import { execFile } from "node:child_process";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
-import { inspect } from "node:util";
+import { fileURLToPath } from "node:url";
+import { inspect, promisify } from "node:util";
+import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, eventually, failureOf, gate, ONCE, times } from "../support/clients.js";
 import { startConnectProxy } from "../support/connect-proxy.js";
+import { OAuthServer } from "../support/oauth-server.js";
 import { pemFile } from "../support/pem-file.js";
 import { startTlsFront } from "../support/tls-front.js";
 
@@ -132,6 +136,33 @@ describe("behind a proxy", () => {
     expect(server.received("DELETE")).toHaveLength(1);
     expect(server.socketsOpened).toBe(proxy.asked.length);
     await eventually(() => proxy.openSockets === 0);
+  });
+
+  it("which may speak TLS itself", async () => {
+    await using server = await startMcpTestServer();
+    await using front = await startTlsFront(server.url);
+    await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port }, tls: true });
+    // Whom Node trusts is settled when a process starts.
+    const script = `import { McpClient } from "./src/index.ts";
+      const client = new McpClient({ name: "far", url: "https://mcp.test/mcp" });
+      console.log((await client.callTool({ name: "echo", args: { text: "hi" } })).text());
+      await client.close();`;
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ["--import", "tsx", "--input-type=module", "-e", script],
+      {
+        cwd: fileURLToPath(new URL("../..", import.meta.url)),
+        env: {
+          ...process.env,
+          HTTPS_PROXY: proxy.url,
+          NODE_EXTRA_CA_CERTS: fileURLToPath(
+            new URL("../support/certificates/authority.pem", import.meta.url),
+          ),
+        },
+      },
+    );
+    expect({ stdout, stderr }).toEqual({ stdout: "hi\n", stderr: "" });
+    expect(proxy.asked[0]?.authority).toBe("mcp.test:443");
   });
 
   it("its user and password go to it and to nobody else", async () => {
@@ -351,6 +382,54 @@ describe("a fetch of the caller's own", () => {
     await far.close();
     open();
     await eventually(() => server.openSockets === 0);
+  });
+});
+
+describe("what is asked of an authorization server", () => {
+  const oauth = ({ origin }: OAuthServer) =>
+    new ClientCredentialsProvider({ clientId: "robot", clientSecret: "s3cret", expectedIssuer: origin });
+
+  it("goes the server's way: through the proxy, trusting the private authority", async () => {
+    await using server = await startMcpTestServer();
+    await using gated = await OAuthServer.start(server.url, "https://mcp.test");
+    await using front = await startTlsFront(`http://127.0.0.1:${gated.port}/mcp`);
+    await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
+    vi.stubEnv("HTTPS_PROXY", proxy.url);
+    const far = client({ url: "https://mcp.test/mcp", auth: oauth(gated), tls: { ca: authority } });
+    expect((await far.callTool(echo("in"))).text()).toBe("in");
+    expect(gated.tokenRequests).toHaveLength(1);
+    await far.close();
+    await eventually(() => proxy.openSockets === 0);
+  });
+
+  it("goes by the caller's own dispatcher", async () => {
+    await using server = await startMcpTestServer();
+    await using gated = await OAuthServer.start(server.url);
+    await using agent = closing(new Agent());
+    const carried: string[] = [];
+    const dispatcher = agent.value.compose((dispatch) => (options, handler) => {
+      carried.push(options.path);
+      return dispatch(options, handler);
+    });
+    await using far = client({ url: gated.url, auth: oauth(gated), dispatcher });
+    expect((await far.callTool(echo("in"))).text()).toBe("in");
+    expect(carried).toContain("/token");
+  });
+
+  it("goes by the caller's own fetch", async () => {
+    await using server = await startMcpTestServer();
+    await using gated = await OAuthServer.start(server.url);
+    const carried: string[] = [];
+    await using far = client({
+      url: gated.url,
+      auth: oauth(gated),
+      fetch: (url, request) => {
+        carried.push(new URL(url).pathname);
+        return fetch(url, request);
+      },
+    });
+    expect((await far.callTool(echo("in"))).text()).toBe("in");
+    expect(carried).toContain("/token");
   });
 });
 

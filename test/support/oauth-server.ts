@@ -27,6 +27,7 @@ export class OAuthServer implements AsyncDisposable {
   readonly #accessTokens = new Map<string, Grant>();
   readonly #refreshTokens = new Map<string, Grant>();
   readonly #codes = new Map<string, Grant>();
+  #publicOrigin: string | undefined;
   #count = 0;
   tokenDelayMs = 0;
   isDown = false;
@@ -36,14 +37,20 @@ export class OAuthServer implements AsyncDisposable {
     this.#server = createServer((request, response) => void this.#handle(request, response));
   }
 
-  static async start(behind: string): Promise<OAuthServer> {
+  /** `publicOrigin` is what it calls itself, when it is reached by another way than straight. */
+  static async start(behind: string, publicOrigin?: string): Promise<OAuthServer> {
     const server = new OAuthServer(behind);
+    server.#publicOrigin = publicOrigin;
     await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
     return server;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#publicOrigin ?? `http://127.0.0.1:${this.port}`;
   }
 
   get url(): string {
