@@ -58,9 +58,11 @@ export class ToolDesk implements AsyncDisposable {
   }
 
   #serve(socket: Socket): void {
-    socket.on("error", () => undefined);
+    const lines = createInterface(socket);
+    // Whoever is killed says no goodbye.
+    for (const emitter of [socket, lines]) emitter.on("error", () => undefined);
     socket.once("close", () => this.#pids.delete(socket));
-    createInterface(socket).on("line", (line) => {
+    lines.on("line", (line) => {
       const message = JSON.parse(line) as DeskCall | { readonly pid: number };
       if ("pid" in message) this.#pids.set(socket, message.pid);
       else void this.#run(socket, message);
