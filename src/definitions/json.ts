@@ -1,6 +1,15 @@
 /** A JSON object whose content is not known yet. */
 export type JsonObject = Record<string, unknown>;
 
+/** Any JSON value, for reading only: what several may share is frozen. */
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
+
 /** What JSON calls an object; a Map, a Date or an instance of a class is none. */
 export function isJsonObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;

@@ -35,6 +35,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "eventsource-parser": ["transports"],
   zod: ["definitions", "session"],
   "@cfworker/json-schema": ["tools"],
+  ioredis: ["stores"],
+  "@aws-sdk/client-dynamodb": ["stores"],
   "@langchain/core": ["content", "tools", "factories", "langchain", "langgraph"],
 };
 

@@ -1,0 +1,10 @@
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
+
+/** The moment at which an entry is gone, or none. */
+export function expiryOf(ttlMs: number | undefined, now: number): number | undefined {
+  if (ttlMs === undefined) return undefined;
+  const expiresAt = Math.ceil(now + ttlMs);
+  if (typeof ttlMs === "number" && ttlMs > 0 && Number.isSafeInteger(expiresAt)) return expiresAt;
+  const message = `expected a number of milliseconds above 0, found ${describeFound(ttlMs)}`;
+  throw definitionError("The entry for a store", [{ path: "ttlMs", message }]);
+}

@@ -1,0 +1,12 @@
+export type { JsonValue } from "../definitions/json.js";
+export type { DynamoClient } from "./dynamo-client.js";
+export { dynamoStore, type DynamoStoreOptions } from "./dynamo-store.js";
+export { fileStore, type FileStoreOptions } from "./file-store.js";
+export { type BaseStoreOptions, fromBaseStore } from "./from-base-store.js";
+export type { LangChainStore } from "./langchain-shelf.js";
+export type { LangGraphStore } from "./langgraph-shelf.js";
+export type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
+export { memoryStore, type MemoryStoreOptions } from "./memory-store.js";
+export type { RedisClient } from "./redis-client.js";
+export { redisStore, type RedisStoreOptions } from "./redis-store.js";
+export { type NamespacedStoreOptions, STORE_DEFAULTS, type StoreOptions } from "./store-options.js";

@@ -1,0 +1,72 @@
+import { isJsonObject, type JsonValue } from "../definitions/json.js";
+import { findHostile } from "./sound-json.js";
+
+/**
+ * How an entry looks wherever it is kept: one line that says what it is, and the value on the next.
+ * The first line can be read without the rest, which may be megabytes.
+ */
+const FORMAT = 1;
+
+/** Of 512 bytes of key, each written as `\u0000` at worst, and the rest of the line. */
+export const LONGEST_HEADER = 4_096;
+
+export interface StoredHeader {
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
+}
+
+/**
+ * - `live`: it is what was set
+ * - `expired`: its time is over
+ * - `unsound`: nobody who speaks this format has written it for this key
+ */
+export type ReadRecord =
+  | { readonly state: "live"; readonly value: JsonValue }
+  | { readonly state: "expired" }
+  | { readonly state: "unsound"; readonly problem: string };
+
+/** `json` is the value's. */
+export function encodeRecord({ key, expiresAt }: StoredHeader, json: string): string {
+  return `${JSON.stringify({ format: FORMAT, key, expiresAt })}\n${json}`;
+}
+
+/** Reads an entry as one reads what a stranger has sent. */
+export function decodeRecord(text: string, key: string, now: number): ReadRecord {
+  const header = decodeHeader(text);
+  if (header === undefined) return unsound("is not in the format of this package");
+  if (header.key !== key) return unsound("was written for another key");
+  if (hasExpired(header, now)) return { state: "expired" };
+  const value = parse(text.slice(text.indexOf("\n") + 1));
+  if (value === undefined) return unsound("is broken JSON");
+  const problem = findHostile(value);
+  return problem === undefined ? { state: "live", value: value as JsonValue } : unsound(problem);
+}
+
+/** From an entry, or from its beginning alone. */
+export function decodeHeader(text: string): StoredHeader | undefined {
+  const end = text.indexOf("\n");
+  if (end === -1 || end > LONGEST_HEADER) return undefined;
+  const header = parse(text.slice(0, end));
+  if (!isJsonObject(header) || header["format"] !== FORMAT) return undefined;
+  const { key, expiresAt } = header;
+  if (typeof key !== "string") return undefined;
+  if (expiresAt === undefined) return { key, expiresAt };
+  return typeof expiresAt === "number" ? { key, expiresAt } : undefined;
+}
+
+export function hasExpired({ expiresAt }: StoredHeader, now: number): boolean {
+  return expiresAt !== undefined && expiresAt <= now;
+}
+
+function unsound(problem: string): ReadRecord {
+  return { state: "unsound", problem };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
