@@ -52,6 +52,25 @@ describe("the package, installed in an empty folder", () => {
     expect(stdout).toBe("after\n");
   });
 
+  it("says what to install where a store needs it", async () => {
+    const script = `import { dynamoStore, fileStore, memoryStore, redisStore } from "langchain-mcp-runtime/stores";
+      const files = fileStore("cache");
+      await files.set("k", { a: 1 });
+      console.log(JSON.stringify(await files.get("k")), await memoryStore().get("k"));
+      const missing = [redisStore("redis://localhost:1").get("k"), dynamoStore("t").get("k"), redisStore("redis://localhost:1").watch(() => {})];
+      for (const { reason } of await Promise.allSettled(missing)) console.log(reason.kind, reason.message);`;
+    writeFileSync(join(folder, "stores.mjs"), script);
+    const { stdout, stderr } = await run(process.execPath, ["stores.mjs"], { cwd: folder, timeout: 20_000 });
+    const redis =
+      'definition A Redis store needs the package "ioredis", which is not installed. Add it to your project: npm install ioredis';
+    const dynamo =
+      'definition A DynamoDB store needs the package "@aws-sdk/client-dynamodb", which is not installed. Add it to your project: npm install @aws-sdk/client-dynamodb';
+    expect({ lines: stdout.trim().split("\n"), stderr }).toEqual({
+      lines: ['{"a":1} undefined', redis, dynamo, redis],
+      stderr: "",
+    });
+  });
+
   it("loads neither the SDK nor undici before the first request", async () => {
     const script = `import { McpClient } from "langchain-mcp-runtime";
       import { createRequire } from "node:module";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
+import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
 
 // Literals on purpose: a change here is a change for users, and should be meant.
@@ -19,6 +20,14 @@ describe("what users can rely on", () => {
       "createMcpToolsFromAgent",
       "lastGoodResult",
       "parseServers",
+    ]);
+    expect(Object.keys(stores).toSorted()).toEqual([
+      "STORE_DEFAULTS",
+      "dynamoStore",
+      "fileStore",
+      "fromBaseStore",
+      "memoryStore",
+      "redisStore",
     ]);
     expect(Object.keys(testing).toSorted()).toEqual([
       "FORGOTTEN_SESSION_ANSWERS",
@@ -76,6 +85,16 @@ describe("what users can rely on", () => {
       outputValidation: "warn",
       limits: { contentChars: 100_000 },
       onFailure: "continue",
+    });
+  });
+
+  it("the defaults of a store", () => {
+    expect(stores.STORE_DEFAULTS).toEqual({
+      timeoutMs: 2_000,
+      maxBytes: 33_554_432,
+      namespace: "langchain-mcp-runtime",
+      maxEntries: 1_000,
+      maxTotalBytes: 67_108_864,
     });
   });
 

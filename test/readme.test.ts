@@ -36,7 +36,7 @@ describe("the README", () => {
     expect(withTables(readme)).toBe(readme);
   });
 
-  it("shows TypeScript that compiles", async () => {
+  it("shows TypeScript that compiles", { timeout: 60_000 }, async () => {
     const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? "");
     expect(blocks.length).toBeGreaterThan(3);
     expect(await typeErrorsOf(blocks)).toBe("");

@@ -1,10 +1,27 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What a compiler loads for these files, besides files of our own. */
+function packagesBehind(files: readonly string[]): Set<string> {
+  const packages = new Set<string>();
+  const seen = new Set<string>();
+  for (const left = [...files]; left.length > 0;) {
+    const file = left.pop() ?? "";
+    if (seen.has(file)) continue;
+    seen.add(file);
+    const text = readFileSync(file, "utf8");
+    for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)) {
+      if (specifier.startsWith(".")) left.push(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
+      else packages.add(specifier);
+    }
+  }
+  return packages;
+}
 
 /** Needs `npm run build`: users compile against what is published. */
 describe("the published types", () => {
@@ -19,6 +36,21 @@ describe("the published types", () => {
       expect(said).toBe("");
     },
   );
+
+  it("compile where no optional peer is installed", () => {
+    const { exports, peerDependenciesMeta } = JSON.parse(
+      readFileSync(join(root, "package.json"), "utf8"),
+    ) as {
+      readonly exports: Readonly<Record<string, { readonly types?: string }>>;
+      readonly peerDependenciesMeta: object;
+    };
+    const entries = Object.values(exports).flatMap(({ types }) => types ?? []);
+    expect(entries.length).toBeGreaterThan(2);
+    const optional = Object.keys(peerDependenciesMeta);
+    expect(optional).toContain("ioredis");
+    const loaded = packagesBehind(entries.map((path) => join(root, path)));
+    expect([...loaded].filter((name) => optional.some((peer) => name.startsWith(peer)))).toEqual([]);
+  });
 
   it("have no any, and no type of the MCP SDK", () => {
     const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>

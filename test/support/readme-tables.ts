@@ -5,6 +5,7 @@ import {
   SERVER_DEFAULTS,
   TOOL_DEFAULTS,
 } from "../../src/index.js";
+import { STORE_DEFAULTS } from "../../src/stores/index.js";
 
 const OPTION_TEXTS: Record<string, string> = {
   "timeouts.connectMs": "the handshake (stdio: 60000)",
@@ -35,6 +36,11 @@ const OPTION_TEXTS: Record<string, string> = {
   "outputHandling.resource": "`content` or `artifact`",
   outputValidation: "a result that does not fit the `outputSchema`: `warn`, `error`, `off`",
   "limits.contentChars": "characters of text that a model is shown of one result",
+  timeoutMs: "one operation (not of a memory store)",
+  maxBytes: "the largest entry that is written or read",
+  namespace: "keeps entries apart that share a Redis, a table or a `BaseStore`",
+  maxEntries: "entries of a memory store; those not used for longest go first",
+  maxTotalBytes: "all entries of a memory store together, as JSON",
   onFailure: "a failed tool call: `continue`, `error`, or a function",
 };
 
@@ -43,6 +49,7 @@ function readmeTables(): Record<string, string> {
   const options = [
     ...rowsOf(SERVER_DEFAULTS).map((row) => ["server", ...row]),
     ...rowsOf(TOOL_DEFAULTS).map((row) => ["tools", ...row]),
+    ...rowsOf(STORE_DEFAULTS).map((row) => ["stores", ...row]),
   ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];
