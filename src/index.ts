@@ -92,6 +92,12 @@ export type { AgentToolsOptions, ServerLookup } from "./factories/agent-tools-op
 export { createMcpTools, type McpToolsOptions } from "./factories/create-mcp-tools.js";
 export { createMcpToolsForServer, type ServerToolsOptions } from "./factories/create-mcp-tools-for-server.js";
 export { createMcpToolsFromAgent } from "./factories/create-mcp-tools-from-agent.js";
+export type { CacheOptions, CatalogueOptions } from "./factories/catalogue-options.js";
+export { CACHE_DEFAULTS } from "./catalogue/tool-catalogue.js";
+export type { ParameterChange, ParameterChangeKind } from "./catalogue/compare-schemas.js";
+export type { ServerDrift, ToolChange } from "./catalogue/drift.js";
+export type { PinMode } from "./catalogue/tool-pins.js";
+export type { KeyValueStore } from "./stores/key-value-store.js";
 export type { FactoryOptions } from "./factories/factory-options.js";
 export type {
   CallerConfig,
@@ -102,7 +108,8 @@ export type {
   ToolsetCallOptions,
   ToolsetEvents,
 } from "./factories/mcp-toolset.js";
-export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
+export { McpTool } from "./tools/mcp-tool.js";
+export type { McpToolDetails } from "./tools/tool-details.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
   type CallChanges,

@@ -7,6 +7,7 @@ import * as testing from "../src/testing/index.js";
 describe("what users can rely on", () => {
   it("the exports", () => {
     expect(Object.keys(api).toSorted()).toEqual([
+      "CACHE_DEFAULTS",
       "FAILURE_KINDS",
       "FAILURE_MATRIX",
       "McpClient",
@@ -98,6 +99,10 @@ describe("what users can rely on", () => {
     });
   });
 
+  it("the defaults of the cache", () => {
+    expect(api.CACHE_DEFAULTS).toEqual({ freshMs: 300_000, keepMs: 2_592_000_000 });
+  });
+
   it("the methods of a client", () => {
     const methods = Object.getOwnPropertyNames(api.McpClient.prototype).filter(
       (name) => name !== "constructor",
@@ -111,9 +116,9 @@ describe("what users can rely on", () => {
       "close",
       "ensureSession",
       "finishAuth",
+      "identityOf",
       "instructions",
       "isClientInitialized",
-      "isShared",
       "listTools",
       "on",
       "ping",

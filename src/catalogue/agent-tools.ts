@@ -1,6 +1,5 @@
 import type { McpAgentResource, ToolSnapshot } from "../definitions/agent-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
-import type { ToolSource } from "./tool-source.js";
 
 export interface AgentTool {
   readonly info: McpToolInfo;
@@ -11,11 +10,14 @@ export interface AgentTool {
  * The tools of an agent resource: the snapshots that were saved with the agent, for which nothing is
  * sent, or what the server lists now, all of it or what the snapshots allow.
  */
-export async function toolsOfResource(resource: McpAgentResource, source: ToolSource): Promise<AgentTool[]> {
+export async function toolsOfResource(
+  resource: McpAgentResource,
+  list: () => Promise<readonly McpToolInfo[]>,
+): Promise<AgentTool[]> {
   const { discovery, availableTools } = resource;
   if (discovery.type === "cached") return availableTools.map(toAgentTool);
   const snapshots = new Map(availableTools.map((snapshot) => [snapshot.name, snapshot]));
-  const listed = await source.listTools();
+  const listed = await list();
   return listed
     .filter(({ name }) => discovery.allowAll || snapshots.has(name))
     .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));

@@ -8,6 +8,11 @@ export function schemaHash(value: unknown): string {
   return createHash("sha256").update(toCanonicalJson(value)).digest("hex").slice(0, HASH_LENGTH);
 }
 
+/** Where two must never be taken for one: all of SHA-256. */
+export function wholeHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
 /** Without recursion: a server's schema may be nested deeper than the stack. */
 function toCanonicalJson(root: unknown): string {
   const left: (string | { readonly value: unknown })[] = [{ value: root }];

@@ -1,7 +1,11 @@
 import type { RequestOptions } from "../client/call-tool.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 
-/** What the catalogue needs of a client: the one method that lists. */
+/** Who wants to know. */
+export type Asker = Pick<RequestOptions, "context" | "signal">;
+
+/** What the catalogue needs of a client: to list, and to tell its users apart. */
 export interface ToolSource {
   listTools(options?: RequestOptions): Promise<McpToolInfo[]>;
+  identityOf(asker: Asker): string;
 }

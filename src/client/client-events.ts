@@ -2,7 +2,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { BreakerState } from "../policies/circuit-breaker.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
-import { EventHub } from "../telemetry/event-hub.js";
+import { EventHub, type ListenOptions } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { RequestEnded } from "./observe-link.js";
 
@@ -54,14 +54,15 @@ export class ClientEvents {
   }
 
   get isServerHeard(): boolean {
-    return SPOKEN_BY_SERVER.some((name) => this.#hub.has(name));
+    return SPOKEN_BY_SERVER.some((name) => this.#hub.isWanted(name));
   }
 
   on<Name extends keyof McpClientEvents>(
     name: Name,
     listener: (event: McpClientEvents[Name]) => void,
+    options?: ListenOptions,
   ): () => void {
-    return this.#hub.on(name, listener);
+    return this.#hub.on(name, listener, options);
   }
 
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {

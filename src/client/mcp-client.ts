@@ -8,6 +8,7 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRules } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ServerFacts } from "../session/session.js";
+import type { ListenOptions } from "../telemetry/event-hub.js";
 import type { CircuitBreaker } from "../policies/circuit-breaker.js";
 import { assembleClient, type McpClientOptions } from "./assemble-client.js";
 import type { Breakers } from "./breakers.js";
@@ -21,6 +22,7 @@ import {
   type RequestOptions,
   type ToolCall,
 } from "./call-tool.js";
+import { outcomeOf } from "./outcome-of.js";
 import type { ClientEvents, McpClientEvents } from "./client-events.js";
 import type { ClientLife, ClientState, LogLevel, SessionView } from "./client-life.js";
 import { createTrace, type ExchangeTrace } from "./exchange.js";
@@ -100,9 +102,9 @@ export class McpClient implements AsyncDisposable {
     return this.#breakers.of(identity);
   }
 
-  /** Everybody is one: its definition has no `identity`. */
-  get isShared(): boolean {
-    return this.#life.spec.identity === undefined;
+  /** Whose session a request with these options belongs to; an empty text where everybody is one. */
+  identityOf(options: Pick<RequestOptions, "context" | "signal">): string {
+    return this.#requester.identityOf(options);
   }
 
   /** What its definition says of its tools. */
@@ -120,8 +122,9 @@ export class McpClient implements AsyncDisposable {
   on<Name extends keyof McpClientEvents>(
     name: Name,
     listener: (event: McpClientEvents[Name]) => void,
+    options?: ListenOptions,
   ): () => void {
-    const stop = this.#events.on(name, listener);
+    const stop = this.#events.on(name, listener, options);
     this.#life.listenIfWanted();
     return stop;
   }
@@ -151,23 +154,9 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
-    const requestId = call?.id ?? randomUUID();
-    const trace = createTrace();
-    const startedAt = this.#clock.now();
-    const details = () => ({
-      server: this.name,
-      tool: call?.name,
-      requestId,
-      latencyMs: this.#clock.now() - startedAt,
-      attempts: trace.attempts,
-    });
-    try {
-      const result = await this.#callTool(call, options, requestId, trace);
-      return { ok: true, result, ...details() };
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError)) throw error;
-      return { ok: false, error, ...details() };
-    }
+    return outcomeOf({ server: this.name, clock: this.#clock, call }, (requestId, trace) =>
+      this.#callTool(call, options, requestId, trace),
+    );
   }
 
   /** Many calls, the outcomes in their order; one that fails does not touch the others. */

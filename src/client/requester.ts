@@ -172,6 +172,10 @@ export class Requester {
     });
   }
 
+  identityOf(options: RequestOptions): string {
+    return this.#whoAsks(options, {}).identity;
+  }
+
   #whoAsks(
     { context: given, signal }: RequestOptions,
     { tool, toolCallId }: Pick<FullRequestOptions, "tool" | "toolCallId">,

@@ -1,5 +1,6 @@
 import type { McpAgentResource } from "../definitions/agent-definition.js";
 import type { AddressedServerDefinition, ServerDefinition } from "../definitions/server-definition.js";
+import type { CatalogueOptions } from "./catalogue-options.js";
 import type { FactoryOptions } from "./factory-options.js";
 
 /** Where the server of a resource is. Asked when it is first needed, not before. */
@@ -7,7 +8,7 @@ export type ServerLookup = (
   resource: McpAgentResource,
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
-export interface AgentToolsOptions extends FactoryOptions {
+export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. */
   readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
   /**

@@ -7,6 +7,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { createTools } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
+import { createMember } from "./member.js";
 import { resourceMetadata } from "./resource-metadata.js";
 import { toolOffer } from "./tool-offer.js";
 
@@ -21,7 +22,7 @@ export interface ServerToolsOptions extends FactoryOptions {
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
   const { client } = options;
-  const { create } = resolveFactoryOptions(options, "none", ["client"]);
+  const { create, catalogue: settings } = resolveFactoryOptions(options, "none", ["client"]);
   if (!(client instanceof McpClient)) {
     throw definitionError("The set of options", [{ path: "client", message: "expected an McpClient" }]);
   }
@@ -33,7 +34,9 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   }
   const tools = parsed.availableTools.map(toAgentTool);
   const metadata = resourceMetadata(parsed);
-  return createTools([toolOffer({ client, caller: client, tools, metadata })], create);
+  const { catalogue: view } = createMember(client, {}, { ...settings, store: undefined, pin: undefined });
+  const refreshesSchema = parsed.discovery.refreshSchemaBeforeCall;
+  return createTools([toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema })], create);
 }
 
 /** What is given alone is one MCP resource, whether it says so or not. */

@@ -1,9 +1,10 @@
 import { toolsOfResource } from "../catalogue/agent-tools.js";
-import type { CallerContext, RequestOptions } from "../client/call-tool.js";
+import type { Asker } from "../catalogue/tool-source.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { parseServers } from "../definitions/parse-server.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createTools } from "../tools/create-tools.js";
 import type { AgentToolsOptions } from "./agent-tools-options.js";
@@ -12,7 +13,7 @@ import type { McpToolset } from "./mcp-toolset.js";
 import { resourceMetadata } from "./resource-metadata.js";
 import { OptionalServers } from "./optional-servers.js";
 import { serverOfResource } from "./server-of-resource.js";
-import { toolOffer } from "./tool-offer.js";
+import { offerOf } from "./offer-of.js";
 import { Toolset } from "./toolset.js";
 import { ToolsetLife } from "./toolset-life.js";
 
@@ -26,11 +27,14 @@ export async function createMcpToolsFromAgent(
   agent: unknown,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const { create, client: clientOptions } = resolveFactoryOptions(options, "none", [
+  const settings = resolveFactoryOptions(options, "none", [
+    "cache",
+    "pin",
     "servers",
     "allowInlineServers",
     "signal",
   ]);
+  const { create } = settings;
   checkInline(options.allowInlineServers);
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
@@ -42,31 +46,44 @@ export async function createMcpToolsFromAgent(
     ...namesTwice(enabled.map(({ name }) => name)),
   ];
   if (issues.length > 0) throw definitionError("The agent definition", issues);
-  const life = new ToolsetLife(clientOptions);
+  const life = new ToolsetLife(settings);
   const optional = new OptionalServers(create.warn);
-  const clients = found.map(({ resource, server }) => {
+  const members = found.map(({ resource, server }) => {
     if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
-    return { resource, client: life.add(resource.name, server.definition), server: server.definition };
+    const { definition } = server;
+    return {
+      resource,
+      member: life.add(resource.name, definition),
+      isOptional: definition.optional === true,
+    };
   });
-  const list = async (request: RequestOptions) => {
-    const offers = await mapLimited(clients, CONCURRENCY, async ({ resource, client, server }) => {
-      const listTools = () => client.listTools(request);
-      const tools = await toolsOfResource(resource, {
-        listTools: () => optional.list(resource.name, server.optional === true, listTools),
-      });
-      return toolOffer({
-        client,
-        caller: life.callerOf(client),
-        tools,
-        metadata: resourceMetadata(resource),
-      });
+  const known = new Map<string, readonly McpToolInfo[]>();
+  const list = async (asker: Asker) => {
+    const offers = await mapLimited(members, CONCURRENCY, async ({ resource, member, isOptional }) => {
+      const { discovery, availableTools } = resource;
+      // What was saved with the agent is what somebody approved.
+      if (discovery.type === "cached") await member.pins?.approve(availableTools);
+      const listing = () => member.catalogue.list(asker);
+      const tools = await toolsOfResource(resource, () => optional.list(resource.name, isOptional, listing));
+      if (!known.has(resource.name))
+        known.set(
+          resource.name,
+          tools.map(({ info }) => info),
+        );
+      const refreshesSchema = discovery.type === "cached" && discovery.refreshSchemaBeforeCall;
+      return offerOf(life, member, { tools, metadata: resourceMetadata(resource), refreshesSchema });
     });
     return createTools(offers, create);
   };
   try {
     const tools = await list({ signal: options.signal });
-    const listFor = (context: CallerContext) => list({ context });
-    return new Toolset<string>({ life, tools, listFor, failures: optional.failures });
+    return new Toolset<string>({
+      life,
+      tools,
+      known,
+      listFor: (context) => list({ context }),
+      failures: optional.failures,
+    });
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;

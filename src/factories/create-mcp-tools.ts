@@ -1,16 +1,19 @@
-import { type CallerContext, checkConcurrency, type RequestOptions } from "../client/call-tool.js";
+import type { Asker } from "../catalogue/tool-source.js";
+import { type CallerContext, checkConcurrency } from "../client/call-tool.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import { parseServers } from "../definitions/parse-server.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import { createTools } from "../tools/create-tools.js";
+import type { CatalogueOptions } from "./catalogue-options.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
 import type { McpToolset } from "./mcp-toolset.js";
 import { OptionalServers } from "./optional-servers.js";
-import { toolOffer } from "./tool-offer.js";
+import { offerOf } from "./offer-of.js";
 import { Toolset } from "./toolset.js";
 import { ToolsetLife } from "./toolset-life.js";
 
-export interface McpToolsOptions extends FactoryOptions {
+export interface McpToolsOptions extends FactoryOptions, CatalogueOptions {
   /** How many servers are connected at the same time. */
   readonly concurrency?: number;
   /** Gives up the start, and closes what was opened. */
@@ -27,30 +30,34 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
   servers: Servers,
   options: McpToolsOptions = {},
 ): Promise<McpToolset<keyof Servers & string>> {
-  const { create, client: clientOptions } = resolveFactoryOptions(options, "server", [
-    "concurrency",
-    "signal",
-  ]);
+  const settings = resolveFactoryOptions(options, "server", ["cache", "pin", "concurrency", "signal"]);
+  const { create } = settings;
   const { concurrency = DEFAULT_CONCURRENCY, signal } = options;
   checkConcurrency("toolset", concurrency);
   const definitions = Object.entries(parseServers(servers));
-  const life = new ToolsetLife(clientOptions);
+  const life = new ToolsetLife(settings);
   const optional = new OptionalServers(create.warn);
-  const clients = definitions.map(([server, definition]) => life.add(server, definition));
-  const list = async (request: RequestOptions) => {
-    const offers = await mapLimited(clients, concurrency, async (client) => {
+  const members = definitions.map(([server, definition]) => life.add(server, definition));
+  const known = new Map<string, readonly McpToolInfo[]>();
+  const list = async (asker: Asker) => {
+    const offers = await mapLimited(members, concurrency, async (member) => {
+      const { client, catalogue } = member;
       const isOptional = servers[client.name]?.optional === true;
-      const infos = await optional.list(client.name, isOptional, () => client.listTools(request));
-      const tools = infos.map((info) => ({ info }));
+      const infos = await optional.list(client.name, isOptional, () => catalogue.list(asker));
+      if (!known.has(client.name)) known.set(client.name, infos);
       const metadata = { slug: client.name, folder_path: undefined };
-      return toolOffer({ client, caller: life.callerOf(client), tools, metadata });
+      return offerOf(life, member, {
+        tools: infos.map((info) => ({ info })),
+        metadata,
+        refreshesSchema: false,
+      });
     });
     return createTools(offers, create);
   };
   try {
     const tools = await list({ signal });
     const listFor = (context: CallerContext) => list({ context });
-    return new Toolset({ life, tools, listFor, failures: optional.failures });
+    return new Toolset({ life, tools, known, listFor, failures: optional.failures });
   } catch (error) {
     await life.close().catch(() => undefined);
     throw error;

@@ -1,3 +1,9 @@
+import {
+  type CatalogueOptions,
+  type CatalogueSettings,
+  issuesOfCatalogue,
+  resolveCatalogueOptions,
+} from "./catalogue-options.js";
 import type { McpClientOptions } from "../client/assemble-client.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
@@ -22,6 +28,7 @@ export interface FactoryOptions extends ToolOptions {
 export interface FactorySettings {
   readonly create: CreateToolsOptions;
   readonly client: McpClientOptions;
+  readonly catalogue: CatalogueSettings;
 }
 
 const KEYS =
@@ -31,7 +38,7 @@ const KEYS =
 
 /** `defaultPrefix`: live tools carry their server's name, authored ones keep theirs. */
 export function resolveFactoryOptions(
-  options: FactoryOptions,
+  options: FactoryOptions & CatalogueOptions,
   defaultPrefix: Naming["prefix"],
   alsoAllowed: readonly string[],
 ): FactorySettings {
@@ -40,6 +47,7 @@ export function resolveFactoryOptions(
   const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
   return {
     client: { logger },
+    catalogue: resolveCatalogueOptions(options, (message) => logger.warn(message)),
     create: {
       naming: resolveNaming(naming, defaultPrefix),
       settings: resolveToolOptions(options),
@@ -58,6 +66,7 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
   const { agentInput } = options as FactoryOptions;
   return [
     ...unknown.map((key) => ({ path: key, message: `is no option; options are ${allowed.join(", ")}` })),
+    ...issuesOfCatalogue(options),
     ...(agentInput === undefined || isJsonObject(agentInput)
       ? []
       : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),

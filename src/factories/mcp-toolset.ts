@@ -3,6 +3,7 @@ import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from ".
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { ServerDrift } from "../catalogue/drift.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
@@ -50,6 +51,12 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   getTools(...servers: Name[]): McpTool[];
   /** What the servers offer to whoever this config belongs to, listed anew. Their calls go by the config of each call. */
   toolsFor(config: CallerConfig): Promise<McpTool[]>;
+  /** Lists every server anew, whatever is at hand. */
+  refresh(config?: CallerConfig): Promise<void>;
+  /** How the servers differ from what the tools of this set were made of. */
+  detectDrift(config?: CallerConfig): Promise<Readonly<Record<Name, ServerDrift>>>;
+  /** With `pin`: what these servers' tools say about themselves now is approved; of all, when none is named. */
+  approveTools(...servers: Name[]): Promise<void>;
   /** As the tool would, with rules, hooks and checks; gives the result as MCP has it. */
   callTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<ToolResult>;
   tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;

@@ -14,8 +14,8 @@ export class OptionalServers {
   async list(
     server: string,
     isOptional: boolean,
-    listing: () => Promise<McpToolInfo[]>,
-  ): Promise<McpToolInfo[]> {
+    listing: () => Promise<readonly McpToolInfo[]>,
+  ): Promise<readonly McpToolInfo[]> {
     try {
       return await listing();
     } catch (error) {

@@ -9,9 +9,12 @@ import {
 import type { ClientState } from "../client/client-life.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { ServerDrift } from "../catalogue/drift.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { detectDrift } from "./detect-drift.js";
 import { findTool } from "./find-tool.js";
 import type {
   CallerConfig,
@@ -35,6 +38,8 @@ const STATE_OF_CLIENT: Readonly<Record<ClientState, ServerState>> = {
 interface ToolsetParts {
   readonly life: ToolsetLife;
   readonly tools: McpTool[];
+  /** What each server offered when the toolset was made, or what was saved of it. */
+  readonly known: ReadonlyMap<string, readonly McpToolInfo[]>;
   /** What the servers offer to a caller, now. */
   readonly listFor: (caller: CallerContext) => Promise<McpTool[]>;
   readonly failures: ReadonlyMap<string, McpRuntimeError>;
@@ -45,11 +50,13 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
   readonly tools: McpTool[];
   readonly clients: Readonly<Record<Name, McpClient>>;
   readonly #life: ToolsetLife;
+  readonly #known: ToolsetParts["known"];
   readonly #listFor: ToolsetParts["listFor"];
   readonly #failures: ReadonlyMap<string, McpRuntimeError>;
 
-  constructor({ life, tools, listFor, failures }: ToolsetParts) {
+  constructor({ life, tools, known, listFor, failures }: ToolsetParts) {
     this.tools = tools;
+    this.#known = known;
     this.#listFor = listFor;
     this.clients = Object.fromEntries(life.clients) as Record<Name, McpClient>;
     this.#life = life;
@@ -58,6 +65,9 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     for (const method of [
       "getTools",
       "toolsFor",
+      "refresh",
+      "detectDrift",
+      "approveTools",
       "callTool",
       "tryCallTool",
       "callTools",
@@ -77,6 +87,26 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
 
   toolsFor(config: CallerConfig): Promise<McpTool[]> {
     return this.#listFor(toCallerContext(config));
+  }
+
+  async refresh(config: CallerConfig = {}): Promise<void> {
+    const asker = { context: toCallerContext(config) };
+    await Promise.all([...this.#life.members.values()].map(({ catalogue }) => catalogue.refresh(asker)));
+  }
+
+  async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
+    const drift = await detectDrift(this.#life.members, this.#known, { context: toCallerContext(config) });
+    return drift as Record<Name, ServerDrift>;
+  }
+
+  async approveTools(...servers: Name[]): Promise<void> {
+    for (const server of servers) this.#clientOf(server);
+    const chosen = [...this.#life.members].filter(
+      ([name]) => servers.length === 0 || servers.includes(name as Name),
+    );
+    await Promise.all(
+      chosen.map(async ([, { catalogue, pins }]) => pins?.approve(await catalogue.refresh())),
+    );
   }
 
   async callTool(call: ToolsetCall<Name>, { signal, config }: ToolsetCallOptions = {}): Promise<ToolResult> {

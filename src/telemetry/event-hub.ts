@@ -1,7 +1,17 @@
+interface Registration {
+  readonly listener: (event: never) => unknown;
+  readonly isQuiet: boolean;
+}
+
+export interface ListenOptions {
+  /** Hears what comes, and is no reason to make anything come. */
+  readonly quiet?: boolean | undefined;
+}
+
 /** Typed events for whoever listens. A listener that throws harms nobody but itself. */
 export class EventHub<Events extends object> {
   /** Each registration is an object of its own: one function may listen twice. */
-  readonly #registrations = new Map<keyof Events, Set<{ readonly listener: (event: never) => unknown }>>();
+  readonly #registrations = new Map<keyof Events, Set<Registration>>();
   readonly #onListenerError: (error: unknown) => void;
 
   constructor(onListenerError: (error: unknown) => void) {
@@ -9,15 +19,24 @@ export class EventHub<Events extends object> {
   }
 
   /** The function that comes back stops listening. */
-  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => unknown): () => void {
+  on<Name extends keyof Events>(
+    name: Name,
+    listener: (event: Events[Name]) => unknown,
+    { quiet: isQuiet = false }: ListenOptions = {},
+  ): () => void {
     const registrations = this.#registrations.get(name) ?? new Set();
-    const registration = { listener };
+    const registration = { listener, isQuiet };
     this.#registrations.set(name, registrations.add(registration));
     return () => registrations.delete(registration);
   }
 
   has(name: keyof Events): boolean {
     return (this.#registrations.get(name)?.size ?? 0) > 0;
+  }
+
+  /** Whether somebody waits for it who is not quiet. */
+  isWanted(name: keyof Events): boolean {
+    return [...(this.#registrations.get(name) ?? [])].some(({ isQuiet }) => !isQuiet);
   }
 
   /** Told to those who listen now; who comes while it is told hears the next one. */

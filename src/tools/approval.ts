@@ -7,7 +7,10 @@ import type { ToolParts } from "./tool-parts.js";
 import { ask } from "./user-code.js";
 
 /** Whether somebody has to say yes first. A server's word that it only reads counts where the server is trusted. */
-export function needsApproval({ rule, info, trustAnnotations }: ToolParts, args: JsonObject): boolean {
+export function needsApproval(
+  { rule, schema: { info }, trustAnnotations }: ToolParts,
+  args: JsonObject,
+): boolean {
   const { requireApproval = false } = rule;
   if (requireApproval === "unless-read-only") {
     return !(trustAnnotations && info.annotations?.["readOnlyHint"] === true);

@@ -1,24 +1,16 @@
-import type { KnownTools } from "../catalogue/known-tools.js";
-import { schemaHash } from "../catalogue/schema-hash.js";
 import { Semaphore } from "../concurrency/semaphore.js";
 import type { ArgumentProperty } from "../definitions/argument-property.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
-import { type ArgumentFiller, compileArgumentProperties } from "./argument-properties.js";
-import { editSchemaAt } from "./argument-schema.js";
-import { DefaultArguments } from "./default-arguments.js";
-import { detachReferences } from "./detached-references.js";
-import { ArgumentCheck } from "./enforced-schema.js";
 import { McpTool } from "./mcp-tool.js";
 import { cutText } from "./short-json.js";
-import { once } from "./once.js";
-import { toShownSchema } from "./shown-schema.js";
 import { nameTools, type Naming } from "./tool-names.js";
 import type { ToolSettings } from "./tool-options.js";
 import { type RuleSet, ToolPolicy } from "./tool-policy.js";
-import type { ToolCaller } from "./tool-parts.js";
+import type { ToolCaller, ToolView } from "./tool-parts.js";
+import { ToolSchema } from "./tool-schema.js";
 
 /** A tool to be made, and what an agent fills in for it. */
 interface OfferedTool {
@@ -30,7 +22,9 @@ interface OfferedTool {
 export interface ToolOffer {
   readonly server: string;
   readonly caller: ToolCaller;
-  readonly knownTools: KnownTools;
+  readonly view: ToolView;
+  /** Its tools were saved some time ago: compare them with the server before a call. */
+  readonly refreshesSchema: boolean;
   readonly tools: readonly OfferedTool[];
   readonly rules: RuleSet;
   readonly trustAnnotations: boolean;
@@ -85,54 +79,22 @@ function warnOfUnmetRules(offers: readonly ToolOffer[], { rules, warn }: CreateT
 function createTool({ offer, tool, rule }: Choice, name: string, options: CreateToolsOptions): McpTool {
   const { info, argumentProperties = {} } = tool;
   const { settings, agentInput } = options;
-  const { server, caller, knownTools } = offer;
+  const { server, caller, view, refreshesSchema, trustAnnotations } = offer;
   const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
-  const filler = compileArgumentProperties(argumentProperties, info.inputSchema);
-  const hash = once(() => schemaHash(info.inputSchema));
-  const title = info.title === undefined ? undefined : toReadable(info.title);
-  const { annotations, icons, inputSchema, outputSchema } = info;
-  const { args: _, ...visibleRule } = rule;
   return new McpTool({
     name,
     description: describe(info, rule, server),
-    showSchema: () => shownSchemaOf(filler, rule, settings, warn),
-    metadata: {
-      tool_type: "mcp",
-      display_name: title ?? info.name,
-      server,
-      annotations,
-      title,
-      get schema_hash() {
-        return hash();
-      },
-      ...offer.metadata,
-    },
-    details: {
-      server,
-      name: info.name,
-      title,
-      annotations,
-      icons,
-      inputSchema,
-      outputSchema,
-      rule: visibleRule,
-      get schemaHash() {
-        return hash();
-      },
-    },
+    metadata: offer.metadata,
     parts: {
       server,
-      info,
+      schema: new ToolSchema(info, { argumentProperties, rule, settings, warn }),
+      view,
+      refreshesSchema,
       rule,
       caller,
-      knownTools,
       settings,
-      filler,
       agentInput,
-      trustAnnotations: offer.trustAnnotations,
-      defaults: new DefaultArguments(inputSchema),
-      inputCheck: new ArgumentCheck(inputSchema),
-      outputCheck: outputSchema === undefined ? undefined : new ArgumentCheck(outputSchema),
+      trustAnnotations,
       slots: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
       warn,
     },
@@ -144,28 +106,5 @@ function describe({ name, title, description }: McpToolInfo, rule: ToolRule, ser
   return cutText(
     text === "" ? `Tool "${toReadable(name)}" of server "${server}".` : text,
     LONGEST_DESCRIPTION,
-  );
-}
-
-/** Without what is filled in by us: the model neither sees nor sends it. */
-function shownSchemaOf(
-  filler: ArgumentFiller,
-  rule: ToolRule,
-  settings: ToolSettings,
-  warn: (message: string) => void,
-): JsonObject {
-  const visible = withoutArguments(filler.shownSchema, Object.keys(rule.args ?? {}));
-  if (settings.schema === "as-is") return visible;
-  const { schema, warnings } = toShownSchema(visible);
-  for (const warning of warnings) warn(warning);
-  return schema;
-}
-
-/** Wherever the schema describes them: at its top, in a part of it, or behind a reference. */
-function withoutArguments(schema: JsonObject, hidden: readonly string[]): JsonObject {
-  if (hidden.length === 0) return schema;
-  return hidden.reduce(
-    (shown, name) => editSchemaAt(shown, [name], { type: "hide" }),
-    detachReferences(schema),
   );
 }

@@ -8,38 +8,19 @@ import type { ToolArtifact } from "../content/tool-artifact.js";
 import { toToolContent } from "../content/tool-content.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import type { ToolRule } from "../definitions/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { toFailureMessage } from "./failure-message.js";
-import { once } from "./once.js";
 import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
+import { detailsOf, type McpToolDetails, metadataOf } from "./tool-details.js";
 import type { ToolParts } from "./tool-parts.js";
 import { runTool } from "./tool-run.js";
-
-/** What a tool is on its server. */
-export interface McpToolDetails {
-  readonly server: string;
-  /** The server's own name of it, by which it is called. */
-  readonly name: string;
-  readonly title: string | undefined;
-  readonly annotations: JsonObject | undefined;
-  readonly icons: readonly JsonObject[] | undefined;
-  readonly inputSchema: JsonObject;
-  readonly outputSchema: JsonObject | undefined;
-  /** How it is treated; the values of hidden arguments are left out. */
-  readonly rule: Omit<ToolRule, "args">;
-  /** Changes when the input schema does. Made when it is first read. */
-  readonly schemaHash: string;
-}
 
 export interface McpToolFields {
   /** The name that models see. */
   readonly name: string;
   readonly description: string;
-  /** Makes the schema that models see; asked once, when somebody wants to see it. */
-  readonly showSchema: () => JsonObject;
+  /** Besides what all tools of MCP servers tell. */
   readonly metadata: JsonObject;
-  readonly details: McpToolDetails;
   readonly parts: ToolParts;
 }
 
@@ -65,25 +46,22 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   override readonly responseFormat = "content_and_artifact";
   readonly mcp: McpToolDetails;
   private readonly parts: ToolParts;
-  private readonly showSchema: () => JsonObject;
   private readonly unchecked: this;
 
   constructor(fields: McpToolFields) {
-    super({ metadata: fields.metadata, responseFormat: "content_and_artifact" });
+    super({ metadata: metadataOf(fields.parts, fields.metadata), responseFormat: "content_and_artifact" });
     this.name = fields.name;
     this.description = fields.description;
-    this.mcp = fields.details;
+    this.mcp = detailsOf(fields.parts);
     this.parts = fields.parts;
-    this.showSchema = once(fields.showSchema);
     this.unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
     // Kept out of what is printed and serialised: they lead to clients and their credentials.
-    for (const name of ["parts", "showSchema", "unchecked"])
-      Object.defineProperty(this, name, { enumerable: false });
+    for (const name of ["parts", "unchecked"]) Object.defineProperty(this, name, { enumerable: false });
   }
 
-  /** The schema that models see. */
+  /** The schema that models see: of the tool as it is known now. */
   override get schema(): JsonObject {
-    return this.showSchema();
+    return this.parts.schema.shown();
   }
 
   /** The run's name is the tool's, in every trace. No arguments are an empty object. */

@@ -16,7 +16,8 @@ export async function prepareArguments(
   context: CallContext,
   cancellation: Cancellation,
 ): Promise<JsonObject> {
-  const { rule, filler, defaults } = parts;
+  const { rule, schema } = parts;
+  const { filler, defaults } = schema;
   if (!isJsonObject(given))
     throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
   const known =
@@ -51,8 +52,9 @@ function agentInputOf({ agentInput }: ToolParts, { configurable }: CallContext):
 
 /** Against the server's own schema. What the model cannot see it is not asked to correct, nor shown. */
 export function checkArguments(parts: ToolParts, args: JsonObject): void {
-  const issues = parts.inputCheck.issuesOf(args);
-  for (const warning of parts.inputCheck.newWarnings()) parts.warn(warning);
+  const { inputCheck } = parts.schema;
+  const issues = inputCheck.issuesOf(args);
+  for (const warning of inputCheck.newWarnings()) parts.warn(warning);
   if (issues.length === 0) return;
   const ours = issues.filter(({ path }) => isFilledIn(parts, path));
   if (ours.length === issues.length) {
@@ -69,7 +71,7 @@ export function checkArguments(parts: ToolParts, args: JsonObject): void {
   );
 }
 
-function isFilledIn({ rule, filler }: ToolParts, path: string): boolean {
+function isFilledIn({ rule, schema: { filler } }: ToolParts, path: string): boolean {
   const name = topOf(path);
   return Object.hasOwn(rule.args ?? {}, name) || filler.filledNames.has(name);
 }
@@ -79,7 +81,10 @@ function topOf(path: string): string {
   return /^[^.[]+/.exec(path)?.[0] ?? path;
 }
 
-function badArguments({ info, server }: ToolParts, issues: readonly ArgumentIssue[]): McpRuntimeError {
+function badArguments(
+  { schema: { info }, server }: ToolParts,
+  issues: readonly ArgumentIssue[],
+): McpRuntimeError {
   const lines = issues.map(({ path, message }) => (path === "" ? `- ${message}` : `- ${path}: ${message}`));
   const text = [`The arguments of tool "${info.name}" are not right, and it was not called:`, ...lines].join(
     "\n",

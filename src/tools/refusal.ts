@@ -2,7 +2,11 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolParts } from "./tool-parts.js";
 
 /** Somebody, or a rule, said no before the call. */
-export function refusal({ info, server }: ToolParts, why: string, cause?: unknown): McpRuntimeError {
+export function refusal(
+  { schema: { info }, server }: ToolParts,
+  why: string,
+  cause?: unknown,
+): McpRuntimeError {
   const text = `The call of tool "${info.name}" was refused: ${why}`;
   return new McpRuntimeError("refused", text, { server, tool: info.name, cause });
 }

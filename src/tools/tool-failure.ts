@@ -11,7 +11,7 @@ import type { ToolParts } from "./tool-parts.js";
 const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled"]);
 
 /** The tool ran and says that it failed. */
-export function toolError({ info, server }: ToolParts, result: ToolResult): McpRuntimeError {
+export function toolError({ schema: { info }, server }: ToolParts, result: ToolResult): McpRuntimeError {
   const said = quoteServer(result.text());
   return new McpRuntimeError(
     "tool-error",
@@ -41,7 +41,7 @@ export function tellableFailure(error: unknown, parts: ToolParts, { signal }: Ca
 }
 
 /** A signal that ran out of time is told; any other is the caller's own, and is thrown as it is. */
-function outOfTime(reason: unknown, { info, server }: ToolParts): McpRuntimeError {
+function outOfTime(reason: unknown, { schema: { info }, server }: ToolParts): McpRuntimeError {
   if (!(reason instanceof Error && reason.name === "TimeoutError")) throw reason;
   const text = `Tool "${info.name}" ran out of the time that its caller gave it.`;
   return new McpRuntimeError("timeout", text, { server, tool: info.name, cause: reason });

@@ -1,15 +1,12 @@
-import type { KnownTools } from "../catalogue/known-tools.js";
+import type { LookUp, LookUpOptions } from "../catalogue/tool-catalogue.js";
 import type { CallToolOptions, ToolCall } from "../client/call-tool.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Semaphore } from "../concurrency/semaphore.js";
 import type { JsonObject } from "../definitions/json.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
-import type { ArgumentFiller } from "./argument-properties.js";
-import type { DefaultArguments } from "./default-arguments.js";
-import type { ArgumentCheck } from "./enforced-schema.js";
 import type { ToolSettings } from "./tool-options.js";
+import type { ToolSchema } from "./tool-schema.js";
 
 /** What a tool needs of a client: the one method that calls. */
 export interface ToolCaller {
@@ -18,18 +15,22 @@ export interface ToolCaller {
   readonly closed?: Cancellation | undefined;
 }
 
+/** What a tool needs of the catalogue: where it stands in its server's list. */
+export interface ToolView {
+  lookUp(name: string, options: LookUpOptions): Promise<LookUp>;
+}
+
 export interface ToolParts {
   readonly server: string;
-  readonly info: McpToolInfo;
+  /** The tool as it is known now; another one when the server has changed it. */
+  schema: ToolSchema;
+  readonly view: ToolView;
+  /** Compare it with the server before a call. */
+  readonly refreshesSchema: boolean;
   readonly rule: ToolRule;
   readonly caller: ToolCaller;
   /** Tells a tool that is gone from one that fails. */
-  readonly knownTools: KnownTools;
   readonly settings: ToolSettings;
-  readonly defaults: DefaultArguments;
-  readonly inputCheck: ArgumentCheck;
-  readonly outputCheck: ArgumentCheck | undefined;
-  readonly filler: ArgumentFiller;
   /** The agent's input, for arguments that are taken from it. */
   readonly agentInput: JsonObject;
   /** Whether the server is believed what it says of its tool. */

@@ -5,6 +5,7 @@ import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { approve, needsApproval } from "./approval.js";
 import { checkArguments, prepareArguments } from "./prepare-arguments.js";
+import { refreshSchema } from "./refresh-schema.js";
 import { refusal } from "./refusal.js";
 import { isBubblingUp } from "./tool-failure.js";
 import type { CallPreview } from "./tool-options.js";
@@ -35,12 +36,14 @@ export async function runTool(parts: ToolParts, call: ToolRun): Promise<ToolResu
 
 async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation): Promise<ToolResult> {
   const { given, context } = call;
-  const { settings, info, caller, rule, slots } = parts;
+  const { settings, caller, rule, slots } = parts;
+  if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
+  const { info, filler } = parts.schema;
   const filled = await prepareArguments(parts, given, context, cancellation);
   const changes = await beforeCall(parts, filled, context, cancellation);
   const args = changes.args ?? filled;
   if (needsApproval(parts, args))
-    await approve(parts, previewOf(parts, parts.filler.masked(args), context), cancellation);
+    await approve(parts, previewOf(parts, filler.masked(args), context), cancellation);
   const { meta: metaOption, afterCall } = settings;
   const meta =
     typeof metaOption === "function" ? await ask(cancellation, () => metaOption(context)) : metaOption;
@@ -57,7 +60,7 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
       headers: changes.headers,
       idempotent: isIdempotent(parts),
     });
-    const result = await unlessUnknown(parts, calling, cancellation);
+    const result = await unlessUnknown(parts, calling, { context, cancellation });
     return await usable(parts, result, preview, cancellation);
   } finally {
     leave?.();
@@ -82,12 +85,16 @@ async function beforeCall(
 }
 
 /** A copy: what a hook does to it harms nobody. */
-function previewOf({ server, info }: ToolParts, args: JsonObject, context: CallContext): CallPreview {
+function previewOf(
+  { server, schema: { info } }: ToolParts,
+  args: JsonObject,
+  context: CallContext,
+): CallPreview {
   return { server, tool: info.name, args: structuredClone(args), context };
 }
 
 /** The user's word first, then the server's where it is trusted. */
-function isIdempotent({ rule, info, trustAnnotations }: ToolParts): boolean {
+function isIdempotent({ rule, schema: { info }, trustAnnotations }: ToolParts): boolean {
   const { idempotentHint, readOnlyHint } = info.annotations ?? {};
   return rule.idempotent ?? (trustAnnotations && (idempotentHint === true || readOnlyHint === true));
 }
@@ -114,7 +121,10 @@ async function usable(
     if (changed === undefined) return result;
     const whole = { content, structuredContent, isError, meta, ...changed };
     const json = { content: whole.content, isError: whole.isError, _meta: whole.meta };
-    return new ToolResult(json, whole.structuredContent, { server: parts.server, tool: parts.info.name });
+    return new ToolResult(json, whole.structuredContent, {
+      server: parts.server,
+      tool: parts.schema.info.name,
+    });
   } catch (error) {
     cancellation.throwIfCancelled();
     if (isBubblingUp(error) || (error instanceof McpRuntimeError && error.kind === "definition")) throw error;
@@ -123,7 +133,8 @@ async function usable(
 }
 
 function checkOutput(parts: ToolParts, result: ToolResult): void {
-  const { outputCheck, settings, warn } = parts;
+  const { settings, warn } = parts;
+  const { outputCheck } = parts.schema;
   if (outputCheck === undefined || settings.outputValidation === "off" || result.isError) return;
   const issues = outputCheck.issuesOf(result.structuredContent);
   for (const warning of outputCheck.newWarnings()) warn(warning);
@@ -135,7 +146,7 @@ function checkOutput(parts: ToolParts, result: ToolResult): void {
 }
 
 function unusable(
-  { server, info }: ToolParts,
+  { server, schema: { info } }: ToolParts,
   cause: unknown,
   issues: McpRuntimeError["issues"] = [],
 ): McpRuntimeError {

@@ -1,11 +1,16 @@
 import type { ToolResult } from "../client/tool-result.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
+import type { CallContext } from "../definitions/call-context.js";
 import { kindOfFailure } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
 import type { ToolParts } from "./tool-parts.js";
 
 const INVALID_PARAMS = -32_602;
+/** A list is believed for this long, and asked for no more often. */
+const FRESH_MS = 60_000;
+/** How long somebody who has a failure in hand waits to hear what it was. */
+const MAX_WAIT_MS = 5_000;
 
 /**
  * What a call gave, unless the server does not have the tool. Servers answer that with -32602 or with
@@ -14,10 +19,13 @@ const INVALID_PARAMS = -32_602;
 export async function unlessUnknown(
   parts: ToolParts,
   calling: Promise<ToolResult>,
-  cancellation: Cancellation,
+  { context, cancellation }: { readonly context: CallContext; readonly cancellation: Cancellation },
 ): Promise<ToolResult> {
-  const { info, knownTools } = parts;
-  const isUnlisted = async () => knownTools.lacks(info.name, cancellation);
+  const { view, schema } = parts;
+  const isUnlisted = async () => {
+    const options = { asker: { context }, cancellation, maxAgeMs: FRESH_MS, waitMs: MAX_WAIT_MS };
+    return (await view.lookUp(schema.info.name, options)).state === "unlisted";
+  };
   const result = await calling.catch(async (error: unknown) => {
     if (!isInvalidParams(error) || !(await isUnlisted())) throw error;
     throw error.with({ kind: kindOfFailure({ code: error.code, isUnlisted: true }) });
@@ -32,7 +40,7 @@ function isInvalidParams(error: unknown): error is McpRuntimeError {
   );
 }
 
-function unknownTool({ server, info }: ToolParts, result: ToolResult): McpRuntimeError {
+function unknownTool({ server, schema: { info } }: ToolParts, result: ToolResult): McpRuntimeError {
   const said = quoteServer(result.text());
   const text = `Server "${server}" lists no tool "${info.name}"${said === "" ? "." : `, and said: ${said}`}`;
   return new McpRuntimeError(kindOfFailure({ isUnlisted: true }), text, {

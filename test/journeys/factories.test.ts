@@ -34,7 +34,15 @@ const weather = {
     },
   ],
 };
-const forecast: TestTool = { name: "forecast", run: (args) => JSON.stringify(args) };
+const forecast: TestTool = {
+  name: "forecast",
+  inputSchema: {
+    type: "object",
+    properties: { city: { type: "string" }, key: { type: "string" } },
+    required: ["city", "key"],
+  },
+  run: (args) => JSON.stringify(args),
+};
 
 describe("createMcpTools", () => {
   it("connects to all servers at once and gives their tools, in the order of the servers", async () => {

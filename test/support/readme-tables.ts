@@ -1,4 +1,5 @@
 import {
+  CACHE_DEFAULTS,
   FAILURE_KINDS,
   FAILURE_MATRIX,
   type FailureKind,
@@ -41,6 +42,8 @@ const OPTION_TEXTS: Record<string, string> = {
   namespace: "keeps entries apart that share a Redis, a table or a `BaseStore`",
   maxEntries: "entries of a memory store; those not used for longest go first",
   maxTotalBytes: "all entries of a memory store together, as JSON",
+  "cache.freshMs": "how long a list of tools is used as it is; an older one while one new listing runs",
+  "cache.keepMs": "how long a list stays in `cache.store` (a minute in one that many share)",
   onFailure: "a failed tool call: `continue`, `error`, or a function",
 };
 
@@ -50,6 +53,7 @@ function readmeTables(): Record<string, string> {
     ...rowsOf(SERVER_DEFAULTS).map((row) => ["server", ...row]),
     ...rowsOf(TOOL_DEFAULTS).map((row) => ["tools", ...row]),
     ...rowsOf(STORE_DEFAULTS).map((row) => ["stores", ...row]),
+    ...rowsOf({ cache: CACHE_DEFAULTS }).map((row) => ["tools", ...row]),
   ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];

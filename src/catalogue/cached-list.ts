@@ -1,0 +1,41 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { type McpToolInfo, parseToolInfo } from "../definitions/tool-info.js";
+
+/** The tools of a server as they were listed once. Frozen: whoever has it shares it. */
+export interface CachedList {
+  readonly tools: readonly McpToolInfo[];
+  /** Milliseconds since 1970. */
+  readonly listedAt: number;
+}
+
+export function toCachedList(tools: readonly McpToolInfo[], listedAt: number): CachedList {
+  return { tools: freeze([...tools]), listedAt };
+}
+
+/** As it is kept in a store. */
+export function toStoredList({ tools, listedAt }: CachedList): JsonObject {
+  return { listedAt, tools: tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta })) };
+}
+
+/** What a store gave, read as if it came from a server. Anything odd about it, and it is not there. */
+export function parseStoredList(value: unknown, now: number): CachedList | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { listedAt, tools } = value;
+  if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now) return undefined;
+  if (!Array.isArray(tools) || tools.length === 0) return undefined;
+  const parsed = tools.map((tool) => parseToolInfo(tool));
+  const infos = parsed.flatMap((result) => ("tool" in result ? [result.tool] : []));
+  const names = new Set(infos.map(({ name }) => name));
+  return names.size === tools.length ? toCachedList(infos, listedAt) : undefined;
+}
+
+/** With everything in it, and without recursion: a server's schema may be nested deeper than the stack. */
+function freeze<T>(root: T): T {
+  const left: unknown[] = [root];
+  for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
+    if (typeof next !== "object" || next === null || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    left.push(...Object.values(next));
+  }
+  return root;
+}

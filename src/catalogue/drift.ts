@@ -1,0 +1,53 @@
+import type { McpToolInfo } from "../definitions/tool-info.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { compareSchemas, type ParameterChange } from "./compare-schemas.js";
+
+export interface ToolChange {
+  /** The server's own name of it. */
+  readonly tool: string;
+  /** `additive`: calls as they were made before still work. */
+  readonly change: "additive" | "breaking";
+  readonly parameters: readonly ParameterChange[];
+  /** It says something else about itself. */
+  readonly isDescriptionChanged: boolean;
+}
+
+/**
+ * How a server differs from what is known of it.
+ * - `same`: not at all
+ * - `changed`: see what was added, removed and changed
+ * - `unreachable`: nobody can tell; `error` says why. Nothing counts as removed
+ */
+export interface ServerDrift {
+  readonly state: "same" | "changed" | "unreachable";
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly ToolChange[];
+  readonly error?: McpRuntimeError | undefined;
+}
+
+/** What is known of a server against what it lists now. */
+export function compareTools(known: readonly McpToolInfo[], now: readonly McpToolInfo[]): ServerDrift {
+  const before = new Map(known.map((tool) => [tool.name, tool]));
+  const after = new Map(now.map((tool) => [tool.name, tool]));
+  const added = [...after.keys()].filter((name) => !before.has(name)).toSorted();
+  const removed = [...before.keys()].filter((name) => !after.has(name)).toSorted();
+  const changed = [...before.values()].flatMap((tool) => {
+    const fresh = after.get(tool.name);
+    return fresh === undefined ? [] : changeOf(tool, fresh);
+  });
+  const isSame = added.length + removed.length + changed.length === 0;
+  return { state: isSame ? "same" : "changed", added, removed, changed };
+}
+
+export function unreachable(error: McpRuntimeError): ServerDrift {
+  return { state: "unreachable", added: [], removed: [], changed: [], error };
+}
+
+function changeOf(before: McpToolInfo, now: McpToolInfo): ToolChange[] {
+  const { severity, parameters } = compareSchemas(before.inputSchema, now.inputSchema);
+  const isDescriptionChanged = (before.description ?? "") !== (now.description ?? "");
+  if (severity === "none" && !isDescriptionChanged) return [];
+  const change = severity === "breaking" ? "breaking" : "additive";
+  return [{ tool: before.name, change, parameters, isDescriptionChanged }];
+}

@@ -1,0 +1,69 @@
+import type { JsonObject } from "../definitions/json.js";
+import type { KeyValueStore } from "../stores/key-value-store.js";
+import { type CachedList, parseStoredList, toStoredList } from "./cached-list.js";
+import { schemaHash, wholeHash } from "./schema-hash.js";
+
+/** Changes when what is written does: what an older version wrote is then not there. */
+const FORMAT = 1;
+
+interface ListStoreParts {
+  readonly server: string;
+  /** Where the server is, without anything secret. */
+  readonly address: JsonObject;
+  readonly store: KeyValueStore;
+  /** How long an entry stays. */
+  readonly keepMs: number;
+  readonly now: () => number;
+  readonly warn: (message: string) => void;
+}
+
+/** The lists of one server in a store that outlives this process or is shared with others. It may fail. */
+export class ListStore {
+  readonly #parts: ListStoreParts;
+  readonly #prefix: string;
+
+  constructor(parts: ListStoreParts) {
+    this.#parts = parts;
+    this.#prefix = `tools/${FORMAT}/${encodeURIComponent(parts.server)}/${schemaHash(parts.address)}/`;
+  }
+
+  async read(identity: string): Promise<CachedList | undefined> {
+    const { store, now } = this.#parts;
+    try {
+      return parseStoredList(await store.get(this.#keyOf(identity)), now());
+    } catch (error) {
+      this.#warn("read", error);
+      return undefined;
+    }
+  }
+
+  async write(identity: string, list: CachedList): Promise<void> {
+    const { store, keepMs: ttlMs } = this.#parts;
+    try {
+      await store.set(this.#keyOf(identity), toStoredList(list), { ttlMs });
+    } catch (error) {
+      this.#warn("written", error);
+    }
+  }
+
+  /** Tells when another process has written a list of this server. The function that comes back ends it. */
+  watch(onChange: () => void): () => void {
+    const { store } = this.#parts;
+    if (store.watch === undefined) return () => undefined;
+    const watching = store.watch((key) => {
+      if (key === undefined || key.startsWith(this.#prefix)) onChange();
+    });
+    watching.catch((error: unknown) => this.#warn("watched", error));
+    return () => void watching.then((stop) => stop()).catch(() => undefined);
+  }
+
+  /** A name may be somebody's address: only its hash leaves the process. */
+  #keyOf(identity: string): string {
+    return `${this.#prefix}${identity === "" ? "shared" : wholeHash(identity)}`;
+  }
+
+  #warn(what: "read" | "written" | "watched", error: unknown): void {
+    const { server, warn } = this.#parts;
+    warn(`The stored tools of server "${server}" could not be ${what}: ${String(error)}`);
+  }
+}

@@ -1,0 +1,31 @@
+import { redactUrl } from "../errors/redaction.js";
+import type { JsonObject } from "./json.js";
+import { parseServer } from "./parse-server.js";
+import type { ServerDefinition } from "./server-definition.js";
+
+/**
+ * Where a server is, as it was written and without anything secret: what tells two servers of one
+ * name apart, and stays the same when a token changes.
+ */
+export function publicAddress(name: string, definition: ServerDefinition): JsonObject {
+  const { address } = parseServer(name, definition);
+  const { kind } = address;
+  switch (kind) {
+    case "http":
+    case "sse":
+    case "websocket":
+      return { kind, url: redactUrl(address.url), headers: Object.keys(address.headers).toSorted() };
+    case "stdio": {
+      const { command, args, cwd, env } = address;
+      return { kind, command, args, cwd, env: Object.keys(env).toSorted() };
+    }
+    case "lambda": {
+      const { functionName, qualifier, region, endpoint } = address;
+      return { kind, functionName, qualifier, region, endpoint: redactUrl(endpoint ?? "") };
+    }
+    case "custom":
+    case "in-process":
+    case "resolved":
+      return { kind };
+  }
+}
