@@ -8,20 +8,20 @@ export const ignoreBody: BodyReader = { data: () => undefined, end: () => undefi
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-interface TextEvents {
-  readonly onText: (text: string) => void;
+interface BytesEvents {
+  readonly onBytes: (bytes: Buffer) => void;
   /** The body is longer than `maxBytes`; what came so far is given up. */
   readonly onTooLarge: () => void;
 }
 
 /** Collects a whole body. */
-export class TextReader implements BodyReader {
+export class BytesReader implements BodyReader {
   readonly #maxBytes: number;
-  readonly #events: TextEvents;
+  readonly #events: BytesEvents;
   #chunks: Buffer[] = [];
   #bytes = 0;
 
-  constructor(maxBytes: number, events: TextEvents) {
+  constructor(maxBytes: number, events: BytesEvents) {
     this.#maxBytes = maxBytes;
     this.#events = events;
   }
@@ -35,49 +35,49 @@ export class TextReader implements BodyReader {
   }
 
   end(): void {
-    this.#events.onText(toText(this.#chunks));
+    this.#events.onBytes(joined(this.#chunks));
   }
 }
 
-interface BeginningOptions {
-  readonly maxBytes: number;
-  readonly maxMs: number;
-  readonly clock: Clock;
-  readonly onText: (text: string) => void;
-}
+/** What is read of an error page, and how long it may take. */
+const MAX_BEGINNING_BYTES = 16 * 1024;
+const MAX_BEGINNING_MS = 1_000;
 
 /** Collects the beginning of a body: what comes in a short time, and no more than is worth reading. */
 export class BeginningReader implements BodyReader {
-  readonly #options: BeginningOptions;
+  readonly #onText: (text: string) => void;
   readonly #stopTimer: () => void;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #isDone = false;
 
-  constructor(options: BeginningOptions) {
-    this.#options = options;
-    this.#stopTimer = options.clock.after(options.maxMs, () => this.end());
+  constructor(clock: Clock, onText: (text: string) => void) {
+    this.#onText = onText;
+    this.#stopTimer = clock.after(MAX_BEGINNING_MS, () => this.end());
   }
 
   data(chunk: Buffer): void {
     if (this.#isDone) return;
-    this.#chunks.push(chunk.subarray(0, this.#options.maxBytes - this.#bytes));
+    this.#chunks.push(chunk.subarray(0, MAX_BEGINNING_BYTES - this.#bytes));
     this.#bytes += chunk.length;
-    if (this.#bytes >= this.#options.maxBytes) this.end();
+    if (this.#bytes >= MAX_BEGINNING_BYTES) this.end();
   }
 
   end(): void {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#stopTimer();
-    this.#options.onText(toText(this.#chunks));
+    this.#onText(toText(joined(this.#chunks)));
   }
 }
 
-function toText(chunks: readonly Buffer[]): string {
+function joined(chunks: readonly Buffer[]): Buffer {
   const [first, second] = chunks;
-  const body = second === undefined ? first : Buffer.concat(chunks);
-  return body?.toString("utf8").replace(BYTE_ORDER_MARK, "") ?? "";
+  return first !== undefined && second === undefined ? first : Buffer.concat(chunks);
+}
+
+export function toText(bytes: Buffer): string {
+  return bytes.toString("utf8").replace(BYTE_ORDER_MARK, "");
 }
 
 interface EventStreamEvents {

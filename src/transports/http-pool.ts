@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers";
 import type { HttpExchange, HttpRequest, RequestDispatcher } from "./http-exchange.js";
+import { QuietTime } from "./quiet-time.js";
 
 /**
  * How a request uses the pool.
@@ -25,7 +25,7 @@ interface HttpPoolOptions {
 export class HttpPool {
   readonly origin: string;
   readonly #connections: HttpConnections;
-  #isFresh = false;
+  readonly #quiet = new QuietTime();
 
   constructor({ origin, connections }: HttpPoolOptions) {
     this.origin = origin;
@@ -33,34 +33,18 @@ export class HttpPool {
   }
 
   send(way: HttpWay, exchange: HttpExchange, request: HttpRequest): void {
-    if (way === "call") this.#sendCall(exchange, request);
-    else exchange.start(this.#connections.dispatcherFor(way), request);
+    const start = () => exchange.start(this.#connections.dispatcherFor(way), request);
+    if (way === "call") this.#quiet.whenKnown(start);
+    else start();
   }
 
-  /** The server has answered something; what we know of its sockets is fresh until this turn ends. */
+  /** The server has answered something. */
   heard(): void {
-    if (this.#isFresh) return;
-    this.#isFresh = true;
-    setImmediate(() => {
-      this.#isFresh = false;
-    });
+    this.#quiet.heard();
   }
 
   /** Ends every connection: in use, idle, and still being made. */
   async close(): Promise<void> {
     await this.#connections.close();
-  }
-
-  /**
-   * Unless the server has just been heard, the event loop is given one turn first, in which idle
-   * sockets report that the server has closed them: a request written to a dead socket is lost, and
-   * nobody can tell whether it was run.
-   */
-  #sendCall(exchange: HttpExchange, request: HttpRequest): void {
-    if (this.#isFresh) exchange.start(this.#connections.dispatcherFor("call"), request);
-    else {
-      const later = () => exchange.start(this.#connections.dispatcherFor("call"), request);
-      setImmediate(() => setImmediate(later));
-    }
   }
 }

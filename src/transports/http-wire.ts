@@ -34,9 +34,6 @@ export interface HttpWireOptions {
 
 type Headers = Record<string, string>;
 
-/** What is read of an error page, and how long it may take. */
-const MAX_FAILURE_BYTES = 16 * 1024;
-const MAX_FAILURE_MS = 1_000;
 const MAX_REDIRECTS = 3;
 
 /** The HTTP side of one session: its address, its headers, and the three requests it can make. */
@@ -120,12 +117,7 @@ export class HttpWire {
     response: Omit<FailedResponse, "body">,
     onFailure: (failure: McpRuntimeError) => void,
   ): BodyReader {
-    return new BeginningReader({
-      maxBytes: MAX_FAILURE_BYTES,
-      maxMs: MAX_FAILURE_MS,
-      clock: this.clock,
-      onText: (body) => onFailure(toStatusFailure({ ...response, body }, this)),
-    });
+    return new BeginningReader(this.clock, (body) => onFailure(toStatusFailure({ ...response, body }, this)));
   }
 
   /** The protocol's own headers come last: nobody's configuration replaces them. */

@@ -3,7 +3,7 @@ import { delay } from "../concurrency/delay.js";
 import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
-import { EventStreamReader, ignoreBody, TextReader } from "./body-readers.js";
+import { BytesReader, EventStreamReader, ignoreBody, toText } from "./body-readers.js";
 import type { BodyReader, HttpExchange, ResponseHeaders } from "./http-exchange.js";
 import { toConnectionFailure } from "./http-failures.js";
 import type { HttpWire } from "./http-wire.js";
@@ -101,10 +101,10 @@ export class PendingRequest {
   #readJson(headers: ResponseHeaders): BodyReader {
     const onTooLarge = () => this.#fail(tooLargeAnswer(this.#wire.server, this.#wire.maxBytes));
     if (Number(headers["content-length"] ?? 0) > this.#wire.maxBytes) onTooLarge();
-    return new TextReader(this.#wire.maxBytes, {
+    return new BytesReader(this.#wire.maxBytes, {
       onTooLarge,
-      onText: (text) => {
-        this.#take(text);
+      onBytes: (bytes) => {
+        this.#take(toText(bytes));
         this.#failMalformed("it has everything but the answer");
       },
     });

@@ -21,11 +21,8 @@ interface ProvenSendingParts {
   readonly send: (headers: HeaderValues) => void;
 }
 
-/** What is read of a refusal, and how long it may take. */
-const MAX_REFUSAL_BYTES = 16 * 1024;
-const MAX_REFUSAL_MS = 1_000;
 /** Once for a token that is no longer good, once for one that may too little. */
-const RENEWABLE: ReadonlySet<number> = new Set([401, 403]);
+export const RENEWABLE: ReadonlySet<number> = new Set([401, 403]);
 
 /**
  * One HTTP request with credentials. A server that refuses it has not run it: where other credentials
@@ -49,12 +46,7 @@ export class ProvenSending {
   readRefusal(status: number, headers: ResponseHeaders): BodyReader | undefined {
     if (!RENEWABLE.has(status) || this.#renewedFor.has(status) || this.#proof === undefined) return undefined;
     this.#renewedFor.add(status);
-    return new BeginningReader({
-      maxBytes: MAX_REFUSAL_BYTES,
-      maxMs: MAX_REFUSAL_MS,
-      clock: this.#parts.clock,
-      onText: (body) => this.#renew({ status, headers }, body),
-    });
+    return new BeginningReader(this.#parts.clock, (body) => this.#renew({ status, headers }, body));
   }
 
   #renew(refusal: ResponseHead, body: string): void {
