@@ -79,7 +79,10 @@ export class ClientLife {
   get state(): ClientState {
     const { opening, connection } = this.#era;
     if (this.session !== undefined) return "ready";
-    const isShakingHands = this.#seats.some(({ keeper }) => keeper.current !== undefined);
+    // A session that is there but not alive was lost: nothing is under way until somebody calls.
+    const isShakingHands = this.#seats.some(
+      ({ keeper: { current } }) => current !== undefined && current.session === undefined,
+    );
     if (isShakingHands || (opening !== undefined && connection === undefined)) return "connecting";
     return this.#lastEra !== undefined && opening === undefined ? "closed" : "idle";
   }
