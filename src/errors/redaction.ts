@@ -98,7 +98,7 @@ export class Redactor {
   /** Only what tells a reader what happened is copied: name, text, stack, code. */
   #cleanCopy(error: Error, cause: unknown): Error {
     const copy = new Error(this.text(error.message), cause === undefined ? {} : { cause });
-    copy.name = error.name;
+    copy.name = this.text(error.name);
     copy.stack = this.text(error.stack ?? "");
     const code: unknown = Reflect.get(error, "code");
     if (typeof code === "string") Object.assign(copy, { code: this.text(code) });

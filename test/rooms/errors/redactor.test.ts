@@ -79,6 +79,11 @@ describe("cause", () => {
     expect(redactor.cause(cause)).toMatchObject({ code: "ECONNRESET", stack: "Error: [redacted]\n at here" });
   });
 
+  it("a name with a secret is told without it", () => {
+    const error = Object.assign(new Error("no"), { name: "Refused7f3a91" });
+    expect(new Redactor(["7f3a91"]).cause(error)).toMatchObject({ name: "Refused[redacted]" });
+  });
+
   it("a secret three causes deep is found, and the errors around it are told", () => {
     const cause = new Error("outer", { cause: new Error("middle", { cause: new Error("inner sk-canary") }) });
     const shown = redactor.cause(cause);
