@@ -7,6 +7,9 @@ import type { Redactor } from "../errors/redaction.js";
 import type { ResolvedSpec } from "../session/connection.js";
 import { ownedHeaderNames } from "../transports/protocol-headers.js";
 
+/** Without TLS. */
+const PLAIN: ReadonlySet<string> = new Set(["http:", "ws:"]);
+
 interface ResolveParts {
   readonly clock: Clock;
   readonly redactor: Redactor;
@@ -26,8 +29,10 @@ export async function resolveServer(given: ServerSpec, parts: ResolveParts): Pro
   const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
   if (owned.length > 0)
     parts.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
-  if ("tls" in address && address.tls !== undefined && address.url.protocol === "http:")
-    parts.warn(`Server "${server}": tls has no effect on an address that starts with http://.`);
+  if ("tls" in address && address.tls !== undefined && PLAIN.has(address.url.protocol))
+    parts.warn(
+      `Server "${server}": tls has no effect on an address that starts with ${address.url.protocol}//.`,
+    );
   if (spec.withoutEffect.length > 0) {
     parts.warn(`Server "${server}": ${spec.withoutEffect.join(", ")} has no effect in this version.`);
   }

@@ -16,8 +16,8 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));
   if ("tls" in address) secrets.push(...secretsOfTls(address.tls ?? {}));
   if (address.kind === "stdio") secrets.push(...secretsOfProcess(address));
-  if (address.kind === "lambda" && URL.canParse(address.endpoint ?? "")) {
-    secrets.push(...secretsOfUrl(new URL(address.endpoint ?? "")));
+  if (address.kind === "lambda" && address.endpoint !== undefined) {
+    secrets.push(...secretsOfUrl(address.endpoint));
   }
   return secrets;
 }

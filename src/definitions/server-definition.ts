@@ -145,7 +145,8 @@ export type SseServerDefinition = CommonServerOptions &
 export type WebSocketServerDefinition = CommonServerOptions &
   Only<"url"> &
   Kind<"websocket"> &
-  CredentialOptions & { readonly url: string | URL };
+  CredentialOptions &
+  Pick<HttpOptions, "tls"> & { readonly url: string | URL };
 
 export type StdioServerDefinition = CommonServerOptions &
   Only<"command"> &
@@ -160,10 +161,13 @@ export type StdioServerDefinition = CommonServerOptions &
 export type LambdaServerDefinition = CommonServerOptions &
   Only<"functionName"> &
   Kind<"lambda"> & {
+    /** Its name, or its ARN. */
     readonly functionName: string;
+    /** A version or an alias. */
     readonly qualifier?: string;
     readonly region?: string;
-    readonly endpoint?: string;
+    /** Instead of the region's own. */
+    readonly endpoint?: string | URL;
   };
 
 /** A transport of your own; called for every new session. */

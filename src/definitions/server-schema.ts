@@ -162,7 +162,7 @@ function httpObject() {
 export const SERVER_SCHEMAS = {
   http: httpObject(),
   sse: httpObject(),
-  websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials }),
+  websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials, tls: HTTP_SHAPE.tls }),
   stdio: serverObject({
     command: word.min(1),
     args: z.array(word).default([]),
@@ -174,7 +174,7 @@ export const SERVER_SCHEMAS = {
     functionName: text,
     qualifier: text.optional(),
     region: text.optional(),
-    endpoint: text.optional(),
+    endpoint: urlOf("http:", "https:").optional(),
   }),
   custom: serverObject({ openTransport: passedOn<() => never>("a function", isFunction) }),
   "in-process": serverObject({

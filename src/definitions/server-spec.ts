@@ -43,7 +43,7 @@ type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion">;
 
 /** An address on the web, and what proves who asks. */
-interface WebAddress<Kind extends string> extends CredentialSources {
+export interface WebAddress<Kind extends string> extends CredentialSources {
   readonly kind: Kind;
   readonly url: URL;
   /** The same for everybody. */
@@ -53,11 +53,13 @@ interface WebAddress<Kind extends string> extends CredentialSources {
 /** One that is reached over HTTP, and how. */
 export type HttpAddress<Kind extends string = "http" | "sse"> = WebAddress<Kind> & HttpOptions;
 
+export type WebSocketAddress = WebAddress<"websocket"> & Pick<HttpOptions, "tls">;
+
 /** How a server is reached, by kind, as code reads it. */
 export type ServerAddress =
   | HttpAddress<"http">
   | HttpAddress<"sse">
-  | WebAddress<"websocket">
+  | WebSocketAddress
   | {
       readonly kind: "stdio";
       readonly command: string;
@@ -71,7 +73,7 @@ export type ServerAddress =
       readonly functionName: string;
       readonly qualifier: string | undefined;
       readonly region: string | undefined;
-      readonly endpoint: string | undefined;
+      readonly endpoint: URL | undefined;
     }
   | { readonly kind: "custom"; readonly open: () => MessageTransport | Promise<MessageTransport> }
   | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };

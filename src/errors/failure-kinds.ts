@@ -21,7 +21,8 @@ export const FAILURE_KINDS = {
   refused: "A person or a rule said no before the call.",
   closed: "The client or the store was closed.",
   cancelled: "The caller cancelled.",
-  definition: "What was written down is wrong: a server or agent definition, an option.",
+  definition:
+    "What was written down is wrong (a server or agent definition, an option), or needs a package that is missing.",
   "tool-error": "The tool ran and reported an error.",
 } as const;
 

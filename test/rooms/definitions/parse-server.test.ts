@@ -103,8 +103,13 @@ describe("each kind has its address", () => {
   });
 
   it("lambda", () => {
-    const address = { functionName: "f", qualifier: "live", region: "eu-west-1", endpoint: "http://x.test" };
-    expect(parseServer("a", address).address).toEqual({ kind: "lambda", ...address });
+    const address = { functionName: "f", qualifier: "live", region: "eu-west-1" };
+    const endpoint = "http://x.test";
+    expect(parseServer("a", { ...address, endpoint }).address).toEqual({
+      kind: "lambda",
+      ...address,
+      endpoint: new URL(endpoint),
+    });
   });
 
   it("custom", () => {
