@@ -88,7 +88,7 @@ function whyNotSent(error: Error, { origin, redactor }: FailureContext): string 
 }
 
 function adviceFor({ status, headers, body }: FailedResponse, context: FailureContext): string {
-  if (status === 401 || status === 403) return "Check the credentials in its headers.";
+  if (status === 401 || status === 403) return "Check its credentials.";
   const isNoMcp = rpcErrorOf(body) === undefined;
   if ((status === 404 || status === 405) && isNoMcp) return "Is the path of the URL right?";
   if (status >= 300 && status < 400) {
@@ -107,7 +107,7 @@ export function redirectTarget(headers: ResponseHeaders, base: string): URL | un
 }
 
 /** `Retry-After` as seconds or as a date. */
-function toRetryAt(header: string | string[] | undefined): Date | undefined {
+export function toRetryAt(header: string | string[] | undefined): Date | undefined {
   if (typeof header !== "string") return undefined;
   const value = header.trim();
   const time = /^\d+$/.test(value) ? Date.now() + Number(value) * 1000 : Date.parse(value);

@@ -1,8 +1,6 @@
 import type { HttpAddress, ServerSpec } from "../definitions/server-spec.js";
-import { Credentials } from "./credentials.js";
-import { OAuthFlow } from "./oauth-flow.js";
+import { openCredentialSource } from "./credential-source.js";
 import { openHttpPool } from "./open-http-pool.js";
-import { SideFetch } from "./side-fetch.js";
 import { StreamableHttpTransport } from "./streamable-http.js";
 import type { SourceParts, TransportSource } from "./transport-source.js";
 
@@ -13,21 +11,12 @@ export function openHttpSource(
   parts: SourceParts,
 ): TransportSource {
   const { name: server, limits, timeouts, session } = spec;
-  const { url, headers, headersOf, auth } = address;
+  const { url, headers } = address;
   const { redactor } = parts;
-  const { sockets } = limits;
-  const { connectMs } = timeouts;
-  const pool = openHttpPool(address, { sockets, connectMs, redactor });
-  const fetch = new SideFetch({ server: address, connectMs, timeoutMs: connectMs, redactor });
-  const createCredentials = () =>
-    new Credentials({
-      server,
-      redactor,
-      sources: { headersOf, auth },
-      oauth: new OAuthFlow({ server, url, redactor, fetch }),
-    });
+  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs: timeouts.connectMs, redactor });
+  const source = openCredentialSource(spec, address, redactor);
   return {
-    createCredentials: headersOf === undefined && auth === undefined ? undefined : createCredentials,
+    createCredentials: source.createCredentials,
     openTransport: async (credentials) =>
       new StreamableHttpTransport({
         server,
@@ -41,7 +30,7 @@ export function openHttpSource(
         protocolVersion: session.protocolVersion,
       }),
     close: async () => {
-      await Promise.all([pool.close(), fetch.close()]);
+      await Promise.all([pool.close(), source.close()]);
     },
   };
 }

@@ -26,12 +26,18 @@ export async function openTransportSource(
       const { StdioSource } = await import("./stdio-source.js");
       return new StdioSource({ server: spec.name, address, maxBytes: spec.limits.responseBytes, ...parts });
     }
+    case "websocket": {
+      const { openWebSocketSource } = await import("./websocket-source.js");
+      return openWebSocketSource(spec, address, parts);
+    }
+    case "lambda": {
+      const { openLambdaSource } = await import("./lambda-source.js");
+      return openLambdaSource(spec, address, parts);
+    }
     case "sse":
-    case "websocket":
-    case "lambda":
       throw new McpRuntimeError(
         "definition",
-        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use http, stdio, an in-process server, or openTransport.`,
+        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use another kind, or openTransport.`,
         { server: spec.name },
       );
   }

@@ -7,6 +7,8 @@ import { echo, eventually, failureOf, gate, times } from "../support/clients.js"
 export interface ContractSubject extends AsyncDisposable {
   readonly server: Pick<McpTestServer, "executions" | "openSessions" | "openSockets">;
   readonly client: McpClient;
+  /** Nothing of the client is left on the server's side. */
+  readonly isLeft: () => boolean;
   /** The server dies: everything that is connected to it breaks. */
   readonly kill: () => Promise<void>;
   /** It can be reached again, and remembers nothing. */
@@ -89,7 +91,7 @@ export function describeTransport(
       await subject.client.callTool(echo());
       await subject.client.close();
       expect(subject.client.sessions()).toEqual([]);
-      await eventually(() => subject.server.openSockets === 0 && subject.server.openSessions.length === 0);
+      await eventually(() => subject.isLeft());
       expect((await subject.client.callTool(echo("again"))).text()).toBe("again");
     });
   });

@@ -19,6 +19,7 @@ function subjectOf(
   return {
     server,
     client,
+    isLeft: () => server.openSockets === 0 && server.openSessions.length === 0,
     ...life,
     async [Symbol.asyncDispose]() {
       await client.close();

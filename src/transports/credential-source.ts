@@ -1,0 +1,33 @@
+import type { HttpOptions } from "../definitions/http-options.js";
+import type { ServerSpec, WebAddress } from "../definitions/server-spec.js";
+import type { Redactor } from "../errors/redaction.js";
+import { Credentials } from "./credentials.js";
+import { OAuthFlow } from "./oauth-flow.js";
+import { SideFetch } from "./side-fetch.js";
+import { toHttpUrl } from "./to-http-url.js";
+import type { TransportSource } from "./transport-source.js";
+
+/** Where the credentials of each identity come from; nowhere, when they are the same for everybody. */
+export function openCredentialSource(
+  spec: ServerSpec,
+  address: WebAddress<string> & HttpOptions,
+  redactor: Redactor,
+): Pick<TransportSource, "createCredentials" | "close"> {
+  const { name: server, timeouts } = spec;
+  const { connectMs } = timeouts;
+  const { headersOf, auth } = address;
+  // Tokens are asked for over HTTP, whatever they are for.
+  const url = toHttpUrl(address.url);
+  const fetch = new SideFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
+  const createCredentials = () =>
+    new Credentials({
+      server,
+      redactor,
+      sources: { headersOf, auth },
+      oauth: new OAuthFlow({ server, url, redactor, fetch }),
+    });
+  return {
+    createCredentials: headersOf === undefined && auth === undefined ? undefined : createCredentials,
+    close: () => fetch.close(),
+  };
+}
