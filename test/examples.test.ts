@@ -15,6 +15,7 @@ const LAST_LINES: Record<string, string> = {
   "agent-definition.ts": "the server got: Oslo, 3 days, key k-123",
   "chain.ts": "Translated: «good morning»",
   "create-agent.ts": "ai: Ten of twelve pages are printed.",
+  "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",
