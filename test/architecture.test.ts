@@ -31,6 +31,12 @@ describe("a rule that is broken is found", () => {
     ["a package without a door, on demand", "client/a.ts", `await import("undici");`, "no door"],
     ["a package nobody knows", "transports/a.ts", `import axios from "axios";`, "no door"],
     ["a side-effect import", "client/a.ts", `import "undici";`, "no door"],
+    [
+      "an optional package, at once",
+      "transports/a.ts",
+      `import { WebSocket } from "ws";`,
+      "which is optional",
+    ],
     ["an unknown room", "attic/a.ts", "", 'no room "attic"'],
     ["a drawer", "session/utils.ts", "", "a drawer"],
     ["a long file", "session/a.ts", "\n".repeat(251), "251 lines"],
@@ -51,6 +57,10 @@ describe("a rule that is broken is found", () => {
       {
         path: "client/a.ts",
         text: `import type { Client } from "@modelcontextprotocol/sdk/client/index.js";`,
+      },
+      {
+        path: "transports/a.ts",
+        text: `import type { WebSocket } from "ws";\nawait import("ws");`,
       },
       {
         path: "session/b.ts",

@@ -71,6 +71,43 @@ describe("the package, installed in an empty folder", () => {
     });
   });
 
+  it.each([
+    ["ws", `{ url: "ws://127.0.0.1:1/" }`],
+    ["@aws-sdk/client-lambda", `{ functionName: "tools", region: "eu-north-1" }`],
+  ])("names the package %s when it is needed and not there", async (name, definition) => {
+    const script = `import { McpClient } from "langchain-mcp-runtime";
+      const client = new McpClient({ name: "far", ...${definition} });
+      const { error } = await client.tryCallTool({ name: "echo" });
+      console.log(JSON.stringify([error.kind, error.server, error.attempts, error.message]));
+      await client.close();`;
+    writeFileSync(join(folder, "missing.mjs"), script);
+    const { stdout } = await run(process.execPath, ["missing.mjs"], { cwd: folder, timeout: 20_000 });
+    expect(JSON.parse(stdout)).toEqual([
+      "definition",
+      "far",
+      0,
+      `Server "far" needs the package "${name}", which is not installed. Add it to your project: npm install ${name}`,
+    ]);
+  });
+
+  it("has types that compile without the optional packages", { timeout: 60_000 }, async () => {
+    const code = `import { McpClient, createMcpTools } from "langchain-mcp-runtime";
+      export const client = new McpClient({ name: "far", url: "wss://far.test/" });
+      export const tools = createMcpTools({ sums: { functionName: "sums", endpoint: "http://localhost" } });`;
+    writeFileSync(join(folder, "user.mts"), code);
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const typeRoots = join(root, "node_modules/@types");
+    const options = `--noEmit --strict --module nodenext --target es2022 --lib es2023,esnext.disposable --skipLibCheck false --types node --typeRoots ${typeRoots}`;
+    const said = await new Promise<string>((resolve) => {
+      const args = [tsc, ...options.split(" "), "user.mts"];
+      execFile(process.execPath, args, { cwd: folder }, (_, stdout) => resolve(stdout));
+    });
+    // What other packages get wrong in their own types is not ours.
+    expect(
+      said.split("\n").filter((line) => /^(?:user|node_modules\/langchain-mcp-runtime)/.test(line)),
+    ).toEqual([]);
+  });
+
   it("loads neither the SDK nor undici before the first request", async () => {
     const script = `import { McpClient } from "langchain-mcp-runtime";
       import { createRequire } from "node:module";

@@ -32,6 +32,8 @@ const TOP_FLOOR = 10;
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   "@modelcontextprotocol/sdk": ["transports", "session", "testing"],
   undici: ["transports"],
+  ws: ["transports"],
+  "@aws-sdk/client-lambda": ["transports"],
   "eventsource-parser": ["transports"],
   zod: ["definitions", "session"],
   "@cfworker/json-schema": ["tools"],
@@ -49,9 +51,15 @@ export interface SourceFile {
   readonly text: string;
 }
 
+/** What users may do without: it is loaded when it is needed, and never at once. */
+const { peerDependenciesMeta } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+) as { peerDependenciesMeta: Readonly<Record<string, unknown>> };
+
 interface Import {
   readonly specifier: string;
   readonly isType: boolean;
+  readonly isOnDemand: boolean;
 }
 
 export function readSource(folder: string): SourceFile[] {
@@ -75,10 +83,10 @@ function violationsOf(file: SourceFile): string[] {
     violations.push(`${file.path}: a drawer, not a name`);
   const lines = file.text.split("\n").length - 1;
   if (lines > LONGEST_FILE) violations.push(`${file.path}: ${lines} lines`);
-  for (const { specifier, isType } of importsOf(file)) {
+  for (const { specifier, isType, isOnDemand } of importsOf(file)) {
     const target = resolve(file.path, specifier);
     if (target !== undefined) violations.push(...floorViolation(file.path, target));
-    else if (!isType) violations.push(...doorViolation(file.path, specifier));
+    else if (!isType) violations.push(...doorViolation(file.path, specifier, isOnDemand));
   }
   return violations;
 }
@@ -89,12 +97,14 @@ function floorViolation(from: string, to: string): string[] {
   return [`${from}: imports ${to}, which is not below it`];
 }
 
-function doorViolation(from: string, specifier: string): string[] {
+function doorViolation(from: string, specifier: string, isOnDemand: boolean): string[] {
   if (specifier.startsWith("node:")) return [];
   const name = specifier
     .split("/")
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
+  if (name in peerDependenciesMeta && !isOnDemand)
+    return [`${from}: loads ${name} at once, which is optional`];
   if (DOORS[name]?.includes(roomOf(from)) === true) return [];
   return [`${from}: loads ${name}, which has no door there`];
 }
@@ -124,9 +134,10 @@ function importsOf({ text }: SourceFile): Import[] {
   return [
     ...[...statements].map(([, type, names, specifier]) => ({
       specifier: specifier ?? "",
+      isOnDemand: false,
       isType: type !== undefined || /^\{(\s*type\s+[^,}]+,?)+\s*\}\s*from/.test(names ?? ""),
     })),
-    ...[...dynamic].map(([, specifier]) => ({ specifier: specifier ?? "", isType: false })),
+    ...[...dynamic].map(([, specifier]) => ({ specifier: specifier ?? "", isType: false, isOnDemand: true })),
   ];
 }
 
