@@ -41,6 +41,7 @@ export type {
   InProcessServerDefinition,
   LambdaServerDefinition,
   LimitOptions,
+  ResolveContext,
   ResolvedServerDefinition,
   RetryOptions,
   ServerDefinition,

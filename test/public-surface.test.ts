@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
+import * as uipath from "../src/uipath/index.js";
 
 // Literals on purpose: a change here is a change for users, and should be meant.
 describe("what users can rely on", () => {
@@ -35,6 +36,7 @@ describe("what users can rely on", () => {
       "McpTestServer",
       "startMcpTestServer",
     ]);
+    expect(Object.keys(uipath)).toEqual(["uipathServers"]);
   });
 
   it("the kinds of failure", () => {

@@ -48,9 +48,12 @@ async function lookUp(given: ServerSpec, address: LaterAddress, parts: ResolvePa
       server,
     });
   try {
-    return await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
-      limited.race(address.resolve()),
-    );
+    return await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
+      const aborter = new AbortController();
+      const forget = limited.onCancel((reason) => aborter.abort(reason));
+      const context = { signal: aborter.signal, warn: parts.warn };
+      return limited.race(address.resolve(context)).finally(forget);
+    });
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;
     const said = redactor.text(error instanceof Error ? error.message : String(error));

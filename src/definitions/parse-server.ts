@@ -4,7 +4,7 @@ import type { HttpOptions } from "./http-options.js";
 import { issuesOfIdentity } from "./identity-issues.js";
 import { isJsonObject } from "./json.js";
 import type { InProcessServer } from "./message-transport.js";
-import type { ServerDefinition } from "./server-definition.js";
+import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-requests.js";
 import { serverKindOf } from "./server-kind.js";
 import { parseJsonText } from "./parse-json-text.js";
@@ -129,8 +129,8 @@ function defined<T extends object>(
 function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): ServerAddress | LaterAddress {
   if ("resolve" in parsed) {
     const { resolve, ...defaults } = parsed;
-    const resolveSpec = async () => {
-      const definition = await resolve();
+    const resolveSpec = async (context: ResolveContext) => {
+      const definition = await resolve(context);
       const whole = isJsonObject(definition) ? { ...defaults, ...definition } : definition;
       const tooLate = TOO_LATE.filter(
         ({ path }) => isJsonObject(definition) && definition[path] !== undefined,

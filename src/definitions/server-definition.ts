@@ -182,6 +182,14 @@ export type InProcessServerDefinition = CommonServerOptions &
     readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
   };
 
+/** What a look-up is given. */
+export interface ResolveContext {
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal;
+  /** Says something to whoever reads the client's warnings. */
+  readonly warn: (message: string) => void;
+}
+
 /**
  * A server whose address is found out when it is first needed; what stands next to `resolve` are
  * defaults. Whose session a call belongs to is asked before that, so `identity` stands here as well.
@@ -190,7 +198,9 @@ export type ResolvedServerDefinition = CommonServerOptions &
   Only<"resolve"> & {
     readonly type?: "resolved";
     readonly transport?: never;
-    readonly resolve: () => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+    readonly resolve: (
+      context: ResolveContext,
+    ) => AddressedServerDefinition | Promise<AddressedServerDefinition>;
     readonly identity?: IdentityOption;
   };
 

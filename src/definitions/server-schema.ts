@@ -7,7 +7,7 @@ import { HEADERS } from "./header-schema.js";
 import { HTTP_SHAPE, refineHttp } from "./http-schema.js";
 import { isJsonObject } from "./json.js";
 import { isLineEncoding } from "./line-encoding.js";
-import type { FallbackOption } from "./server-definition.js";
+import type { FallbackOption, ResolveContext } from "./server-definition.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
@@ -184,7 +184,7 @@ export const SERVER_SCHEMAS = {
     ),
   }),
   resolved: serverObject({
-    resolve: passedOn<() => unknown>("a function", isFunction),
+    resolve: passedOn<(context: ResolveContext) => unknown>("a function", isFunction),
     identity: credentials.identity,
   }),
 } satisfies Record<ServerKind, z.ZodType>;

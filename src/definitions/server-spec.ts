@@ -4,7 +4,7 @@ import type { CredentialSources, HeaderValues, IdentityOption } from "./credenti
 import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
-import type { FallbackOption, SessionOptions } from "./server-definition.js";
+import type { FallbackOption, ResolveContext, SessionOptions } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-requests.js";
 
 const MEBIBYTE = 1024 * 1024;
@@ -81,7 +81,7 @@ export type ServerAddress =
 /** Not known before phase 1. */
 export interface LaterAddress {
   readonly kind: "resolved";
-  readonly resolve: () => Promise<ServerSpec>;
+  readonly resolve: (context: ResolveContext) => Promise<ServerSpec>;
 }
 
 export type ServerKind = ServerAddress["kind"] | LaterAddress["kind"];

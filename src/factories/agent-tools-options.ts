@@ -1,11 +1,16 @@
 import type { McpAgentResource } from "../definitions/agent-definition.js";
-import type { AddressedServerDefinition, ServerDefinition } from "../definitions/server-definition.js";
+import type {
+  AddressedServerDefinition,
+  ResolveContext,
+  ServerDefinition,
+} from "../definitions/server-definition.js";
 import type { CatalogueOptions } from "./catalogue-options.js";
 import type { FactoryOptions } from "./factory-options.js";
 
 /** Where the server of a resource is. Asked when it is first needed, not before. */
 export type ServerLookup = (
   resource: McpAgentResource,
+  context: ResolveContext,
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
 export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions {

@@ -14,7 +14,9 @@ const REMOTE_KINDS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
 export function serverOfResource(resource: McpAgentResource, options: AgentToolsOptions): Found {
   const { servers } = options;
   if (typeof servers === "function")
-    return { definition: { resolve: async () => lookUp(resource, servers, options) } };
+    return {
+      definition: { resolve: (context) => lookUp(resource, () => servers(resource, context), options) },
+    };
   for (const key of [resource.slug, resource.name]) {
     const definition = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
     if (definition !== undefined) return { definition };
@@ -28,10 +30,10 @@ export function serverOfResource(resource: McpAgentResource, options: AgentTools
 /** A lookup that knows nothing of a resource leaves it to the file, where that is allowed. */
 async function lookUp(
   resource: McpAgentResource,
-  servers: ServerLookup,
+  ask: () => ReturnType<ServerLookup>,
   options: AgentToolsOptions,
 ): Promise<AddressedServerDefinition> {
-  const found: AddressedServerDefinition | undefined = await servers(resource);
+  const found: AddressedServerDefinition | undefined = await ask();
   if (found !== undefined) return found;
   const other = serverOfResource(resource, { ...options, servers: {} });
   if ("issue" in other) throw definitionError("The agent definition", [other.issue]);

@@ -5,6 +5,7 @@ import type {
   HttpDispatcher,
 } from "../definitions/http-options.js";
 import type { HttpExchange, HttpRequest, ResponseHeaders } from "./http-exchange.js";
+import { reasonOf } from "./reason-of.js";
 
 type DispatchedRequest = HttpRequest & { readonly origin: string };
 
@@ -71,11 +72,4 @@ function toHeaders(given: FetchedResponse["headers"]): ResponseHeaders {
     headers[name.toLowerCase()] = value;
   });
   return headers;
-}
-
-/** "fetch failed" says nothing: the reason is its cause, or the first of several. */
-function reasonOf(error: unknown): Error {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-  return reason instanceof Error ? reason : new Error(String(error));
 }

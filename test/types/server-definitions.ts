@@ -2,7 +2,9 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { McpClient, type ServerDefinition } from "langchain-mcp-runtime";
+import { Agent, fetch as undiciFetch, MockAgent, ProxyAgent } from "undici";
+import { type AgentToolsOptions, McpClient, type ServerDefinition } from "langchain-mcp-runtime";
+import { uipathServers } from "langchain-mcp-runtime/uipath";
 
 declare const sdkProvider: OAuthClientProvider;
 
@@ -14,6 +16,18 @@ export const allowed: ServerDefinition[] = [
     headers: async ({ purpose }) => ({ "x-purpose": purpose }),
     auth: async ({ tool }) => `token-for-${tool ?? "discovery"}`,
   },
+  { url: "https://localhost/mcp", tls: { ca: ["-----BEGIN …", Buffer.from("…")], cert: "…", key: "…" } },
+  { url: "https://localhost/mcp", dispatcher: new Agent() },
+  { url: "https://localhost/mcp", dispatcher: new ProxyAgent("http://localhost") },
+  { url: "https://localhost/mcp", dispatcher: new MockAgent() },
+  { url: "https://localhost/mcp", fetch },
+  { url: "https://localhost/mcp", fetch: undiciFetch },
+  {
+    type: "sse",
+    url: "https://localhost/mcp",
+    fetch: (url, request) => fetch(url, { ...request, keepalive: true }),
+  },
+  { resolve: async ({ signal }) => ({ url: await (await fetch("http://localhost", { signal })).text() }) },
   { url: "http://localhost/mcp" },
   { url: new URL("http://localhost/mcp"), headers: { a: "b" }, retry: false, breaker: false },
   { type: "streamable-http", url: "http://localhost/mcp" },
@@ -40,6 +54,12 @@ export const refused: ServerDefinition[] = [
   { url: "http://localhost/mcp", command: "npx" },
   // @ts-expect-error headers are for HTTP
   { command: "npx", headers: { a: "b" } },
+  // @ts-expect-error tls is for HTTP
+  { command: "npx", tls: { ca: "…" } },
+  // @ts-expect-error a dispatcher dispatches
+  { url: "http://localhost/mcp", dispatcher: {} },
+  // @ts-expect-error a fetch gives a response
+  { url: "http://localhost/mcp", fetch: async () => "text" },
   // @ts-expect-error a kind that does not exist
   { type: "carrier-pigeon", url: "http://localhost/mcp" },
   // @ts-expect-error the kind's own key is missing
@@ -59,3 +79,7 @@ export const nameless = new McpClient({ url: "http://localhost/mcp" });
 export const named = new McpClient({ name: "a", url: "http://localhost/mcp" });
 // @ts-expect-error an event that does not exist
 named.on("toolChanged", () => undefined);
+
+export const onUipath: AgentToolsOptions = {
+  servers: uipathServers({ url: "https://localhost/a/b", token: "t" }),
+};

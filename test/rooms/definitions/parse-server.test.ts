@@ -227,7 +227,10 @@ describe("who answers what a server asks", () => {
     const [early, late] = [unused, () => ({ model: "m", content: "" })];
     const resolve = () => ({ url, onSample: late });
     const { address } = parseServer("a", { resolve, onSample: early, roots: [{ uri: "file:///a" }] });
-    const spec = address.kind === "resolved" ? await address.resolve() : undefined;
+    const spec =
+      address.kind === "resolved"
+        ? await address.resolve({ signal: new AbortController().signal, warn: unused })
+        : undefined;
     expect(spec?.handlers).toEqual({ sample: late, roots: [{ uri: new URL("file:///a") }] });
   });
 
