@@ -67,7 +67,7 @@ describe("what users can rely on", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
-      retry: { max: 2, baseMs: 100, maxMs: 5_000 },
+      retry: { max: 2, baseMs: 100, maxMs: 5_000, isolated: false },
       breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
       limits: {
         responseBytes: 33_554_432,

@@ -45,11 +45,17 @@ class Era {
   opening: Promise<Connection> | undefined;
   connection: Connection | undefined;
   ending: Promise<void> | undefined;
+
+  /** The connection, if it is there and not about to go. */
+  get ready(): Connection | undefined {
+    return this.closed.isCancelled ? undefined : this.connection;
+  }
 }
 
 /** A call's way to the connection of the era it began in. */
 export interface Ticket {
-  readonly connect: () => Promise<Connection>;
+  /** The connection itself once it is there: most calls need not wait. */
+  readonly connect: () => Connection | Promise<Connection>;
   readonly leave: () => void;
 }
 
@@ -107,7 +113,7 @@ export class ClientLife {
 
   enter(call: Cancellation): Ticket {
     const era = this.#era;
-    return { leave: era.calls.enter(call), connect: () => this.#connect(era) };
+    return { leave: era.calls.enter(call), connect: () => era.ready ?? this.#connect(era) };
   }
 
   /** A session that is already open is told when the first listener comes. */

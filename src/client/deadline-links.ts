@@ -10,14 +10,19 @@ interface DeadlineParts {
   readonly warn: (message: string) => void;
 }
 
-/** Everything together has `totalMs`, whatever the server does. */
+/** Everything together has `totalMs`, whatever the server does. After that the whole request is cancelled. */
 export function totalDeadline({ server, clock }: DeadlineParts): Link {
-  return (exchange, next) => {
-    const { totalMs: ms, cancellation } = exchange;
-    const expired = () => expiry(server, exchange, "its whole time (timeouts.totalMs)");
-    return withDeadline({ ms, clock, cancellation, expired }, (limited) =>
-      next({ ...exchange, cancellation: limited }),
+  return async (exchange, next) => {
+    const { totalMs, cancellation } = exchange;
+    if (totalMs === 0) return next(exchange);
+    const disarm = clock.after(totalMs, () =>
+      cancellation.cancel(expiry(server, exchange, "its whole time (timeouts.totalMs)")),
     );
+    try {
+      return await next(exchange);
+    } finally {
+      disarm();
+    }
   };
 }
 

@@ -24,22 +24,31 @@ export interface Exchange {
   /** The caller's own; `cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
   readonly cancellation: Cancellation;
-  /** Phase 1, of the client's era in which this request began. */
-  readonly connect: () => Promise<Connection>;
+  /** Phase 1, of the client's era in which this request began; the connection itself once it is there. */
+  readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly trace: ExchangeTrace;
+  /** Repeated on a session of its own, if it can have one. */
+  readonly isIsolated: boolean;
   /** The session it is sent over; given by the last link. */
-  readonly session?: Session;
+  readonly session: Session | undefined;
 }
 
 export interface ExchangeTrace extends Delivery {
   /** How often it was handed to a session. */
   attempts: number;
+  /** An attempt that was repeated may have been run. */
+  mayHaveRun: boolean;
 }
 
 export function createTrace(): ExchangeTrace {
-  return { attempts: 0, wasSent: () => false };
+  return { attempts: 0, mayHaveRun: false, wasSent: neverSent };
+}
+
+/** Of a request that the server has certainly not seen. */
+export function neverSent(): boolean {
+  return false;
 }
 
 export type Next = (exchange: Exchange) => Promise<unknown>;

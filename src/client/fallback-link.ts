@@ -3,7 +3,8 @@ import { isJsonObject } from "../definitions/json.js";
 import type { FallbackOption } from "../definitions/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Exchange, Link } from "./exchange.js";
+import type { Exchange, Link, Next } from "./exchange.js";
+import { failureOfExchange } from "./failure-of-exchange.js";
 
 export interface FallbackParts {
   readonly server: string;
@@ -15,26 +16,42 @@ export interface FallbackParts {
 const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled", "refused"]);
 
 /** Answers a tool call in another way when everything else has failed. */
-export function fallback({ server, fallback: current, warn }: FallbackParts): Link {
-  return async (exchange, next) => {
-    const option = current();
+export function fallback(parts: FallbackParts): Link {
+  return (exchange, next) => {
+    const option = parts.fallback();
     const { tool } = exchange;
     if (option === undefined || tool === undefined) return next(exchange);
-    const { answer, remember } =
-      typeof option === "function" ? { answer: option, remember: undefined } : option;
     // Made after the call: arguments that cannot be copied have failed by then.
-    const call = () => toCall(exchange, tool, server);
-    try {
-      const result = await next(exchange);
-      if (isJsonObject(result)) remember?.(call(), result);
-      return result;
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
-      const replacement = await tryAnswer(() => answer(error, call()), warn);
-      if (replacement === undefined) throw error;
-      return replacement;
-    }
+    const call = () => toCall(exchange, tool, parts.server);
+    return withFallback(exchange, next, { ...parts, option, call });
   };
+}
+
+interface FallbackOfCall extends FallbackParts {
+  readonly option: FallbackOption;
+  readonly call: () => FallbackCall;
+}
+
+async function withFallback(
+  exchange: Exchange,
+  next: Next,
+  { option, call, server, warn }: FallbackOfCall,
+): Promise<unknown> {
+  const { answer, remember } =
+    typeof option === "function" ? { answer: option, remember: undefined } : option;
+  try {
+    const result = await next(exchange);
+    if (isJsonObject(result)) remember?.(call(), result);
+    return result;
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
+    const replacement = await tryAnswer(
+      () => answer(failureOfExchange(error, exchange, server), call()),
+      warn,
+    );
+    if (replacement === undefined) throw error;
+    return replacement;
+  }
 }
 
 function toCall({ params, identity, isIdempotent }: Exchange, tool: string, server: string): FallbackCall {

@@ -34,7 +34,7 @@ export function createPipeline(parts: LinkParts): Next {
   return chain(links, send);
 }
 
-const send: Next = async ({ session, method, params, cancellation, headers, context, onProgress, trace }) => {
-  if (session === undefined) throw new McpRuntimeError("not-sent", `No session was opened for ${method}.`);
-  return session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
-};
+const send: Next = ({ session, method, params, cancellation, headers, context, onProgress, trace }) =>
+  session === undefined
+    ? Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`))
+    : session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });

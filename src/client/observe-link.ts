@@ -2,6 +2,7 @@ import type { Clock } from "../concurrency/clock.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Exchange, Link } from "./exchange.js";
+import { failureOfExchange } from "./failure-of-exchange.js";
 
 /** A request that has ended, well or not. */
 export interface RequestEnded {
@@ -40,21 +41,13 @@ export function observe({ server, clock, onRequestEnded }: ObserveParts): Link {
   };
 }
 
-/** Ended by us while it was under way: whether the server has run it depends on how far it had come. */
-const ENDED_HERE: ReadonlySet<FailureKind> = new Set(["timeout", "closed"]);
-
-function toFailure(error: unknown, { signal, tool, trace }: Exchange, server: string): unknown {
-  const failure = toCallerError(error, signal, server);
-  if (!(failure instanceof McpRuntimeError)) return failure;
-  const outcomeUnknown = ENDED_HERE.has(failure.kind) ? trace.wasSent() : failure.outcomeUnknown;
-  return failure.with({ server, tool, attempts: trace.attempts, outcomeUnknown });
-}
-
 /** A caller's own reason goes back as it is; only a deadline that the caller set is told as `timeout`. */
-function toCallerError(error: unknown, signal: AbortSignal | undefined, server: string): unknown {
-  if (error instanceof McpRuntimeError || signal?.aborted !== true || error !== signal.reason) return error;
+function toFailure(error: unknown, exchange: Exchange, server: string): unknown {
+  if (error instanceof McpRuntimeError) return failureOfExchange(error, exchange, server);
+  const { signal } = exchange;
   const isTimeout = error instanceof Error && error.name === "TimeoutError";
-  if (!isTimeout) return error;
+  if (!isTimeout || signal?.aborted !== true || error !== signal.reason) return error;
   const text = `The caller's signal for server "${server}" ran out of time.`;
-  return new McpRuntimeError("timeout", text, { server, cause: error });
+  const timeout = new McpRuntimeError("timeout", text, { server, cause: error });
+  return failureOfExchange(timeout, exchange, server);
 }

@@ -130,7 +130,7 @@ export class Requester {
       cancellation.throwIfCancelled();
       const { identity, context } = this.#whoAsks(options, {});
       await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
-        const { seats } = await limited.race(connect());
+        const { seats } = await limited.race(Promise.resolve(connect()));
         await seats.use(identity, context, (seat) => work(seat, limited));
       });
     } finally {
@@ -169,6 +169,8 @@ export class Requester {
       headers: details.headers,
       onProgress: details.onProgress,
       trace: details.trace ?? createTrace(),
+      isIsolated: false,
+      session: undefined,
     });
   }
 

@@ -4,8 +4,8 @@ import type { RetrySettings } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
 import { FAILURE_MATRIX } from "../policies/failure-matrix.js";
+import type { Exchange, Link, Next } from "./exchange.js";
 import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
-import type { Exchange, Link } from "./exchange.js";
 
 export interface RetryParts {
   readonly clock: Clock;
@@ -21,43 +21,63 @@ export interface RetryParts {
  * beyond its deadline.
  */
 export function retry(parts: RetryParts): Link {
-  const { clock, random } = parts;
   return async (exchange, next) => {
-    const tokens = parts.tokens.of(exchange.identity);
-    tokens.earn();
-    const { max, baseMs, maxMs } = parts.retry();
-    const backoff = new Backoff({ baseMs, maxMs, random });
-    let failed: McpRuntimeError | undefined;
-    for (let retries = 0; ; retries += 1) {
-      try {
-        return await next(exchange);
-      } catch (error) {
-        // It opened while this call was failing: what the call failed of says more.
-        if (failed !== undefined && isCircuitOpen(error)) throw failed;
-        const isWorth = retries < max && !exchange.cancellation.isCancelled && mayRepeat(error, exchange);
-        if (!isWorth || tokens.isEmpty) throw error;
-        const waitMs = waitBefore(error, backoff);
-        if (clock.now() + waitMs >= exchange.deadlineAt) throw error;
-        tokens.spend();
-        failed = error;
-        parts.onRetry(exchange, error, waitMs);
-        await delay(waitMs, clock, exchange.cancellation);
-      }
+    parts.tokens.of(exchange.identity).earn();
+    try {
+      return await next(exchange);
+    } catch (error) {
+      return repeat(exchange, next, error, parts);
     }
   };
+}
+
+/** From the first failure to a result, or to the failure that is the last. */
+async function repeat(exchange: Exchange, next: Next, first: unknown, parts: RetryParts): Promise<unknown> {
+  const { clock, random, onRetry } = parts;
+  const { trace, cancellation, deadlineAt } = exchange;
+  const tokens = parts.tokens.of(exchange.identity);
+  const { max, baseMs, maxMs, isolated } = parts.retry();
+  const backoff = new Backoff({ baseMs, maxMs, random });
+  let last = first;
+  let attemptsBefore = 0;
+  for (let left = max; ; left -= 1) {
+    if (left === 0 || tokens.isEmpty || cancellation.isCancelled || !mayRepeat(last, exchange)) throw last;
+    const failed = last;
+    const waitMs = waitBefore(failed, backoff);
+    if (clock.now() + waitMs >= deadlineAt) throw failed;
+    tokens.spend();
+    trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent());
+    onRetry(exchange, failed, waitMs);
+    await delay(waitMs, clock, cancellation);
+    const isIsolated = isolated && trace.attempts > attemptsBefore && isTransient(failed);
+    attemptsBefore = trace.attempts;
+    try {
+      return await next({ ...exchange, isIsolated });
+    } catch (error) {
+      const gotNoSession = isIsolated && trace.attempts === attemptsBefore && !mayRepeat(error, exchange);
+      // Left alone, or refused a session of its own: what the call failed of before says more.
+      if (isCircuitOpen(error) || (gotNoSession && !cancellation.isCancelled)) throw failed;
+      last = error;
+    }
+  }
 }
 
 function isCircuitOpen(error: unknown): boolean {
   return error instanceof McpRuntimeError && error.kind === "circuit-open";
 }
 
+/** It may be the session's own: its connection, its worker, its place behind a load balancer. */
+function isTransient({ kind }: McpRuntimeError): boolean {
+  return FAILURE_MATRIX[kind].repeat === "if idempotent";
+}
+
 function mayRepeat(error: unknown, { isIdempotent, trace }: Exchange): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
-  const { repeat } = FAILURE_MATRIX[error.kind];
-  if (repeat === "yes") return true;
+  const { repeat: when } = FAILURE_MATRIX[error.kind];
+  if (when === "yes") return true;
   // A handshake that took all its time is not given as much again: the caller has waited enough.
   const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent();
-  return repeat === "if idempotent" && (isIdempotent || wasNotSent);
+  return when === "if idempotent" && (isIdempotent || wasNotSent);
 }
 
 /** When the server said, if it did; else as the dice fall. */

@@ -55,6 +55,11 @@ export interface RetryOptions {
   readonly max?: number;
   readonly baseMs?: number;
   readonly maxMs?: number;
+  /**
+   * After a failure that may have been the session's, repeat the request on a session of its own,
+   * which is ended with it. Where a server gives no session ids, and with `session.id`, it changes nothing.
+   */
+  readonly isolated?: boolean;
 }
 
 /** When a server that fails again and again is left alone, and how it is tried again. */

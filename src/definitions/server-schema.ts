@@ -108,6 +108,7 @@ const common = {
         max: countOrNone,
         baseMs: milliseconds,
         maxMs: milliseconds,
+        isolated: z.boolean(),
       }).partial(),
     ])
     .optional(),

@@ -36,6 +36,8 @@ export class Connection {
   readonly #source: TransportSource;
   /** The sessions, by identity. */
   readonly seats: Seats;
+  /** The ends of sessions that somebody has alone. */
+  readonly #ownSessions = new Set<Promise<void>>();
 
   private constructor(spec: ResolvedSpec, options: ConnectionOptions, source: TransportSource) {
     this.spec = spec;
@@ -58,20 +60,48 @@ export class Connection {
     return new Connection(spec, options, source);
   }
 
+  /**
+   * A session for one piece of work alone, which is ended with it. The work's cancellation also ends
+   * the handshake: nobody else waits for it.
+   */
+  withOwnSession<T>(
+    seat: Seat,
+    cancellation: Cancellation,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const opening = this.#shakeHands(seat, cancellation);
+    const working = cancellation.race(opening).then(work);
+    const ended = working
+      .catch(() => undefined)
+      .then(() => opening)
+      .then((session) => session.close({ terminate: true }))
+      .catch(() => undefined);
+    this.#ownSessions.add(ended);
+    void ended.then(() => this.#ownSessions.delete(ended));
+    return working;
+  }
+
   /** Ends sessions and pool. Calls in flight and handshakes are the client's to end first. */
   async close(): Promise<void> {
-    await this.seats.close();
+    await Promise.all([this.seats.close(), ...this.#ownSessions]);
     await this.#source.close();
   }
 
-  async #openSession({ identity, credentials }: Seat, generation: number): Promise<Session> {
-    const { server, redactor, clock, onNotification, onWarning, onError, onOpened } = this.#options;
+  async #openSession(seat: Seat, generation: number): Promise<Session> {
+    const { cancellation, onOpened } = this.#options;
+    const session = await this.#shakeHands(seat, cancellation);
+    await onOpened(seat.identity, session, generation);
+    return session;
+  }
+
+  async #shakeHands({ identity, credentials }: Seat, cancellation: Cancellation): Promise<Session> {
+    const { server, redactor, clock, onNotification, onWarning, onError } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
-    const session = await openSdkSession({
+    return openSdkSession({
       server,
       openTransport: () => this.#source.openTransport(credentials),
       connectMs: this.spec.timeouts.connectMs,
-      cancellation: this.#options.cancellation,
+      cancellation,
       redactor,
       clock,
       identity,
@@ -81,7 +111,5 @@ export class Connection {
       onWarning,
       onError,
     });
-    await onOpened(identity, session, generation);
-    return session;
   }
 }

@@ -13,7 +13,7 @@ export interface Seat {
   readonly credentials: Credentials | undefined;
 }
 
-interface OccupiedSeat extends Seat {
+export interface OccupiedSeat extends Seat {
   users: number;
 }
 
@@ -44,19 +44,29 @@ export class Seats {
     return this.#seats;
   }
 
+  /** A seat, which stays for as long as anybody has not left it. */
+  enter(identity: string, context: CallContext | undefined): OccupiedSeat {
+    const seat = this.#take(identity);
+    if (context !== undefined) seat.credentials?.remember(context);
+    seat.users += 1;
+    return seat;
+  }
+
+  leave(seat: OccupiedSeat): void {
+    seat.users -= 1;
+  }
+
   /** Works on a seat, which stays as long as anybody does. */
   async use<T>(
     identity: string,
     context: CallContext | undefined,
     work: (seat: Seat) => Promise<T>,
   ): Promise<T> {
-    const seat = this.#take(identity);
-    if (context !== undefined) seat.credentials?.remember(context);
-    seat.users += 1;
+    const seat = this.enter(identity, context);
     try {
       return await work(seat);
     } finally {
-      seat.users -= 1;
+      this.leave(seat);
     }
   }
 

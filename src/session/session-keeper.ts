@@ -10,6 +10,9 @@ export interface HeldSession {
   readonly session: Session | undefined;
 }
 
+/** A held session that is there. */
+export type OpenSession = HeldSession & { readonly session: Session };
+
 /**
  * Keeps one session current. Callers hold what they used, and only who holds the current one may
  * have it replaced: of any number of callers that lose a session together, the first opens the next
@@ -28,12 +31,18 @@ export class SessionKeeper {
     return this.#current;
   }
 
+  /** The current session, if it is open: nothing to wait for. */
+  get ready(): OpenSession | undefined {
+    const current = this.#current;
+    return current?.session?.isAlive === true ? (current as OpenSession) : undefined;
+  }
+
   /** The current session, or a new one. One caller's cancellation ends that caller's wait only. */
-  async hold(cancellation: Cancellation): Promise<{ held: HeldSession; session: Session }> {
+  async hold(cancellation: Cancellation): Promise<OpenSession> {
     if (this.#current?.session?.isAlive === false) this.#current = undefined;
     const held = (this.#current ??= this.#start());
-    const session = held.session ?? (await cancellation.race(held.opening));
-    return { held, session };
+    if (held.session === undefined) await cancellation.race(held.opening);
+    return held as OpenSession;
   }
 
   /** The server does not know this session any more. Calls in flight on it may still finish. */

@@ -364,3 +364,32 @@ describe("a fallback", () => {
     });
   });
 });
+
+describe("a failure after several attempts", () => {
+  it("says that the call may have run when an earlier attempt may have", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: { max: 1, baseMs: 1, maxMs: 1 } });
+    await client.ensureSession();
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "unauthorized",
+      attempts: 2,
+      outcomeUnknown: true,
+    });
+    expect(server.executions).toHaveLength(1);
+  });
+
+  it("comes to the fallback with its names, its attempts and whether it may have run", async () => {
+    await using server = await startMcpTestServer();
+    const seen: unknown[] = [];
+    const fallback = (failure: unknown) => void seen.push(failure);
+    await using client = clientOf(server, { fallback, timeouts: { requestMs: 100 } });
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: "tools/call" });
+    const failure = await failureOf(client.callTool(echo()));
+    const told = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
+    expect(failure).toMatchObject(told);
+    expect(seen).toMatchObject([told]);
+  });
+});

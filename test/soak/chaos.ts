@@ -10,16 +10,16 @@ const ways = [
   { name: "json", answers: "json", resumable: false },
   { name: "sse", answers: "sse", resumable: false },
   { name: "resumable sse", answers: "sse", resumable: true },
+  { name: "isolated json", answers: "json", resumable: false, isolated: true },
 ] as const;
 
-for (const { name, answers, resumable } of ways) {
+for (const { name, ...way } of ways) {
   console.log(`${name}  CHAOS_SEED=${seed}`);
   const forMs = (minutes * 60_000) / ways.length;
   const { calls, outcomes, executions, faults, disturbances, healedAfterMs, violations } = await runChaos({
+    ...way,
     seed,
     forMs,
-    answers,
-    resumable,
     callers: 32,
   });
   console.log(`${name}  ${calls} calls  ${toText(outcomes)}`);

@@ -19,6 +19,7 @@ const OPTION_TEXTS: Record<string, string> = {
   "retry.max": "repetitions of one call, where they are safe (`retry: false`: none)",
   "retry.baseMs": "the shortest wait before one",
   "retry.maxMs": "the longest",
+  "retry.isolated": "repeat on a session of its own what may have failed because of the session",
   "breaker.failures": "failures in a row after which a server is left alone (`breaker: false`: never)",
   "breaker.recoveryMs": "for how long",
   "breaker.probes": "attempts at the same time after that",

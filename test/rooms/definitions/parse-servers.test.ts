@@ -118,7 +118,7 @@ describe("unknown keys", () => {
   it("in a group that may be false", () => {
     expect(issuesOf({ a: { url: "http://x.test", retry: { times: 3, max: -1 } } })).toEqual([
       { path: "a.retry.max", message: "Too small: expected number to be >=0" },
-      { path: "a.retry", message: `unknown key "times"; allowed are max, baseMs, maxMs` },
+      { path: "a.retry", message: `unknown key "times"; allowed are max, baseMs, maxMs, isolated` },
     ]);
   });
 
