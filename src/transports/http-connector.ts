@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
-import { buildConnector } from "undici";
+import { buildConnector, errors } from "undici";
 import type { HttpProxy } from "./find-proxy.js";
 import { ProxyTunnels } from "./proxy-tunnels.js";
 
@@ -14,9 +14,10 @@ interface HttpConnectorOptions {
 
 /** Makes the connections to one server: straight, or through a proxy. */
 export class HttpConnector {
-  readonly #connecting = new Set<Socket>();
+  readonly #sockets = new Set<Socket>();
   readonly #toServer: buildConnector.connector;
   readonly #tunnels: ProxyTunnels | undefined;
+  #isClosed = false;
 
   constructor({ connectMs, secureContext, proxy }: HttpConnectorOptions) {
     const trust = secureContext === undefined ? {} : { secureContext };
@@ -28,14 +29,16 @@ export class HttpConnector {
   }
 
   readonly connect: buildConnector.connector = (options, callback) => {
-    if (this.#tunnels === undefined) this.#toServer(options, callback);
+    if (this.#isClosed) callback(new errors.ClientDestroyedError(), null);
+    else if (this.#tunnels === undefined) this.#toServer(options, callback);
     else void this.#connectThrough(this.#tunnels, options, callback);
   };
 
-  /** Ends what is still being connected: whoever uses a connection ends it. */
+  /** Ends all connections, also those that are still being made. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const closed = this.#tunnels?.close();
-    for (const socket of this.#connecting) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
@@ -53,18 +56,21 @@ export class HttpConnector {
     }
   }
 
-  /** Destroying an undici pool does not end sockets that are not connected yet. */
+  /**
+   * Destroying an undici pool does not end sockets that are not connected yet, nor those of a client
+   * that it gave up after a refused connection and all the same handed the next request in its queue.
+   */
   #remembering(connect: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
       // undici gives the socket back at once, which its types do not say.
       const socket = connect(options, (...result) => {
-        this.#connecting.delete(socket);
         // With TLS 1.3 a server refuses our certificate when we already send. Node then reports why, and
         // after that the end of the stream, which undici would take for the reason.
         socket.once("error", (error) => socket.destroy(error));
         callback(...result);
       }) as unknown as Socket;
-      this.#connecting.add(socket);
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
     };
   }
 }

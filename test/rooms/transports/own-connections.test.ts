@@ -1,0 +1,92 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it } from "vitest";
+import { HttpConnector } from "../../../src/transports/http-connector.js";
+import { HttpExchange } from "../../../src/transports/http-exchange.js";
+import type { HttpWay } from "../../../src/transports/http-pool.js";
+import { OwnConnections } from "../../../src/transports/own-connections.js";
+import { eventually } from "../../support/clients.js";
+
+function connectionsTo(port: number, sockets: number): OwnConnections {
+  const connector = new HttpConnector({ connectMs: 10_000, secureContext: undefined, proxy: undefined });
+  return new OwnConnections({ origin: `http://127.0.0.1:${port}`, sockets, connector });
+}
+
+/** The status of the answer, or what the connection failed of. */
+function get(connections: OwnConnections, way: HttpWay = "call"): Promise<unknown> {
+  return new Promise((resolve) => {
+    const exchange = new HttpExchange({
+      onHead: (status) => ({ data: () => undefined, end: () => resolve(status) }),
+      onBroken: (error) => resolve(Reflect.get(error, "code")),
+    });
+    exchange.start(connections.dispatcherFor(way), { method: "GET", path: "/", headers: {} });
+  });
+}
+
+/** A server that is not there yet, on a port that is free. It never ends an idle connection. */
+async function lateServer() {
+  const server = createServer((_, response) => response.end("ok"));
+  server.keepAliveTimeout = 0;
+  const port = await freePort();
+  return {
+    port,
+    /** From this line on: without a host there is nothing to wait for. */
+    listen: () => void server.listen(port),
+    openSockets: () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),
+    async [Symbol.asyncDispose]() {
+      await closed(server);
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await closed(server);
+  return port;
+}
+
+async function closed(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
+
+/** Undici tells when a connection could not be made, before it goes on to the next request in its queue. */
+async function atFirstRefusal(act: () => void, work: () => Promise<void>): Promise<void> {
+  let isDone = false;
+  const listener = () => {
+    if (!isDone) act();
+    isDone = true;
+  };
+  subscribe("undici:client:connectError", listener);
+  await work();
+  unsubscribe("undici:client:connectError", listener);
+}
+
+describe("closing", () => {
+  it("ends a connection that undici made after a refused one, and lost sight of", async () => {
+    await using server = await lateServer();
+    const connections = connectionsTo(server.port, 1);
+    await atFirstRefusal(server.listen, async () => {
+      const answers = await Promise.all([get(connections), get(connections)]);
+      expect(answers).toEqual(["ECONNREFUSED", 200]);
+    });
+    expect(await server.openSockets()).toBe(1);
+    await connections.close();
+    await eventually(async () => (await server.openSockets()) === 0);
+  });
+
+  it("is for good: nothing connects afterwards", async () => {
+    await using server = await lateServer();
+    server.listen();
+    const connections = connectionsTo(server.port, 4);
+    expect(await get(connections)).toBe(200);
+    await connections.close();
+    for (const way of ["call", "aside", "stream"] as const)
+      expect(await get(connections, way)).toMatch(/^UND_ERR_(DESTROYED|CLOSED)$/);
+    await eventually(async () => (await server.openSockets()) === 0);
+  });
+});
