@@ -258,8 +258,9 @@ describe("where there is nothing to get away from, the session stays the same", 
       name: "test",
       server,
       ...ISOLATED,
-      timeouts: { requestMs: 50 },
+      timeouts: { requestMs: 100 },
     });
+    await client.ensureSession();
     expect(await failureOf(client.callTool({ name: "slow" }, IDEMPOTENT))).toMatchObject({
       kind: "timeout",
       attempts: 3,
