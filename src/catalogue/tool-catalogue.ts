@@ -40,6 +40,8 @@ interface Slot {
   listing: Promise<CachedList> | undefined;
   /** When the last listing began, by the clock. */
   triedAt: number;
+  /** The last listing for somebody who doubts the list. */
+  doubt: { readonly askedAt: number; readonly listing: Promise<CachedList> } | undefined;
 }
 
 /** Where a tool stands in its server's list. `unknown`: the list could not be had. */
@@ -53,6 +55,8 @@ export interface LookUpOptions {
   readonly cancellation: Cancellation;
   /** A list that is older is asked for anew. */
   readonly maxAgeMs: number;
+  /** The tool seems to be gone: only a list that was asked for because of such a doubt is believed. */
+  readonly isDoubted?: boolean;
   /** How long to wait for it. */
   readonly waitMs: number;
 }
@@ -93,7 +97,7 @@ export class ToolCatalogue {
   /** Where a tool stands in a list that is not older than `maxAgeMs`; no list is asked for more often. */
   async lookUp(name: string, options: LookUpOptions): Promise<LookUp> {
     try {
-      const tools = await this.#recent(options);
+      const { tools } = await (options.isDoubted === true ? this.#afresh(options) : this.#recent(options));
       const info = tools.find((tool) => tool.name === name);
       return info === undefined ? { state: "unlisted" } : { state: "listed", info };
     } catch (error) {
@@ -110,6 +114,7 @@ export class ToolCatalogue {
       slot.invalidations += 1;
       slot.listing = undefined;
       slot.triedAt = Number.NEGATIVE_INFINITY;
+      slot.doubt = undefined;
     }
   }
 
@@ -144,6 +149,7 @@ export class ToolCatalogue {
       invalidations: 0,
       listing: undefined,
       triedAt: Number.NEGATIVE_INFINITY,
+      doubt: undefined,
     };
     this.#slots.set(identity, slot);
     const [oldest] = this.#slots.keys();
@@ -151,22 +157,34 @@ export class ToolCatalogue {
     return slot;
   }
 
-  async #recent({ asker, cancellation, maxAgeMs, waitMs }: LookUpOptions): Promise<readonly McpToolInfo[]> {
+  async #recent(options: LookUpOptions): Promise<CachedList> {
+    const { asker, maxAgeMs } = options;
     const { clock, source } = this.#parts;
     const identity = source.identityOf(asker);
     const slot = this.#slot(identity);
     const isYoung = slot.list !== undefined && !slot.isDirty && this.#ageOf(slot.list) < maxAgeMs;
-    if (isYoung && slot.list !== undefined) return slot.list.tools;
+    if (isYoung && slot.list !== undefined) return slot.list;
     const wasTried = slot.listing === undefined && clock.now() - slot.triedAt < maxAgeMs;
     if (wasTried)
       throw new McpRuntimeError("unavailable", "Its list of tools could not be had a moment ago.");
-    const expired = () =>
-      new McpRuntimeError("timeout", `Its list of tools did not come within ${waitMs} ms.`);
-    const listing = this.#listing(slot, identity, asker);
-    const { tools } = await withDeadline({ ms: waitMs, clock, cancellation, expired }, (limited) =>
-      limited.race(listing),
-    );
-    return tools;
+    return this.#within(this.#listing(slot, identity, asker), options);
+  }
+
+  async #afresh(options: LookUpOptions): Promise<CachedList> {
+    const { asker, maxAgeMs } = options;
+    const { clock, source } = this.#parts;
+    const identity = source.identityOf(asker);
+    const slot = this.#slot(identity);
+    const now = clock.now();
+    if (slot.doubt === undefined || now - slot.doubt.askedAt >= maxAgeMs)
+      slot.doubt = { askedAt: now, listing: this.#listing(slot, identity, asker) };
+    return this.#within(slot.doubt.listing, options);
+  }
+
+  #within(listing: Promise<CachedList>, { cancellation, waitMs: ms }: LookUpOptions): Promise<CachedList> {
+    const expired = () => new McpRuntimeError("timeout", `Its list of tools did not come within ${ms} ms.`);
+    const deadline = { ms, clock: this.#parts.clock, cancellation, expired };
+    return withDeadline(deadline, (limited) => limited.race(listing));
   }
 
   async #fromStore(identity: string): Promise<CachedList | undefined> {

@@ -23,8 +23,9 @@ export async function unlessUnknown(
 ): Promise<ToolResult> {
   const { view, schema } = parts;
   const isUnlisted = async () => {
-    const options = { asker: { context }, cancellation, maxAgeMs: FRESH_MS, waitMs: MAX_WAIT_MS };
-    return (await view.lookUp(schema.info.name, options)).state === "unlisted";
+    const limits = { isDoubted: true, maxAgeMs: FRESH_MS, waitMs: MAX_WAIT_MS };
+    const found = await view.lookUp(schema.info.name, { asker: { context }, cancellation, ...limits });
+    return found.state === "unlisted";
   };
   const result = await calling.catch(async (error: unknown) => {
     if (!isInvalidParams(error) || !(await isUnlisted())) throw error;

@@ -47,6 +47,10 @@ async function start(store?: KeyValueStore, definition: object = {}) {
     lists: () => server.received("tools/list").length,
     state: async (name: string, cancellation = new Cancellation()) =>
       (await catalogue.lookUp(name, { asker: {}, cancellation, maxAgeMs: MINUTE_MS, waitMs: 5_000 })).state,
+    stateInDoubt: async (name: string) => {
+      const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+      return (await catalogue.lookUp(name, { ...options, isDoubted: true })).state;
+    },
     async [Symbol.asyncDispose]() {
       catalogue.close();
       await client.close();
@@ -225,6 +229,21 @@ describe("a store", () => {
 });
 
 describe("where a tool stands", () => {
+  it("is asked anew by who doubts the list, at most once a minute, also of a server with no tools left", async () => {
+    await using scene = await start();
+    await scene.names();
+    scene.server.tools = [];
+    expect(await scene.state("a")).toBe("listed");
+    expect(await Promise.all(times(5, () => scene.stateInDoubt("a")))).toEqual(times(5, () => "unlisted"));
+    scene.server.tools = [tool("a")];
+    scene.clock.advance(MINUTE_MS - 1);
+    expect(await scene.stateInDoubt("a")).toBe("unlisted");
+    expect(scene.lists()).toBe(2);
+    scene.clock.advance(1);
+    expect(await scene.stateInDoubt("a")).toBe("listed");
+    expect(scene.lists()).toBe(3);
+  });
+
   it("is told by the list, asked for once for all who want to know", async () => {
     await using scene = await start();
     const asked = times(10, () => [scene.state("a"), scene.state("gone")]).flat();
