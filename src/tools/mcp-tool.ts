@@ -2,6 +2,7 @@ import { type CallbackManagerForToolRun, parseCallbackConfigArg } from "@langcha
 import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
+import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
 import type { LangChainBlock } from "../content/langchain-block.js";
 import type { ToolArtifact } from "../content/tool-artifact.js";
@@ -27,8 +28,11 @@ export interface McpToolFields {
 type Shown = ReturnType<typeof toToolContent>;
 type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: ToolArtifact];
 
-/** Arguments are checked in `_call`, where callbacks see the call and we choose the words. */
-const ACCEPTS_EVERYTHING = {};
+/**
+ * Arguments are checked in `_call`, where callbacks see the call and we choose the words. Core takes
+ * seven times as long over a JSON schema that says nothing.
+ */
+const ACCEPTS_EVERYTHING = z.unknown();
 
 /**
  * An MCP tool as a LangChain tool. With a tool call id, a failure comes back as a ToolMessage that
@@ -49,7 +53,9 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   private readonly unchecked: this;
 
   constructor(fields: McpToolFields) {
-    super({ metadata: metadataOf(fields.parts, fields.metadata), responseFormat: "content_and_artifact" });
+    super({ responseFormat: "content_and_artifact" });
+    // Not through the constructor, which reads all of it, and some of it takes time to make.
+    this.metadata = metadataOf(fields.parts, fields.metadata);
     this.name = fields.name;
     this.description = fields.description;
     this.mcp = detailsOf(fields.parts);
