@@ -83,10 +83,15 @@ export function toText(bytes: Buffer): string {
 interface EventStreamEvents {
   /** The data of one `message` event. */
   readonly onData: (data: string) => void;
+  /** An event of another name. */
+  readonly onOther?: (event: string, data: string) => void;
   readonly onEnd: () => void;
-  /** One message is longer than `maxBytes`. */
+  /** One message is longer than `maxBytes`; nothing more may be read. */
   readonly onTooLarge: () => void;
 }
+
+/** The longest that a character can be in UTF-8, of those that are one character of a string. */
+const MAX_CHARACTER_BYTES = 3;
 
 /** Reads server-sent events; remembers what is needed to resume. */
 export class EventStreamReader implements BodyReader {
@@ -95,7 +100,6 @@ export class EventStreamReader implements BodyReader {
   readonly #decoder = new StringDecoder("utf8");
   readonly #parser: EventSourceParser;
   #isFirst = true;
-  #unfinishedBytes = 0;
   lastEventId: string | undefined;
   /** How long the server asks us to wait before we come back. */
   retryMs: number | undefined;
@@ -104,12 +108,17 @@ export class EventStreamReader implements BodyReader {
     this.#maxBytes = maxBytes;
     this.#events = events;
     this.#parser = createParser({
-      onEvent: ({ id, event, data }) => {
-        this.#unfinishedBytes = 0;
+      // Characters: whatever has more of them has more bytes as well.
+      maxBufferSize: maxBytes,
+      onError: ({ type }) => {
+        if (type === "max-buffer-size-exceeded") this.#events.onTooLarge();
+      },
+      onEvent: ({ id, event = "message", data }) => {
         if (id !== undefined && id !== "") this.lastEventId = id;
-        if (data === "" || (event !== undefined && event !== "message")) return;
-        if (data.length > this.#maxBytes) this.#events.onTooLarge();
-        else this.#events.onData(data);
+        if (data === "") return;
+        if (this.#isTooLarge(data)) this.#events.onTooLarge();
+        else if (event === "message") this.#events.onData(data);
+        else this.#events.onOther?.(event, data);
       },
       onRetry: (ms) => {
         this.retryMs = ms;
@@ -118,14 +127,18 @@ export class EventStreamReader implements BodyReader {
   }
 
   data(chunk: Buffer): void {
-    this.#unfinishedBytes += chunk.length;
     const text = this.#decoder.write(chunk);
     this.#parser.feed(this.#isFirst ? text.replace(BYTE_ORDER_MARK, "") : text);
     this.#isFirst = this.#isFirst && text === "";
-    if (this.#unfinishedBytes > this.#maxBytes) this.#events.onTooLarge();
   }
 
   end(): void {
     this.#events.onEnd();
+  }
+
+  #isTooLarge(data: string): boolean {
+    return (
+      data.length * MAX_CHARACTER_BYTES > this.#maxBytes && Buffer.byteLength(data, "utf8") > this.#maxBytes
+    );
   }
 }

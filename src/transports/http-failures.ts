@@ -48,6 +48,9 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   });
 }
 
+/** A stream that should have gone on was ended by the server. */
+export const STREAM_ENDED = Object.assign(new Error("The stream ended."), { code: "the stream ended" });
+
 /** The connection failed. Only what was never handed to a connection has certainly not been sent. */
 export function toConnectionFailure(
   error: Error,

@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import { quoteServer } from "../errors/server-text.js";
 
 export type RequestId = string | number;
 
@@ -27,6 +29,17 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
   } catch (cause) {
     const text = `The arguments for server "${server}" cannot be written as JSON: ${String(cause)}`;
     throw new McpRuntimeError("definition", text, { server, cause });
+  }
+}
+
+/** The messages in one JSON text, which holds one or a list of them; `undefined` when it is broken. */
+export function parseMessages(text: string): unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return Array.isArray(parsed) ? parsed : [parsed];
+  } catch {
+    // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
+    return undefined;
   }
 }
 
@@ -95,11 +108,17 @@ export function failureIn(data: unknown): { readonly reason: unknown } | undefin
   return data instanceof LocalFailure ? data : undefined;
 }
 
-export function malformedAnswer(server: string, why: string): McpRuntimeError {
-  return new McpRuntimeError("malformed", `Server "${server}" sent something that is no answer: ${why}.`, {
+export function malformedAnswer({ server, redactor }: AnswerContext, why: string): McpRuntimeError {
+  const said = quoteServer(redactor.text(why));
+  return new McpRuntimeError("malformed", `Server "${server}" sent something that is no answer: ${said}.`, {
     server,
     outcomeUnknown: true,
   });
+}
+
+interface AnswerContext {
+  readonly server: string;
+  readonly redactor: Redactor;
 }
 
 export function tooLargeAnswer(server: string, maxBytes: number): McpRuntimeError {

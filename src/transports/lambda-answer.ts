@@ -39,13 +39,13 @@ function headersOf({ headers }: GatewayAnswer): Record<string, string> {
 }
 
 /** Functions that return a text mean the JSON in it, so what was a text is looked into once more. */
-function parsed(value: unknown, { server }: FailureContext): unknown {
+function parsed(value: unknown, context: FailureContext): unknown {
   if (typeof value !== "string") return value;
-  if (value === "") throw malformedAnswer(server, "it is empty");
+  if (value === "") throw malformedAnswer(context, "it is empty");
   try {
     const inner: unknown = JSON.parse(value);
     return typeof inner === "string" ? JSON.parse(inner) : inner;
   } catch {
-    throw malformedAnswer(server, "it is broken JSON");
+    throw malformedAnswer(context, "it is broken JSON");
   }
 }

@@ -23,11 +23,10 @@ export function toInvokeFailure(
   flight: Flight | undefined,
   context: LambdaContext,
 ): McpRuntimeError {
-  const { server, redactor } = context;
   if (error instanceof CarriedFailure) return error.failure;
   if (flight === undefined) return notPrepared(error, context);
   if (flight.status !== undefined && flight.status >= 300) return refused(error, flight, context);
-  return malformedAnswer(server, quoteServer(redactor.text(String(error))));
+  return malformedAnswer(context, String(error));
 }
 
 function notPrepared(error: unknown, { server, redactor }: LambdaContext): McpRuntimeError {

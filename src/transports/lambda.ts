@@ -1,6 +1,5 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { JsonRpcMessage, MessageTransport } from "../definitions/message-transport.js";
-import { quoteServer } from "../errors/server-text.js";
 import type { FailureContext } from "./http-failures.js";
 import {
   isRequest,
@@ -83,17 +82,12 @@ export class LambdaTransport implements MessageTransport {
         const received = sortReceived(value, id);
         if (received.is === "answer") return [...calls, received.message];
         if (received.is === "call") calls.push(received.message);
-        else throw this.#malformed(received.why);
+        else throw malformedAnswer(this.#options, received.why);
       }
-      throw this.#malformed("it has everything but the answer");
+      throw malformedAnswer(this.#options, "it has everything but the answer");
     } catch (failure) {
       return [toFailureAnswer(id, failure)];
     }
-  }
-
-  #malformed(why: string) {
-    const { server, redactor } = this.#options;
-    return malformedAnswer(server, quoteServer(redactor.text(why)));
   }
 
   #cancel(id: unknown): void {

@@ -2,14 +2,15 @@ import { Cancellation } from "../concurrency/cancellation.js";
 import { delay } from "../concurrency/delay.js";
 import type { JsonRpcMessage, SendOptions } from "../definitions/message-transport.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/server-text.js";
 import { BytesReader, EventStreamReader, ignoreBody, toText } from "./body-readers.js";
+import { describeContent, encodingOf, isOfType } from "./content-headers.js";
 import type { BodyReader, HttpExchange, ResponseHeaders } from "./http-exchange.js";
-import { toConnectionFailure } from "./http-failures.js";
+import { STREAM_ENDED, toConnectionFailure } from "./http-failures.js";
 import type { HttpWire } from "./http-wire.js";
 import {
   isRequest,
   malformedAnswer,
+  parseMessages,
   type Received,
   type RequestId,
   sortReceived,
@@ -23,8 +24,6 @@ const LINGER_MS = 200;
 const MAX_VAIN_RESUMPTIONS = 3;
 const RESUME_BROKEN_AFTER_MS = 100;
 const RESUME_ENDED_AFTER_MS = 1_000;
-
-const STREAM_ENDED = Object.assign(new Error("The stream ended."), { code: "the stream ended" });
 
 interface PendingRequestEvents {
   /** A success is on its way: the headers it came with. */
@@ -88,13 +87,10 @@ export class PendingRequest {
       return this.#wire.readFailure({ status, headers, hadSession }, (failure) => this.#fail(failure));
     }
     this.#events.onHeaders(headers);
-    const encoding = headers["content-encoding"];
-    if (typeof encoding === "string" && encoding !== "identity") this.#encoding = encoding;
-    const given = String(headers["content-type"] ?? "");
-    const contentType = given.toLowerCase();
-    if (contentType.startsWith("text/event-stream")) return this.#readStream();
-    if (contentType.startsWith("application/json")) return this.#readJson(headers);
-    this.#failMalformed(given === "" ? `HTTP ${status} without content` : `HTTP ${status} with "${given}"`);
+    this.#encoding = encodingOf(headers);
+    if (isOfType(headers, "text/event-stream")) return this.#readStream();
+    if (isOfType(headers, "application/json")) return this.#readJson(headers);
+    this.#failMalformed(`HTTP ${status} ${describeContent(headers)}`);
     return ignoreBody;
   }
 
@@ -125,17 +121,12 @@ export class PendingRequest {
   /** One JSON text: a message, or several in a list. */
   #take(text: string): void {
     if (this.#hasEnded) return;
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(text);
-    } catch {
-      // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
-      this.#failMalformed(
-        this.#encoding === undefined ? "it is broken JSON" : `it is compressed (${this.#encoding})`,
-      );
-      return;
-    }
-    for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#sort(sortReceived(value, this.#id));
+    const messages = parseMessages(text);
+    for (const value of messages ?? []) this.#sort(sortReceived(value, this.#id));
+    if (messages !== undefined) return;
+    this.#failMalformed(
+      this.#encoding === undefined ? "it is broken JSON" : `it is compressed (${this.#encoding})`,
+    );
   }
 
   #sort(received: Received): void {
@@ -164,7 +155,7 @@ export class PendingRequest {
 
   #failMalformed(why: string): void {
     if (this.#hasEnded) return;
-    this.#fail(malformedAnswer(this.#wire.server, quoteServer(this.#wire.redactor.text(why))));
+    this.#fail(malformedAnswer(this.#wire, why));
   }
 
   #fail(failure: McpRuntimeError): void {
@@ -215,8 +206,7 @@ export class PendingRequest {
     const { lastEventId } = this.#stream ?? {};
     this.#exchange = this.#wire.get(lastEventId, {
       onHead: (status, headers) => {
-        const isStream = status === 200 && String(headers["content-type"]).startsWith("text/event-stream");
-        if (isStream) return this.#readStream(this.#stream);
+        if (status === 200 && isOfType(headers, "text/event-stream")) return this.#readStream(this.#stream);
         this.#fail(lost);
         return ignoreBody;
       },

@@ -7,6 +7,7 @@ import type { Logger } from "../telemetry/logger.js";
 import {
   isRequest,
   malformedAnswer,
+  parseMessages,
   type RequestId,
   sortReceived,
   toFailureAnswer,
@@ -146,15 +147,9 @@ export class StdioTransport implements MessageTransport {
   #takeLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
     if (text === "" || this.#isClosed) return;
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(text);
-    } catch {
-      // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
-      this.#takeBroken(text);
-      return;
-    }
-    for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#take(value, text);
+    const values = parseMessages(text);
+    if (values === undefined) this.#takeBroken(text);
+    else for (const value of values) this.#take(value, text);
   }
 
   #take(value: unknown, text: string): void {
@@ -165,7 +160,7 @@ export class StdioTransport implements MessageTransport {
     if (received.is === "call") this.onmessage?.(received.message);
     else if (request === undefined) this.onerror?.(new Error("answered a request that nobody waits for"));
     else if (received.is === "answer") this.#answer(request, received.message);
-    else this.#fail(request, malformedAnswer(this.#options.server, received.why));
+    else this.#fail(request, malformedAnswer(this.#options, received.why));
   }
 
   /** What a program prints by the way harms nobody. An answer that cannot be read is waited for in vain. */
@@ -173,7 +168,7 @@ export class StdioTransport implements MessageTransport {
     const message = sortUnread(text, text);
     const request = message.is === "answer" ? this.#open.get(message.id) : undefined;
     if (request === undefined) this.#tellGarbage(text);
-    else this.#fail(request, malformedAnswer(this.#options.server, "it is broken JSON"));
+    else this.#fail(request, malformedAnswer(this.#options, "it is broken JSON"));
   }
 
   #takeLongLine({ head, tail }: LongLine): void {

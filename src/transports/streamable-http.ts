@@ -1,15 +1,10 @@
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
-import type { HttpExchange, HttpExchangeEvents, ResponseHeaders } from "./http-exchange.js";
-import { toConnectionFailure } from "./http-failures.js";
+import { Asides } from "./asides.js";
+import type { ResponseHeaders } from "./http-exchange.js";
 import { HttpWire, type HttpWireOptions } from "./http-wire.js";
-import { isRequest, type RequestId } from "./json-rpc.js";
+import { isRequest, parseMessages, type RequestId } from "./json-rpc.js";
 import { PendingRequest } from "./pending-request.js";
 import { ServerStream } from "./server-stream.js";
-
-/** How long a notification, an answer to the server or a goodbye may take. */
-const MAX_ASIDE_MS = 5_000;
-/** How long its response may go on after that. */
-const LINGER_MS = 200;
 
 /**
  * Streamable HTTP for one session, on a pool that outlives it.
@@ -24,13 +19,13 @@ export class StreamableHttpTransport implements MessageTransport {
   onerror: MessageTransport["onerror"];
   readonly #wire: HttpWire;
   readonly #pending = new Map<RequestId, PendingRequest>();
-  /** Ends each request that expects no answer. */
-  readonly #asides = new Set<() => void>();
+  readonly #asides: Asides;
   #stream: ServerStream | undefined;
   #isClosed = false;
 
   constructor(options: HttpWireOptions) {
     this.#wire = new HttpWire(options);
+    this.#asides = new Asides(this.#wire, (error) => this.onerror?.(error));
   }
 
   get sessionId(): string | undefined {
@@ -71,7 +66,7 @@ export class StreamableHttpTransport implements MessageTransport {
   /** Any answer will do: 404 and 405 mean that there is nothing to end. */
   terminateSession(): Promise<void> {
     if (this.sessionId === undefined) return Promise.resolve();
-    return this.#untilTaken((events) => this.#wire.delete(events));
+    return this.#asides.send({ hadSession: true }, (events) => this.#wire.delete(events));
   }
 
   async close(): Promise<void> {
@@ -80,7 +75,7 @@ export class StreamableHttpTransport implements MessageTransport {
     this.#stream?.close();
     for (const request of this.#pending.values()) request.cancel();
     this.#pending.clear();
-    for (const giveUp of this.#asides) giveUp();
+    this.#asides.giveUp();
     this.onclose?.();
   }
 
@@ -115,51 +110,14 @@ export class StreamableHttpTransport implements MessageTransport {
   }
 
   #post(message: JsonRpcMessage): Promise<void> {
-    return this.#untilTaken((events) => this.#wire.post(message, "aside", events));
-  }
-
-  /**
-   * For what expects no answer: over when the server took it, when that failed, or when it takes too
-   * long. Nobody waits for its response to end, and none may hold a connection for good.
-   */
-  #untilTaken(send: (events: HttpExchangeEvents) => HttpExchange): Promise<void> {
-    const hadSession = this.#wire.sessionId !== undefined;
-    return new Promise((resolve) => {
-      const end = () => {
-        stopTimer();
-        this.#asides.delete(giveUp);
-        resolve();
-      };
-      const giveUp = () => {
-        exchange.stop();
-        end();
-      };
-      const fail = (error: Error) => {
-        giveUp();
-        this.onerror?.(error);
-      };
-      let stopTimer = this.#wire.clock.after(MAX_ASIDE_MS, giveUp);
-      this.#asides.add(giveUp);
-      const exchange = send({
-        onBroken: (error) => fail(toConnectionFailure(error, true, this.#wire)),
-        onHead: (status, headers) => {
-          if (status > 299) return this.#wire.readFailure({ status, headers, hadSession }, fail);
-          resolve();
-          stopTimer();
-          stopTimer = this.#wire.clock.after(LINGER_MS, giveUp);
-          return { data: () => undefined, end };
-        },
-      });
-    });
+    const hadSession = this.sessionId !== undefined;
+    return this.#asides.send({ hadSession }, (events) => this.#wire.post(message, "aside", events));
   }
 
   #deliverText(text: string): void {
-    try {
-      const parsed: unknown = JSON.parse(text);
-      for (const message of Array.isArray(parsed) ? parsed : [parsed])
-        this.onmessage?.(message as JsonRpcMessage);
-    } catch {
+    const messages = parseMessages(text);
+    for (const message of messages ?? []) this.onmessage?.(message as JsonRpcMessage);
+    if (messages === undefined)
       this.onerror?.(new Error("The server's stream brought something that is not JSON."));
-    }
   }
 }

@@ -9,6 +9,7 @@ import { Heartbeat } from "./heartbeat.js";
 import {
   isRequest,
   malformedAnswer,
+  parseMessages,
   type RequestId,
   sortReceived,
   toFailureAnswer,
@@ -138,15 +139,9 @@ export class WebSocketTransport implements MessageTransport {
   #takeText(text: string): void {
     if (this.#isOver) return;
     this.#quiet.heard();
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(text);
-    } catch {
-      // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
-      this.#takeBroken(text);
-      return;
-    }
-    for (const value of Array.isArray(parsed) ? parsed : [parsed]) this.#take(value);
+    const values = parseMessages(text);
+    if (values === undefined) this.#takeBroken(text);
+    else for (const value of values) this.#take(value);
   }
 
   #take(value: unknown): void {
@@ -156,7 +151,7 @@ export class WebSocketTransport implements MessageTransport {
     else if (request === undefined)
       this.#tell(received.is === "garbage" ? received.why : "it is a late answer");
     else if (received.is === "answer") this.#answer(request, received.message);
-    else this.#fail(request, malformedAnswer(this.#options.server, received.why));
+    else this.#fail(request, malformedAnswer(this.#options, received.why));
   }
 
   /** An answer that cannot be read would be waited for in vain. */
@@ -164,7 +159,7 @@ export class WebSocketTransport implements MessageTransport {
     const message = sortUnread(text, text);
     const request = message.is === "answer" ? this.#open.get(message.id) : undefined;
     if (request === undefined) this.#tell("it is no JSON");
-    else this.#fail(request, malformedAnswer(this.#options.server, "it is broken JSON"));
+    else this.#fail(request, malformedAnswer(this.#options, "it is broken JSON"));
   }
 
   #tell(why: string): void {
@@ -185,7 +180,7 @@ export class WebSocketTransport implements MessageTransport {
     if (TOO_LARGE.has(code)) this.#end("a message was too large", this.#tooLarge());
     else if (code.startsWith("WS_ERR_")) {
       const why = `it breaks the WebSocket protocol (${code})`;
-      this.#end(why, malformedAnswer(this.#options.server, why));
+      this.#end(why, malformedAnswer(this.#options, why));
     } else this.#onGone(code);
   }
 
