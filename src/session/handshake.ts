@@ -63,6 +63,8 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     await attempt.race(connecting);
     // Servers drop what they ask while there is no channel for it, and then wait in vain.
     if (canBeAsked(options)) await attempt.race(transport.listen());
+    // It may have gone while the last word of the handshake was on its way: the SDK does not say so.
+    if (sdk.transport === undefined) throw endedEarly(server);
     return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk) });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
@@ -187,14 +189,17 @@ function toHandshakeError(
       },
     );
   }
-  const ended = new McpRuntimeError(
+  const failure = toRuntimeError(error, endedEarly(server), { server, redactor });
+  // Whatever became of the handshake: the call it was for has not been sent.
+  return failure instanceof McpRuntimeError ? failure.with({ outcomeUnknown: false }) : failure;
+}
+
+function endedEarly(server: string): McpRuntimeError {
+  return new McpRuntimeError(
     "connection-lost",
     `Server "${server}" ended the connection during the handshake.`,
     { server },
   );
-  const failure = toRuntimeError(error, ended, { server, redactor });
-  // Whatever became of the handshake: the call it was for has not been sent.
-  return failure instanceof McpRuntimeError ? failure.with({ outcomeUnknown: false }) : failure;
 }
 
 /** Half-open is closed; a session that the server has just opened for us is ended there, too. */
