@@ -162,7 +162,10 @@ function httpObject() {
 /** What each kind of server looks like, once its kind is known and taken out. */
 export const SERVER_SCHEMAS = {
   http: httpObject(),
-  sse: httpObject(),
+  sse: httpObject().refine(({ session }) => session?.id === undefined, {
+    path: ["session", "id"],
+    error: "a session over SSE ends with its stream and cannot be resumed",
+  }),
   websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials, tls: HTTP_SHAPE.tls }),
   stdio: serverObject({
     command: word.min(1),

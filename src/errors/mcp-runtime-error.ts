@@ -68,10 +68,13 @@ export class McpRuntimeError extends Error {
    * The same failure, told with more details. A copy: callers that shared one handshake share its
    * failure, and each must be able to name its own tool.
    */
-  with(details: FailureDetails & { readonly kind?: FailureKind }): McpRuntimeError {
-    const { kind = this.kind, ...known } = details;
-    const copy = new McpRuntimeError(kind, this.message, { ...this.#details(), ...known });
-    if (this.stack !== undefined) copy.stack = this.stack;
+  with(
+    details: FailureDetails & { readonly kind?: FailureKind; readonly message?: string },
+  ): McpRuntimeError {
+    const { kind = this.kind, message = this.message, ...known } = details;
+    const copy = new McpRuntimeError(kind, message, { ...this.#details(), ...known });
+    // A stack begins with its message.
+    if (this.stack !== undefined) copy.stack = this.stack.replace(this.message, () => copy.message);
     return copy;
   }
 

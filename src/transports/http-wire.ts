@@ -44,6 +44,7 @@ export class HttpWire {
   readonly maxBytes: number;
   readonly #pool: HttpPool;
   readonly #path: string;
+  #messagePath: string;
   readonly #configured: Headers;
   readonly #credentials: Credentials | undefined;
   #sessionId: string | undefined;
@@ -57,6 +58,7 @@ export class HttpWire {
     this.maxBytes = options.maxBytes;
     this.#pool = options.pool;
     this.#path = `${options.url.pathname}${options.url.search}`;
+    this.#messagePath = this.#path;
     this.#configured = toSendableHeaders(options.headers, options.url);
     this.#credentials = options.credentials;
     this.#sessionId = options.sessionId;
@@ -65,6 +67,11 @@ export class HttpWire {
 
   get origin(): string {
     return this.#pool.origin;
+  }
+
+  /** Without credentials. */
+  get address(): string {
+    return `${this.origin}${this.#path}`;
   }
 
   get sessionId(): string | undefined {
@@ -81,6 +88,11 @@ export class HttpWire {
     this.#postHeaders = undefined;
   }
 
+  /** Where messages go on this origin, when the server has named another place than its address. */
+  set messagePath(path: string) {
+    this.#messagePath = path;
+  }
+
   /** `options`: for this message only. */
   post(
     message: JsonRpcMessage,
@@ -94,7 +106,7 @@ export class HttpWire {
     });
     const request: HttpRequest = {
       method: "POST",
-      path: this.#path,
+      path: this.#messagePath,
       headers: this.#postHeaders,
       body: toJsonText(message, this.server),
     };

@@ -8,6 +8,7 @@ const LOST_SESSION_TEXTS: readonly RegExp[] = [
   /no valid session/i, // SDK examples up to 1.31, server-everything
   /server not initiali[sz]ed/i, // one bare SDK transport after a restart
   /session(?:[ -]?id)?(?: header)?\b.{0,40}\b(?:not found|unknown|invalid|expired|missing|required|terminated|closed|not initiali[sz]ed)/i,
+  /\bno\b.{0,20}\bfound for session/i, // servers on the SDK's legacy SSE transport
   /\b(?:unknown|invalid|expired|missing|terminated)\b.{0,20}\bsession/i,
 ];
 
