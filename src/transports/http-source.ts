@@ -1,34 +1,42 @@
 import type { HttpAddress, ServerSpec } from "../definitions/server-spec.js";
 import { openCredentialSource } from "./credential-source.js";
+import type { Credentials } from "./credentials.js";
+import { HttpOrSseTransport } from "./http-or-sse.js";
+import { LegacySseTransport } from "./legacy-sse.js";
 import { openHttpPool } from "./open-http-pool.js";
-import { StreamableHttpTransport } from "./streamable-http.js";
 import type { SourceParts, TransportSource } from "./transport-source.js";
 
-/** Streamable HTTP: one pool for all sessions of all identities. */
-export function openHttpSource(
-  spec: ServerSpec,
-  address: HttpAddress<"http">,
-  parts: SourceParts,
-): TransportSource {
+/** A legacy server names its endpoint at once: who is silent for as long as this is none. */
+const MAX_ENDPOINT_MS = 5_000;
+
+const ADVICE = 'If it speaks Streamable HTTP, its type is "http", which finds out by itself.';
+
+/** One pool for all sessions of all identities, and what was found out about the server. */
+export function openHttpSource(spec: ServerSpec, address: HttpAddress, parts: SourceParts): TransportSource {
   const { name: server, limits, timeouts, session } = spec;
-  const { url, headers } = address;
+  const { kind, url, headers } = address;
   const { redactor } = parts;
-  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs: timeouts.connectMs, redactor });
+  const { connectMs } = timeouts;
+  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor });
   const source = openCredentialSource(spec, address, redactor);
-  return {
-    createCredentials: source.createCredentials,
-    openTransport: async (credentials) =>
-      new StreamableHttpTransport({
-        server,
-        url,
-        headers,
+  const wire = { server, url, headers, pool, ...parts, maxBytes: limits.responseBytes };
+  const finding = { isLegacy: false };
+  const open = {
+    sse: (credentials: Credentials | undefined) =>
+      new LegacySseTransport({ ...wire, credentials, advice: ADVICE }),
+    http: (credentials: Credentials | undefined) =>
+      new HttpOrSseTransport({
+        ...wire,
         credentials,
-        pool,
-        ...parts,
-        maxBytes: limits.responseBytes,
         sessionId: session.id,
         protocolVersion: session.protocolVersion,
+        finding,
+        endpointMs: connectMs === 0 ? MAX_ENDPOINT_MS : Math.min(connectMs / 2, MAX_ENDPOINT_MS),
       }),
+  };
+  return {
+    createCredentials: source.createCredentials,
+    openTransport: async (credentials) => open[kind](credentials),
     close: async () => {
       await Promise.all([pool.close(), source.close()]);
     },

@@ -1,5 +1,4 @@
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { SourceParts, TransportSource } from "./transport-source.js";
 
 /** Loads what this kind of server needs, and nothing else. */
@@ -9,7 +8,8 @@ export async function openTransportSource(
   parts: SourceParts,
 ): Promise<TransportSource> {
   switch (address.kind) {
-    case "http": {
+    case "http":
+    case "sse": {
       const { openHttpSource } = await import("./http-source.js");
       return openHttpSource(spec, address, parts);
     }
@@ -34,12 +34,6 @@ export async function openTransportSource(
       const { openLambdaSource } = await import("./lambda-source.js");
       return openLambdaSource(spec, address, parts);
     }
-    case "sse":
-      throw new McpRuntimeError(
-        "definition",
-        `Server "${spec.name}" is of kind "${address.kind}", which this version cannot open. Use another kind, or openTransport.`,
-        { server: spec.name },
-      );
   }
 }
 
