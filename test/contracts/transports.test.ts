@@ -9,6 +9,7 @@ import { pemFile } from "../support/pem-file.js";
 import { startTlsFront } from "../support/tls-front.js";
 import { stdioClient, stdioServer } from "../support/stdio-servers.js";
 import { ToolDesk } from "../support/tool-desk.js";
+import { LegacySseServer } from "../support/legacy-sse-server.js";
 import { type ContractSubject, describeTransport } from "./transport-contract.js";
 
 function subjectOf(
@@ -35,9 +36,17 @@ for (const answers of ["json", "sse"] as const) {
   });
 }
 
+for (const type of ["sse", "http"] as const) {
+  describeTransport(`legacy SSE, ${type === "sse" ? "by name" : "fallen back to"}`, async (tools) => {
+    const server = await LegacySseServer.start({ tools });
+    const client = new McpClient({ name: "legacy", type, url: server.url, ...ONCE });
+    return subjectOf(server, client, { kill: () => server.stop(), revive: () => server.start() });
+  });
+}
+
 /** A client that comes by another way than straight, and what stands on that way. */
 function subjectOnTheWay(
-  server: McpTestServer,
+  server: McpTestServer | LegacySseServer,
   definition: ServerDefinition,
   ...onTheWay: readonly AsyncDisposable[]
 ): ContractSubject {
@@ -101,6 +110,17 @@ describeTransport("stdio", async (tools) => {
   const desk = await ToolDesk.open(tools);
   const client = stdioClient(stdioServer("desk", String(desk.port)));
   return subjectOf(desk, client, { kill: () => desk.killAll(), revive: async () => undefined });
+});
+
+describeTransport("legacy SSE by a fetch of the caller's own", async (tools) => {
+  const server = await LegacySseServer.start({ tools });
+  const lent = withoutKeepAlive();
+  const definition = {
+    type: "sse" as const,
+    url: server.url,
+    fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: lent.agent }),
+  };
+  return subjectOnTheWay(server, definition, lent);
 });
 
 describeTransport("in-process", async (tools) => {

@@ -11,6 +11,7 @@ const ways = [
   { name: "sse", answers: "sse", resumable: false },
   { name: "resumable sse", answers: "sse", resumable: true },
   { name: "isolated json", answers: "json", resumable: false, isolated: true },
+  { name: "legacy sse", answers: "legacy sse", resumable: false },
 ] as const;
 
 for (const { name, ...way } of ways) {

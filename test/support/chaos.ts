@@ -10,12 +10,14 @@ import {
 import { eventually, times } from "./clients.js";
 import { createDice, type Dice } from "./dice.js";
 import { type FaultCounts, FaultProxy, type FaultRates } from "./fault-proxy.js";
+import { LegacySseServer } from "./legacy-sse-server.js";
 
 interface ChaosOptions {
   readonly seed: number;
   /** Longer, when it takes longer until every caller has made a few calls. */
   readonly forMs: number;
-  readonly answers: "json" | "sse";
+  /** How the server answers; `legacy sse` is an older one, which `http` has to find out. */
+  readonly answers: "json" | "sse" | "legacy sse";
   /** Number the events, so that broken streams are resumed. */
   readonly resumable?: boolean;
   /** Repeat on sessions of their own. */
@@ -96,18 +98,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const socketsBefore = openSockets();
   using rejections = watchRejections();
   const executions = new Map<string, number>();
-  await using server = await startMcpTestServer({
-    answers,
-    resumable,
-    tools: createTools(dice.fork(), executions),
-  });
+  const tools = createTools(dice.fork(), executions);
+  await using server: ChaosServer =
+    answers === "legacy sse"
+      ? await LegacySseServer.start({ tools })
+      : await startMcpTestServer({ answers, resumable, tools });
   await warmUp(server, callers);
   await using proxy = await FaultProxy.start({ target: server.url, seed, rates: RATES });
   await using client = new McpClient(
     {
       name: "chaos",
       url: proxy.url,
-      timeouts: TIMEOUTS,
+      // An older server is found in twice as many steps, each of which may meet a fault.
+      timeouts: answers === "legacy sse" ? { ...TIMEOUTS, connectMs: 1_000 } : TIMEOUTS,
       retry: { max: 2, baseMs: 10, maxMs: 50, isolated },
       breaker: BREAKER,
     },
@@ -165,7 +168,7 @@ export function describeViolations(violations: ChaosViolations): string[] {
  * On a good network and without haste: code that runs for the first time would miss every deadline.
  * Idempotent, because a machine that stands still for seconds makes the server close sockets in use.
  */
-async function warmUp(server: McpTestServer, callers: number): Promise<void> {
+async function warmUp(server: ChaosServer, callers: number): Promise<void> {
   await using client = new McpClient({ name: "warm-up", url: server.url }, { logger: SILENT });
   for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
     await Promise.all(times(callers, () => client.callTool({ name: "check" }, { idempotent: true })));
@@ -280,9 +283,15 @@ async function callOnce(
   clearTimeout(cancelTimer);
 }
 
+type ChaosServer = AsyncDisposable &
+  Pick<
+    McpTestServer,
+    "url" | "restart" | "forgetSessions" | "notifyToolsChanged" | "openSessions" | "openSockets"
+  >;
+
 interface Scene {
   readonly client: McpClient;
-  readonly server: McpTestServer;
+  readonly server: ChaosServer;
   readonly proxy: FaultProxy;
 }
 
@@ -320,7 +329,7 @@ const HEAL_MS = 20_000;
 /** On a good network all calls succeed again, at once, on one session. */
 async function heal(
   client: McpClient,
-  server: McpTestServer,
+  server: ChaosServer,
   callers: number,
 ): Promise<{ healedAfterMs: number; notHealed: string[] }> {
   const startedAt = performance.now();
@@ -332,7 +341,7 @@ async function heal(
   }
 }
 
-async function whatIsAmiss(client: McpClient, server: McpTestServer, callers: number): Promise<string[]> {
+async function whatIsAmiss(client: McpClient, server: ChaosServer, callers: number): Promise<string[]> {
   // Sessions whose greeting got lost are nobody's; without them it can be seen whose are left.
   server.forgetSessions();
   const timeoutMs = TIMEOUTS.totalMs;

@@ -5,27 +5,35 @@ import { createServer, type AddressInfo } from "node:net";
 
 const entry = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
+/** What it serves, where, and what it says when it does. */
+const WAYS = {
+  streamableHttp: { path: "/mcp", ready: "listening on port" },
+  sse: { path: "/sse", ready: "running on port" },
+} as const;
+
 /** The reference server of the MCP project in a process of its own, to be killed and started again. */
 export class EverythingServer implements AsyncDisposable {
   readonly #port: number;
+  readonly #way: keyof typeof WAYS;
   #process: ChildProcess | undefined;
 
-  private constructor(port: number) {
+  private constructor(port: number, way: keyof typeof WAYS) {
     this.#port = port;
+    this.#way = way;
   }
 
-  static async start(): Promise<EverythingServer> {
-    const server = new EverythingServer(await freePort());
+  static async start(way: keyof typeof WAYS = "streamableHttp"): Promise<EverythingServer> {
+    const server = new EverythingServer(await freePort(), way);
     await server.start();
     return server;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}/mcp`;
+    return `http://127.0.0.1:${this.#port}${WAYS[this.#way].path}`;
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [entry, "streamableHttp"], {
+    const child = spawn(process.execPath, [entry, this.#way], {
       env: { ...process.env, PORT: String(this.#port) },
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -34,7 +42,7 @@ export class EverythingServer implements AsyncDisposable {
       let output = "";
       child.stderr.on("data", (chunk) => {
         output += String(chunk);
-        if (output.includes("listening on port")) resolve();
+        if (output.includes(WAYS[this.#way].ready)) resolve();
       });
       child.once("exit", () => reject(new Error(`server-everything ended: ${output}`)));
     });

@@ -15,6 +15,8 @@ export interface RawServer extends AsyncDisposable {
   readonly seen: RawRequest[];
   readonly sockets: Set<Socket>;
   socketsOpened: number;
+  /** Takes no new connections; those without a request under way end. */
+  stopListening(): Promise<void>;
 }
 
 /** Handles a request, or leaves it to the server by giving back `false`. */
@@ -64,6 +66,11 @@ export async function startRawServer(handle: Handler = () => false): Promise<Raw
     seen: [],
     sockets: new Set(),
     socketsOpened: 0,
+    async stopListening() {
+      http.close();
+      http.closeIdleConnections();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    },
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));
