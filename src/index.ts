@@ -93,18 +93,24 @@ export type { AgentToolsOptions, ServerLookup } from "./factories/agent-tools-op
 export { createMcpTools, type McpToolsOptions } from "./factories/create-mcp-tools.js";
 export { createMcpToolsForServer, type ServerToolsOptions } from "./factories/create-mcp-tools-for-server.js";
 export { createMcpToolsFromAgent } from "./factories/create-mcp-tools-from-agent.js";
-export type { CacheOptions, CatalogueOptions } from "./factories/catalogue-options.js";
+export type { CacheOptions, CatalogueOptions } from "./manager/catalogue-options.js";
 export { CACHE_DEFAULTS } from "./catalogue/tool-catalogue.js";
 export type { ParameterChange, ParameterChangeKind } from "./catalogue/compare-schemas.js";
 export type { ServerDrift, ToolChange } from "./catalogue/drift.js";
 export type { PinMode } from "./catalogue/tool-pins.js";
 export type { KeyValueStore } from "./stores/key-value-store.js";
+export {
+  MANAGER_DEFAULTS,
+  type LifeOptions,
+  type McpServerManagerOptions,
+} from "./manager/manager-options.js";
+export { McpServerManager, type ReconnectOptions, type WaitOptions } from "./manager/mcp-server-manager.js";
+export type { ServerManagerEvents, ServerState, ServerStatus } from "./manager/server-status.js";
+export type { StartOptions } from "./manager/start-servers.js";
 export type { FactoryOptions } from "./factories/factory-options.js";
 export type {
   CallerConfig,
   McpToolset,
-  ServerState,
-  ServerStatus,
   ToolsetCall,
   ToolsetCallOptions,
   ToolsetEvents,

@@ -11,8 +11,10 @@ describe("what users can rely on", () => {
       "CACHE_DEFAULTS",
       "FAILURE_KINDS",
       "FAILURE_MATRIX",
+      "MANAGER_DEFAULTS",
       "McpClient",
       "McpRuntimeError",
+      "McpServerManager",
       "McpTool",
       "SERVER_DEFAULTS",
       "TOOL_DEFAULTS",
@@ -103,6 +105,39 @@ describe("what users can rely on", () => {
 
   it("the defaults of the cache", () => {
     expect(api.CACHE_DEFAULTS).toEqual({ freshMs: 300_000, keepMs: 2_592_000_000 });
+  });
+
+  it("the defaults of many servers", () => {
+    expect(api.MANAGER_DEFAULTS).toEqual({
+      startupMs: 250,
+      waitForUncached: true,
+      concurrency: 16,
+      strict: false,
+      dropFailed: true,
+      closeMs: 10_000,
+    });
+  });
+
+  it("the methods of a manager", () => {
+    const methods = Object.getOwnPropertyNames(api.McpServerManager.prototype);
+    expect(methods.filter((name) => name !== "constructor").toSorted()).toEqual([
+      "active",
+      "add",
+      "clients",
+      "close",
+      "configured",
+      "connect",
+      "connected",
+      "disconnect",
+      "errors",
+      "failed",
+      "on",
+      "reconnect",
+      "remove",
+      "status",
+      "toolsOf",
+      "waitFor",
+    ]);
   });
 
   it("the methods of a client", () => {

@@ -8,18 +8,17 @@ export interface AgentTool {
 
 /**
  * The tools of an agent resource: the snapshots that were saved with the agent, for which nothing is
- * sent, or what the server lists now, all of it or what the snapshots allow.
+ * sent, or what the server lists, all of it or what the snapshots allow; `undefined` before it has.
  */
-export async function toolsOfResource(
+export function toolsOfResource(
   resource: McpAgentResource,
-  list: () => Promise<readonly McpToolInfo[]>,
-): Promise<AgentTool[]> {
+  listed: readonly McpToolInfo[] | undefined,
+): AgentTool[] | undefined {
   const { discovery, availableTools } = resource;
   if (discovery.type === "cached") return availableTools.map(toAgentTool);
   const snapshots = new Map(availableTools.map((snapshot) => [snapshot.name, snapshot]));
-  const listed = await list();
   return listed
-    .filter(({ name }) => discovery.allowAll || snapshots.has(name))
+    ?.filter(({ name }) => discovery.allowAll || snapshots.has(name))
     .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));
 }
 

@@ -5,6 +5,7 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CachedList, toCachedList } from "./cached-list.js";
 import type { ListStore } from "./list-store.js";
+import type { LookUp, LookUpOptions } from "./look-up.js";
 import type { Asker, ToolSource } from "./tool-source.js";
 
 /** Every default of the cache, in one place. The README's table is printed from here. */
@@ -27,6 +28,8 @@ interface CatalogueParts {
   readonly now: () => number;
   /** Looks at every list that comes from the server or from a store, before anybody gets it. */
   readonly inspect: (tools: readonly McpToolInfo[]) => Promise<void>;
+  /** The server has listed to this identity what is now the list. */
+  readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -42,23 +45,6 @@ interface Slot {
   triedAt: number;
   /** The last listing for somebody who doubts the list. */
   doubt: { readonly askedAt: number; readonly listing: Promise<CachedList> } | undefined;
-}
-
-/** Where a tool stands in its server's list. `unknown`: the list could not be had. */
-export type LookUp =
-  | { readonly state: "listed"; readonly info: McpToolInfo }
-  | { readonly state: "unlisted" }
-  | { readonly state: "unknown"; readonly error: unknown };
-
-export interface LookUpOptions {
-  readonly asker: Asker;
-  readonly cancellation: Cancellation;
-  /** A list that is older is asked for anew. */
-  readonly maxAgeMs: number;
-  /** The tool seems to be gone: only a list that was asked for because of such a doubt is believed. */
-  readonly isDoubted?: boolean;
-  /** How long to wait for it. */
-  readonly waitMs: number;
 }
 
 /**
@@ -85,6 +71,14 @@ export class ToolCatalogue {
     if (slot.list === undefined) return (await this.#wait(this.#listing(slot, identity, asker), asker)).tools;
     if (slot.isDirty || this.#ageOf(slot.list) >= this.#parts.freshMs) this.#listAside(slot, identity, asker);
     return slot.list.tools;
+  }
+
+  /** The tools as far as they are at hand: nothing is sent, and nothing is listed aside. */
+  async atHand(asker: Asker = {}): Promise<readonly McpToolInfo[] | undefined> {
+    const identity = this.#parts.source.identityOf(asker);
+    const slot = this.#slot(identity);
+    slot.list ??= await this.#fromStore(identity);
+    return slot.list?.tools;
   }
 
   /** Lists now, whatever is at hand. */
@@ -211,10 +205,12 @@ export class ToolCatalogue {
   }
 
   async #list(slot: Slot, identity: string, { context }: Asker): Promise<CachedList> {
-    const { source, store, clock, now } = this.#parts;
+    const { source, store, clock, now, onListed } = this.#parts;
     const { invalidations } = slot;
     slot.triedAt = clock.now();
     try {
+      // A closed client that is asked opens again.
+      this.#closed.throwIfCancelled();
       // Without a caller's signal: others wait for it, too.
       const tools = await this.#closed.race(source.listTools({ context }));
       await this.#parts.inspect(tools);
@@ -222,11 +218,9 @@ export class ToolCatalogue {
       // Overtaken: what it says may be the past.
       if (slot.invalidations !== invalidations) return list;
       slot.isDirty = false;
-      if (tools.length === 0) {
-        slot.list = undefined;
-        return list;
-      }
-      slot.list = list;
+      slot.list = tools.length === 0 ? undefined : list;
+      onListed?.(identity, list.tools);
+      if (tools.length === 0) return list;
       await store?.write(identity, list);
       return list;
     } finally {

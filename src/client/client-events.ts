@@ -21,6 +21,8 @@ export interface McpClientEvents {
   sessionOpened: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
   /** The server forgot a session. */
   sessionLost: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
+  /** The connection below a session went by itself: a program ended, a stream broke. The next request opens another. */
+  connectionLost: { readonly identity: string; readonly generation: number };
   requestEnded: RequestEnded;
   /** A request failed and is sent again after `waitMs`. */
   requestRetried: RequestRetried;

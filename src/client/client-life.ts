@@ -173,6 +173,7 @@ export class ClientLife {
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         onOpened: (identity, session, generation) =>
           this.#welcome(identity, session, generation, cancellation),
+        onLost: (identity, generation) => events.emit("connectionLost", { identity, generation }),
         onSeatGone: (identity) => this.#options.onSeatGone(identity),
         onNotification: (notification) => events.notify(notification),
         onWarning: warn,

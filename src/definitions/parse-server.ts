@@ -73,7 +73,7 @@ function checkServer(name: unknown, definition: unknown): Checked {
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
-const NOT_BUILT_YET = ["lazy", "protocol"] as const;
+const NOT_BUILT_YET = ["protocol"] as const;
 
 /** What is asked before a server is looked up: which tools there are, and whose session a call belongs to. */
 const TOO_LATE: readonly DefinitionIssue[] = [
@@ -106,6 +106,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,
     optional: parsed.optional ?? false,
+    lazy: parsed.lazy ?? false,
     fallback: parsed.fallback,
     handlers: toHandlers(parsed),
     classify: parsed.classify as ServerSpec["classify"],

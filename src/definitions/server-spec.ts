@@ -103,6 +103,8 @@ export interface ServerSpec {
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
   readonly optional: boolean;
+  /** Not connected before its first use. */
+  readonly lazy: boolean;
   readonly fallback: FallbackOption | undefined;
   readonly handlers: ServerRequestHandlers;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;

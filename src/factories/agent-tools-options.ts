@@ -4,7 +4,9 @@ import type {
   ResolveContext,
   ServerDefinition,
 } from "../definitions/server-definition.js";
-import type { CatalogueOptions } from "./catalogue-options.js";
+import type { CatalogueOptions } from "../manager/catalogue-options.js";
+import type { LifeOptions } from "../manager/manager-options.js";
+import type { StartOptions } from "../manager/start-servers.js";
 import type { FactoryOptions } from "./factory-options.js";
 
 /** Where the server of a resource is. Asked when it is first needed, not before. */
@@ -13,7 +15,7 @@ export type ServerLookup = (
   context: ResolveContext,
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
-export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions {
+export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions, LifeOptions, StartOptions {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. */
   readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
   /**
@@ -21,5 +23,4 @@ export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions {
    * must not start commands or send tokens on its own. "remote" allows addresses, `true` all.
    */
   readonly allowInlineServers?: "remote" | boolean;
-  readonly signal?: AbortSignal;
 }

@@ -4,10 +4,10 @@ import type { McpAgentResource } from "../definitions/agent-definition.js";
 import { definitionError } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { createTools } from "../tools/create-tools.js";
+import { createTools, warnOfUnmetRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
-import { createMember } from "./member.js";
+import { createMember } from "../manager/member.js";
 import { resourceMetadata } from "./resource-metadata.js";
 import { toolOffer } from "./tool-offer.js";
 
@@ -34,9 +34,16 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   }
   const tools = parsed.availableTools.map(toAgentTool);
   const metadata = resourceMetadata(parsed);
-  const { catalogue: view } = createMember(client, {}, { ...settings, store: undefined, pin: undefined });
+  const { catalogue: view } = createMember({
+    client,
+    address: {},
+    settings: { ...settings, store: undefined, pin: undefined },
+  });
   const refreshesSchema = parsed.discovery.refreshSchemaBeforeCall;
-  return createTools([toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema })], create);
+  const offers = [toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema })];
+  const made = createTools(offers, create);
+  warnOfUnmetRules(offers, create);
+  return made;
 }
 
 /** What is given alone is one MCP resource, whether it says so or not. */

@@ -1,23 +1,19 @@
 import { toolsOfResource } from "../catalogue/agent-tools.js";
-import type { Asker } from "../catalogue/tool-source.js";
-import { mapLimited } from "../concurrency/map-limited.js";
+import type { McpAgentResource } from "../definitions/agent-definition.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { parseServers } from "../definitions/parse-server.js";
+import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
-import { createTools } from "../tools/create-tools.js";
+import { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { AgentToolsOptions } from "./agent-tools-options.js";
 import { resolveFactoryOptions } from "./factory-options.js";
+import { listedOffer, LiveTools, type OfferDetails } from "./live-tools.js";
 import type { McpToolset } from "./mcp-toolset.js";
 import { resourceMetadata } from "./resource-metadata.js";
-import { OptionalServers } from "./optional-servers.js";
 import { serverOfResource } from "./server-of-resource.js";
-import { offerOf } from "./offer-of.js";
-import { Toolset } from "./toolset.js";
-import { ToolsetLife } from "./toolset-life.js";
-
-const CONCURRENCY = 16;
+import { START_KEYS, startToolset } from "./start-toolset.js";
 
 /**
  * Tools of an agent definition, given as an object or as JSON text. With tool snapshots nothing is
@@ -27,18 +23,41 @@ export async function createMcpToolsFromAgent(
   agent: unknown,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const settings = resolveFactoryOptions(options, "none", [
-    "cache",
-    "pin",
+  const { create, manager: settings } = resolveFactoryOptions(options, "none", [
+    ...START_KEYS,
     "servers",
     "allowInlineServers",
-    "signal",
   ]);
-  const { create } = settings;
   checkInline(options.allowInlineServers);
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
   if (typeof options.servers === "object") parseServers(options.servers);
+  const enabled = new Map(resources.filter(({ isEnabled }) => isEnabled).map((one) => [one.name, one]));
+  const isSaved = (name: string) => enabled.get(name)?.discovery.type === "cached";
+  const manager = new McpServerManager(serversOf(resources, options), {
+    ...settings,
+    listTools: (name) => !isSaved(name),
+  });
+  const live = new LiveTools({
+    fleet: manager.fleet,
+    create,
+    offer: (name, listed) => offerOfResource(enabled.get(name), name, listed),
+  });
+  const snapshots = new Map(
+    [...enabled.values()].filter(({ name }) => isSaved(name)).map((one) => [one.name, one.availableTools]),
+  );
+  // What was saved with the agent is what somebody approved.
+  const approve = async () => {
+    for (const [name, tools] of snapshots) await manager.fleet.get(name).member.pins?.approve(tools);
+  };
+  return startToolset({ manager, tools: live, options, saved: snapshots, prepare: approve });
+}
+
+/** The servers of all enabled resources; those whose tools are saved are connected on first use. */
+function serversOf(
+  resources: readonly McpAgentResource[],
+  options: AgentToolsOptions,
+): Record<string, ServerDefinition> {
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
   const found = enabled.map((resource) => ({ resource, server: serverOfResource(resource, options) }));
   const issues = [
@@ -46,48 +65,26 @@ export async function createMcpToolsFromAgent(
     ...namesTwice(enabled.map(({ name }) => name)),
   ];
   if (issues.length > 0) throw definitionError("The agent definition", issues);
-  const life = new ToolsetLife(settings);
-  const optional = new OptionalServers(create.warn);
-  const members = found.map(({ resource, server }) => {
-    if ("issue" in server) throw definitionError("The agent definition", [server.issue]);
-    const { definition } = server;
-    return {
-      resource,
-      member: life.add(resource.name, definition),
-      isOptional: definition.optional === true,
-    };
-  });
-  const known = new Map<string, readonly McpToolInfo[]>();
-  const list = async (asker: Asker) => {
-    const offers = await mapLimited(members, CONCURRENCY, async ({ resource, member, isOptional }) => {
-      const { discovery, availableTools } = resource;
-      // What was saved with the agent is what somebody approved.
-      if (discovery.type === "cached") await member.pins?.approve(availableTools);
-      const listing = () => member.catalogue.list(asker);
-      const tools = await toolsOfResource(resource, () => optional.list(resource.name, isOptional, listing));
-      if (!known.has(resource.name))
-        known.set(
-          resource.name,
-          tools.map(({ info }) => info),
-        );
-      const refreshesSchema = discovery.type === "cached" && discovery.refreshSchemaBeforeCall;
-      return offerOf(life, member, { tools, metadata: resourceMetadata(resource), refreshesSchema });
-    });
-    return createTools(offers, create);
-  };
-  try {
-    const tools = await list({ signal: options.signal });
-    return new Toolset<string>({
-      life,
-      tools,
-      known,
-      listFor: (context) => list({ context }),
-      failures: optional.failures,
-    });
-  } catch (error) {
-    await life.close().catch(() => undefined);
-    throw error;
-  }
+  return Object.fromEntries(
+    found.flatMap(({ resource, server }) => {
+      if ("issue" in server) return [];
+      const isSaved = resource.discovery.type === "cached";
+      return [[resource.name, isSaved ? { ...server.definition, lazy: true } : server.definition]];
+    }),
+  );
+}
+
+/** A server that was added later has no resource: all that it lists is taken. */
+function offerOfResource(
+  resource: McpAgentResource | undefined,
+  name: string,
+  listed: readonly McpToolInfo[] | undefined,
+): OfferDetails | undefined {
+  if (resource === undefined) return listedOffer(name, listed);
+  const tools = toolsOfResource(resource, listed);
+  const { discovery } = resource;
+  const refreshesSchema = discovery.type === "cached" && discovery.refreshSchemaBeforeCall;
+  return tools && { tools, metadata: resourceMetadata(resource), refreshesSchema };
 }
 
 /** Clients are known by the names of their resources. */

@@ -3,8 +3,8 @@ import {
   type CatalogueSettings,
   issuesOfCatalogue,
   resolveCatalogueOptions,
-} from "./catalogue-options.js";
-import type { McpClientOptions } from "../client/assemble-client.js";
+} from "../manager/catalogue-options.js";
+import { issuesOfLife, type LifeOptions, type McpServerManagerOptions } from "../manager/manager-options.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRules } from "../definitions/tool-rules.js";
@@ -27,7 +27,7 @@ export interface FactoryOptions extends ToolOptions {
 
 export interface FactorySettings {
   readonly create: CreateToolsOptions;
-  readonly client: McpClientOptions;
+  readonly manager: McpServerManagerOptions;
   readonly catalogue: CatalogueSettings;
 }
 
@@ -38,7 +38,7 @@ const KEYS =
 
 /** `defaultPrefix`: live tools carry their server's name, authored ones keep theirs. */
 export function resolveFactoryOptions(
-  options: FactoryOptions & CatalogueOptions,
+  options: FactoryOptions & CatalogueOptions & LifeOptions,
   defaultPrefix: Naming["prefix"],
   alsoAllowed: readonly string[],
 ): FactorySettings {
@@ -46,7 +46,7 @@ export function resolveFactoryOptions(
   if (issues.length > 0) throw definitionError("The set of options", issues);
   const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
   return {
-    client: { logger },
+    manager: { ...managerOptions(options), logger },
     catalogue: resolveCatalogueOptions(options, (message) => logger.warn(message)),
     create: {
       naming: resolveNaming(naming, defaultPrefix),
@@ -55,6 +55,21 @@ export function resolveFactoryOptions(
       agentInput,
       warn: (message) => logger.warn(message),
     },
+  };
+}
+
+/** What the engine under a toolset is told; failures there are the toolset's to judge. */
+function managerOptions({
+  cache,
+  pin,
+  concurrency,
+  closeMs,
+}: CatalogueOptions & LifeOptions): CatalogueOptions & LifeOptions {
+  return {
+    ...(cache === undefined ? {} : { cache }),
+    ...(pin === undefined ? {} : { pin }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(closeMs === undefined ? {} : { closeMs }),
   };
 }
 
@@ -67,6 +82,7 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
   return [
     ...unknown.map((key) => ({ path: key, message: `is no option; options are ${allowed.join(", ")}` })),
     ...issuesOfCatalogue(options),
+    ...issuesOfLife(options),
     ...(agentInput === undefined || isJsonObject(agentInput)
       ? []
       : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),

@@ -5,28 +5,18 @@ import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import type { JsonObject } from "../definitions/json.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { McpServerManager } from "../manager/mcp-server-manager.js";
+import type { ServerManagerEvents, ServerStatus } from "../manager/server-status.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 
 /**
- * - `idle`: not used yet
- * - `connecting`, `connected`: as it says
- * - `failed`: optional, and not reached at the start
- * - `disconnected`: closed
+ * The events of all clients, each with the name of its server, and those of the servers as a whole.
+ * `toolsChanged` is told when `tools` is another list.
  */
-export type ServerState = "idle" | "connecting" | "connected" | "failed" | "disconnected";
-
-export interface ServerStatus {
-  readonly state: ServerState;
-  /** How many tools it brought. */
-  readonly tools: number;
-  /** Why it failed. */
-  readonly error?: McpRuntimeError | undefined;
-}
-
-/** The events of all clients, each with the name of its server. */
 export type ToolsetEvents<Name extends string = string> = {
-  [Event in keyof McpClientEvents]: McpClientEvents[Event] & { readonly server: Name };
+  [Event in keyof (McpClientEvents & ServerManagerEvents)]: (McpClientEvents & ServerManagerEvents)[Event] & {
+    readonly server: Name;
+  };
 };
 
 /** A call of a tool by the name that models see or, where only one server has it, by the server's own. */
@@ -45,7 +35,13 @@ export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
 
 /** LangChain tools, and the clients behind them, which you close. */
 export interface McpToolset<Name extends string = string> extends AsyncDisposable {
+  /**
+   * The tools as they are known now. When a server comes late, changes its tools or goes, this is
+   * another list (`toolsChanged`); a tool that did not change stays the same object.
+   */
   readonly tools: McpTool[];
+  /** Adds, removes, connects and disconnects servers while the toolset is in use. */
+  readonly servers: McpServerManager;
   readonly clients: Readonly<Record<Name, McpClient>>;
   /** The tools of these servers; of all, when none is named. */
   getTools(...servers: Name[]): McpTool[];

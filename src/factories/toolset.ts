@@ -1,66 +1,49 @@
 import { randomUUID } from "node:crypto";
 import {
-  type CallerContext,
   type CallOutcome,
   type CallToolsOptions,
   checkConcurrency,
   DEFAULT_CALL_CONCURRENCY,
 } from "../client/call-tool.js";
-import type { ClientState } from "../client/client-life.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { McpServerManager } from "../manager/mcp-server-manager.js";
+import type { ServerFleet } from "../manager/server-fleet.js";
+import type { ServerStatus } from "../manager/server-status.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { detectDrift } from "./detect-drift.js";
 import { findTool } from "./find-tool.js";
+import type { LiveTools } from "./live-tools.js";
 import type {
   CallerConfig,
   McpToolset,
-  ServerState,
-  ServerStatus,
   ToolsetCall,
   ToolsetCallOptions,
   ToolsetEvents,
 } from "./mcp-toolset.js";
 import { toCallerContext } from "./to-caller-context.js";
-import type { ToolsetLife } from "./toolset-life.js";
 
-const STATE_OF_CLIENT: Readonly<Record<ClientState, ServerState>> = {
-  idle: "idle",
-  connecting: "connecting",
-  ready: "connected",
-  closed: "disconnected",
-};
-
-interface ToolsetParts {
-  readonly life: ToolsetLife;
-  readonly tools: McpTool[];
-  /** What each server offered when the toolset was made, or what was saved of it. */
-  readonly known: ReadonlyMap<string, readonly McpToolInfo[]>;
-  /** What the servers offer to a caller, now. */
-  readonly listFor: (caller: CallerContext) => Promise<McpTool[]>;
-  readonly failures: ReadonlyMap<string, McpRuntimeError>;
+export interface ToolsetParts {
+  readonly manager: McpServerManager;
+  readonly tools: LiveTools;
+  /** What was saved of servers; of the others, what was known of them first. */
+  readonly saved?: ReadonlyMap<string, readonly McpToolInfo[]>;
 }
 
-/** A toolset over the clients of one life. */
+/** A toolset over the servers of one manager. */
 export class Toolset<Name extends string> implements McpToolset<Name> {
-  readonly tools: McpTool[];
-  readonly clients: Readonly<Record<Name, McpClient>>;
-  readonly #life: ToolsetLife;
-  readonly #known: ToolsetParts["known"];
-  readonly #listFor: ToolsetParts["listFor"];
-  readonly #failures: ReadonlyMap<string, McpRuntimeError>;
+  readonly servers: McpServerManager;
+  readonly #tools: LiveTools;
+  readonly #saved: ReadonlyMap<string, readonly McpToolInfo[]>;
 
-  constructor({ life, tools, known, listFor, failures }: ToolsetParts) {
-    this.tools = tools;
-    this.#known = known;
-    this.#listFor = listFor;
-    this.clients = Object.fromEntries(life.clients) as Record<Name, McpClient>;
-    this.#life = life;
-    this.#failures = failures;
+  constructor({ manager, tools, saved = new Map() }: ToolsetParts) {
+    this.servers = manager;
+    this.#tools = tools;
+    this.#saved = saved;
     // `const { tools, callTool, close } = await createMcpTools(…)` is how many will use it.
     for (const method of [
       "getTools",
@@ -79,38 +62,49 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     }
   }
 
+  get tools(): McpTool[] {
+    return this.#tools.shown;
+  }
+
+  get clients(): Readonly<Record<Name, McpClient>> {
+    return Object.fromEntries(this.servers.clients) as Record<Name, McpClient>;
+  }
+
   getTools(...servers: Name[]): McpTool[] {
     if (servers.length === 0) return [...this.tools];
-    for (const server of servers) this.#clientOf(server);
+    for (const server of servers) this.#fleet.get(server);
     return this.tools.filter((tool) => servers.includes(tool.mcp.server as Name));
   }
 
   toolsFor(config: CallerConfig): Promise<McpTool[]> {
-    return this.#listFor(toCallerContext(config));
+    return this.#tools.listFor(toCallerContext(config));
   }
 
   async refresh(config: CallerConfig = {}): Promise<void> {
     const asker = { context: toCallerContext(config) };
-    await Promise.all([...this.#life.members.values()].map(({ catalogue }) => catalogue.refresh(asker)));
+    await Promise.all(this.#fleet.on.map(({ member }) => member.catalogue.refresh(asker)));
   }
 
   async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
-    const drift = await detectDrift(this.#life.members, this.#known, { context: toCallerContext(config) });
+    const drift = await detectDrift(this.#fleet.on, this.#saved, { context: toCallerContext(config) });
     return drift as Record<Name, ServerDrift>;
   }
 
   async approveTools(...servers: Name[]): Promise<void> {
-    for (const server of servers) this.#clientOf(server);
-    const chosen = [...this.#life.members].filter(
-      ([name]) => servers.length === 0 || servers.includes(name as Name),
+    for (const server of servers) this.#fleet.get(server);
+    const chosen = this.#fleet.on.filter(
+      ({ name }) => servers.length === 0 || servers.includes(name as Name),
     );
     await Promise.all(
-      chosen.map(async ([, { catalogue, pins }]) => pins?.approve(await catalogue.refresh())),
+      chosen.map(async ({ name, member: { catalogue, pins } }) => {
+        await pins?.approve(await catalogue.refresh());
+        this.#tools.update(name);
+      }),
     );
   }
 
   async callTool(call: ToolsetCall<Name>, { signal, config }: ToolsetCallOptions = {}): Promise<ToolResult> {
-    const tool = findTool(this.tools, call);
+    const tool = await this.#find(call, signal);
     const toolCall = call.id === undefined ? {} : { toolCall: { id: call.id } };
     return tool.run(call.args ?? {}, { ...config, ...(signal === undefined ? {} : { signal }), ...toolCall });
   }
@@ -124,7 +118,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     };
     try {
       const result = await this.callTool({ ...call, id: requestId }, options);
-      return { ok: true, result, ...details(1, findTool(this.tools, call).mcp.server) };
+      return { ok: true, result, ...details(1, (await this.#find(call)).mcp.server) };
     } catch (error) {
       if (!(error instanceof McpRuntimeError)) throw error;
       return { ok: false, error, ...details(error.attempts, error.server) };
@@ -141,16 +135,9 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   status(): Readonly<Record<Name, ServerStatus>> {
-    const entries = [...this.#life.clients].map(([name, client]): [string, ServerStatus] => {
-      const error = this.#failures.get(name);
-      const isFailed = error !== undefined && client.state === "idle";
-      const state = this.#life.isClosed
-        ? "disconnected"
-        : isFailed
-          ? "failed"
-          : STATE_OF_CLIENT[client.state];
-      const tools = this.tools.filter(({ mcp }) => mcp.server === name).length;
-      return [name, { state, tools, ...(isFailed ? { error } : {}) }];
+    const entries = Object.entries(this.servers.status()).map(([name, status]) => {
+      const tools = this.#tools.all.filter(({ mcp }) => mcp.server === name).length;
+      return [name, { ...status, tools }];
     });
     return Object.fromEntries(entries) as Record<Name, ServerStatus>;
   }
@@ -159,30 +146,38 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
   ): () => void {
-    const stops = [...this.#life.clients].map(([server, client]) =>
-      client.on(event, (data) => listener({ ...data, server } as ToolsetEvents<Name>[Event])),
-    );
+    const tell = (server: string, data: object) =>
+      listener({ ...data, server } as ToolsetEvents<Name>[Event]);
+    if (event === "serverChanged") return this.servers.on("serverChanged", (data) => tell(data.server, data));
+    if (event !== "toolsChanged") return this.#fleet.relay.on(event, tell);
+    // Somebody wants to know: that lets servers speak which do so only when they are listened to.
+    const stopListening = this.#fleet.relay.on("toolsChanged", () => undefined);
+    const stopTelling = this.#tools.onChange((data) => tell(data.server, data));
     return () => {
-      for (const stop of stops) stop();
+      stopListening();
+      stopTelling();
     };
   }
 
   async close(): Promise<void> {
-    await this.#life.close();
+    await this.servers.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  #clientOf(server: string): McpClient {
-    const client = this.#life.clients.get(server);
-    if (client !== undefined) return client;
-    const known = [...this.#life.clients.keys()].map((name) => `"${name}"`).join(", ");
-    throw new McpRuntimeError(
-      "definition",
-      `There is no server "${server}" here; there are ${known || "none"}.`,
-      { server },
+  get #fleet(): ServerFleet {
+    return this.servers.fleet;
+  }
+
+  /** A call that names its server may be the first use of it. */
+  async #find(call: ToolsetCall<Name>, signal?: AbortSignal): Promise<McpTool> {
+    const { server } = call ?? {};
+    const isUnheard = this.#fleet.all.some(
+      ({ name, isListed, known }) => name === server && isListed && known.tools === undefined,
     );
+    if (server !== undefined && isUnheard) await this.servers.waitFor(server, { signal });
+    return findTool(this.#tools, call, this.#fleet.silent);
   }
 }

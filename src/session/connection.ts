@@ -8,6 +8,8 @@ import type { ServerNotification, Session } from "./session.js";
 interface ConnectionEvents {
   /** A new session is there; what it should know is told to it before anybody uses it. */
   readonly onOpened: (identity: string, session: Session, generation: number) => Promise<void>;
+  /** The transport below a session went by itself. */
+  readonly onLost: (identity: string, generation: number) => void;
   /** An identity that was idle longest made room for others. */
   readonly onSeatGone: (identity: string) => void;
   readonly onNotification: (notification: ServerNotification) => void;
@@ -88,13 +90,17 @@ export class Connection {
   }
 
   async #openSession(seat: Seat, generation: number): Promise<Session> {
-    const { cancellation, onOpened } = this.#options;
-    const session = await this.#shakeHands(seat, cancellation);
+    const { cancellation, onOpened, onLost } = this.#options;
+    const session = await this.#shakeHands(seat, cancellation, () => onLost(seat.identity, generation));
     await onOpened(seat.identity, session, generation);
     return session;
   }
 
-  async #shakeHands({ identity, credentials }: Seat, cancellation: Cancellation): Promise<Session> {
+  async #shakeHands(
+    { identity, credentials }: Seat,
+    cancellation: Cancellation,
+    onLost: () => void = () => undefined,
+  ): Promise<Session> {
     const { server, redactor, clock, onNotification, onWarning, onError } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
     return openSdkSession({
@@ -110,6 +116,7 @@ export class Connection {
       onNotification,
       onWarning,
       onError,
+      onLost,
     });
   }
 }

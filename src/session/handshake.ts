@@ -34,6 +34,8 @@ export interface HandshakeOptions {
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
+  /** The transport of the session went by itself. */
+  readonly onLost: () => void;
 }
 
 /** How long the answer to a handshake is waited for when the client is closed in between. */
@@ -65,7 +67,8 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     if (canBeAsked(options)) await attempt.race(transport.listen());
     // It may have gone while the last word of the handshake was on its way: the SDK does not say so.
     if (sdk.transport === undefined) throw endedEarly(server);
-    return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk) });
+    const { onLost } = options;
+    return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk), onLost });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
     // Nobody waits when the client is closed. An answer that is on its way tells which session to end.

@@ -25,6 +25,8 @@ interface SdkSessionOptions {
   readonly transport: GuardedTransport;
   readonly facts: ServerFacts | undefined;
   readonly redactor: Redactor;
+  /** The transport below went by itself. */
+  readonly onLost: () => void;
 }
 
 /** A session on the official SDK: one SDK client over one transport, used for this session alone. */
@@ -38,7 +40,9 @@ export class SdkSession implements Session {
     this.facts = options.facts;
     this.#options = options;
     options.sdk.onclose = () => {
-      this.#end ??= "lost";
+      if (this.#end !== undefined) return;
+      this.#end = "lost";
+      options.onLost();
     };
   }
 

@@ -48,7 +48,6 @@ export function createTools(offers: readonly ToolOffer[], options: CreateToolsOp
   const chosen = offers.flatMap((offer) => choose(offer, options));
   const named = chosen.map(({ offer, tool }) => ({ server: offer.server, tool: tool.info.name }));
   const names = nameTools(named, options.naming);
-  warnOfUnmetRules(offers, options);
   return chosen.map((choice, index) => createTool(choice, names[index] ?? "", options));
 }
 
@@ -68,12 +67,17 @@ function choose(offer: ToolOffer, { rules, warn }: CreateToolsOptions): Choice[]
   });
 }
 
-function warnOfUnmetRules(offers: readonly ToolOffer[], { rules, warn }: CreateToolsOptions): void {
+/** Tells of entries that no tool has met, after tools were made; of those for all servers, when `rules` is given. */
+export function warnOfUnmetRules(
+  offers: readonly ToolOffer[],
+  { rules, warn }: Pick<CreateToolsOptions, "warn"> & { readonly rules: RuleSet | undefined },
+): void {
   for (const { server, rules: own } of offers) {
     for (const entry of own.unmetEntries())
       warn(`Server "${server}": the rule for "${entry}" matches none of its tools.`);
   }
-  for (const entry of rules.unmetEntries()) warn(`The rule for "${entry}" matches no tool of any server.`);
+  for (const entry of rules?.unmetEntries() ?? [])
+    warn(`The rule for "${entry}" matches no tool of any server.`);
 }
 
 function createTool({ offer, tool, rule }: Choice, name: string, options: CreateToolsOptions): McpTool {

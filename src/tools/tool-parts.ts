@@ -1,4 +1,4 @@
-import type { LookUp, LookUpOptions } from "../catalogue/tool-catalogue.js";
+import type { LookUp, LookUpOptions } from "../catalogue/look-up.js";
 import type { CallToolOptions, ToolCall } from "../client/call-tool.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { Cancellation } from "../concurrency/cancellation.js";

@@ -171,7 +171,7 @@ describe("a toolset", () => {
     const mcp = await createMcpTools({ a: { url: server.url } });
     const { close, tools } = mcp;
     await Promise.all([close(), close()]);
-    expect(mcp.status()).toEqual({ a: { state: "disconnected", tools: 1 } });
+    expect(mcp.status()).toMatchObject({ a: { state: "disconnected", tools: 1 } });
     expect(await failureOf(tools[0]?.invoke({}) as Promise<unknown>)).toMatchObject({ kind: "closed" });
     expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({ kind: "closed" });
     expect(server.received("initialize")).toHaveLength(1);

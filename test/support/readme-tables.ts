@@ -3,12 +3,19 @@ import {
   FAILURE_KINDS,
   FAILURE_MATRIX,
   type FailureKind,
+  MANAGER_DEFAULTS,
   SERVER_DEFAULTS,
   TOOL_DEFAULTS,
 } from "../../src/index.js";
 import { STORE_DEFAULTS } from "../../src/stores/index.js";
 
 const OPTION_TEXTS: Record<string, string> = {
+  startupMs: "how long a start waits for servers whose tools are in the cache",
+  waitForUncached: "whether a start waits for servers of which nothing is known",
+  concurrency: "how many servers are connected at the same time; 1 is one after the other",
+  strict: "`McpServerManager`: a server that fails undoes the whole attempt",
+  dropFailed: "`McpServerManager`: failed servers are not among the `active` ones",
+  closeMs: "closing all servers, calls in flight included",
   "timeouts.connectMs": "the handshake (stdio: 60000)",
   "timeouts.requestMs": "one attempt of a request; progress starts it anew",
   "timeouts.totalMs": "a whole call, with handshakes, repetitions and waits",
@@ -55,6 +62,7 @@ function readmeTables(): Record<string, string> {
     ...rowsOf(TOOL_DEFAULTS).map((row) => ["tools", ...row]),
     ...rowsOf(STORE_DEFAULTS).map((row) => ["stores", ...row]),
     ...rowsOf({ cache: CACHE_DEFAULTS }).map((row) => ["tools", ...row]),
+    ...rowsOf(MANAGER_DEFAULTS).map((row) => ["toolset", ...row]),
   ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];

@@ -1,0 +1,151 @@
+import { schemaHash } from "../catalogue/schema-hash.js";
+import type { CallerContext } from "../client/call-tool.js";
+import { mapLimited } from "../concurrency/map-limited.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { ManagedServer } from "../manager/managed-server.js";
+import type { ServerFleet } from "../manager/server-fleet.js";
+import {
+  type CreateToolsOptions,
+  createTools,
+  type ToolOffer,
+  warnOfUnmetRules,
+} from "../tools/create-tools.js";
+import type { McpTool } from "../tools/mcp-tool.js";
+import { toolOffer } from "./tool-offer.js";
+
+/** What a server's tools are made of. */
+export type OfferDetails = Pick<ToolOffer, "tools" | "metadata" | "refreshesSchema">;
+
+/** Everything that a server lists. */
+export function listedOffer(
+  server: string,
+  listed: readonly McpToolInfo[] | undefined,
+): OfferDetails | undefined {
+  if (listed === undefined) return undefined;
+  const metadata = { slug: server, folder_path: undefined };
+  return { tools: listed.map((info) => ({ info })), metadata, refreshesSchema: false };
+}
+
+interface LiveToolsParts {
+  readonly fleet: ServerFleet;
+  readonly create: CreateToolsOptions;
+  /** What to make of what a server lists. `undefined`: nothing is known of it yet. */
+  readonly offer: (server: string, listed: readonly McpToolInfo[] | undefined) => OfferDetails | undefined;
+}
+
+/**
+ * The tools of all servers as they are known now. When a server comes late, changes its tools or goes,
+ * its part is replaced; a tool that is the same stays the same object.
+ */
+export class LiveTools {
+  readonly #parts: LiveToolsParts;
+  readonly #create: CreateToolsOptions;
+  readonly #fingerprints = new WeakMap<McpTool, string>();
+  readonly #listeners = new Set<(event: { readonly server: string }) => void>();
+  #all: McpTool[] = [];
+  #shown: McpTool[] = [];
+
+  constructor(parts: LiveToolsParts) {
+    const said = new Set<string>();
+    const warn = (message: string) => {
+      if (said.has(message)) return;
+      said.add(message);
+      parts.create.warn(message);
+    };
+    this.#parts = parts;
+    this.#create = { ...parts.create, warn };
+  }
+
+  /** Also those that are blocked, or whose server is disconnected: a call of them has its own answer. */
+  get all(): readonly McpTool[] {
+    return this.#all;
+  }
+
+  /** Those that are offered. */
+  get shown(): McpTool[] {
+    return this.#shown;
+  }
+
+  /** Makes the tools, and keeps them up to date from now on. Throws when names collide. */
+  start(): void {
+    const { fleet } = this.#parts;
+    this.#build();
+    fleet.events.on("toolsChanged", ({ server }) => this.update(server));
+    fleet.events.on("serverChanged", ({ server }) => this.update(server));
+  }
+
+  onChange(listener: (event: { readonly server: string }) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Something about this server may be different. What cannot be taken in is told, and nothing changes. */
+  update(server: string): void {
+    const { fleet, create } = this.#parts;
+    if (fleet.closed.isCancelled) return;
+    const before = this.#shown;
+    try {
+      this.#build();
+    } catch (error) {
+      create.warn(`The tools of server "${server}" cannot be taken in, the last ones stay: ${String(error)}`);
+    }
+    const isSame = before.length === this.#shown.length && before.every((tool, n) => tool === this.#shown[n]);
+    if (isSame) this.#shown = before;
+    else for (const listener of this.#listeners) listener({ server });
+  }
+
+  /** What the servers offer to a caller, now. */
+  async listFor(context: CallerContext): Promise<McpTool[]> {
+    const { fleet } = this.#parts;
+    const servers = fleet.all.filter(({ isOff }) => !isOff);
+    const offers = await mapLimited(servers, fleet.settings.concurrency, async (server) => {
+      const listed = server.isListed ? await this.#listed(server, context) : undefined;
+      return this.#offerOf(server, listed);
+    });
+    return createTools(offers.flat(), this.#create).filter((tool) => isOffered(fleet, tool));
+  }
+
+  async #listed(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
+    try {
+      return await server.member.catalogue.list({ context });
+    } catch (error) {
+      const isPardoned = server.isOptional && error instanceof McpRuntimeError && error.kind !== "definition";
+      if (!isPardoned) throw error;
+      this.#create.warn(`Optional server "${server.name}" is left out: ${error.message}`);
+      return [];
+    }
+  }
+
+  #build(): void {
+    const { fleet } = this.#parts;
+    const offers = fleet.all.flatMap((server) => this.#offerOf(server, server.known.tools));
+    const known = new Map(this.#all.map((tool) => [this.#fingerprints.get(tool), tool]));
+    this.#all = createTools(offers, this.#create).map((tool) => {
+      const fingerprint = fingerprintOf(tool);
+      const same = known.get(fingerprint) ?? tool;
+      this.#fingerprints.set(same, fingerprint);
+      return same;
+    });
+    this.#shown = this.#all.filter((tool) => isOffered(fleet, tool));
+    const isPending = offers.length < fleet.all.length;
+    warnOfUnmetRules(offers, isPending ? { ...this.#create, rules: undefined } : this.#create);
+  }
+
+  #offerOf(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ToolOffer[] {
+    const details = this.#parts.offer(server.name, listed);
+    const { client, catalogue: view } = server.member;
+    return details === undefined ? [] : [toolOffer({ ...details, client, view, caller: server.caller })];
+  }
+}
+
+function isOffered({ all }: ServerFleet, { mcp }: McpTool): boolean {
+  const server = all.find(({ name }) => name === mcp.server);
+  return server !== undefined && !server.isOff && server.member.pins?.isBlocked(mcp.name) !== true;
+}
+
+/** Two tools with the same one are the same to whoever uses them. */
+function fingerprintOf({ name, description, mcp }: McpTool): string {
+  const { inputSchema: _, outputSchema, schemaHash: hash, ...others } = mcp;
+  return schemaHash({ name, description, others, hash, outputSchema });
+}

@@ -1,0 +1,30 @@
+import { schemaHash } from "../catalogue/schema-hash.js";
+import type { McpToolInfo } from "../definitions/tool-info.js";
+
+/** What is known of a server's tools: nothing, then what it or a store last said. */
+export class KnownTools {
+  readonly #onChange: () => void;
+  #tools: readonly McpToolInfo[] | undefined;
+  #first: readonly McpToolInfo[] | undefined;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** `undefined` when nothing is known, which is not the same as none. */
+  get tools(): readonly McpToolInfo[] | undefined {
+    return this.#tools;
+  }
+
+  /** What was known first. */
+  get first(): readonly McpToolInfo[] | undefined {
+    return this.#first;
+  }
+
+  take(tools: readonly McpToolInfo[]): void {
+    const before = this.#tools;
+    this.#tools = tools;
+    this.#first ??= tools;
+    if (before === undefined || schemaHash(before) !== schemaHash(tools)) this.#onChange();
+  }
+}

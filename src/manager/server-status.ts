@@ -1,0 +1,36 @@
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { BreakerState } from "../policies/circuit-breaker.js";
+
+/**
+ * - `idle`: not asked for yet; the first use connects it
+ * - `connecting`, `connected`: as it says
+ * - `reconnecting`: its connection was lost, and is tried again by itself
+ * - `failed`: it could not be reached, or is left alone after too many losses; a call or `reconnect()` tries again
+ * - `disconnected`: by `disconnect` or `close`; nothing is sent to it
+ */
+export type ServerState = "idle" | "connecting" | "connected" | "reconnecting" | "failed" | "disconnected";
+
+export interface ServerStatus {
+  readonly state: ServerState;
+  /** When it came into this state, in milliseconds since 1970. */
+  readonly since: number;
+  /** How many tools are known of it. */
+  readonly tools: number;
+  /** Why it failed or is being reconnected. */
+  readonly error?: McpRuntimeError | undefined;
+  /** `undefined` with `breaker: false`. */
+  readonly breaker: BreakerState | undefined;
+  /** How long its last answer took. */
+  readonly latencyMs: number | undefined;
+}
+
+export interface ServerManagerEvents {
+  /** A server came into another state. */
+  serverChanged: {
+    readonly server: string;
+    readonly state: ServerState;
+    readonly error: McpRuntimeError | undefined;
+  };
+  /** Other tools are known of a server now, or none: it came late, changed them, or went. */
+  toolsChanged: { readonly server: string };
+}
