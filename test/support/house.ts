@@ -35,7 +35,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   ws: ["transports"],
   "@aws-sdk/client-lambda": ["transports"],
   "eventsource-parser": ["transports"],
-  zod: ["definitions", "session"],
+  zod: ["definitions", "session", "tools"],
   "@cfworker/json-schema": ["tools"],
   ioredis: ["stores"],
   "@aws-sdk/client-dynamodb": ["stores"],
