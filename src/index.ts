@@ -70,6 +70,7 @@ export type {
   UrlElicitationResult,
   UrlHandler,
 } from "./definitions/server-requests.js";
+export type { SessionStore } from "./definitions/session-store.js";
 export { SERVER_DEFAULTS } from "./definitions/server-spec.js";
 export type { McpToolInfo } from "./definitions/tool-info.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";

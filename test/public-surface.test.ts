@@ -68,7 +68,13 @@ describe("what users can rely on", () => {
   it("the defaults of a server", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
-      session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+      session: {
+        maxRecoveries: 1,
+        serialize: false,
+        drainMs: 0,
+        terminateOnClose: true,
+        storeMs: 86_400_000,
+      },
       retry: { max: 2, baseMs: 100, maxMs: 5_000, isolated: false },
       breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
       limits: {

@@ -7,6 +7,7 @@ import type { InProcessServer } from "./message-transport.js";
 import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-requests.js";
 import { serverKindOf } from "./server-kind.js";
+import { issuesOfSessionStore } from "./session-store-issues.js";
 import { parseJsonText } from "./parse-json-text.js";
 import { secretsOf } from "./secrets-of.js";
 import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
@@ -68,7 +69,7 @@ function checkServer(name: unknown, definition: unknown): Checked {
   const { type: _, transport: __, ...rest } = definition;
   const parsed = SERVER_SCHEMAS[kind].safeParse(rest);
   if (!parsed.success) return { issues: toIssues(parsed.error) };
-  const issues = issuesOfIdentity(parsed.data);
+  const issues = [...issuesOfIdentity(parsed.data), ...issuesOfSessionStore(kind, parsed.data)];
   if (issues.length > 0) return { issues };
   return { spec: toSpec(name, kind, parsed.data) };
 }
@@ -91,8 +92,9 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
   const address = toAddress(name, kind, parsed);
   const { timeouts, session, limits, retry, breaker } = SERVER_DEFAULTS;
   const connectMs = kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
-  // A session that somebody else opened is not ours to end.
-  const terminateOnClose = parsed.session?.id === undefined && session.terminateOnClose;
+  // A session that somebody else opened, or may go on with, is not ours to end.
+  const isShared = parsed.session?.id !== undefined || parsed.session?.store !== undefined;
+  const terminateOnClose = !isShared && session.terminateOnClose;
   return {
     name,
     address,

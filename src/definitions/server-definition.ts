@@ -3,6 +3,7 @@ import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
 import type { FallbackCall, FallbackResult } from "./fallback-call.js";
 import type { HttpOptions } from "./http-options.js";
+import type { SessionStore } from "./session-store.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
@@ -22,13 +23,20 @@ export interface SessionOptions {
   readonly id?: string;
   /** The protocol version that the resumed session was opened with. */
   readonly protocolVersion?: string;
+  /**
+   * Keeps sessions for other processes and later runs: who finds one there uses it without a
+   * handshake. Only for servers over Streamable HTTP; not next to `id`.
+   */
+  readonly store?: SessionStore;
+  /** How long a session is kept in the store. */
+  readonly storeMs?: number;
   /** How often one call may get a new session because the server forgot the old one. */
   readonly maxRecoveries?: number;
   /** One request at a time. */
   readonly serialize?: boolean;
   /** How long `close()` waits for calls in flight before it ends them. */
   readonly drainMs?: number;
-  /** Tell the server on `close()` that the session is over. Off for a resumed session. */
+  /** Tell the server on `close()` that the session is over. Off for a resumed session, and with a store. */
   readonly terminateOnClose?: boolean;
 }
 

@@ -8,6 +8,7 @@ import { HTTP_SHAPE, refineHttp } from "./http-schema.js";
 import { isJsonObject } from "./json.js";
 import { isLineEncoding } from "./line-encoding.js";
 import type { FallbackOption, ResolveContext } from "./server-definition.js";
+import type { SessionStore } from "./session-store.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 import { issuesOfRules, type ToolRules } from "./tool-rules.js";
 import type { ServerKind } from "./server-spec.js";
@@ -83,6 +84,10 @@ const common = {
   session: closedObject({
     id: z.string().regex(/^[\x21-\x7e]+$/, { error: "a session id is visible ASCII" }),
     protocolVersion: z.string().regex(/^[\x21-\x7e]+$/, { error: "a version is visible ASCII" }),
+    store: passedOn<SessionStore>("a store: an object with get, set and delete", (value) =>
+      ["get", "set", "delete"].every((name) => hasMethod(value, name)),
+    ),
+    storeMs: z.number().positive(),
     maxRecoveries: countOrNone,
     serialize: z.boolean(),
     drainMs: milliseconds,

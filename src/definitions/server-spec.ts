@@ -12,7 +12,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Every default of a server, in one place. The README's table is printed from here. */
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
-  session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+  session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true, storeMs: 86_400_000 },
   retry: { max: 2, baseMs: 100, maxMs: 5_000, isolated: false },
   breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
   limits: {
@@ -40,7 +40,7 @@ export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
 export type RetrySettings = Complete<typeof SERVER_DEFAULTS.retry>;
 export type BreakerSettings = Complete<typeof SERVER_DEFAULTS.breaker>;
 type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
-  Pick<SessionOptions, "id" | "protocolVersion">;
+  Pick<SessionOptions, "id" | "protocolVersion" | "store">;
 
 /** An address on the web, and what proves who asks. */
 export interface WebAddress<Kind extends string> extends CredentialSources {

@@ -22,7 +22,9 @@ const OPTION_TEXTS: Record<string, string> = {
   "session.maxRecoveries": "new sessions that one call may get after losing its own",
   "session.serialize": "one request at a time",
   "session.drainMs": "how long `close()` waits for calls in flight",
-  "session.terminateOnClose": "tell the server that the session is over (off for a pinned `session.id`)",
+  "session.terminateOnClose":
+    "tell the server that the session is over (off for a pinned `session.id`, and with a `session.store`)",
+  "session.storeMs": "how long a session is kept in a `session.store`",
   "retry.max": "repetitions of one call, where they are safe (`retry: false`: none)",
   "retry.baseMs": "the shortest wait before one",
   "retry.maxMs": "the longest",

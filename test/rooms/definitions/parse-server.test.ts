@@ -38,7 +38,13 @@ describe("what was left out is filled in", () => {
       limits: { sockets: 2 },
     });
     expect(spec.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
-    expect(spec.session).toEqual({ maxRecoveries: 0, serialize: false, drainMs: 0, terminateOnClose: true });
+    expect(spec.session).toEqual({
+      maxRecoveries: 0,
+      serialize: false,
+      drainMs: 0,
+      terminateOnClose: true,
+      storeMs: 86_400_000,
+    });
     expect(spec.limits).toEqual({
       responseBytes: 33_554_432,
       sockets: 2,
