@@ -17,8 +17,13 @@ export interface RequestRetried {
 }
 
 export interface McpClientEvents {
-  /** A handshake succeeded. The first session has generation 1. */
-  sessionOpened: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
+  /** A session can be used: after a handshake, or without one if it was resumed. The first has generation 1. */
+  sessionOpened: {
+    readonly identity: string;
+    readonly id: string | undefined;
+    readonly generation: number;
+    readonly isResumed: boolean;
+  };
   /** The server forgot a session. */
   sessionLost: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
   /** The connection below a session went by itself: a program ended, a stream broke. The next request opens another. */

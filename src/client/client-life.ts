@@ -206,6 +206,7 @@ export class ClientLife {
         events.warn(`Server "${spec.name}" did not take log level "${level}" again: ${String(error)}`),
       );
     }
-    events.emit("sessionOpened", { identity, generation, id: session.id });
+    const { id, isResumed } = session;
+    events.emit("sessionOpened", { identity, generation, id, isResumed });
   }
 }

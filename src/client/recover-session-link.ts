@@ -47,7 +47,8 @@ async function sendRecovering(
   next: Next,
   { spec, seat, onSessionLost, warn }: SharedSession,
 ): Promise<unknown> {
-  for (let recoveries = 0; ; recoveries += 1) {
+  let recoveries = 0;
+  for (;;) {
     let held: OpenSession | undefined;
     try {
       held = seat.keeper.ready ?? (await seat.keeper.hold(exchange.cancellation));
@@ -60,7 +61,10 @@ async function sendRecovering(
       exchange.trace.wasSent = neverSent;
       // A session that somebody pinned is that somebody's to replace.
       if (spec.session.id !== undefined) throw failure;
-      const mayRecover = recoveries < spec.session.maxRecoveries;
+      // Nobody had this session yet: it was found in the store, where two are tried at most before one
+      // is opened, and was gone already.
+      const wasNeverThere = !held.session.isProven;
+      const mayRecover = wasNeverThere || recoveries < spec.session.maxRecoveries;
       // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
       // away here, every caller that lost the one before would open yet another.
       if (mayRecover || recoveries === 0) {
@@ -68,6 +72,7 @@ async function sendRecovering(
         onSessionLost(exchange.identity, held);
       }
       if (!mayRecover) throw failure;
+      if (!wasNeverThere) recoveries += 1;
     }
   }
 }

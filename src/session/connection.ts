@@ -1,9 +1,13 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
 import { openTransportSource } from "../transports/open-transport-source.js";
-import type { SourceParts, TransportSource } from "../transports/transport-source.js";
+import type { ResumedSession, SourceParts, TransportSource } from "../transports/transport-source.js";
+import { toCapabilities } from "./client-capabilities.js";
+import type { HandshakeOptions } from "./handshake.js";
 import { type Seat, Seats } from "./seats.js";
 import type { ServerNotification, Session } from "./session.js";
+import type { FoundSession, StoredSession } from "./stored-session.js";
+import { WireIds } from "./wire-ids.js";
 
 interface ConnectionEvents {
   /** A new session is there; what it should know is told to it before anybody uses it. */
@@ -28,6 +32,22 @@ export interface ConnectionOptions extends ConnectionEvents, SourceParts {
 /** A server whose address is known. */
 export type ResolvedSpec = ServerSpec & { readonly address: ServerAddress };
 
+/** What differs from session to session. */
+interface Opening extends Pick<HandshakeOptions, "cancellation" | "facts" | "ids" | "onLost"> {
+  readonly resumed: ResumedSession | undefined;
+}
+
+/** A session that nobody else uses, or hears of. */
+const ALONE = { resumed: undefined, facts: undefined, ids: undefined, onLost: () => undefined };
+
+type CreateStored = (identity: string) => StoredSession;
+
+interface ConnectionParts {
+  readonly options: ConnectionOptions;
+  readonly source: TransportSource;
+  readonly createStored: CreateStored | undefined;
+}
+
 /**
  * Phase 1: the way to one server, made once: its address, its pool, its sessions by identity.
  * Sessions come and go on it.
@@ -41,7 +61,7 @@ export class Connection {
   /** The ends of sessions that somebody has alone. */
   readonly #ownSessions = new Set<Promise<void>>();
 
-  private constructor(spec: ResolvedSpec, options: ConnectionOptions, source: TransportSource) {
+  private constructor(spec: ResolvedSpec, { options, source, createStored }: ConnectionParts) {
     this.spec = spec;
     this.#options = options;
     this.#source = source;
@@ -49,7 +69,8 @@ export class Connection {
       most: spec.limits.identities,
       terminate: spec.session.terminateOnClose,
       createCredentials: source.createCredentials,
-      openSession: (seat, generation) => this.#openSession(seat, generation),
+      createStored,
+      openSession: (seat, generation, lost) => this.#openSession(seat, generation, lost),
       onGone: options.onSeatGone,
     });
   }
@@ -59,7 +80,8 @@ export class Connection {
     const spec = await options.resolveSpec();
     redactor.add(spec.secrets);
     const source = await openTransportSource(spec, spec.address, { redactor, clock, log });
-    return new Connection(spec, options, source);
+    const createStored = await loadStored(spec, options);
+    return new Connection(spec, { options, source, createStored });
   }
 
   /**
@@ -71,7 +93,7 @@ export class Connection {
     cancellation: Cancellation,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
-    const opening = this.#shakeHands(seat, cancellation);
+    const opening = this.#open(seat, { ...ALONE, cancellation });
     const working = cancellation.race(opening).then(work);
     const ended = working
       .catch(() => undefined)
@@ -89,25 +111,31 @@ export class Connection {
     await this.#source.close();
   }
 
-  async #openSession(seat: Seat, generation: number): Promise<Session> {
+  async #openSession(seat: Seat, generation: number, lost: Session | undefined): Promise<Session> {
     const { cancellation, onOpened, onLost } = this.#options;
-    const session = await this.#shakeHands(seat, cancellation, () => onLost(seat.identity, generation));
-    await onOpened(seat.identity, session, generation);
+    const { identity, stored } = seat;
+    const found = await stored?.find(lost);
+    const resumed = found === undefined ? this.#pinned : toResumed(found);
+    const isShared = stored !== undefined || resumed !== undefined;
+    const session = await this.#open(seat, {
+      cancellation,
+      resumed,
+      facts: found?.facts,
+      ids: isShared ? new WireIds() : undefined,
+      onLost: () => onLost(identity, generation),
+    });
+    if (!session.isResumed) await stored?.keep(session);
+    await onOpened(identity, session, generation);
     return session;
   }
 
-  async #shakeHands(
-    { identity, credentials }: Seat,
-    cancellation: Cancellation,
-    onLost: () => void = () => undefined,
-  ): Promise<Session> {
+  async #open({ identity, credentials }: Seat, { resumed, ...opening }: Opening): Promise<Session> {
     const { server, redactor, clock, onNotification, onWarning, onError } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
     return openSdkSession({
       server,
-      openTransport: () => this.#source.openTransport(credentials),
+      openTransport: () => this.#source.openTransport(credentials, resumed),
       connectMs: this.spec.timeouts.connectMs,
-      cancellation,
       redactor,
       clock,
       identity,
@@ -116,7 +144,31 @@ export class Connection {
       onNotification,
       onWarning,
       onError,
-      onLost,
+      ...opening,
     });
   }
+
+  get #pinned(): ResumedSession | undefined {
+    const { id, protocolVersion } = this.spec.session;
+    return id === undefined ? undefined : { id, protocolVersion };
+  }
+}
+
+function toResumed({ id, facts }: FoundSession): ResumedSession {
+  return { id, protocolVersion: facts.protocolVersion };
+}
+
+async function loadStored(spec: ResolvedSpec, options: ConnectionOptions): Promise<CreateStored | undefined> {
+  const { address, handlers, session } = spec;
+  const { store, storeMs } = session;
+  if (store === undefined || address.kind !== "http") return undefined;
+  const { StoredSession: Stored, sessionKeyOf } = await import("./stored-session.js");
+  const capabilities = toCapabilities(handlers);
+  return (identity) =>
+    new Stored({
+      ...options,
+      store,
+      storeMs,
+      key: sessionKeyOf({ url: address.url, identity, capabilities }),
+    });
 }

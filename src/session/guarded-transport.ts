@@ -3,6 +3,7 @@ import { within } from "../concurrency/within.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import { isRequest, type RequestId, toFailureAnswer } from "../transports/json-rpc.js";
 import type { ServerRequests } from "./server-requests.js";
+import type { WireIds } from "./wire-ids.js";
 
 /** How long a server gets to take our goodbye, and a transport to close. */
 const FAREWELL_MS = 1_000;
@@ -13,6 +14,8 @@ interface GuardOptions {
   readonly clock: Clock;
   /** Answers what the server asks. */
   readonly requests: ServerRequests;
+  /** Where others use the same session. */
+  readonly ids: WireIds | undefined;
   /** A transport that is not ours failed to start or to send: what that is in our words. */
   readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
 }
@@ -51,7 +54,9 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async start(): Promise<void> {
-    this.#inner.onmessage = (message) => {
+    const { ids } = this.#options;
+    this.#inner.onmessage = (received) => {
+      const message = ids?.incoming(received) ?? received;
       const isTaken = this.#options.requests.take(message, (answer) => void this.send(answer));
       if (!isTaken) this.onmessage?.(message);
     };
@@ -95,7 +100,7 @@ export class GuardedTransport implements MessageTransport {
 
   /** Whether the server may have seen a request. */
   wasSent(id: RequestId): boolean {
-    return this.#inner.wasSent?.(id) ?? true;
+    return this.#inner.wasSent?.(this.#options.ids?.toWire(id) ?? id) ?? true;
   }
 
   /** Done when the server can speak unasked, as far as one can wait for that. */
@@ -123,7 +128,7 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {
-    await this.#inner.send(message, options);
+    await this.#inner.send(this.#options.ids?.outgoing(message) ?? message, options);
   }
 
   /** What expects no answer may fail: whoever needs to know finds out by other means. */

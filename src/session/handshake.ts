@@ -17,10 +17,16 @@ import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
 import { ServerRequests } from "./server-requests.js";
 import type { ServerFacts, ServerNotification, Session } from "./session.js";
 import { fromTransport, toRuntimeError } from "./to-runtime-error.js";
+import type { WireIds } from "./wire-ids.js";
 
 export interface HandshakeOptions {
   readonly server: string;
+  /** One that has a session id already needs no handshake. */
   readonly openTransport: () => Promise<MessageTransport>;
+  /** What is known of the server beforehand. */
+  readonly facts: ServerFacts | undefined;
+  /** Where others use the same session. */
+  readonly ids: WireIds | undefined;
   readonly connectMs: number;
   readonly redactor: Redactor;
   readonly clock: Clock;
@@ -63,12 +69,14 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     greeting = hearGreeting(transport);
     connecting = sdk.connect(transport, NO_SDK_TIMEOUT);
     await attempt.race(connecting);
+    const isResumed = !greeting.isHeard;
+    const facts = isResumed ? options.facts : greeting.facts(sdk);
     // Servers drop what they ask while there is no channel for it, and then wait in vain.
     if (canBeAsked(options)) await attempt.race(transport.listen());
     // It may have gone while the last word of the handshake was on its way: the SDK does not say so.
     if (sdk.transport === undefined) throw endedEarly(server);
     const { onLost } = options;
-    return new SdkSession({ server, sdk, transport, redactor, facts: greeting.facts(sdk), onLost });
+    return new SdkSession({ server, sdk, transport, redactor, facts, isResumed, onLost });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
     // Nobody waits when the client is closed. An answer that is on its way tells which session to end.
@@ -111,11 +119,11 @@ function canBeAsked({ handlers }: HandshakeOptions): boolean {
 }
 
 function guard(inner: MessageTransport, options: HandshakeOptions): GuardedTransport {
-  const { server, redactor, clock, identity, handlers, maxServerRequests: limit, onWarning } = options;
+  const { server, redactor, clock, identity, handlers, maxServerRequests: limit, onWarning, ids } = options;
   const requests = new ServerRequests({ server, identity, handlers, limit, onWarning });
   const toFailure = (error: unknown, phase: "start" | "send") =>
     fromTransport(error, phase, { server, redactor, hasSession: inner.sessionId !== undefined });
-  return new GuardedTransport(inner, { clock, requests, toFailure });
+  return new GuardedTransport(inner, { clock, requests, ids, toFailure });
 }
 
 function createSdkClient({ handlers, onNotification, onError }: HandshakeOptions): Client {

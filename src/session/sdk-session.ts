@@ -24,6 +24,7 @@ interface SdkSessionOptions {
   readonly sdk: Client;
   readonly transport: GuardedTransport;
   readonly facts: ServerFacts | undefined;
+  readonly isResumed: boolean;
   readonly redactor: Redactor;
   /** The transport below went by itself. */
   readonly onLost: () => void;
@@ -32,12 +33,16 @@ interface SdkSessionOptions {
 /** A session on the official SDK: one SDK client over one transport, used for this session alone. */
 export class SdkSession implements Session {
   readonly facts: ServerFacts | undefined;
+  readonly isResumed: boolean;
   readonly #options: SdkSessionOptions;
+  #isProven: boolean;
   #inFlight = 0;
   #end: End | undefined;
 
   constructor(options: SdkSessionOptions) {
     this.facts = options.facts;
+    this.isResumed = options.isResumed;
+    this.#isProven = !options.isResumed;
     this.#options = options;
     options.sdk.onclose = () => {
       if (this.#end !== undefined) return;
@@ -48,6 +53,10 @@ export class SdkSession implements Session {
 
   get id(): string | undefined {
     return this.#options.transport.sessionId;
+  }
+
+  get isProven(): boolean {
+    return this.#isProven;
   }
 
   get isAlive(): boolean {
@@ -85,7 +94,9 @@ export class SdkSession implements Session {
       transport.cancel(id, reason);
     });
     try {
-      return await sent;
+      const result = await sent;
+      this.#isProven = true;
+      return result;
     } catch (error) {
       throw toRuntimeError(error, this.#broken(), this.#options);
     } finally {

@@ -3,6 +3,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import type { Credentials } from "../transports/credentials.js";
 import { SessionKeeper } from "./session-keeper.js";
 import type { Session } from "./session.js";
+import type { StoredSession } from "./stored-session.js";
 
 /** One user's place on a connection. */
 export interface Seat {
@@ -11,6 +12,8 @@ export interface Seat {
   /** One slot: the turn that `session.serialize` makes everybody wait for. */
   readonly turn: Semaphore;
   readonly credentials: Credentials | undefined;
+  /** Where others find its session. */
+  readonly stored: StoredSession | undefined;
 }
 
 export interface OccupiedSeat extends Seat {
@@ -22,7 +25,8 @@ interface SeatsOptions {
   readonly most: number;
   readonly terminate: boolean;
   readonly createCredentials: (() => Credentials) | undefined;
-  readonly openSession: (seat: Seat, generation: number) => Promise<Session>;
+  readonly createStored: ((identity: string) => StoredSession) | undefined;
+  readonly openSession: (seat: Seat, generation: number, lost: Session | undefined) => Promise<Session>;
   /** Nobody has this seat any more. */
   readonly onGone: (identity: string) => void;
 }
@@ -71,8 +75,7 @@ export class Seats {
   }
 
   async close(): Promise<void> {
-    const { terminate } = this.#options;
-    const closing = [...this.#seats.values()].map(({ keeper }) => keeper.close({ terminate }));
+    const closing = [...this.#seats.values()].map((seat) => this.#end(seat));
     await Promise.all([...closing, ...this.#leaving]);
   }
 
@@ -82,12 +85,13 @@ export class Seats {
       if (this.#seats.size > 1) this.#moveToEnd(identity, known);
       return known;
     }
-    const { createCredentials, openSession } = this.#options;
+    const { createCredentials, createStored, openSession } = this.#options;
     const seat: OccupiedSeat = {
       identity,
-      keeper: new SessionKeeper((generation) => openSession(seat, generation)),
+      keeper: new SessionKeeper((generation, lost) => openSession(seat, generation, lost)),
       turn: new Semaphore(1),
       credentials: createCredentials?.(),
+      stored: createStored?.(identity),
       users: 0,
     };
     this.#seats.set(identity, seat);
@@ -107,12 +111,17 @@ export class Seats {
     }
   }
 
-  #dismiss({ identity, keeper }: Seat): void {
-    const { terminate, onGone } = this.#options;
+  #dismiss(seat: Seat): void {
+    const { identity } = seat;
     this.#seats.delete(identity);
-    onGone(identity);
-    const leaving = keeper.close({ terminate }).catch(() => undefined);
+    this.#options.onGone(identity);
+    const leaving = this.#end(seat).catch(() => undefined);
     this.#leaving.add(leaving);
     void leaving.then(() => this.#leaving.delete(leaving));
+  }
+  async #end({ keeper, stored }: Seat): Promise<void> {
+    const { terminate } = this.#options;
+    await keeper.close({ terminate });
+    if (terminate) await stored?.forget();
   }
 }

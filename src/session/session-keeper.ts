@@ -13,17 +13,21 @@ export interface HeldSession {
 /** A held session that is there. */
 export type OpenSession = HeldSession & { readonly session: Session };
 
+/** Opens the session of this generation, in place of one that was lost. */
+type OpenNext = (generation: number, lost: Session | undefined) => Promise<Session>;
+
 /**
  * Keeps one session current. Callers hold what they used, and only who holds the current one may
  * have it replaced: of any number of callers that lose a session together, the first opens the next
  * one and the others find it; a late loss of an older session changes nothing.
  */
 export class SessionKeeper {
-  readonly #open: (generation: number) => Promise<Session>;
+  readonly #open: OpenNext;
   #current: HeldSession | undefined;
+  #lost: Session | undefined;
   #generation = 0;
 
-  constructor(open: (generation: number) => Promise<Session>) {
+  constructor(open: OpenNext) {
     this.#open = open;
   }
 
@@ -47,7 +51,10 @@ export class SessionKeeper {
 
   /** The server does not know this session any more. Calls in flight on it may still finish. */
   discard(held: HeldSession): void {
-    if (this.#current === held) this.#current = undefined;
+    if (this.#current === held) {
+      this.#current = undefined;
+      this.#lost = held.session;
+    }
     held.session?.retire();
   }
 
@@ -62,12 +69,13 @@ export class SessionKeeper {
     this.#generation += 1;
     const held: { generation: number; opening: Promise<Session>; session: Session | undefined } = {
       generation: this.#generation,
-      opening: this.#open(this.#generation),
+      opening: this.#open(this.#generation, this.#lost),
       session: undefined,
     };
     held.opening.then(
       (session) => {
         held.session = session;
+        this.#lost = undefined;
       },
       () => {
         // The next caller tries afresh.

@@ -2,7 +2,7 @@ import type { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 
-/** What a server said of itself in the handshake. Unknown for a session that was resumed. */
+/** What a server said of itself in the handshake. Unknown for a session that was pinned. */
 export interface ServerFacts {
   readonly serverInfo: {
     readonly name: string;
@@ -53,6 +53,10 @@ export interface ServerNotification {
 export interface Session {
   readonly id: string | undefined;
   readonly facts: ServerFacts | undefined;
+  /** Opened by somebody else, and used without a handshake. */
+  readonly isResumed: boolean;
+  /** The server knows it, for it has answered. A resumed one may be long gone. */
+  readonly isProven: boolean;
   /** False once the transport below is gone: the next request needs another session. */
   readonly isAlive: boolean;
   readonly inFlight: number;

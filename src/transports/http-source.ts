@@ -1,6 +1,5 @@
 import type { HttpAddress, ServerSpec } from "../definitions/server-spec.js";
 import { openCredentialSource } from "./credential-source.js";
-import type { Credentials } from "./credentials.js";
 import { HttpOrSseTransport } from "./http-or-sse.js";
 import { LegacySseTransport } from "./legacy-sse.js";
 import { openHttpPool } from "./open-http-pool.js";
@@ -13,7 +12,7 @@ const ADVICE = 'If it speaks Streamable HTTP, its type is "http", which finds ou
 
 /** One pool for all sessions of all identities, and what was found out about the server. */
 export function openHttpSource(spec: ServerSpec, address: HttpAddress, parts: SourceParts): TransportSource {
-  const { name: server, limits, timeouts, session } = spec;
+  const { name: server, limits, timeouts } = spec;
   const { kind, url, headers } = address;
   const { redactor } = parts;
   const { connectMs } = timeouts;
@@ -21,22 +20,21 @@ export function openHttpSource(spec: ServerSpec, address: HttpAddress, parts: So
   const source = openCredentialSource(spec, address, redactor);
   const wire = { server, url, headers, pool, ...parts, maxBytes: limits.responseBytes };
   const finding = { isLegacy: false };
-  const open = {
-    sse: (credentials: Credentials | undefined) =>
-      new LegacySseTransport({ ...wire, credentials, advice: ADVICE }),
-    http: (credentials: Credentials | undefined) =>
+  const open: Record<typeof kind, TransportSource["openTransport"]> = {
+    sse: async (credentials) => new LegacySseTransport({ ...wire, credentials, advice: ADVICE }),
+    http: async (credentials, resumed) =>
       new HttpOrSseTransport({
         ...wire,
         credentials,
-        sessionId: session.id,
-        protocolVersion: session.protocolVersion,
+        sessionId: resumed?.id,
+        protocolVersion: resumed?.protocolVersion,
         finding,
         endpointMs: connectMs === 0 ? MAX_ENDPOINT_MS : Math.min(connectMs / 2, MAX_ENDPOINT_MS),
       }),
   };
   return {
     createCredentials: source.createCredentials,
-    openTransport: async (credentials) => open[kind](credentials),
+    openTransport: open[kind],
     close: async () => {
       await Promise.all([pool.close(), source.close()]);
     },

@@ -6,10 +6,19 @@ import type { Credentials } from "./credentials.js";
 
 /** What a client opens once: it gives a fresh transport for each session and owns what they share. */
 export interface TransportSource {
-  openTransport(credentials: Credentials | undefined): Promise<MessageTransport>;
+  /** `resumed` goes on with a session that is open already, where transports can. */
+  openTransport(
+    credentials: Credentials | undefined,
+    resumed: ResumedSession | undefined,
+  ): Promise<MessageTransport>;
   /** The credentials of one identity, where requests carry any that are not the same for everybody. */
   createCredentials?: (() => Credentials) | undefined;
   close(): Promise<void>;
+}
+
+export interface ResumedSession {
+  readonly id: string;
+  readonly protocolVersion: string | undefined;
 }
 
 export interface SourceParts {

@@ -47,7 +47,9 @@ describe("a session store", () => {
 
   it("may stand next to resolve, and is looked at again with what is found", async () => {
     const { address } = parseServer("weather", { resolve: () => ({ command: "npx" }), session: { store } });
-    await expect(address.kind === "resolved" && address.resolve()).rejects.toThrow("session.store");
+    if (address.kind !== "resolved") expect.unreachable();
+    const context = { signal: new AbortController().signal, warn: () => undefined };
+    await expect(address.resolve(context)).rejects.toThrow("session.store");
   });
 
   it.each([

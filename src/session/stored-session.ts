@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
+import { z } from "zod";
+import { Cancellation } from "../concurrency/cancellation.js";
+import type { Clock } from "../concurrency/clock.js";
+import { withDeadline } from "../concurrency/deadline.js";
+import type { JsonObject } from "../definitions/json.js";
+import type { SessionStore } from "../definitions/session-store.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { ServerFacts, Session } from "./session.js";
+
+/** A session that somebody has opened and left for others. */
+export interface FoundSession {
+  readonly id: string;
+  readonly facts: ServerFacts;
+}
+
+interface StoredSessionOptions {
+  readonly server: string;
+  readonly store: SessionStore;
+  readonly storeMs: number;
+  readonly key: string;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  /** Ends what is under way when the client is closed. */
+  readonly cancellation: Cancellation;
+  readonly onWarning: (message: string) => void;
+}
+
+/** Stores have limits of their own; this is for one that has none. */
+const MAX_STORE_MS = 5_000;
+/** How long a store is waited for when the client is being closed. */
+const MAX_FAREWELL_MS = 1_000;
+/** The one that was there, and the one that another process put in its place. */
+const MOST_IN_VAIN = 2;
+
+/** What is read back was written by somebody: it is checked as if it came from the wire. */
+const ENTRY = z.object({
+  id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
+  protocolVersion: z.string().refine((version) => SUPPORTED_PROTOCOL_VERSIONS.includes(version)),
+  capabilities: z.record(z.string(), z.unknown()),
+  serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
+  instructions: z.string().optional(),
+});
+
+interface SessionPlace {
+  readonly url: URL;
+  /** Whose session it is; empty for everybody's. */
+  readonly identity: string;
+  /** What the server was told that it may ask for: a session of others who answer more or less is not ours. */
+  readonly capabilities: object;
+}
+
+/** An address may hold secrets in its path and query, and an identity a name: the key shows none of them. */
+export function sessionKeyOf({ url, identity, capabilities }: SessionPlace): string {
+  const { origin, pathname, search } = url;
+  const place = JSON.stringify([origin, pathname, search, identity, capabilities]);
+  return `session/${createHash("sha256").update(place).digest("hex")}`;
+}
+
+/**
+ * The session of one identity, as a store keeps it for other processes and later runs. A store that
+ * fails is a warning: then there is a handshake, as there would be without a store.
+ */
+export class StoredSession {
+  readonly #options: StoredSessionOptions;
+  #isDown = false;
+  #inVain = 0;
+  /** The one that was found or left there last. */
+  #id: string | undefined;
+
+  constructor(options: StoredSessionOptions) {
+    this.#options = options;
+  }
+
+  /** One to go on with, in place of the one that was lost: another process may have opened it by now. */
+  async find(lost: Pick<Session, "id" | "isProven"> | undefined): Promise<FoundSession | undefined> {
+    const { cancellation, redactor } = this.#options;
+    this.#isDown = false;
+    this.#inVain = lost?.isProven === false ? this.#inVain + 1 : 0;
+    if (this.#inVain >= MOST_IN_VAIN) return undefined;
+    const found = await this.#read(cancellation);
+    cancellation.throwIfCancelled();
+    if (found === undefined || found.id === lost?.id) return undefined;
+    redactor.addPassing(found.id, () => []);
+    this.#id = found.id;
+    return found;
+  }
+
+  /** Leaves a session for others, if the server has given it an id. */
+  async keep({ id, facts }: Pick<Session, "id" | "facts">): Promise<void> {
+    const { cancellation, redactor, store, storeMs, key } = this.#options;
+    if (id === undefined || facts === undefined) return;
+    redactor.addPassing(id, () => []);
+    // Who could not read it just now need not wait for it again.
+    if (this.#isDown) return;
+    this.#id = id;
+    const entry = toEntry(id, facts);
+    await this.#use("write", cancellation, (signal) => store.set(key, entry, { signal, ttlMs: storeMs }));
+  }
+
+  /** The session has been ended: nobody should find it any more. Another one that is there by now stays. */
+  async forget(): Promise<void> {
+    const { clock, store, key } = this.#options;
+    const id = this.#id;
+    if (id === undefined) return;
+    const cancellation = new Cancellation();
+    const stopTimer = clock.after(MAX_FAREWELL_MS, () => cancellation.cancel(undefined));
+    const found = await this.#read(cancellation);
+    if (found?.id === id) await this.#use("delete", cancellation, (signal) => store.delete(key, { signal }));
+    stopTimer();
+  }
+
+  async #read(cancellation: Cancellation): Promise<FoundSession | undefined> {
+    const { store, key } = this.#options;
+    const entry = await this.#use("read", cancellation, (signal) => store.get(key, { signal }));
+    const parsed = ENTRY.safeParse(entry);
+    return parsed.success ? toFound(parsed.data) : undefined;
+  }
+
+  async #use<Result>(
+    what: string,
+    cancellation: Cancellation,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const { clock } = this.#options;
+    const controller = new AbortController();
+    try {
+      return await withDeadline({ ms: MAX_STORE_MS, clock, cancellation, expired: tooSlow }, (limited) => {
+        limited.onCancel((reason) => controller.abort(reason));
+        return limited.race((async () => work(controller.signal))());
+      });
+    } catch (error) {
+      this.#isDown = true;
+      if (!cancellation.isCancelled) this.#warn(what, error);
+      return undefined;
+    }
+  }
+
+  #warn(what: string, error: unknown): void {
+    const { server, onWarning } = this.#options;
+    const said = error instanceof Error ? error.message : String(error);
+    onWarning(`Server "${server}": the session store failed to ${what}, so it goes without: ${said}`);
+  }
+}
+
+function tooSlow(): McpRuntimeError {
+  return new McpRuntimeError("timeout", `It did not answer within ${MAX_STORE_MS} ms.`);
+}
+
+function toEntry(id: string, { serverInfo, capabilities, instructions, protocolVersion }: ServerFacts) {
+  const { name, version, title } = serverInfo;
+  return {
+    id,
+    protocolVersion,
+    capabilities,
+    serverInfo: { name, version, ...(title === undefined ? {} : { title }) },
+    ...(instructions === undefined ? {} : { instructions }),
+  } satisfies JsonObject;
+}
+
+function toFound({ id, ...facts }: z.infer<typeof ENTRY>): FoundSession {
+  const { serverInfo, capabilities, instructions, protocolVersion } = facts;
+  return { id, facts: { serverInfo, capabilities, instructions, protocolVersion } };
+}
