@@ -117,6 +117,7 @@ export type {
   ToolsetEvents,
 } from "./factories/mcp-toolset.js";
 export { McpTool } from "./tools/mcp-tool.js";
+export type { ToolProgress } from "./tools/report-progress.js";
 export type { McpToolDetails } from "./tools/tool-details.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {

@@ -32,7 +32,7 @@ export interface FactorySettings {
 }
 
 const KEYS =
-  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval naming tools agentInput logger".split(
+  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval onProgress naming tools agentInput logger".split(
     " ",
   );
 

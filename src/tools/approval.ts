@@ -1,40 +1,53 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { JsonObject } from "../definitions/json.js";
+import type { CallContext } from "../definitions/call-context.js";
+import { askInGraph, canAskInGraph } from "./ask-in-graph.js";
+import { GraphTask } from "./graph-task.js";
+import { pendingCalls } from "./pending-calls.js";
+import { type PreparedCall, previewOf } from "./prepared-call.js";
 import { refusal } from "./refusal.js";
-import { isBubblingUp } from "./tool-failure.js";
-import type { CallPreview } from "./tool-options.js";
+import { ReviewedCall, type Settlement } from "./reviewed-call.js";
 import type { ToolParts } from "./tool-parts.js";
 import { ask } from "./user-code.js";
 
-/** Whether somebody has to say yes first. A server's word that it only reads counts where the server is trusted. */
-export function needsApproval(
-  { rule, schema: { info }, trustAnnotations }: ToolParts,
-  args: JsonObject,
-): boolean {
-  const { requireApproval = false } = rule;
-  if (requireApproval === "unless-read-only") {
-    return !(trustAnnotations && info.annotations?.["readOnlyHint"] === true);
-  }
-  if (typeof requireApproval === "boolean") return requireApproval;
-  try {
-    const decision: unknown = requireApproval(structuredClone(args));
-    return decision !== false;
-  } catch (error) {
-    if (isBubblingUp(error)) throw error;
-    return true;
-  }
+const NOBODY =
+  "it needs an approval, and nobody is there to give it (option onApproval; in a graph with a checkpointer: mcpMiddleware or McpToolNode).";
+const NOT_ALONE =
+  "it needs an approval, and from inside a tool nobody can be asked before the other calls of its message run. " +
+  'Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph (in createReactAgent with version "v1").';
+
+interface Asking {
+  /** The tool's name, as models see it. */
+  readonly name: string;
+  readonly prepared: PreparedCall;
+  readonly context: CallContext;
 }
 
+/** Asks from inside the tool, where no door has asked before: `onApproval`, or the graph if the call is alone. */
 export async function approve(
   parts: ToolParts,
-  call: CallPreview,
+  { name, prepared, context }: Asking,
   cancellation: Cancellation,
-): Promise<void> {
+): Promise<Settlement> {
   const { onApproval } = parts.settings;
-  if (onApproval === undefined) {
-    throw refusal(parts, "it needs an approval, and nobody is there to give it (option onApproval).");
+  if (onApproval !== undefined) {
+    const preview = previewOf(parts, parts.schema.filler.masked(prepared.args), context);
+    const decision: unknown = await ask(cancellation, () => onApproval(preview));
+    // Only a plain yes counts: what a careless function gives back is none.
+    if (decision !== true) throw refusal(parts, "it was not approved.");
+    return { type: "cleared", prepared };
   }
-  const decision: unknown = await ask(cancellation, () => onApproval(call));
-  // Only a plain yes counts: what a careless function gives back is none.
-  if (decision !== true) throw refusal(parts, "it was not approved.");
+  if (!canAskInGraph(context.config)) throw refusal(parts, NOBODY);
+  if (!isAlone(context)) throw refusal(parts, NOT_ALONE);
+  const call = new ReviewedCall({ name, parts, context, outcome: prepared });
+  const [decision] = await askInGraph([call], context.config);
+  return decision === undefined ? call.outdated() : call.settle(decision);
+}
+
+/**
+ * When the graph goes on, its task runs again from the start, and with it every call that it makes:
+ * asking is safe only for the one call of a message.
+ */
+function isAlone({ config, toolCallId }: CallContext): boolean {
+  const { allCalls } = pendingCalls(new GraphTask(config).input);
+  return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
 }

@@ -4,17 +4,22 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
-import type { LangChainBlock } from "../content/langchain-block.js";
+import { type LangChainBlock, textBlock } from "../content/langchain-block.js";
 import type { ToolArtifact } from "../content/tool-artifact.js";
 import { toToolContent } from "../content/tool-content.js";
+import { systemClock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { toFailureMessage } from "./failure-message.js";
-import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
+import { mayNeedApproval } from "./needs-approval.js";
+import { progressListeners, ProgressReport } from "./report-progress.js";
+import { ReviewedCall, type Settlement } from "./reviewed-call.js";
+import { timeoutOf, toolContext } from "./tool-context.js";
 import { detailsOf, type McpToolDetails, metadataOf } from "./tool-details.js";
+import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
 import type { ToolParts } from "./tool-parts.js";
-import { runTool } from "./tool-run.js";
+import { prepareRun, runTool, type ToolRun } from "./tool-run.js";
 
 export interface McpToolFields {
   /** The name that models see. */
@@ -27,6 +32,8 @@ export interface McpToolFields {
 
 type Shown = ReturnType<typeof toToolContent>;
 type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: ToolArtifact];
+
+type RunParts = Pick<ToolRun, "context" | "report" | "onNote">;
 
 /**
  * Arguments are checked in `_call`, where callbacks see the call and we choose the words. Core takes
@@ -51,6 +58,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   readonly mcp: McpToolDetails;
   private readonly parts: ToolParts;
   private readonly unchecked: this;
+  private settled: WeakMap<object, Settlement> | undefined;
 
   constructor(fields: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
@@ -62,7 +70,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     this.parts = fields.parts;
     this.unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
     // Kept out of what is printed and serialised: they lead to clients and their credentials.
-    for (const name of ["parts", "unchecked"]) Object.defineProperty(this, name, { enumerable: false });
+    for (const name of ["parts", "unchecked", "settled"])
+      Object.defineProperty(this, name, { enumerable: false });
   }
 
   /** The schema that models see: of the tool as it is known now. */
@@ -87,45 +96,98 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    const context = this.contextOf(config);
-    const call = { given: args, context, timeoutMs: timeoutOf(config) };
-    return runTool(this.parts, call).catch((error: unknown) => {
+    const context = toolContext(this.mcp, config);
+    const report = this.reportTo(config, context, undefined);
+    return runTool(this.parts, this.runOf(args, config, { context, report })).catch((error: unknown) => {
       throw tellableFailure(error, this.parts, context);
     });
   }
 
+  /** @internal Whether a door has to look at its calls before they run. */
+  get needsReview(): boolean {
+    return mayNeedApproval(this.parts);
+  }
+
+  /** @internal Prepares a call, for a door that asks for approval before any call of a message runs. */
+  async review(call: ToolCall, config: RunnableConfig): Promise<ReviewedCall> {
+    const context = toolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
+    const outcome = await prepareRun(this.parts, { given: call.args, context }).catch((error: unknown) =>
+      tellableFailure(error, this.parts, context),
+    );
+    return new ReviewedCall({ name: this.name, parts: this.parts, context, outcome });
+  }
+
+  /**
+   * @internal Arguments that stand for a call as a door has settled it, for one run. What was settled
+   * travels by the identity of this object and not in a config, which anybody may write.
+   */
+  carry(call: ToolCall, settlement: Settlement): JsonObject {
+    const args = { ...call.args };
+    this.settled ??= new WeakMap();
+    this.settled.set(args, settlement);
+    return args;
+  }
+
   protected override async _call(
     args: unknown,
-    _runManager?: CallbackManagerForToolRun,
+    runManager?: CallbackManagerForToolRun,
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
-    const context = this.contextOf(config);
-    const call = { given: args, context, timeoutMs: timeoutOf(config) };
-    const outcome = await runTool(this.parts, call).then(
+    const context = toolContext(this.mcp, config);
+    const report = this.reportTo(config, context, runManager);
+    const notes: string[] = [];
+    const run = this.runOf(args, config, { context, report, onNote: (note) => notes.push(note) });
+    const outcome = await runTool(this.parts, run).then(
       (result) => ({ result, failure: result.isError ? toolError(this.parts, result) : undefined }),
       (error: unknown) => ({ result: undefined, failure: tellableFailure(error, this.parts, context) }),
     );
-    const shown = outcome.result === undefined ? undefined : this.contentOf(outcome.result, context);
-    if (outcome.failure !== undefined) return this.answerFailure(outcome.failure, context, shown);
+    const shown = outcome.result === undefined ? undefined : this.contentOf(outcome.result, context, notes);
+    const isRejected = run.settled?.type === "rejected";
+    if (outcome.failure !== undefined)
+      return this.answerFailure(outcome.failure, context, { shown, isRejected });
     return [shown?.content ?? "", shown?.artifact ?? EMPTY_ARTIFACT];
   }
 
-  private contentOf(result: ToolResult, { toolCallId }: CallContext): Shown {
+  private runOf(given: unknown, config: RunnableConfig, { context, report, onNote }: RunParts): ToolRun {
+    const { name } = this;
+    const settled = this.takeSettled(given);
+    return { name, given, context, timeoutMs: timeoutOf(config), settled, report, onNote };
+  }
+
+  private takeSettled(args: unknown): Settlement | undefined {
+    if (typeof args !== "object" || args === null) return undefined;
+    const settled = this.settled?.get(args);
+    this.settled?.delete(args);
+    return settled;
+  }
+
+  /** `undefined` where nobody listens. */
+  private reportTo(
+    config: RunnableConfig,
+    { toolCallId }: CallContext,
+    runManager: CallbackManagerForToolRun | undefined,
+  ): ProgressReport | undefined {
+    const { parts, name: tool } = this;
+    const listeners = progressListeners(parts.settings.onProgress, config, runManager);
+    if (listeners.length === 0) return undefined;
+    const about = { server: parts.server, tool, toolCallId };
+    return new ProgressReport({ about, listeners, clock: systemClock, warn: parts.warn });
+  }
+
+  private contentOf(result: ToolResult, { toolCallId }: CallContext, notes: readonly string[]): Shown {
     const { structuredContent, outputHandling, contentChars } = this.parts.settings;
-    return toToolContent(result, {
-      structuredContent,
-      outputHandling,
-      contentChars,
-      cut: toolCallId !== undefined,
-    });
+    const cut = toolCallId !== undefined;
+    const shown = toToolContent(result, { structuredContent, outputHandling, contentChars, cut });
+    return { ...shown, content: withNotes(shown.content, notes) };
   }
 
   private async answerFailure(
     failure: McpRuntimeError,
     { toolCallId }: CallContext,
-    shown: Shown | undefined,
+    { shown, isRejected }: { readonly shown: Shown | undefined; readonly isRejected: boolean },
   ): Promise<ToolOutput> {
-    if (toolCallId === undefined || this.parts.settings.onFailure === "error") throw failure;
+    const isThrown = this.parts.settings.onFailure === "error" && !isRejected;
+    if (toolCallId === undefined || isThrown) throw failure;
     const artifact = { ...(shown?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
       status: "error",
@@ -157,42 +219,14 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     }
     return words;
   }
-
-  /** Copies, as far as they can be made: functions of the user's get this. Made when one of them looks. */
-  private contextOf(config: RunnableConfig): CallContext {
-    const given = config as JsonObject;
-    const { toolCall } = given;
-    const isCall = isJsonObject(toolCall);
-    return {
-      purpose: "call",
-      server: this.mcp.server,
-      tool: this.mcp.name,
-      // A tool call without an id is one all the same: its failure is told, not thrown.
-      toolCallId: isCall ? idOf(toolCall) : undefined,
-      get configurable() {
-        return { ...config.configurable };
-      },
-      context: given["context"],
-      state: given["state"],
-      store: given["store"],
-      signal: config.signal,
-      get config() {
-        return isCall ? { ...given, toolCall: structuredClone(toolCall) } : { ...given };
-      },
-    };
-  }
-}
-
-/** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */
-function timeoutOf({ metadata }: RunnableConfig): number | undefined {
-  const timeoutMs: unknown = metadata?.["timeoutMs"];
-  return typeof timeoutMs === "number" && timeoutMs > 0 ? timeoutMs : undefined;
-}
-
-function idOf({ id }: JsonObject): string {
-  return typeof id === "string" ? id : "";
 }
 
 function isToolCall(value: unknown): value is ToolCall {
   return isJsonObject(value) && value["type"] === "tool_call" && "args" in value;
+}
+
+function withNotes(content: Shown["content"], notes: readonly string[]): Shown["content"] {
+  if (notes.length === 0) return content;
+  const blocks = typeof content === "string" ? [textBlock(content)] : content;
+  return [...notes.map(textBlock), ...blocks];
 }

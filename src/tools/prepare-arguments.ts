@@ -45,7 +45,7 @@ async function withHidden(
 }
 
 /** The run's own input, where its config brings one; else the one that the factory was given. */
-function agentInputOf({ agentInput }: ToolParts, { configurable }: CallContext): JsonObject {
+export function agentInputOf({ agentInput }: ToolParts, { configurable }: CallContext): JsonObject {
   const own = configurable["agentInput"];
   return isJsonObject(own) ? own : agentInput;
 }

@@ -4,6 +4,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { ToolProgress } from "./report-progress.js";
 
 /** A call that is about to be made. What a hook does to it harms nobody: it is a copy. */
 export interface CallPreview {
@@ -52,6 +53,8 @@ export interface ToolOptions {
     | ((context: CallContext) => JsonObject | undefined | Promise<JsonObject | undefined>);
   /** Asked before a tool runs whose rule says `requireApproval`. Without it such a tool is refused. */
   readonly onApproval?: (call: CallPreview) => boolean | Promise<boolean>;
+  /** Told how far a call is, no more often than ten times a second. */
+  readonly onProgress?: (progress: ToolProgress) => void;
 }
 
 /** Every default of a tool, in one place. */
@@ -67,7 +70,7 @@ export const TOOL_DEFAULTS = {
 export type ToolSettings = Required<
   Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onFailure">
 > &
-  Pick<ToolOptions, "beforeCall" | "afterCall" | "meta" | "onApproval"> & {
+  Pick<ToolOptions, "beforeCall" | "afterCall" | "meta" | "onApproval" | "onProgress"> & {
     readonly outputHandling: ContentOptions["outputHandling"];
     readonly contentChars: number;
   };
@@ -75,7 +78,7 @@ export type ToolSettings = Required<
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   const issues = issuesOf(options);
   if (issues.length > 0) throw definitionError("The set of tool options", issues);
-  const { beforeCall, afterCall, meta, onApproval } = options;
+  const { beforeCall, afterCall, meta, onApproval, onProgress } = options;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
     structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
@@ -87,6 +90,7 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     ...(afterCall === undefined ? {} : { afterCall }),
     ...(meta === undefined ? {} : { meta }),
     ...(onApproval === undefined ? {} : { onApproval }),
+    ...(onProgress === undefined ? {} : { onProgress }),
   };
 }
 
@@ -100,7 +104,7 @@ const CHOICES: readonly (readonly [
   ["outputValidation", ["warn", "error", "off"], false],
   ["onFailure", ["continue", "error"], true],
 ];
-const FUNCTIONS = ["beforeCall", "afterCall", "onApproval"] as const;
+const FUNCTIONS = ["beforeCall", "afterCall", "onApproval", "onProgress"] as const;
 
 function issuesOf(options: ToolOptions): DefinitionIssue[] {
   const choices = CHOICES.filter(([key, allowed, orFunction]) => {

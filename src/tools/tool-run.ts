@@ -1,33 +1,57 @@
 import { ToolResult } from "../client/tool-result.js";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
-import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { approve, needsApproval } from "./approval.js";
-import { checkArguments, prepareArguments } from "./prepare-arguments.js";
-import { refreshSchema } from "./refresh-schema.js";
-import { refusal } from "./refusal.js";
+import { approve } from "./approval.js";
+import { type PreparedCall, prepareCall, previewOf } from "./prepared-call.js";
+import type { ProgressReport } from "./report-progress.js";
+import type { Settlement } from "./reviewed-call.js";
 import { isBubblingUp } from "./tool-failure.js";
 import type { CallPreview } from "./tool-options.js";
 import type { ToolParts } from "./tool-parts.js";
 import { unlessUnknown } from "./unknown-tool.js";
-import { ask, checkChanges, checkReplacement } from "./user-code.js";
+import { ask, checkReplacement } from "./user-code.js";
 
 export interface ToolRun {
+  /** The tool's name, as models see it. */
+  readonly name: string;
   /** What the model gave as arguments. */
   readonly given: unknown;
   readonly context: CallContext;
   /** The run's own time limit. */
   readonly timeoutMs: number | undefined;
+  /** What a door has found out about this call before. */
+  readonly settled?: Settlement | undefined;
+  /** Where somebody listens to its progress. */
+  readonly report?: ProgressReport | undefined;
+  /** Told where somebody changed the call: what the model should know of it. */
+  readonly onNote?: ((note: string) => void) | undefined;
 }
 
 /** One call from the model's arguments to the server's result. Nothing is sent before all checks are passed. */
 export async function runTool(parts: ToolParts, call: ToolRun): Promise<ToolResult> {
-  const cancellation = Cancellation.fromSignal(call.context.signal);
+  return cancellable(parts, call.context, (cancellation) => run(parts, call, cancellation));
+}
+
+/** Everything that comes before the call but its approval. */
+export async function prepareRun(
+  parts: ToolParts,
+  call: Pick<ToolRun, "given" | "context">,
+): Promise<PreparedCall> {
+  return cancellable(parts, call.context, (cancellation) => prepareCall(parts, call, cancellation));
+}
+
+/** Ends with the caller's signal, or with the toolset. */
+async function cancellable<T>(
+  parts: ToolParts,
+  { signal }: CallContext,
+  work: (cancellation: Cancellation) => Promise<T>,
+): Promise<T> {
+  const cancellation = Cancellation.fromSignal(signal);
   const forget = parts.caller.closed?.onCancel((reason) => cancellation.cancel(reason));
   try {
     cancellation.throwIfCancelled();
-    return await run(parts, call, cancellation);
+    return await work(cancellation);
   } finally {
     forget?.();
     cancellation.release();
@@ -35,15 +59,9 @@ export async function runTool(parts: ToolParts, call: ToolRun): Promise<ToolResu
 }
 
 async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation): Promise<ToolResult> {
-  const { given, context } = call;
+  const { context, report } = call;
   const { settings, caller, rule, slots } = parts;
-  if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
-  const { info, filler } = parts.schema;
-  const filled = await prepareArguments(parts, given, context, cancellation);
-  const changes = await beforeCall(parts, filled, context, cancellation);
-  const args = changes.args ?? filled;
-  if (needsApproval(parts, args))
-    await approve(parts, previewOf(parts, filler.masked(args), context), cancellation);
+  const { args, headers } = await clearedCall(parts, call, cancellation);
   const { meta: metaOption, afterCall } = settings;
   const meta =
     typeof metaOption === "function" ? await ask(cancellation, () => metaOption(context)) : metaOption;
@@ -51,46 +69,40 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
   const leave = await slots?.enter(cancellation);
   try {
     const timeoutMs = shortest(call.timeoutMs, rule.timeoutMs);
-    const toolCall = { name: info.name, args, id: context.toolCallId };
+    const toolCall = { name: parts.schema.info.name, args, id: context.toolCallId };
     const calling = caller.callTool(toolCall, {
       signal: context.signal,
       timeoutMs,
       context,
       meta,
-      headers: changes.headers,
+      headers,
       idempotent: isIdempotent(parts),
+      onProgress: report === undefined ? undefined : (progress) => report.hear(progress),
     });
     const result = await unlessUnknown(parts, calling, { context, cancellation });
     return await usable(parts, result, preview, cancellation);
   } finally {
     leave?.();
+    await report?.end();
   }
 }
 
-async function beforeCall(
+/** The call as it may be sent: as a door has settled it, or prepared and approved here. */
+async function clearedCall(
   parts: ToolParts,
-  args: JsonObject,
-  context: CallContext,
+  call: ToolRun,
   cancellation: Cancellation,
-) {
-  const { beforeCall: hook } = parts.settings;
-  if (hook === undefined) {
-    checkArguments(parts, args);
-    return {};
+): Promise<PreparedCall> {
+  const { name, context, settled } = call;
+  if (settled?.type === "failed" || settled?.type === "rejected") throw settled.failure;
+  if (settled?.type === "cleared") {
+    if (settled.note !== undefined) call.onNote?.(settled.note);
+    return settled.prepared;
   }
-  const changes = checkChanges(await ask(cancellation, () => hook(previewOf(parts, args, context))));
-  if (changes.veto !== undefined) throw refusal(parts, changes.veto);
-  checkArguments(parts, changes.args ?? args);
-  return changes;
-}
-
-/** A copy: what a hook does to it harms nobody. */
-function previewOf(
-  { server, schema: { info } }: ToolParts,
-  args: JsonObject,
-  context: CallContext,
-): CallPreview {
-  return { server, tool: info.name, args: structuredClone(args), context };
+  const prepared = settled?.prepared ?? (await prepareCall(parts, call, cancellation));
+  if (!prepared.needsApproval) return prepared;
+  const settlement = await approve(parts, { name, prepared, context }, cancellation);
+  return clearedCall(parts, { ...call, settled: settlement }, cancellation);
 }
 
 /** The user's word first, then the server's where it is trusted. */

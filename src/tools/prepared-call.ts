@@ -1,0 +1,80 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { CallContext } from "../definitions/call-context.js";
+import type { JsonObject } from "../definitions/json.js";
+import { needsApproval } from "./needs-approval.js";
+import { agentInputOf, checkArguments, prepareArguments } from "./prepare-arguments.js";
+import { refreshSchema } from "./refresh-schema.js";
+import { refusal } from "./refusal.js";
+import type { CallChanges, CallPreview } from "./tool-options.js";
+import type { ToolParts } from "./tool-parts.js";
+import { ask, checkChanges } from "./user-code.js";
+
+/** A call that is ready to be sent: every hook that comes before it has run. */
+export interface PreparedCall {
+  /** As they are sent. */
+  readonly args: JsonObject;
+  readonly headers: CallChanges["headers"];
+  /** Somebody has to say yes to these arguments first. */
+  readonly needsApproval: boolean;
+}
+
+/** Everything that comes before the call but its approval: arguments, `beforeCall`, the check of the schema. */
+export async function prepareCall(
+  parts: ToolParts,
+  { given, context }: { readonly given: unknown; readonly context: CallContext },
+  cancellation: Cancellation,
+): Promise<PreparedCall> {
+  if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
+  const filled = await prepareArguments(parts, given, context, cancellation);
+  const changes = await beforeCall(parts, filled, context, cancellation);
+  const args = changes.args ?? filled;
+  return { args, headers: changes.headers, needsApproval: needsApproval(parts, args) };
+}
+
+async function beforeCall(
+  parts: ToolParts,
+  args: JsonObject,
+  context: CallContext,
+  cancellation: Cancellation,
+): Promise<CallChanges> {
+  const { beforeCall: hook } = parts.settings;
+  if (hook === undefined) {
+    checkArguments(parts, args);
+    return {};
+  }
+  const changes = checkChanges(await ask(cancellation, () => hook(previewOf(parts, args, context))));
+  if (changes.veto !== undefined) throw refusal(parts, changes.veto);
+  checkArguments(parts, changes.args ?? args);
+  return changes;
+}
+
+/** A copy: what a hook does to it harms nobody. */
+export function previewOf(
+  { server, schema: { info } }: ToolParts,
+  args: JsonObject,
+  context: CallContext,
+): CallPreview {
+  return { server, tool: info.name, args: structuredClone(args), context };
+}
+
+/** With the arguments that a person wrote instead, checked. What is filled in by us stays ours. */
+export function withEdits(
+  parts: ToolParts,
+  prepared: PreparedCall,
+  { edited, context }: { readonly edited: JsonObject; readonly context: CallContext },
+): PreparedCall {
+  const { rule, schema } = parts;
+  const isHidden = ([name]: readonly [string, unknown]) => Object.hasOwn(rule.args ?? {}, name);
+  const theirs = Object.entries(structuredClone(edited)).filter((entry) => !isHidden(entry));
+  const ours = Object.entries(prepared.args).filter(isHidden);
+  const whole = Object.fromEntries([...theirs, ...ours]);
+  const args = schema.filler.isEmpty ? whole : schema.filler.fill(whole, agentInputOf(parts, context));
+  checkArguments(parts, args);
+  return { ...prepared, args };
+}
+
+/** As a model may see them: without what is filled in for it and hidden from it. */
+export function visibleArguments({ rule, schema }: ToolParts, args: JsonObject): JsonObject {
+  const visible = Object.entries(args).filter(([name]) => !Object.hasOwn(rule.args ?? {}, name));
+  return schema.filler.masked(Object.fromEntries(visible));
+}
