@@ -13,9 +13,11 @@ const examples = readdirSync(new URL("../examples", import.meta.url)).filter((na
 /** The last line that an example prints: it came to its end, and this is how the story ends. */
 const LAST_LINES: Record<string, string> = {
   "agent-definition.ts": "the server got: Oslo, 3 days, key k-123",
+  "approval.ts": "Ann has her money; Bob has to wait.",
   "chain.ts": "Translated: «good morning»",
   "create-agent.ts": "ai: Ten of twelve pages are printed.",
   "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
+  "hot-reload.ts": "ai: There are three umbrellas in Oslo.",
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",

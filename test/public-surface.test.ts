@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
+import * as langchain from "../src/langchain/index.js";
+import * as langgraph from "../src/langgraph/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
 import * as uipath from "../src/uipath/index.js";
@@ -25,6 +27,8 @@ describe("what users can rely on", () => {
       "lastGoodResult",
       "parseServers",
     ]);
+    expect(Object.keys(langchain)).toEqual(["mcpMiddleware"]);
+    expect(Object.keys(langgraph)).toEqual(["McpToolNode"]);
     expect(Object.keys(stores).toSorted()).toEqual([
       "STORE_DEFAULTS",
       "dynamoStore",

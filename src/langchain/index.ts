@@ -1,0 +1,1 @@
+export { mcpMiddleware, type McpMiddlewareOptions } from "./mcp-middleware.js";

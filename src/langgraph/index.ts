@@ -1,0 +1,1 @@
+export { McpToolNode, type McpToolNodeOptions } from "./mcp-tool-node.js";
