@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { type McpToolInfo, parseToolInfo } from "../definitions/tool-info.js";
 
+/** Clocks of two machines differ a little; a list from further ahead is no list. */
+const MOST_SKEW_MS = 60_000;
+
 /** The tools of a server as they were listed once. Frozen: whoever has it shares it. */
 export interface CachedList {
   readonly tools: readonly McpToolInfo[];
@@ -21,12 +24,13 @@ export function toStoredList({ tools, listedAt }: CachedList): JsonObject {
 export function parseStoredList(value: unknown, now: number): CachedList | undefined {
   if (!isJsonObject(value)) return undefined;
   const { listedAt, tools } = value;
-  if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now) return undefined;
+  if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now + MOST_SKEW_MS)
+    return undefined;
   if (!Array.isArray(tools) || tools.length === 0) return undefined;
   const parsed = tools.map((tool) => parseToolInfo(tool));
   const infos = parsed.flatMap((result) => ("tool" in result ? [result.tool] : []));
   const names = new Set(infos.map(({ name }) => name));
-  return names.size === tools.length ? toCachedList(infos, listedAt) : undefined;
+  return names.size === tools.length ? toCachedList(infos, Math.min(listedAt, now)) : undefined;
 }
 
 /** With everything in it, and without recursion: a server's schema may be nested deeper than the stack. */
@@ -35,7 +39,8 @@ function freeze<T>(root: T): T {
   for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
     if (typeof next !== "object" || next === null || Object.isFrozen(next)) continue;
     Object.freeze(next);
-    left.push(...Object.values(next));
+    // One by one: a list of a hundred thousand values is more than a call takes.
+    for (const value of Object.values(next)) left.push(value);
   }
   return root;
 }

@@ -27,11 +27,15 @@ export interface SchemaChange {
 
 const BREAKING: ReadonlySet<ParameterChangeKind> = new Set(["required", "removed", "type"]);
 const DEEPEST = 20;
+/** Schemas can lead back into themselves in more ways than anybody has time for; the rest is `changed`. */
+const MOST_COMPARISONS = 5_000;
 
 /** How the parameters of a tool have changed. The order of keys is no change. */
 export function compareSchemas(before: JsonObject, now: JsonObject): SchemaChange {
   if (schemaHash(before) === schemaHash(now)) return { severity: "none", parameters: [] };
-  const parameters = compareObjects({ schema: before, root: before }, { schema: now, root: now }, "", 0);
+  const budget = { left: MOST_COMPARISONS };
+  const [old, fresh] = [before, now].map((root) => followed({ schema: root, root, budget })) as [Part, Part];
+  const parameters = compareObjects(old, fresh, "", 0);
   const isBreaking = parameters.some(({ what }) => BREAKING.has(what));
   return { severity: isBreaking ? "breaking" : "additive", parameters };
 }
@@ -40,24 +44,28 @@ export function compareSchemas(before: JsonObject, now: JsonObject): SchemaChang
 interface Part {
   readonly schema: JsonObject;
   readonly root: JsonObject;
+  /** How many more may be compared, for all parts together. */
+  readonly budget: { left: number };
 }
 
 function compareObjects(before: Part, now: Part, path: string, depth: number): ParameterChange[] {
   const [old, fresh] = [propertiesOf(before), propertiesOf(now)];
   const [wasRequired, isRequired] = [requiredOf(before), requiredOf(now)];
-  const names = [...new Set([...old.keys(), ...fresh.keys()])].toSorted();
+  const names = [...new Set([...old.keys(), ...fresh.keys(), ...isRequired])].toSorted();
   return names.flatMap((name): ParameterChange[] => {
     const parameter = path === "" ? name : `${path}.${name}`;
     const [was, is] = [old.get(name), fresh.get(name)];
-    if (is === undefined) return [{ parameter, what: "removed" }];
-    if (was === undefined) return [{ parameter, what: isRequired.has(name) ? "required" : "added" }];
     if (isRequired.has(name) && !wasRequired.has(name)) return [{ parameter, what: "required" }];
+    if (is === undefined) return was === undefined ? [] : [{ parameter, what: "removed" }];
+    if (was === undefined) return [{ parameter, what: "added" }];
     return compareValues({ ...before, schema: was }, { ...now, schema: is }, parameter, depth + 1);
   });
 }
 
 function compareValues(given: Part, givenNow: Part, parameter: string, depth: number): ParameterChange[] {
   const [before, now] = [followed(given), followed(givenNow)];
+  before.budget.left -= 1;
+  if (before.budget.left <= 0) return [{ parameter, what: "changed" }];
   if (schemaHash(before.schema) === schemaHash(now.schema)) return [];
   if (!takesAllOf(before, now)) return [{ parameter, what: "type" }];
   const inner = depth > DEEPEST ? [] : compareInside(before, now, parameter, depth);
@@ -75,25 +83,27 @@ function compareInside(before: Part, now: Part, parameter: string, depth: number
 
 /** Whether every value that was taken before is taken now, as far as types and lists of values tell. */
 function takesAllOf(before: Part, now: Part): boolean {
-  const types = typesOf(now, 0);
-  const takes = (type: string) => types.has(type) || (type === "integer" && types.has("number"));
-  if (types.size > 0 && ![...typesOf(before, 0)].every(takes)) return false;
-  if (types.size > 0 && typesOf(before, 0).size === 0) return false;
+  const [types, typesNow] = [typesOf(before), typesOf(now)];
+  const takes = (type: string) =>
+    typesNow?.has(type) === true || (type === "integer" && typesNow?.has("number") === true);
+  if (typesNow !== undefined && (types === undefined || ![...types].every(takes))) return false;
   const [values, valuesNow] = [valuesOf(before), valuesOf(now)];
   if (valuesNow === undefined) return true;
   return values !== undefined && values.every((value) => valuesNow.includes(value));
 }
 
-/** The JSON types that a schema names; none when it takes any. */
-function typesOf(part: Part, depth: number): Set<string> {
+/** The JSON types that a schema names; `undefined` when it takes any. A schema within itself adds none. */
+function typesOf(part: Part, seen = new Set<JsonObject>()): Set<string> | undefined {
   const { schema } = followed(part);
+  if (seen.has(schema)) return new Set();
+  seen.add(schema);
   const { type } = schema;
   if (typeof type === "string") return new Set([type]);
   if (Array.isArray(type)) return new Set(type.filter((name) => typeof name === "string"));
   const branches = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])];
-  if (depth > DEEPEST) return new Set();
-  const types = branches.map((branch) => typesOf({ ...part, schema: branch }, depth + 1));
-  return types.some(({ size }) => size === 0) ? new Set() : new Set(types.flatMap((names) => [...names]));
+  const types = branches.map((branch) => typesOf({ ...part, schema: branch }, seen));
+  if (types.length === 0 || types.includes(undefined)) return undefined;
+  return new Set(types.flatMap((names) => [...(names ?? [])]));
 }
 
 function valuesOf({ schema }: Part): string[] | undefined {
@@ -101,14 +111,25 @@ function valuesOf({ schema }: Part): string[] | undefined {
   return Array.isArray(schema["enum"]) ? schema["enum"].map((value) => schemaHash(value)) : undefined;
 }
 
-function propertiesOf({ schema }: Part): Map<string, JsonObject> {
-  const { properties } = schema;
-  const entries = isJsonObject(properties) ? Object.entries(properties) : [];
-  return new Map(entries.map(([name, value]) => [name, isJsonObject(value) ? value : {}]));
+/** With those of the schemas that must hold as well. */
+function propertiesOf(part: Part): Map<string, JsonObject> {
+  return new Map(
+    wholeOf(part).flatMap(({ properties }) =>
+      Object.entries(isJsonObject(properties) ? properties : {}).map(
+        ([name, value]): [string, JsonObject] => [name, isJsonObject(value) ? value : {}],
+      ),
+    ),
+  );
 }
 
-function requiredOf({ schema }: Part): Set<unknown> {
-  return new Set(Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : []);
+function requiredOf(part: Part): Set<string> {
+  const names = wholeOf(part).flatMap(({ required }): unknown[] => (Array.isArray(required) ? required : []));
+  return new Set(names.filter((name) => typeof name === "string"));
+}
+
+function wholeOf({ schema, ...rest }: Part): JsonObject[] {
+  const others = listOf(schema["allOf"]).map((other) => followed({ ...rest, schema: other }).schema);
+  return [schema, ...others];
 }
 
 function listOf(value: unknown): JsonObject[] {
@@ -116,18 +137,18 @@ function listOf(value: unknown): JsonObject[] {
 }
 
 /** Where a local reference leads; a schema that refers to nothing we can see is left as it is. */
-function followed({ schema, root }: Part): Part {
-  let found = schema;
+function followed(part: Part): Part {
+  let { schema } = part;
   for (let hops = 0; hops < DEEPEST; hops += 1) {
-    const { $ref: reference } = found;
-    if (typeof reference !== "string" || !reference.startsWith("#/")) return { schema: found, root };
+    const { $ref: reference } = schema;
+    if (typeof reference !== "string" || !/^#(?:\/|$)/.test(reference)) break;
     const keys = reference
-      .slice(2)
       .split("/")
+      .slice(1)
       .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const target = keys.reduce<unknown>((at, key) => (isJsonObject(at) ? at[key] : undefined), root);
-    if (!isJsonObject(target)) return { schema: found, root };
-    found = target;
+    const target = keys.reduce<unknown>((at, key) => (isJsonObject(at) ? at[key] : undefined), part.root);
+    if (!isJsonObject(target)) break;
+    schema = target;
   }
-  return { schema: found, root };
+  return { ...part, schema };
 }

@@ -1,15 +1,15 @@
-import type { JsonObject } from "../definitions/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import { type CachedList, parseStoredList, toStoredList } from "./cached-list.js";
-import { schemaHash, wholeHash } from "./schema-hash.js";
+import { wholeHash } from "./schema-hash.js";
+import { serverPlace } from "./server-place.js";
 
 /** Changes when what is written does: what an older version wrote is then not there. */
 const FORMAT = 1;
 
 interface ListStoreParts {
   readonly server: string;
-  /** Where the server is, without anything secret. */
-  readonly address: JsonObject;
+  /** Of where the server is and what it is reached with: others may be offered other tools. */
+  readonly fingerprint: string;
   readonly store: KeyValueStore;
   /** How long an entry stays. */
   readonly keepMs: number;
@@ -24,7 +24,7 @@ export class ListStore {
 
   constructor(parts: ListStoreParts) {
     this.#parts = parts;
-    this.#prefix = `tools/${FORMAT}/${encodeURIComponent(parts.server)}/${schemaHash(parts.address)}/`;
+    this.#prefix = `tools/${FORMAT}/${serverPlace(parts.server, parts.fingerprint)}/`;
   }
 
   async read(identity: string): Promise<CachedList | undefined> {

@@ -5,6 +5,7 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CachedList, toCachedList } from "./cached-list.js";
 import type { ListStore } from "./list-store.js";
+import { type ListSlot, emptySlot } from "./list-slot.js";
 import type { LookUp, LookUpOptions } from "./look-up.js";
 import type { Asker, ToolSource } from "./tool-source.js";
 
@@ -15,7 +16,7 @@ export const CACHE_DEFAULTS = { freshMs: 300_000, keepMs: 30 * 24 * 60 * 60 * 1_
 const SHARED = "";
 /** How long a server that changes its tools is given to finish. */
 const QUIET_MS = 250;
-/** How many users' lists are kept; the one that was made first goes first. */
+/** How many users' lists are kept; the one that was not used for longest goes first. */
 const MOST_SLOTS = 1_000;
 
 interface CatalogueParts {
@@ -27,24 +28,10 @@ interface CatalogueParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Looks at every list that comes from the server or from a store, before anybody gets it. */
-  readonly inspect: (tools: readonly McpToolInfo[]) => Promise<void>;
+  readonly inspect: (tools: readonly McpToolInfo[], identity: string) => Promise<void>;
   /** The server has listed to this identity what is now the list. */
   readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
   readonly warn: (message: string) => void;
-}
-
-/** What is known of one identity's tools. */
-interface Slot {
-  list: CachedList | undefined;
-  /** Somebody said that the list is another one now. */
-  isDirty: boolean;
-  /** Counts what was said: a listing that began before is out of date when it ends. */
-  invalidations: number;
-  listing: Promise<CachedList> | undefined;
-  /** When the last listing began, by the clock. */
-  triedAt: number;
-  /** The last listing for somebody who doubts the list. */
-  doubt: { readonly askedAt: number; readonly listing: Promise<CachedList> } | undefined;
 }
 
 /**
@@ -53,7 +40,7 @@ interface Slot {
  */
 export class ToolCatalogue {
   readonly #parts: CatalogueParts;
-  readonly #slots = new Map<string, Slot>();
+  readonly #slots = new Map<string, ListSlot>();
   readonly #closed = new Cancellation();
   readonly #stopWatching: (() => void) | undefined;
   #stopWaiting: (() => void) | undefined;
@@ -66,18 +53,14 @@ export class ToolCatalogue {
   /** The tools, from wherever they are at hand. The caller's signal ends only the caller's wait. */
   async list(asker: Asker = {}): Promise<readonly McpToolInfo[]> {
     const identity = this.#parts.source.identityOf(asker);
-    const slot = this.#slot(identity);
-    slot.list ??= await this.#fromStore(identity);
-    if (slot.list === undefined) return (await this.#wait(this.#listing(slot, identity, asker), asker)).tools;
-    if (slot.isDirty || this.#ageOf(slot.list) >= this.#parts.freshMs) this.#listAside(slot, identity, asker);
-    return slot.list.tools;
+    return this.#wait(this.#current(this.#slot(identity), identity, asker), asker);
   }
 
   /** The tools as far as they are at hand: nothing is sent, and nothing is listed aside. */
   async atHand(asker: Asker = {}): Promise<readonly McpToolInfo[] | undefined> {
     const identity = this.#parts.source.identityOf(asker);
     const slot = this.#slot(identity);
-    slot.list ??= await this.#fromStore(identity);
+    await this.#readStore(slot, identity);
     return slot.list?.tools;
   }
 
@@ -91,7 +74,7 @@ export class ToolCatalogue {
   /** Where a tool stands in a list that is not older than `maxAgeMs`; no list is asked for more often. */
   async lookUp(name: string, options: LookUpOptions): Promise<LookUp> {
     try {
-      const { tools } = await (options.isDoubted === true ? this.#afresh(options) : this.#recent(options));
+      const { tools } = await this.#within(options, () => this.#recent(options));
       const info = tools.find((tool) => tool.name === name);
       return info === undefined ? { state: "unlisted" } : { state: "listed", info };
     } catch (error) {
@@ -115,6 +98,7 @@ export class ToolCatalogue {
   /** The server says that its list has changed: one listing for all that it says in a short time. */
   hearChange(): void {
     this.invalidate();
+    if (this.#closed.isCancelled) return;
     if (this.#stopWaiting !== undefined || !this.#slots.has(SHARED)) return;
     this.#stopWaiting = this.#parts.clock.after(QUIET_MS, () => {
       this.#stopWaiting = undefined;
@@ -129,71 +113,85 @@ export class ToolCatalogue {
     this.#closed.cancel(new McpRuntimeError("closed", "The catalogue was closed."));
   }
 
-  /** Another process has listed: what it found is in the store. */
+  /** Another process may have listed: what it found is in the store. What is known stays until it is read. */
   #forget(): void {
-    for (const slot of this.#slots.values()) slot.list = undefined;
+    for (const slot of this.#slots.values()) slot.isRead = false;
   }
 
-  #slot(identity: string): Slot {
-    const known = this.#slots.get(identity);
-    if (known !== undefined) return known;
-    const slot: Slot = {
-      list: undefined,
-      isDirty: false,
-      invalidations: 0,
-      listing: undefined,
-      triedAt: Number.NEGATIVE_INFINITY,
-      doubt: undefined,
-    };
+  #slot(identity: string): ListSlot {
+    const slot = this.#slots.get(identity) ?? emptySlot();
+    this.#slots.delete(identity);
     this.#slots.set(identity, slot);
     const [oldest] = this.#slots.keys();
     if (this.#slots.size > MOST_SLOTS && oldest !== undefined) this.#slots.delete(oldest);
     return slot;
   }
 
-  async #recent(options: LookUpOptions): Promise<CachedList> {
-    const { asker, maxAgeMs } = options;
+  async #current(slot: ListSlot, identity: string, asker: Asker): Promise<readonly McpToolInfo[]> {
+    await this.#readStore(slot, identity);
+    if (slot.list === undefined) return (await this.#listing(slot, identity, asker)).tools;
+    if (slot.isDirty || this.#ageOf(slot.list) >= this.#parts.freshMs) this.#listAside(slot, identity, asker);
+    return slot.list.tools;
+  }
+
+  async #recent({ asker, maxAgeMs, isDoubted }: LookUpOptions): Promise<CachedList> {
     const { clock, source } = this.#parts;
     const identity = source.identityOf(asker);
     const slot = this.#slot(identity);
-    const isYoung = slot.list !== undefined && !slot.isDirty && this.#ageOf(slot.list) < maxAgeMs;
-    if (isYoung && slot.list !== undefined) return slot.list;
+    if (isDoubted === true) return this.#afresh(slot, identity, { asker, maxAgeMs });
+    const isYoung = (list: CachedList | undefined): list is CachedList =>
+      list !== undefined && !slot.isDirty && this.#ageOf(list) < maxAgeMs;
+    if (!isYoung(slot.list)) await this.#readStore(slot, identity);
+    if (isYoung(slot.list)) return slot.list;
     const wasTried = slot.listing === undefined && clock.now() - slot.triedAt < maxAgeMs;
     if (wasTried)
       throw new McpRuntimeError("unavailable", "Its list of tools could not be had a moment ago.");
-    return this.#within(this.#listing(slot, identity, asker), options);
+    return this.#listing(slot, identity, asker);
   }
 
-  async #afresh(options: LookUpOptions): Promise<CachedList> {
-    const { asker, maxAgeMs } = options;
-    const { clock, source } = this.#parts;
-    const identity = source.identityOf(asker);
-    const slot = this.#slot(identity);
-    const now = clock.now();
-    if (slot.doubt === undefined || now - slot.doubt.askedAt >= maxAgeMs)
-      slot.doubt = { askedAt: now, listing: this.#listing(slot, identity, asker) };
-    return this.#within(slot.doubt.listing, options);
+  #afresh(
+    slot: ListSlot,
+    identity: string,
+    { asker, maxAgeMs }: Pick<LookUpOptions, "asker" | "maxAgeMs">,
+  ): Promise<CachedList> {
+    const askedAt = this.#parts.clock.now();
+    if (slot.doubt === undefined || askedAt - slot.doubt.askedAt >= maxAgeMs)
+      slot.doubt = { askedAt, listing: this.#listing(slot, identity, asker) };
+    return slot.doubt.listing;
   }
 
-  #within(listing: Promise<CachedList>, { cancellation, waitMs: ms }: LookUpOptions): Promise<CachedList> {
+  #within<T>({ cancellation, waitMs: ms }: LookUpOptions, work: () => Promise<T>): Promise<T> {
     const expired = () => new McpRuntimeError("timeout", `Its list of tools did not come within ${ms} ms.`);
     const deadline = { ms, clock: this.#parts.clock, cancellation, expired };
-    return withDeadline(deadline, (limited) => limited.race(listing));
+    return withDeadline(deadline, (limited) => limited.race(work()));
   }
 
-  async #fromStore(identity: string): Promise<CachedList | undefined> {
-    const list = await this.#parts.store?.read(identity);
-    if (list !== undefined) await this.#parts.inspect(list.tools);
-    return list;
+  /** Takes what the store has, when there is nothing newer at hand. One read for all who want it. */
+  async #readStore(slot: ListSlot, identity: string): Promise<void> {
+    const { store } = this.#parts;
+    if (store === undefined || (slot.isRead && slot.list !== undefined)) return;
+    slot.reading ??= this.#read(store, slot, identity).finally(() => {
+      slot.reading = undefined;
+    });
+    await slot.reading;
+  }
+
+  async #read(store: ListStore, slot: ListSlot, identity: string): Promise<void> {
+    slot.isRead = true;
+    const list = await store.read(identity);
+    if (list === undefined) return;
+    await this.#parts.inspect(list.tools, identity);
+    // A listing may have ended meanwhile.
+    if (slot.list === undefined || slot.list.listedAt < list.listedAt) slot.list = list;
   }
 
   /** One for all who want it. */
-  #listing(slot: Slot, identity: string, asker: Asker): Promise<CachedList> {
+  #listing(slot: ListSlot, identity: string, asker: Asker): Promise<CachedList> {
     slot.listing ??= this.#list(slot, identity, asker);
     return slot.listing;
   }
 
-  #listAside(slot: Slot, identity: string, asker: Asker): void {
+  #listAside(slot: ListSlot, identity: string, asker: Asker): void {
     const { server, warn } = this.#parts;
     if (slot.listing !== undefined) return;
     this.#listing(slot, identity, asker).catch((error: unknown) => {
@@ -204,7 +202,7 @@ export class ToolCatalogue {
     });
   }
 
-  async #list(slot: Slot, identity: string, { context }: Asker): Promise<CachedList> {
+  async #list(slot: ListSlot, identity: string, { context }: Asker): Promise<CachedList> {
     const { source, store, clock, now, onListed } = this.#parts;
     const { invalidations } = slot;
     slot.triedAt = clock.now();
@@ -213,14 +211,17 @@ export class ToolCatalogue {
       this.#closed.throwIfCancelled();
       // Without a caller's signal: others wait for it, too.
       const tools = await this.#closed.race(source.listTools({ context }));
-      await this.#parts.inspect(tools);
+      await this.#parts.inspect(tools, identity);
       const list = toCachedList(tools, now());
       // Overtaken: what it says may be the past.
       if (slot.invalidations !== invalidations) return list;
       slot.isDirty = false;
       slot.list = tools.length === 0 ? undefined : list;
       onListed?.(identity, list.tools);
-      if (tools.length === 0) return list;
+      if (tools.length === 0) {
+        slot.triedAt = Number.NEGATIVE_INFINITY;
+        return list;
+      }
       await store?.write(identity, list);
       return list;
     } finally {
@@ -228,10 +229,10 @@ export class ToolCatalogue {
     }
   }
 
-  #wait(listing: Promise<CachedList>, { signal }: Asker): Promise<CachedList> {
-    if (signal === undefined) return listing;
+  #wait<T>(promise: Promise<T>, { signal }: Asker): Promise<T> {
+    if (signal === undefined) return promise;
     const cancellation = Cancellation.fromSignal(signal);
-    return cancellation.race(listing).finally(() => cancellation.release());
+    return cancellation.race(promise).finally(() => cancellation.release());
   }
 
   #ageOf({ listedAt }: CachedList): number {

@@ -1,8 +1,9 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import { schemaHash } from "./schema-hash.js";
+import { differenceOf, parsePins, type Pin, pinOf, toStoredPins } from "./pin.js";
+import { serverPlace } from "./server-place.js";
 
 /** What happens when a tool is no longer what was approved: it is told, or also no longer called. */
 export type PinMode = "warn" | "block";
@@ -17,11 +18,15 @@ interface ToolPinsParts {
   readonly warn: (message: string) => void;
 }
 
-/** What was approved of one tool. */
-interface Pin {
-  readonly description: string;
-  readonly schema: string;
+interface Change {
+  readonly text: string;
+  /** Whose lists had it when they were last seen: a server may show each user another face. */
+  readonly seenBy: Set<string>;
 }
+
+/** More names than this are not taken on trust: a server could list new ones for ever. */
+const MOST_PINS = 20_000;
+const MOST_WITNESSES = 1_000;
 
 /**
  * Remembers what each tool of a server said about itself when it was first seen, which is what
@@ -31,110 +36,114 @@ interface Pin {
 export class ToolPins {
   readonly #parts: ToolPinsParts;
   readonly #key: string;
-  readonly #pins = new Map<string, Pin>();
-  /** What is wrong with which tool, as it was last seen. */
-  readonly #changed = new Map<string, string>();
-  #loading: Promise<void> | undefined;
+  #pins: ReadonlyMap<string, Pin> = new Map();
+  readonly #changes = new Map<string, Change>();
+  #hasRead = false;
 
   constructor(parts: ToolPinsParts) {
     this.#parts = parts;
-    this.#key = `pins/1/${encodeURIComponent(parts.server)}/${schemaHash(parts.address)}`;
+    this.#key = `pins/1/${serverPlace(parts.server, parts.address)}`;
   }
 
-  /** Compares a list with what was approved; what is new is approved by being first. */
-  async check(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#load();
-    const fresh = tools.filter(({ name }) => !this.#pins.has(name));
-    for (const tool of tools) this.#compare(tool);
-    if (fresh.length > 0) await this.approve(fresh);
+  /** Compares somebody's list with what was approved; what is new is approved by being first. */
+  async check(tools: readonly McpToolInfo[], identity = ""): Promise<void> {
+    const isOdd = tools.some((tool) => {
+      const pin = this.#pins.get(tool.name);
+      return pin === undefined || differenceOf(pin, tool) !== undefined;
+    });
+    // Another process may have approved it since.
+    if (isOdd) await this.#takeFirst(tools);
+    for (const tool of tools) this.#compare(tool, identity);
   }
 
   /** From now on these are right as they are. */
   async approve(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#load();
-    for (const tool of tools) {
-      this.#pins.set(tool.name, pinOf(tool));
-      this.#changed.delete(tool.name);
-    }
-    await this.#save();
+    await this.#approve(tools.map((tool) => [tool.name, pinOf(tool)]));
   }
 
-  /** Whether a tool may be offered and called. */
+  /** As they were saved with an agent: without title and annotations, which are then not compared. */
+  async approveSaved(tools: readonly McpToolInfo[]): Promise<void> {
+    await this.#approve(tools.map((tool) => [tool.name, { ...pinOf(tool), annotations: undefined }]));
+  }
+
+  /** Whether a tool may be offered and called, by what was last seen of it, whoever saw it. */
   isBlocked(name: string): boolean {
-    return this.#parts.mode === "block" && this.#changed.has(name);
+    return this.#parts.mode === "block" && (this.#changes.has(name) || !this.#pins.has(name));
   }
 
   throwIfBlocked(name: string): void {
     if (!this.isBlocked(name)) return;
     const { server } = this.#parts;
-    const text = `Tool "${name}" of server "${server}" is not called: ${this.#changed.get(name) ?? ""} since it was approved. Look at it, then approve it with toolset.approveTools().`;
+    const what = this.#changes.get(name)?.text ?? "nobody has looked at it";
+    const text = `Tool "${name}" of server "${server}" is not called: ${what} since it was approved. Look at it, then approve it with toolset.approveTools().`;
     throw new McpRuntimeError("refused", text, { server, tool: name });
   }
 
-  #compare(tool: McpToolInfo): void {
+  #compare(tool: McpToolInfo, identity: string): void {
     const { server, mode, warn } = this.#parts;
-    const pin = this.#pins.get(tool.name);
-    const now = pinOf(tool);
-    const what = [
-      ...(pin !== undefined && pin.description !== now.description ? ["description"] : []),
-      ...(pin !== undefined && pin.schema !== now.schema ? ["schema"] : []),
-    ];
-    if (what.length === 0) {
-      this.#changed.delete(tool.name);
+    const { name } = tool;
+    const pin = this.#pins.get(name);
+    const text = pin && differenceOf(pin, tool);
+    const known = this.#changes.get(name);
+    if (text === undefined) {
+      known?.seenBy.delete(identity);
+      if (known?.seenBy.size === 0) this.#changes.delete(name);
       return;
     }
-    const text = `its ${what.join(" and ")} changed`;
-    if (this.#changed.get(tool.name) === text) return;
-    this.#changed.set(tool.name, text);
+    const seenBy = known?.seenBy ?? new Set();
+    if (seenBy.size < MOST_WITNESSES) seenBy.add(identity);
+    this.#changes.set(name, { text, seenBy });
+    if (known?.text === text) return;
     const then = mode === "block" ? " It is blocked." : "";
-    warn(`Server "${server}", tool "${tool.name}": ${text} since it was approved.${then}`);
+    warn(`Server "${server}", tool "${name}": ${text} since it was approved.${then}`);
   }
 
-  #load(): Promise<void> {
-    this.#loading ??= this.#read();
-    return this.#loading;
+  async #takeFirst(tools: readonly McpToolInfo[]): Promise<void> {
+    const stored = await this.#read();
+    const known = new Map([...this.#pins, ...(stored ?? [])]);
+    const fresh = tools.filter(({ name }) => !known.has(name));
+    const room = Math.max(0, MOST_PINS - known.size);
+    if (fresh.length > room)
+      this.#parts.warn(
+        `Server "${this.#parts.server}" has had more than ${MOST_PINS} tools: new ones are not approved.`,
+      );
+    for (const tool of fresh.slice(0, room)) known.set(tool.name, pinOf(tool));
+    this.#pins = known;
+    if (stored !== undefined && known.size > stored.size) await this.#write();
   }
 
-  async #read(): Promise<void> {
-    const { store } = this.#parts;
-    if (store === undefined) return;
+  async #approve(pins: readonly (readonly [string, Pin])[]): Promise<void> {
+    const stored = await this.#read();
+    this.#pins = new Map([...this.#pins, ...(stored ?? []), ...pins]);
+    for (const [name] of pins) this.#changes.delete(name);
+    if (stored !== undefined) await this.#write();
+  }
+
+  /** What all have approved; nothing when it cannot be read, and then nothing is written over it. */
+  async #read(): Promise<ReadonlyMap<string, Pin> | undefined> {
+    const { store, mode } = this.#parts;
     try {
-      const stored = await store.get(this.#key);
-      for (const [name, pin] of Object.entries(isJsonObject(stored) ? stored : {})) {
-        if (isPin(pin)) this.#pins.set(name, pin);
-      }
+      const pins = parsePins(await store?.get(this.#key));
+      this.#hasRead = true;
+      return pins;
     } catch (error) {
       // Without what was approved nobody can tell a change: blocking would then let everything through.
-      if (this.#parts.mode === "block") {
-        this.#loading = undefined;
-        throw error;
-      }
-      this.#warnOfStore(error);
+      if (mode === "block" && !this.#hasRead) throw error;
+      this.#warnOfStore("read", error);
+      return undefined;
     }
   }
 
-  async #save(): Promise<void> {
-    const { store } = this.#parts;
+  async #write(): Promise<void> {
     try {
-      await store?.set(this.#key, Object.fromEntries(this.#pins));
+      await this.#parts.store?.set(this.#key, toStoredPins(this.#pins));
     } catch (error) {
-      this.#warnOfStore(error);
+      this.#warnOfStore("kept", error);
     }
   }
 
-  #warnOfStore(error: unknown): void {
-    this.#parts.warn(
-      `What was approved of server "${this.#parts.server}" could not be kept: ${String(error)}`,
-    );
+  #warnOfStore(what: "read" | "kept", error: unknown): void {
+    const { server, warn } = this.#parts;
+    warn(`What was approved of server "${server}" could not be ${what}: ${String(error)}`);
   }
-}
-
-function pinOf({ name, description = "", inputSchema }: McpToolInfo): Pin {
-  return { description: schemaHash({ name, description }), schema: schemaHash(inputSchema) };
-}
-
-function isPin(value: unknown): value is Pin {
-  return (
-    isJsonObject(value) && typeof value["description"] === "string" && typeof value["schema"] === "string"
-  );
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import { definitionHash } from "../definitions/definition-hash.js";
 import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
@@ -46,6 +47,8 @@ export interface ToolPolicyOptions {
  */
 export class McpClient implements AsyncDisposable {
   readonly name: string;
+  /** Tells this server apart from others of its name, also by credentials; nothing of it can be read back. */
+  readonly fingerprint: string;
   readonly #clock: Clock;
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
@@ -60,6 +63,7 @@ export class McpClient implements AsyncDisposable {
       options,
     );
     this.name = name;
+    this.fingerprint = definitionHash(name, definition);
     this.#clock = clock;
     this.#events = events;
     this.#life = life;

@@ -48,7 +48,7 @@ export async function createMcpToolsFromAgent(
   );
   // What was saved with the agent is what somebody approved.
   const approve = async () => {
-    for (const [name, tools] of snapshots) await manager.fleet.get(name).member.pins?.approve(tools);
+    for (const [name, tools] of snapshots) await manager.fleet.get(name).member.pins?.approveSaved(tools);
   };
   return startToolset({ manager, tools: live, options, saved: snapshots, prepare: approve });
 }

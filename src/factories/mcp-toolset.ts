@@ -45,7 +45,7 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   readonly clients: Readonly<Record<Name, McpClient>>;
   /** The tools of these servers; of all, when none is named. */
   getTools(...servers: Name[]): McpTool[];
-  /** What the servers offer to whoever this config belongs to, listed anew. Their calls go by the config of each call. */
+  /** What the servers offer to whoever this config belongs to. Their calls go by the config of each call. */
   toolsFor(config: CallerConfig): Promise<McpTool[]>;
   /** Lists every server anew, whatever is at hand. */
   refresh(config?: CallerConfig): Promise<void>;

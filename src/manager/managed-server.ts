@@ -81,7 +81,13 @@ export class ManagedServer {
       callTool: async (call, options) => {
         this.#throwIfOff(call.name);
         this.#member.pins?.throwIfBlocked(call.name);
-        return this.client.callTool(call, options);
+        try {
+          return await this.client.callTool(call, options);
+        } catch (error) {
+          const isUnknown = error instanceof McpRuntimeError && error.kind === "not-found";
+          if (isUnknown) this.#member.catalogue.invalidate();
+          throw error;
+        }
       },
     };
   }

@@ -33,7 +33,7 @@ interface MemberParts extends MemberHooks {
 const now = () => Date.now();
 
 export function createMember({ client, address, settings, onListed, guard }: MemberParts): Member {
-  const { name: server } = client;
+  const { name: server, fingerprint } = client;
   const { freshMs, store, keepMs, pin, warn } = settings;
   const pins = pin === undefined ? undefined : new ToolPins({ server, mode: pin, address, store, warn });
   const catalogue = new ToolCatalogue({
@@ -46,10 +46,14 @@ export function createMember({ client, address, settings, onListed, guard }: Mem
       },
     },
     freshMs,
-    store: store === undefined ? undefined : new ListStore({ server, address, store, keepMs, now, warn }),
+    store:
+      store === undefined
+        ? undefined
+        : // Pins outlive a token; a list is of what that token may see.
+          new ListStore({ server, fingerprint, store, keepMs, now, warn }),
     clock: systemClock,
     now,
-    inspect: async (tools) => pins?.check(tools),
+    inspect: async (tools, identity) => pins?.check(tools, identity),
     onListed,
     warn,
   });

@@ -62,6 +62,24 @@ describe("a schema that changed", () => {
       objectOf({ a: { anyOf: [text] } }),
       ["a type"],
     ],
+    [
+      "a required parameter that is described nowhere",
+      objectOf({ a: text }),
+      { ...objectOf({ a: text }), required: ["b"] },
+      ["b required"],
+    ],
+    [
+      "a change behind a reference at the top",
+      { type: "object", $ref: "#/$defs/A", $defs: { A: objectOf({ a: text }) } },
+      { type: "object", $ref: "#/$defs/A", $defs: { A: objectOf({ a: count }) } },
+      ["a type"],
+    ],
+    [
+      "a change in a part that must hold as well",
+      { type: "object", allOf: [objectOf({ a: text })] },
+      { type: "object", allOf: [{ ...objectOf({ a: text, b: text }), required: ["b"] }] },
+      ["b required"],
+    ],
   ])("breaks calls with %s", (_what, before, now, changes) => {
     const { severity, parameters } = compareSchemas(before, now);
     expect(severity).toBe("breaking");
@@ -74,5 +92,20 @@ describe("a schema that changed", () => {
     });
     expect(compareSchemas(loop("string"), loop("integer")).severity).toBe("breaking");
     expect(compareSchemas({ $ref: "#" }, { $ref: "#", a: 1 }).severity).toBe("additive");
+  });
+
+  it("ends soon with schemas that lead back into themselves in many ways", () => {
+    const names = Array.from({ length: 20 }, (_, n) => `p${n}`);
+    const maze = (description: string) => ({
+      type: "object",
+      description,
+      properties: Object.fromEntries(names.map((name) => [name, { $ref: "#" }])),
+    });
+    expect(compareSchemas(maze("one"), maze("two")).severity).toBe("additive");
+    const union = (description: string) => ({
+      ...objectOf({ a: { $ref: "#/$defs/U" } }),
+      $defs: { U: { description, anyOf: names.map(() => ({ $ref: "#/$defs/U" })) } },
+    });
+    expect(compareSchemas(union("one"), union("two")).severity).toBe("additive");
   });
 });

@@ -20,7 +20,6 @@ async function start(store?: KeyValueStore, definition: object = {}) {
   const warn = (message: string) => warnings.push(message);
   const client = clientOf(server, definition);
   const now = () => 1_000_000 + clock.now();
-  const address = { url: "http://x.test/mcp" };
   const make = () =>
     new ToolCatalogue({
       server: "test",
@@ -29,7 +28,7 @@ async function start(store?: KeyValueStore, definition: object = {}) {
       store:
         store === undefined
           ? undefined
-          : new ListStore({ server: "test", address, store, keepMs: 10 * FRESH_MS, now, warn }),
+          : new ListStore({ server: "test", fingerprint: "f", store, keepMs: 10 * FRESH_MS, now, warn }),
       clock,
       now,
       inspect: async () => undefined,
