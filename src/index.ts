@@ -99,6 +99,9 @@ export { CACHE_DEFAULTS } from "./catalogue/tool-catalogue.js";
 export type { ParameterChange, ParameterChangeKind } from "./catalogue/compare-schemas.js";
 export type { ServerDrift, ToolChange } from "./catalogue/drift.js";
 export type { PinMode } from "./catalogue/tool-pins.js";
+export { REGISTRY_DEFAULTS, type ToolRegistryOptions } from "./catalogue/registry-options.js";
+export type { ServerHealth, ServerRecord } from "./catalogue/server-record.js";
+export { type FoundTool, type RegistrySource, ToolRegistry } from "./catalogue/tool-registry.js";
 export type { KeyValueStore } from "./stores/key-value-store.js";
 export {
   MANAGER_DEFAULTS,

@@ -18,8 +18,10 @@ describe("what users can rely on", () => {
       "McpRuntimeError",
       "McpServerManager",
       "McpTool",
+      "REGISTRY_DEFAULTS",
       "SERVER_DEFAULTS",
       "TOOL_DEFAULTS",
+      "ToolRegistry",
       "ToolResult",
       "createMcpTools",
       "createMcpToolsForServer",
@@ -115,6 +117,7 @@ describe("what users can rely on", () => {
 
   it("the defaults of the cache", () => {
     expect(api.CACHE_DEFAULTS).toEqual({ freshMs: 300_000, keepMs: 2_592_000_000 });
+    expect(api.REGISTRY_DEFAULTS).toEqual({ believeMs: 60_000, refreshMs: 300_000 });
   });
 
   it("the defaults of many servers", () => {

@@ -4,6 +4,7 @@ import {
   FAILURE_MATRIX,
   type FailureKind,
   MANAGER_DEFAULTS,
+  REGISTRY_DEFAULTS,
   SERVER_DEFAULTS,
   TOOL_DEFAULTS,
 } from "../../src/index.js";
@@ -54,6 +55,8 @@ const OPTION_TEXTS: Record<string, string> = {
   maxTotalBytes: "all entries of a memory store together, as JSON",
   "cache.freshMs": "how long a list of tools is used as it is; an older one while one new listing runs",
   "cache.keepMs": "how long a list stays in `cache.store` (a minute in one that many share)",
+  "registry.believeMs": "how long what stores say of a server is believed (an option of `ToolRegistry`)",
+  "registry.refreshMs": "how often it lists its servers anew",
   onFailure: "a failed tool call: `continue`, `error`, or a function",
 };
 
@@ -65,6 +68,7 @@ function readmeTables(): Record<string, string> {
     ...rowsOf(STORE_DEFAULTS).map((row) => ["stores", ...row]),
     ...rowsOf({ cache: CACHE_DEFAULTS }).map((row) => ["tools", ...row]),
     ...rowsOf(MANAGER_DEFAULTS).map((row) => ["toolset", ...row]),
+    ...rowsOf({ registry: REGISTRY_DEFAULTS }).map((row) => ["registry", ...row]),
   ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];
