@@ -3,16 +3,19 @@ import { readFile } from "node:fs/promises";
 import { createMcpToolsFromAgent } from "langchain-mcp-runtime";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 
+const agent = await readFile(new URL("./agent.json", import.meta.url), "utf8");
+const [snapshot] = JSON.parse(agent).resources[0].availableTools;
+
 await using server = await startMcpTestServer({
   tools: [
     {
       name: "forecast",
+      inputSchema: snapshot.inputSchema, // what the agent knows is what the server has
       run: ({ city, days, apiKey }) => `${String(city)}, ${String(days)} days, key ${String(apiKey)}`,
     },
   ],
 });
 
-const agent = await readFile(new URL("./agent.json", import.meta.url), "utf8");
 await using mcp = await createMcpToolsFromAgent(agent, {
   servers: { weather: { url: server.url } },
   agentInput: { weatherKey: "k-123" },
