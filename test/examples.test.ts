@@ -18,11 +18,13 @@ const LAST_LINES: Record<string, string> = {
   "create-agent.ts": "ai: Ten of twelve pages are printed.",
   "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
   "hot-reload.ts": "ai: There are three umbrellas in Oslo.",
+  "drift-report.ts": "the server is down: unreachable",
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",
   "rules-and-hidden-arguments.ts": 'The call of tool "delete_order" was refused: it was not approved.',
   "server-restart.ts": "   the tool ran 2 times, for 2 calls",
+  "shared-cache.ts": '"forecast" is on server "weather", version 1.0.0, which is ok',
   "stdio.ts": "Echo: I am a process of my own.",
 };
 
