@@ -1,7 +1,5 @@
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
-import { deepFreeze } from "./deep-freeze.js";
-import { parseStoredTool, toStoredTool } from "./stored-tool.js";
+import { type McpToolInfo, parseToolInfo } from "../definitions/tool-info.js";
 
 /** Clocks of two machines differ a little; a list from further ahead is no list. */
 const MOST_SKEW_MS = 60_000;
@@ -14,12 +12,12 @@ export interface CachedList {
 }
 
 export function toCachedList(tools: readonly McpToolInfo[], listedAt: number): CachedList {
-  return { tools: deepFreeze([...tools]), listedAt };
+  return { tools: freeze([...tools]), listedAt };
 }
 
 /** As it is kept in a store. */
 export function toStoredList({ tools, listedAt }: CachedList): JsonObject {
-  return { listedAt, tools: tools.map(toStoredTool) };
+  return { listedAt, tools: tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta })) };
 }
 
 /** What a store gave, read as if it came from a server. Anything odd about it, and it is not there. */
@@ -29,13 +27,20 @@ export function parseStoredList(value: unknown, now: number): CachedList | undef
   if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now + MOST_SKEW_MS)
     return undefined;
   if (!Array.isArray(tools) || tools.length === 0) return undefined;
-  const infos: McpToolInfo[] = [];
-  const names = new Set<string>();
-  for (const tool of tools) {
-    const info = parseStoredTool(tool);
-    if (info === undefined || names.has(info.name)) return undefined;
-    names.add(info.name);
-    infos.push(info);
+  const parsed = tools.map((tool) => parseToolInfo(tool));
+  const infos = parsed.flatMap((result) => ("tool" in result ? [result.tool] : []));
+  const names = new Set(infos.map(({ name }) => name));
+  return names.size === tools.length ? toCachedList(infos, Math.min(listedAt, now)) : undefined;
+}
+
+/** With everything in it, and without recursion: a server's schema may be nested deeper than the stack. */
+function freeze<T>(root: T): T {
+  const left: unknown[] = [root];
+  for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
+    if (typeof next !== "object" || next === null || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    // One by one: a list of a hundred thousand values is more than a call takes.
+    for (const value of Object.values(next)) left.push(value);
   }
-  return { tools: Object.freeze(infos), listedAt: Math.min(listedAt, now) };
+  return root;
 }

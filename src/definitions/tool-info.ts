@@ -21,16 +21,16 @@ export function parseToolInfo(value: unknown): ParsedTool {
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
-  const tool: { -readonly [Field in keyof McpToolInfo]: McpToolInfo[Field] } = { name, inputSchema };
-  const shownTitle =
-    ifString(title) ?? ifString(isJsonObject(annotations) ? annotations["title"] : undefined);
-  if (shownTitle !== undefined) tool.title = shownTitle;
-  if (typeof description === "string") tool.description = description;
-  if (isObjectSchema(outputSchema)) tool.outputSchema = outputSchema;
-  if (isJsonObject(annotations)) tool.annotations = annotations;
-  if (Array.isArray(icons)) tool.icons = icons.filter(isJsonObject);
-  if (isJsonObject(_meta)) tool.meta = _meta;
-  return { tool };
+  const optional = {
+    title: ifString(title) ?? ifString(isJsonObject(annotations) ? annotations["title"] : undefined),
+    description: ifString(description),
+    outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
+    annotations: isJsonObject(annotations) ? annotations : undefined,
+    icons: Array.isArray(icons) ? icons.filter(isJsonObject) : undefined,
+    meta: isJsonObject(_meta) ? _meta : undefined,
+  };
+  const present = Object.entries(optional).filter(([, field]) => field !== undefined);
+  return { tool: { name, inputSchema, ...Object.fromEntries(present) } };
 }
 
 function ifString(value: unknown): string | undefined {

@@ -183,20 +183,19 @@ describe("a store", () => {
 
   it.each([
     ["garbage", "garbage"],
-    ["a schema that is none", { listedAt: 1, tools: [{ name: "a", inputSchema: "garbage" }] }],
     ["a list of something else", { listedAt: 1, tools: ["a"] }],
-    ["a list from the future", { listedAt: 1e15, tools: [{ name: "evil", inputSchema: "{}" }] }],
+    ["a list from the future", { listedAt: 1e15, tools: [{ name: "evil", inputSchema: {} }] }],
     [
       "one tool among many that is none",
-      { listedAt: 1, tools: [{ name: "a", inputSchema: "{}" }, { name: 1 }] },
+      { listedAt: 1, tools: [{ name: "a", inputSchema: {} }, { name: 1 }] },
     ],
     [
       "one tool twice",
       {
         listedAt: 1,
         tools: [
-          { name: "a", inputSchema: "{}" },
-          { name: "a", inputSchema: "{}" },
+          { name: "a", inputSchema: {} },
+          { name: "a", inputSchema: {} },
         ],
       },
     ],
@@ -209,29 +208,6 @@ describe("a store", () => {
     await using reader = await start(store);
     reader.server.tools = [tool("true")];
     expect(await reader.names()).toEqual(["true"]);
-  });
-
-  it("gives the schemas back as they were, and nothing of one that was spoilt", async () => {
-    await using store = memoryStore();
-    await using writer = await start(store);
-    const inputSchema = { type: "object", properties: { city: { type: "string" } } };
-    writer.server.tools = [{ ...tool("a"), inputSchema }, tool("b")];
-    const listed = await writer.catalogue.list();
-    await using reader = await start(store);
-    const [info, other] = await reader.catalogue.list();
-    expect([info?.name, info?.inputSchema, other?.name]).toEqual(["a", inputSchema, "b"]);
-    expect(listed).toMatchObject([{ name: "a", inputSchema }, { name: "b" }]);
-    expect(() => Object.assign(info ?? {}, { inputSchema: {} })).toThrow(TypeError);
-    expect(() => Object.assign(info?.inputSchema ?? {}, { evil: true })).toThrow(TypeError);
-    const [key] = await store.list("tools/");
-    const spoilt = ['{"type":', '{"type":"string"}', '{"__proto__":{}}', "{}}"];
-    const tools = spoilt.map((text, n) => ({
-      name: `t${n}`,
-      inputSchema: text.endsWith("}") ? text : `${text}}`,
-    }));
-    await store.set(key ?? "", { listedAt: 1, tools });
-    const infos = await reader.make().list();
-    expect(infos.map((each) => each.inputSchema)).toEqual(spoilt.map(() => ({ type: "object" })));
   });
 
   it("that fails is a warning", async () => {
