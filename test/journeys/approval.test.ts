@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { inspect, promisify } from "node:util";
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
-import { MemorySaver } from "@langchain/langgraph";
+import { MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import {
   createMcpTools,
@@ -239,6 +239,25 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
     const done = await another.invoke(answer({ type: "approve" }, { type: "approve" }), thread("1"));
     expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
     expect(toolMessages(done)[2]?.text).toContain("its arguments are not those that were approved");
+  });
+
+  it.each(["async", "exit"])("works in a graph inside of another, saved %s", async (durability) => {
+    await using story = await setUp();
+    const checkpointer = new MemorySaver();
+    const around = (model: ReturnType<typeof scripted>) => {
+      const inner = open({ model, mcp: story.mcp });
+      const node = ("graph" in inner ? inner.graph : inner) as typeof inner;
+      return new StateGraph(MessagesAnnotation)
+        .addNode("inner", node as never)
+        .addEdge("__start__", "inner")
+        .compile({ checkpointer }) as unknown as typeof inner;
+    };
+    const config = { ...thread("1"), durability };
+    const asked = await around(scripted(calls)).invoke(question, config);
+    expect(asked.__interrupt__).toHaveLength(1);
+    const done = await around(scripted()).invoke(answer({ type: "approve" }, { type: "reject" }), config);
+    expect(toolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
+    expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
   });
 
   it("shows what is sensitive to nobody: not to who is asked, nor to the checkpoint", async () => {
