@@ -19,6 +19,8 @@ const LAST_LINES: Record<string, string> = {
   "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
   "hot-reload.ts": "ai: There are three umbrellas in Oslo.",
   "drift-report.ts": "the server is down: unreachable",
+  "many-servers.ts":
+    '5. Server "library" is disconnected: nothing is sent to it before it is connected again.',
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",

@@ -4,7 +4,9 @@ import { createMcpTools, McpServerManager } from "../../src/index.js";
 import { McpTestServer } from "../../src/testing/index.js";
 import { eventually, ONCE, times } from "../support/clients.js";
 import { FakeClock } from "../support/fake-clock.js";
+import { LegacySseServer } from "../support/legacy-sse-server.js";
 import { factsOf, stdioServer, untilGone } from "../support/stdio-servers.js";
+import { WebSocketHost } from "../support/websocket-host.js";
 
 describe("a program that ends by itself", () => {
   it("comes back by itself, and the tools that were held go on working", async () => {
@@ -46,6 +48,27 @@ describe("a program that ends by itself", () => {
     expect(child.state).toBe("closed");
     expect(manager.connected).toEqual([]);
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a server elsewhere whose connection breaks", () => {
+  it.each([
+    ["a WebSocket", () => WebSocketHost.serve(new McpTestServer()), {}],
+    ["an event stream", () => LegacySseServer.start(), { type: "sse" }],
+  ] as const)("comes back by itself when it is there again: %s", async (_, start, kind) => {
+    const clock = new FakeClock();
+    await using server = await start();
+    await using manager = new McpServerManager({ far: { ...kind, url: server.url, ...ONCE } }, { clock });
+    await manager.connect();
+    await server.stop();
+    await eventually(() => manager.status()["far"]?.state === "reconnecting");
+    clock.advance(500);
+    await eventually(() => manager.clients.get("far")?.state !== "connecting" && clock.pending === 1);
+    expect(manager.connected).toEqual([]);
+    await server.start();
+    clock.advance(1_000);
+    await eventually(() => manager.connected.length === 1);
+    await manager.clients.get("far")?.callTool({ name: "echo", args: { text: "hi" } });
   });
 });
 

@@ -1,6 +1,7 @@
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { describe, expect, it } from "vitest";
 import { McpServerManager, type McpServerManagerOptions, type ServerDefinition } from "../../../src/index.js";
-import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
+import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, failureOf, gate, ONCE } from "../../support/clients.js";
 
 type Name = "a" | "b" | "c";
@@ -242,6 +243,27 @@ describe("the manager", () => {
       latencyMs: expect.any(Number),
     });
     expect(a?.since).toBeGreaterThanOrEqual(before);
+  });
+
+  it("closes the last server first", async () => {
+    const server = new McpTestServer();
+    const closed: string[] = [];
+    const named = (name: string): ServerDefinition => ({
+      openTransport: async () => {
+        const [near, far] = InMemoryTransport.createLinkedPair();
+        await server.connect(far);
+        const close = near.close.bind(near);
+        near.close = async () => {
+          closed.push(name);
+          await close();
+        };
+        return near;
+      },
+    });
+    const manager = new McpServerManager({ a: named("a"), b: named("b"), c: named("c") });
+    await manager.connect();
+    await manager.close();
+    expect([...new Set(closed)]).toEqual(["c", "b", "a"]);
   });
 
   it("closes past a server that cannot be closed, within its time", async () => {

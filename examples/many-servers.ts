@@ -1,0 +1,38 @@
+// Several servers in one toolset: one is slow, one comes later, one changes its tools. The start waits
+// for none of them, and the list of tools is always the one of now.
+import { createMcpTools } from "langchain-mcp-runtime";
+import { memoryStore } from "langchain-mcp-runtime/stores";
+import { startMcpTestServer } from "langchain-mcp-runtime/testing";
+
+const forecast = { name: "forecast", run: () => "sun" };
+const tides = { name: "tides", run: () => "high at noon" };
+const search = { name: "search", run: () => "three books" };
+await using weather = await startMcpTestServer({ tools: [forecast] });
+await using library = await startMcpTestServer({ tools: [search] });
+await using store = memoryStore(); // a fileStore() would still know the tools tomorrow
+
+const servers = { weather: { url: weather.url }, library: { url: library.url } };
+await (await createMcpTools(servers, { cache: { store } })).close();
+
+// The second run finds a library that takes its time.
+library.addFault({ type: "delay", ms: 1_500 }, { on: "initialize", times: 1 });
+await using mcp = await createMcpTools(servers, { cache: { store } });
+const names = () => mcp.tools.map(({ name }) => name).join(", ");
+console.log(`1. ${names()}; the library is ${mcp.status().library.state}`);
+
+const answer = await mcp.callTool({ name: "search" });
+console.log(`2. the call waited for it: ${answer.text()}`);
+
+await using news = await startMcpTestServer({ tools: [{ name: "headlines", run: () => "all is well" }] });
+await mcp.servers.add("news", { url: news.url });
+console.log(`3. ${names()}`);
+
+const changed = new Promise<void>((resolve) => mcp.on("toolsChanged", () => resolve()));
+weather.tools = [forecast, tides];
+await mcp.refresh(); // or the server says so itself: tools/list_changed
+await changed;
+console.log(`4. ${names()}`);
+
+await mcp.servers.disconnect("library");
+const outcome = await mcp.tryCallTool({ name: "search" });
+console.log(`5. ${outcome.ok ? "" : outcome.error.message}`);

@@ -1,0 +1,18 @@
+// tsx test/soak/fleet.ts [rounds]: one toolset over fifty servers in ten processes, while some hang,
+// some die and one changes. Prints what happened; fails on what must not.
+import { runFleet } from "../support/fleet.js";
+
+const rounds = Number(process.argv[2] ?? 40);
+if (!(rounds > 0)) throw new Error("How many rounds? tsx test/soak/fleet.ts 40");
+
+const { servers, startedAfterMs, toolsAtStart, calls, outcomes, sessionsLeft, violations } = await runFleet({
+  processes: 10,
+  serversEach: 5,
+  rounds,
+});
+console.log(
+  `${servers} servers  started after ${startedAfterMs.toFixed(0)} ms with ${toolsAtStart} tools  ${calls} calls`,
+);
+console.log(`calls to servers that hang, die or change: ${JSON.stringify(outcomes)}`);
+console.log(`sockets left 0, sessions left ${sessionsLeft}`);
+if (violations.length > 0) throw new Error(`${violations.length} violations\n${violations.join("\n")}`);
