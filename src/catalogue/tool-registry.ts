@@ -94,7 +94,7 @@ export class ToolRegistry implements AsyncDisposable {
   async close(): Promise<void> {
     this.#stopTimer();
     this.#ended.abort(new McpRuntimeError("closed", "The tool registry was closed."));
-    await Promise.allSettled([...this.#known.values()].map(({ work }) => work));
+    await Promise.allSettled([...this.#known.values()].map(async ({ work }) => work));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

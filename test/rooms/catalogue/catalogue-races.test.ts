@@ -68,7 +68,7 @@ function storeInHand() {
     close: () => memory.close(),
     [Symbol.asyncDispose]: () => memory.close(),
   };
-  return { ...{ store }, hand };
+  return { store, hand };
 }
 
 describe("a store and a server", () => {
