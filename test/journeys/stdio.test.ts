@@ -184,6 +184,8 @@ describe("a stdio server that dies", () => {
     const opened: number[] = [];
     client.on("sessionOpened", ({ generation }) => opened.push(generation));
     const waiting = times(20, () => failureOf(client.callTool({ name: "hang" })));
+    // What comes after them is answered: they have been read.
+    await factsOf(client);
     process.kill(pid, "SIGKILL");
     const kinds = (await Promise.all(waiting)).map(({ kind }) => kind);
     expect(kinds).toEqual(times(20, () => "connection-lost"));
