@@ -125,7 +125,6 @@ describe("over a WebSocket", () => {
       return false;
     });
     await using client = clientOf(host.url);
-    await client.ensureSession();
     const controller = new AbortController();
     const call = failureOf(client.callTool(echo("first"), { signal: controller.signal }));
     controller.abort("enough");
