@@ -11,6 +11,7 @@ export const FULL = {
   batches: [1, 16, 64, 256],
   batchTimes: 4,
   heap: { from: 10_000, to: 100_000, every: 5_000 },
+  links: { calls: 2_000, cpuBlocks: 12, cpuBlockMs: 40, warmUpCalls: 25_000 },
 };
 
 /** Whether everything runs: its figures say nothing. */
@@ -26,4 +27,5 @@ export const QUICK = {
   batches: [1, 8],
   batchTimes: 1,
   heap: { from: 40, to: 120, every: 40 },
+  links: { calls: 20, cpuBlocks: 1, cpuBlockMs: 5, warmUpCalls: 20 },
 };

@@ -17,6 +17,10 @@ const BARS = [
   ["64 at once to the adapter, SDK server, SSE", "throughput/sdk/sse", ADAPTER, ">=", 3],
   ["ten servers of 50 ms to the adapter", "cold-start/10/50", ADAPTER, "<=", 0.25],
   ["import to the adapter", "import", ADAPTER, "<=", 0.5],
+  ["a call with all links to one without: p50, JSON", "links/json/p50", OURS, "<=", 1.03],
+  ["a call with all links to one without: p50, SSE", "links/sse/p50", OURS, "<=", 1.03],
+  ["a call with all links to one without: CPU, JSON", "links/json/cpu", OURS, "<=", 1.03],
+  ["a call with all links to one without: CPU, SSE", "links/sse/cpu", OURS, "<=", 1.03],
   ["heap from call 10,000 to 100,000, JSON (2 % taken as no trend)", "heap/json", OURS, "<=", NO_TREND],
   ["heap from call 10,000 to 100,000, SSE (2 % taken as no trend)", "heap/sse", OURS, "<=", NO_TREND],
 ];

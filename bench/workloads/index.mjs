@@ -2,6 +2,7 @@ import { coldStart } from "./cold-start.mjs";
 import { freshProcess } from "./fresh-process.mjs";
 import { heap } from "./heap.mjs";
 import { largeResult } from "./large-result.mjs";
+import { links } from "./links.mjs";
 import { listing } from "./listing.mjs";
 import { nestedSchema } from "./nested-schema.mjs";
 import { recovery } from "./recovery.mjs";
@@ -20,5 +21,6 @@ export const WORKLOADS = {
   "fresh-process": freshProcess,
   recovery,
   slopes,
+  links,
   heap,
 };

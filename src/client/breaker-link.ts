@@ -11,19 +11,21 @@ export interface BreakerParts {
 
 /** Lets no attempt through to a server that fails again and again. */
 export function breaker({ server, breakerOf }: BreakerParts): Link {
-  return async (exchange, next) => {
-    const circuit = breakerOf(exchange.identity);
+  return (exchange, next) => {
+    const circuit = breakerOf(exchange.request.identity);
     if (circuit === undefined) return next(exchange);
     const permit = circuit.enter();
-    if (permit === undefined) throw circuitOpen(server, circuit);
-    try {
-      const result = await next(exchange);
-      permit.succeed();
-      return result;
-    } catch (error) {
-      judge(error, permit);
-      throw error;
-    }
+    if (permit === undefined) return Promise.reject(circuitOpen(server, circuit));
+    return next(exchange).then(
+      (result) => {
+        permit.succeed();
+        return result;
+      },
+      (error: unknown) => {
+        judge(error, permit);
+        throw error;
+      },
+    );
   };
 }
 

@@ -4,8 +4,8 @@ import type { JsonObject } from "../definitions/json.js";
 import type { Connection } from "../session/connection.js";
 import type { Delivery, Progress, Session } from "../session/session.js";
 
-/** One request on its way through the links, with what became of it so far. */
-export interface Exchange {
+/** What somebody asks a server for: the same for all attempts at it. */
+export interface ClientRequest {
   readonly requestId: string;
   readonly method: string;
   readonly params: JsonObject;
@@ -15,24 +15,42 @@ export interface Exchange {
   readonly identity: string;
   /** Who asks, where that matters. */
   readonly context: CallContext | undefined;
+  /** By the clock. */
+  readonly startedAt: number;
   readonly requestMs: number;
   readonly totalMs: number;
-  /** When its time is up, by the clock; for ever when it has no limit. */
-  readonly deadlineAt: number;
   /** Sending it twice does no harm. */
   readonly isIdempotent: boolean;
-  /** The caller's own; `cancellation` follows it. */
+  /** The caller's own; the exchange's cancellation follows it. */
   readonly signal: AbortSignal | undefined;
-  readonly cancellation: Cancellation;
   /** Phase 1, of the client's era in which this request began; the connection itself once it is there. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly onProgress: ((progress: Progress) => void) | undefined;
+  /** What became of it so far. */
   readonly trace: ExchangeTrace;
+}
+
+/** A request on its way through the links, and what they have given it: small, because they copy it. */
+export interface Exchange {
+  readonly request: ClientRequest;
+  readonly cancellation: Cancellation;
+  /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
+  readonly deadlineAt: number;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
   /** Repeated on a session of its own, if it can have one. */
   readonly isIsolated: boolean;
   /** The session it is sent over; given by the last link. */
   readonly session: Session | undefined;
+}
+
+/** A request as it comes to the first link. */
+export function toExchange(
+  request: ClientRequest,
+  cancellation: Cancellation,
+  onProgress: Exchange["onProgress"],
+): Exchange {
+  const deadlineAt = Number.POSITIVE_INFINITY;
+  return { request, cancellation, deadlineAt, onProgress, isIsolated: false, session: undefined };
 }
 
 export interface ExchangeTrace extends Delivery {

@@ -3,8 +3,8 @@ import { isJsonObject } from "../definitions/json.js";
 import type { FallbackOption } from "../definitions/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Exchange, Link, Next } from "./exchange.js";
-import { failureOfExchange } from "./failure-of-exchange.js";
+import type { ClientRequest, Exchange, Link, Next } from "./exchange.js";
+import { failureOfRequest } from "./failure-of-request.js";
 
 export interface FallbackParts {
   readonly server: string;
@@ -19,10 +19,11 @@ const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", 
 export function fallback(parts: FallbackParts): Link {
   return (exchange, next) => {
     const option = parts.fallback();
-    const { tool } = exchange;
+    const { request } = exchange;
+    const { tool } = request;
     if (option === undefined || tool === undefined) return next(exchange);
     // Made after the call: arguments that cannot be copied have failed by then.
-    const call = () => toCall(exchange, tool, parts.server);
+    const call = () => toCall(request, tool, parts.server);
     return withFallback(exchange, next, { ...parts, option, call });
   };
 }
@@ -46,7 +47,7 @@ async function withFallback(
   } catch (error) {
     if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
     const replacement = await tryAnswer(
-      () => answer(failureOfExchange(error, exchange, server), call()),
+      () => answer(failureOfRequest(error, exchange.request, server), call()),
       warn,
     );
     if (replacement === undefined) throw error;
@@ -54,7 +55,11 @@ async function withFallback(
   }
 }
 
-function toCall({ params, identity, isIdempotent }: Exchange, tool: string, server: string): FallbackCall {
+function toCall(
+  { params, identity, isIdempotent }: ClientRequest,
+  tool: string,
+  server: string,
+): FallbackCall {
   const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
   return { server, tool, args: structuredClone(args), identity, isIdempotent };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { breaker, type BreakerParts } from "./breaker-link.js";
-import { limitConcurrency } from "./concurrency-link.js";
+import { type ConcurrencyParts, limitConcurrency } from "./concurrency-link.js";
 import { attemptDeadline, totalDeadline } from "./deadline-links.js";
 import { chain, type Link, type Next } from "./exchange.js";
 import { fallback, type FallbackParts } from "./fallback-link.js";
@@ -9,8 +9,7 @@ import { observe, type RequestEnded } from "./observe-link.js";
 import { recoverSession, type RecoverParts } from "./recover-session-link.js";
 import { retry, type RetryParts } from "./retry-link.js";
 
-interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackParts {
-  readonly concurrentCalls: () => number | undefined;
+interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackParts, ConcurrencyParts {
   readonly server: string;
   readonly clock: Clock;
   readonly onRequestEnded: (event: RequestEnded) => void;
@@ -24,9 +23,9 @@ export function createPipeline(parts: LinkParts): Next {
   const links: readonly Link[] = [
     observe(parts),
     fallback(parts),
-    totalDeadline(parts),
+    totalDeadline,
     retry(parts),
-    limitConcurrency(parts.concurrentCalls),
+    limitConcurrency(parts),
     breaker(parts),
     attemptDeadline(parts),
     recoverSession(parts),
@@ -34,7 +33,9 @@ export function createPipeline(parts: LinkParts): Next {
   return chain(links, send);
 }
 
-const send: Next = ({ session, method, params, cancellation, headers, context, onProgress, trace }) =>
-  session === undefined
+const send: Next = ({ request, session, cancellation, onProgress }) => {
+  const { method, params, headers, context, trace } = request;
+  return session === undefined
     ? Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`))
     : session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
+};

@@ -223,7 +223,8 @@ export class McpClient implements AsyncDisposable {
     checkCall(this.name, call, options);
     const { name: tool, args = {} } = call;
     const { signal, timeoutMs, onProgress, headers, context, output, meta, idempotent = false } = options;
-    const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
+    const params =
+      meta === undefined ? { name: tool, arguments: args } : { name: tool, arguments: args, _meta: meta };
     const details = {
       signal,
       timeoutMs,

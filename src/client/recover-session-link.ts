@@ -1,15 +1,22 @@
-import type { ServerSpec } from "../definitions/server-spec.js";
+import type { Cancellation } from "../concurrency/cancellation.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Connection } from "../session/connection.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { HeldSession, OpenSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
-import { type Exchange, type Link, neverSent, type Next } from "./exchange.js";
+import { type ClientRequest, type Exchange, type Link, neverSent, type Next } from "./exchange.js";
 
 export interface RecoverParts {
   readonly onSessionLost: (identity: string, held: HeldSession) => void;
   readonly warn: (message: string) => void;
+}
+
+/** Where a request is sent from. */
+interface Place {
+  readonly parts: RecoverParts;
+  readonly connection: Connection;
+  readonly seat: Seat;
 }
 
 /**
@@ -19,17 +26,25 @@ export interface RecoverParts {
  */
 export function recoverSession(parts: RecoverParts): Link {
   return async (exchange, next) => {
-    const { identity, context, cancellation } = exchange;
-    const connected = exchange.connect();
+    const { request, cancellation } = exchange;
+    const connected = request.connect();
     const connection = connected instanceof Promise ? await cancellation.race(connected) : connected;
     const { spec, seats } = connection;
-    const seat = seats.enter(identity, context);
+    const seat = seats.enter(request.identity, request.context);
+    const place = { parts, connection, seat };
     let leaveTurn: (() => void) | undefined;
     try {
       if (spec.session.serialize) leaveTurn = await seat.turn.enter(cancellation);
-      return exchange.isIsolated && canIsolate(spec, seat)
-        ? await sendIsolated(exchange, next, { ...parts, connection, seat })
-        : await sendRecovering(exchange, next, { ...parts, spec, seat });
+      if (exchange.isIsolated && canIsolate(place)) return await sendIsolated(exchange, next, place);
+      for (let recoveries = 0; ;) {
+        const held = seat.keeper.ready ?? (await open(place, cancellation));
+        request.trace.attempts += 1;
+        try {
+          return await next(over(held.session, exchange));
+        } catch (error) {
+          recoveries += recoveriesFor(error, { held, recoveries, request, place });
+        }
+      }
     } finally {
       leaveTurn?.();
       seats.leave(seat);
@@ -37,44 +52,52 @@ export function recoverSession(parts: RecoverParts): Link {
   };
 }
 
-interface SharedSession extends RecoverParts {
-  readonly spec: ServerSpec;
-  readonly seat: Seat;
+async function open(place: Place, cancellation: Cancellation): Promise<OpenSession> {
+  try {
+    return await place.seat.keeper.hold(cancellation);
+  } catch (error) {
+    throw classified(error, place);
+  }
 }
 
-async function sendRecovering(
-  exchange: Exchange,
-  next: Next,
-  { spec, seat, onSessionLost, warn }: SharedSession,
-): Promise<unknown> {
-  let recoveries = 0;
-  for (;;) {
-    let held: OpenSession | undefined;
-    try {
-      held = seat.keeper.ready ?? (await seat.keeper.hold(exchange.cancellation));
-      exchange.trace.attempts += 1;
-      return await next({ ...exchange, session: held.session });
-    } catch (error) {
-      const failure = classifyFailure(error, spec.classify, warn);
-      if (held === undefined || !isLoss(failure, held.session)) throw failure;
-      // Whoever does not know the session has not run the request.
-      exchange.trace.wasSent = neverSent;
-      // A session that somebody pinned is that somebody's to replace.
-      if (spec.session.id !== undefined) throw failure;
-      // Nobody had this session yet: it was found in the store, where two are tried at most before one
-      // is opened, and was gone already.
-      const wasNeverThere = !held.session.isProven;
-      const mayRecover = wasNeverThere || recoveries < spec.session.maxRecoveries;
-      // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
-      // away here, every caller that lost the one before would open yet another.
-      if (mayRecover || recoveries === 0) {
-        seat.keeper.discard(held);
-        onSessionLost(exchange.identity, held);
-      }
-      if (!mayRecover) throw failure;
-      if (!wasNeverThere) recoveries += 1;
-    }
+interface FailedSending {
+  readonly held: OpenSession;
+  /** How often the request has got a new session so far. */
+  readonly recoveries: number;
+  readonly request: ClientRequest;
+  readonly place: Place;
+}
+
+/** Throws unless the request may have another session; says what that counts for. */
+function recoveriesFor(error: unknown, { held, recoveries, request, place }: FailedSending): number {
+  const { id: pinnedId, maxRecoveries } = place.connection.spec.session;
+  const failure = classified(error, place);
+  if (!isLoss(failure, held.session)) throw failure;
+  // Whoever does not know the session has not run the request.
+  request.trace.wasSent = neverSent;
+  // A session that somebody pinned is that somebody's to replace.
+  if (pinnedId !== undefined) throw failure;
+  // Nobody had this session yet: it was found in the store, where two are tried at most before one
+  // is opened, and was gone already.
+  const wasNeverThere = !held.session.isProven;
+  const mayRecover = wasNeverThere || recoveries < maxRecoveries;
+  // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
+  // away here, every caller that lost the one before would open yet another.
+  if (mayRecover || recoveries === 0) {
+    place.seat.keeper.discard(held);
+    place.parts.onSessionLost(request.identity, held);
   }
+  if (!mayRecover) throw failure;
+  return wasNeverThere ? 0 : 1;
+}
+
+function over(session: Session, exchange: Exchange): Exchange {
+  const { request, cancellation, deadlineAt, onProgress, isIsolated } = exchange;
+  return { request, cancellation, deadlineAt, onProgress, isIsolated, session };
+}
+
+function classified(error: unknown, { connection, parts }: Place): unknown {
+  return classifyFailure(error, connection.spec.classify, parts.warn);
 }
 
 /** Forgotten by the server, or gone on our side before the request left. A server without sessions forgets none. */
@@ -85,22 +108,19 @@ function isLoss(failure: unknown, session: Session): failure is McpRuntimeError 
 }
 
 /** Where a server has no sessions, and where somebody pinned one, there is nothing to get away from. */
-function canIsolate({ session }: ServerSpec, { keeper }: Seat): boolean {
-  return session.id === undefined && keeper.ready?.session.id !== undefined;
+function canIsolate({ connection, seat }: Place): boolean {
+  return connection.spec.session.id === undefined && seat.keeper.ready?.session.id !== undefined;
 }
 
 /** Nobody else has this session, so there is nobody to recover it for. */
-async function sendIsolated(
-  exchange: Exchange,
-  next: Next,
-  { connection, seat, warn }: RecoverParts & { readonly connection: Connection; readonly seat: Seat },
-): Promise<unknown> {
+async function sendIsolated(exchange: Exchange, next: Next, place: Place): Promise<unknown> {
+  const { connection, seat } = place;
   try {
     return await connection.withOwnSession(seat, exchange.cancellation, (session) => {
-      exchange.trace.attempts += 1;
-      return next({ ...exchange, session });
+      exchange.request.trace.attempts += 1;
+      return next(over(session, exchange));
     });
   } catch (error) {
-    throw classifyFailure(error, connection.spec.classify, warn);
+    throw classified(error, place);
   }
 }

@@ -11,7 +11,7 @@ import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-
 import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
-import { createTrace, type Exchange, type ExchangeTrace, type Next } from "./exchange.js";
+import { type ClientRequest, createTrace, type ExchangeTrace, type Next, toExchange } from "./exchange.js";
 import { identify, SHARED_IDENTITY, toCallContext } from "./identify.js";
 import { createPipeline } from "./links.js";
 import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
@@ -47,6 +47,11 @@ export type SendRequest = (
   params: JsonObject,
   options?: FullRequestOptions,
 ) => Promise<unknown>;
+
+/** What the requests of one operation share. */
+interface Way extends Pick<ClientRequest, "connect"> {
+  readonly cancellation: Cancellation;
+}
 
 /** Takes requests from the caller's edge into the links. */
 export class Requester {
@@ -144,34 +149,30 @@ export class Requester {
     params: JsonObject,
     details: FullRequestOptions,
     options: RequestOptions,
-    { cancellation, connect }: Pick<Exchange, "cancellation" | "connect">,
+    { cancellation, connect }: Way,
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
     const { clock, life } = this.#parts;
     const { timeouts } = life.spec;
     const { signal, timeoutMs } = options;
-    const totalMs = details.totalMs ?? timeouts.totalMs;
     const { identity, context } = this.#whoAsks(options, details);
-    return this.#run({
+    const request = {
       requestId: details.requestId ?? randomUUID(),
       method,
       params,
       tool: details.tool,
       identity,
       context,
+      startedAt: clock.now(),
       requestMs: timeoutMs ?? timeouts.requestMs,
-      totalMs,
-      deadlineAt: totalMs === 0 ? Number.POSITIVE_INFINITY : clock.now() + totalMs,
+      totalMs: details.totalMs ?? timeouts.totalMs,
       isIdempotent: details.isIdempotent ?? false,
       signal,
-      cancellation,
       connect,
       headers: details.headers,
-      onProgress: details.onProgress,
       trace: details.trace ?? createTrace(),
-      isIsolated: false,
-      session: undefined,
-    });
+    };
+    return this.#run(toExchange(request, cancellation, details.onProgress));
   }
 
   identityOf(options: RequestOptions): string {

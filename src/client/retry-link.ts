@@ -4,7 +4,7 @@ import type { RetrySettings } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
 import { FAILURE_MATRIX } from "../policies/failure-matrix.js";
-import type { Exchange, Link, Next } from "./exchange.js";
+import type { ClientRequest, Exchange, Link, Next } from "./exchange.js";
 import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
 
 export interface RetryParts {
@@ -12,7 +12,7 @@ export interface RetryParts {
   readonly random: () => number;
   readonly retry: () => RetrySettings;
   readonly tokens: RetryTokensByIdentity;
-  readonly onRetry: (exchange: Exchange, failure: McpRuntimeError, waitMs: number) => void;
+  readonly onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) => void;
 }
 
 /**
@@ -21,40 +21,37 @@ export interface RetryParts {
  * beyond its deadline.
  */
 export function retry(parts: RetryParts): Link {
-  return async (exchange, next) => {
-    parts.tokens.of(exchange.identity).earn();
-    try {
-      return await next(exchange);
-    } catch (error) {
-      return repeat(exchange, next, error, parts);
-    }
+  return (exchange, next) => {
+    parts.tokens.of(exchange.request.identity).earn();
+    return next(exchange).catch((error: unknown) => repeat(exchange, next, error, parts));
   };
 }
 
 /** From the first failure to a result, or to the failure that is the last. */
 async function repeat(exchange: Exchange, next: Next, first: unknown, parts: RetryParts): Promise<unknown> {
   const { clock, random, onRetry } = parts;
-  const { trace, cancellation, deadlineAt } = exchange;
-  const tokens = parts.tokens.of(exchange.identity);
+  const { request, cancellation, deadlineAt } = exchange;
+  const { trace } = request;
+  const tokens = parts.tokens.of(request.identity);
   const { max, baseMs, maxMs, isolated } = parts.retry();
   const backoff = new Backoff({ baseMs, maxMs, random });
   let last = first;
   let attemptsBefore = 0;
   for (let left = max; ; left -= 1) {
-    if (left === 0 || tokens.isEmpty || cancellation.isCancelled || !mayRepeat(last, exchange)) throw last;
+    if (left === 0 || tokens.isEmpty || cancellation.isCancelled || !mayRepeat(last, request)) throw last;
     const failed = last;
     const waitMs = waitBefore(failed, backoff);
     if (clock.now() + waitMs >= deadlineAt) throw failed;
     tokens.spend();
     trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent());
-    onRetry(exchange, failed, waitMs);
+    onRetry(request, failed, waitMs);
     await delay(waitMs, clock, cancellation);
     const isIsolated = isolated && trace.attempts > attemptsBefore && isTransient(failed);
     attemptsBefore = trace.attempts;
     try {
       return await next({ ...exchange, isIsolated });
     } catch (error) {
-      const gotNoSession = isIsolated && trace.attempts === attemptsBefore && !mayRepeat(error, exchange);
+      const gotNoSession = isIsolated && trace.attempts === attemptsBefore && !mayRepeat(error, request);
       // Left alone, or refused a session of its own: what the call failed of before says more.
       if (isCircuitOpen(error) || (gotNoSession && !cancellation.isCancelled)) throw failed;
       last = error;
@@ -71,7 +68,7 @@ function isTransient({ kind }: McpRuntimeError): boolean {
   return FAILURE_MATRIX[kind].repeat === "if idempotent";
 }
 
-function mayRepeat(error: unknown, { isIdempotent, trace }: Exchange): error is McpRuntimeError {
+function mayRepeat(error: unknown, { isIdempotent, trace }: ClientRequest): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
   const { repeat: when } = FAILURE_MATRIX[error.kind];
   if (when === "yes") return true;

@@ -1,8 +1,6 @@
 import type { Clock } from "../concurrency/clock.js";
 import { RetryTokens } from "../policies/retry-tokens.js";
 
-type TokenPair = Pick<RetryTokens, "earn" | "spend" | "isEmpty">;
-
 /** Retry tokens of each user, under a cap for the whole server: one user's storm uses up no other's. */
 export class RetryTokensByIdentity {
   readonly #clock: Clock;
@@ -17,7 +15,7 @@ export class RetryTokensByIdentity {
   of(identity: string): TokenPair {
     const known = this.#pairs.get(identity);
     if (known !== undefined) return known;
-    const pair = pairOf(this.#ofServer, new RetryTokens(this.#clock));
+    const pair = new TokenPair(this.#ofServer, new RetryTokens(this.#clock));
     this.#pairs.set(identity, pair);
     return pair;
   }
@@ -27,17 +25,26 @@ export class RetryTokensByIdentity {
   }
 }
 
-function pairOf(server: RetryTokens, own: RetryTokens): TokenPair {
-  const both = [server, own];
-  return {
-    get isEmpty() {
-      return both.some((tokens) => tokens.isEmpty);
-    },
-    earn: () => {
-      for (const tokens of both) tokens.earn();
-    },
-    spend: () => {
-      for (const tokens of both) tokens.spend();
-    },
-  };
+class TokenPair {
+  readonly #ofServer: RetryTokens;
+  readonly #own: RetryTokens;
+
+  constructor(ofServer: RetryTokens, own: RetryTokens) {
+    this.#ofServer = ofServer;
+    this.#own = own;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ofServer.isEmpty || this.#own.isEmpty;
+  }
+
+  earn(): void {
+    this.#ofServer.earn();
+    this.#own.earn();
+  }
+
+  spend(): void {
+    this.#ofServer.spend();
+    this.#own.spend();
+  }
 }

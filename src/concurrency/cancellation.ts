@@ -10,7 +10,9 @@ type Listener = (reason: unknown) => void;
  * taken from callers at the edge (`fromSignal`); inside, this is enough.
  */
 export class Cancellation {
-  #listeners: Set<Listener> | undefined;
+  /** Most have one listener: a set is made for more. */
+  #listener: Listener | undefined;
+  #others: Set<Listener> | undefined;
   #leaveParent: (() => void) | undefined;
   #isCancelled = false;
   #reason: unknown;
@@ -36,9 +38,12 @@ export class Cancellation {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
     this.#reason = reason;
-    const listeners = this.#listeners ?? [];
-    this.#listeners = undefined;
-    for (const listener of listeners) listener(reason);
+    const listener = this.#listener;
+    const others = this.#others;
+    this.#listener = undefined;
+    this.#others = undefined;
+    listener?.(reason);
+    for (const other of others ?? []) other(reason);
   }
 
   /** Called once, at once when it is already cancelled. The function that comes back forgets it. */
@@ -47,9 +52,15 @@ export class Cancellation {
       listener(this.#reason);
       return () => undefined;
     }
-    const listeners = (this.#listeners ??= new Set());
-    listeners.add(listener);
-    return () => listeners.delete(listener);
+    if (this.#listener === undefined) {
+      this.#listener = listener;
+      return () => {
+        if (this.#listener === listener) this.#listener = undefined;
+      };
+    }
+    const others = (this.#others ??= new Set());
+    others.add(listener);
+    return () => others.delete(listener);
   }
 
   /** A part of this work that can be ended alone. Release it when it is over. */
@@ -73,7 +84,16 @@ export class Cancellation {
   race<T>(promise: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const forget = this.onCancel(reject);
-      promise.then(resolve, reject).finally(forget);
+      promise.then(
+        (value) => {
+          forget();
+          resolve(value);
+        },
+        (error: unknown) => {
+          forget();
+          reject(error);
+        },
+      );
     });
   }
 }

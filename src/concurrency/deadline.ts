@@ -10,28 +10,61 @@ export interface DeadlineOptions {
   readonly expired: () => unknown;
 }
 
-/**
- * Gives work a limited time. The work gets a cancellation of its own, which ends it when time is up,
- * and `restart`, which gives it the whole time once more.
- */
+/** A time that can be given again, within one that cannot. */
+export interface RenewableDeadlineOptions extends Omit<DeadlineOptions, "expired"> {
+  /** The latest moment, by the clock; infinite means none. */
+  readonly endsAt: number;
+  readonly expired: (limit: "ms" | "endsAt") => unknown;
+}
+
+/** A limited time for one piece of work, which is over with `end()`. */
+export class RenewableDeadline {
+  /** The work's own: it is cancelled when time is up. */
+  readonly cancellation: Cancellation;
+  readonly #options: RenewableDeadlineOptions;
+  #isOver = false;
+  #disarm: (() => void) | undefined;
+
+  constructor(options: RenewableDeadlineOptions) {
+    this.#options = options;
+    this.cancellation = options.cancellation.child();
+    this.#arm();
+  }
+
+  /** `ms` once more. */
+  renew(): void {
+    if (this.#isOver) return;
+    this.#disarm?.();
+    this.#arm();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#disarm?.();
+    this.cancellation.release();
+  }
+
+  #arm(): void {
+    const { ms, endsAt, clock, expired } = this.#options;
+    const leftMs = endsAt === Number.POSITIVE_INFINITY ? endsAt : Math.max(0, endsAt - clock.now());
+    const limit = ms !== 0 && ms < leftMs ? "ms" : "endsAt";
+    const waitMs = limit === "ms" ? ms : leftMs;
+    if (waitMs === Number.POSITIVE_INFINITY) return;
+    this.#disarm = clock.after(waitMs, () => this.cancellation.cancel(expired(limit)));
+  }
+}
+
+/** Gives work a limited time, and a cancellation of its own which ends it when time is up. */
 export async function withDeadline<T>(
   { ms, clock, cancellation, expired }: DeadlineOptions,
-  work: (cancellation: Cancellation, restart: () => void) => Promise<T>,
+  work: (cancellation: Cancellation) => Promise<T>,
 ): Promise<T> {
-  if (ms === 0) return work(cancellation, () => undefined);
+  if (ms === 0) return work(cancellation);
   const limited = cancellation.child();
-  const arm = () => clock.after(ms, () => limited.cancel(expired()));
-  let disarm = arm();
-  let isOver = false;
-  const restart = () => {
-    if (isOver) return;
-    disarm();
-    disarm = arm();
-  };
+  const disarm = clock.after(ms, () => limited.cancel(expired()));
   try {
-    return await work(limited, restart);
+    return await work(limited);
   } finally {
-    isOver = true;
     disarm();
     limited.release();
   }

@@ -27,12 +27,42 @@ export interface BreakerStats {
   readonly recoversInMs: number;
 }
 
+/** How an attempt ended; `unknown`: in a way that says nothing about the server. */
+type Verdict = "success" | "failure" | "unknown";
+
 /** One attempt that was let through. Exactly one of the three ends it; later ones change nothing. */
-export interface Permit {
-  succeed(): void;
-  fail(): void;
+export class Permit {
+  readonly #judge: (permit: Permit, verdict: Verdict) => void;
+  #isEnded = false;
+
+  constructor(
+    /** Of the state in which it was given. */
+    readonly era: number,
+    /** Its place among all that were given. */
+    readonly order: number,
+    judge: (permit: Permit, verdict: Verdict) => void,
+  ) {
+    this.#judge = judge;
+  }
+
+  succeed(): void {
+    this.#end("success");
+  }
+
+  fail(): void {
+    this.#end("failure");
+  }
+
   /** It ended in a way that says nothing about the server. */
-  release(): void;
+  release(): void {
+    this.#end("unknown");
+  }
+
+  #end(verdict: Verdict): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#judge(this, verdict);
+  }
 }
 
 interface CircuitBreakerParts {
@@ -92,23 +122,17 @@ export class CircuitBreaker {
   }
 
   #permit(): Permit {
-    const era = this.#era;
-    const order = (this.#entered += 1);
+    this.#entered += 1;
     if (this.#state === "half-open") this.#probing += 1;
-    let isEnded = false;
-    const end = (judge: () => void) => () => {
-      if (isEnded) return;
-      isEnded = true;
-      if (era !== this.#era) return;
-      if (this.#state === "half-open") this.#probing -= 1;
-      judge();
-    };
-    return {
-      succeed: end(() => this.#onSuccess()),
-      fail: end(() => this.#onFailure(order)),
-      release: end(() => undefined),
-    };
+    return new Permit(this.#era, this.#entered, this.#judge);
   }
+
+  readonly #judge = ({ era, order }: Permit, verdict: Verdict): void => {
+    if (era !== this.#era) return;
+    if (this.#state === "half-open") this.#probing -= 1;
+    if (verdict === "success") this.#onSuccess();
+    if (verdict === "failure") this.#onFailure(order);
+  };
 
   #onSuccess(): void {
     this.#failures = 0;

@@ -70,8 +70,8 @@ export class GuardedTransport implements MessageTransport {
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
-    const own = this.#nextOptions;
-    const sending = this.#send(message, own === undefined ? options : { ...options, ...own });
+    // What the SDK has to say of a request of ours is nothing.
+    const sending = this.#send(message, this.#nextOptions ?? options);
     if (!isRequest(message)) return this.#aside(sending);
     this.#lastRequestId = message.id;
     return sending.catch((error: unknown) => {

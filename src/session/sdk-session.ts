@@ -1,4 +1,5 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { z } from "zod";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -28,6 +29,27 @@ interface SdkSessionOptions {
   readonly redactor: Redactor;
   /** The transport below went by itself. */
   readonly onLost: () => void;
+}
+
+/** Who hears of progress, for as long as the request runs. */
+class ProgressRelay {
+  #listener: SessionRequest["onProgress"];
+
+  constructor(listener: SessionRequest["onProgress"]) {
+    this.#listener = listener;
+  }
+
+  get options(): RequestOptions {
+    const { timeout } = NO_SDK_TIMEOUT;
+    return this.#listener === undefined
+      ? NO_SDK_TIMEOUT
+      : { timeout, onprogress: (progress) => this.#listener?.(progress) };
+  }
+
+  /** The SDK's garbage outlives its request by many collections; without this, all that is ours would, too. */
+  end(): void {
+    this.#listener = undefined;
+  }
 }
 
 /** A session on the official SDK: one SDK client over one transport, used for this session alone. */
@@ -80,11 +102,9 @@ export class SdkSession implements Session {
     if (this.#end !== undefined) throw this.#gone(this.#end);
     const { sdk, transport } = this.#options;
     this.#inFlight += 1;
+    const relay = new ProgressRelay(onProgress);
     const { sent, id } = transport.request({ headers, context }, () =>
-      sdk.request({ method, params }, ANY_RESULT, {
-        ...NO_SDK_TIMEOUT,
-        ...(onProgress === undefined ? {} : { onprogress: onProgress }),
-      }),
+      sdk.request({ method, params }, ANY_RESULT, relay.options),
     );
     if (delivery !== undefined && id !== undefined) delivery.wasSent = () => transport.wasSent(id);
     const forget = cancellation.onCancel((reason) => {
@@ -101,6 +121,7 @@ export class SdkSession implements Session {
       throw toRuntimeError(error, this.#broken(), this.#options);
     } finally {
       forget();
+      relay.end();
       this.#inFlight -= 1;
       if (this.#end === "retired" && this.#inFlight === 0) void sdk.close();
     }

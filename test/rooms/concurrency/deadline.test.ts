@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Cancellation } from "../../../src/concurrency/cancellation.js";
-import { withDeadline } from "../../../src/concurrency/deadline.js";
+import { RenewableDeadline, withDeadline } from "../../../src/concurrency/deadline.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 function start(ms: number) {
@@ -35,28 +35,6 @@ describe("withDeadline", () => {
     expect(cancellation.isCancelled).toBe(false);
   });
 
-  it("a restart gives the whole time once more", async () => {
-    const { clock, options } = start(100);
-    let restart: (() => void) | undefined;
-    const work = withDeadline(options, (cancellation, again) => {
-      restart = again;
-      return endless(cancellation);
-    });
-    clock.advance(90);
-    restart?.();
-    clock.advance(99);
-    expect(clock.pending).toBe(1);
-    clock.advance(1);
-    await expect(work).rejects.toBe("time is up");
-  });
-
-  it("a restart after the end sets no timer", async () => {
-    const { clock, options } = start(100);
-    const restart = await withDeadline(options, async (_, again) => again);
-    restart();
-    expect(clock.pending).toBe(0);
-  });
-
   it.each([
     ["succeeded", async () => "done"],
     ["failed", () => Promise.reject(new Error("broken"))],
@@ -86,13 +64,64 @@ describe("withDeadline", () => {
     await expect(work).rejects.toBe("enough");
   });
 
-  it("0 means no deadline, and restarting it does nothing", async () => {
+  it("0 means no deadline", async () => {
     const { clock, cancellation, options } = start(0);
-    const own = await withDeadline(options, async (same, restart) => {
-      restart();
-      return same;
-    });
+    const own = await withDeadline(options, async (same) => same);
     expect(own).toBe(cancellation);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a deadline that can be given again", () => {
+  const limitsOf = (ms: number, endsAt: number) => {
+    const { clock, cancellation } = start(ms);
+    const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
+    const reason = () => {
+      try {
+        deadline.cancellation.throwIfCancelled();
+        return "none";
+      } catch (error) {
+        return error;
+      }
+    };
+    return { clock, deadline, reason };
+  };
+
+  it("gives the whole time once more", () => {
+    const { clock, deadline, reason } = limitsOf(100, 1_000);
+    clock.advance(90);
+    deadline.renew();
+    clock.advance(99);
+    expect(reason()).toBe("none");
+    clock.advance(1);
+    expect(reason()).toBe("ms");
+  });
+
+  it("gives none after the last moment", () => {
+    const { clock, deadline, reason } = limitsOf(100, 150);
+    clock.advance(90);
+    deadline.renew();
+    clock.advance(59);
+    expect(reason()).toBe("none");
+    clock.advance(1);
+    expect(reason()).toBe("endsAt");
+  });
+
+  it.each([
+    ["ends with the last moment when it has no time of its own", 0, 150, "endsAt"],
+    ["is over at once when the last moment has passed", 100, -1, "endsAt"],
+    ["has its own time when there is no last moment", 100, Number.POSITIVE_INFINITY, "ms"],
+    ["never ends without either", 0, Number.POSITIVE_INFINITY, "none"],
+  ])("%s", (_, ms, endsAt, expected) => {
+    const { clock, reason } = limitsOf(ms, endsAt);
+    clock.advance(1_000_000);
+    expect(reason()).toBe(expected);
+  });
+
+  it("sets no timer after its end", () => {
+    const { clock, deadline } = limitsOf(100, 1_000);
+    deadline.end();
+    deadline.renew();
     expect(clock.pending).toBe(0);
   });
 });

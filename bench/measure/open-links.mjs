@@ -1,0 +1,79 @@
+import { createTrace, toExchange } from "../../dist/client/exchange.js";
+import { createPipeline } from "../../dist/client/links.js";
+import { RetryTokensByIdentity } from "../../dist/client/retry-tokens-by-identity.js";
+import { Cancellation } from "../../dist/concurrency/cancellation.js";
+import { systemClock } from "../../dist/concurrency/clock.js";
+import { parseServer } from "../../dist/definitions/parse-server.js";
+import { Redactor } from "../../dist/errors/redaction.js";
+import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
+import { Connection } from "../../dist/session/connection.js";
+
+const server = "links";
+const ignore = () => undefined;
+
+/**
+ * One session, and two ways over it: with all the links that a client puts around a request, in their
+ * default settings, and with none. The bytes are the same: both ask for progress.
+ */
+export async function openLinks(url) {
+  const spec = parseServer(server, { url });
+  const connection = await Connection.open({
+    server,
+    clock: systemClock,
+    redactor: new Redactor(),
+    cancellation: new Cancellation(),
+    resolveSpec: async () => spec,
+    onOpened: async () => undefined,
+    onSeatGone: ignore,
+    onNotification: ignore,
+    onWarning: ignore,
+    onError: ignore,
+  });
+  const { keeper } = connection.seats.enter("", undefined);
+  const { session } = await keeper.hold(new Cancellation());
+  const breaker = new CircuitBreaker(spec.breaker, { clock: systemClock, onChange: ignore });
+  const run = createPipeline({
+    server,
+    clock: systemClock,
+    random: Math.random,
+    fallback: () => spec.fallback,
+    retry: () => spec.retry,
+    tokens: new RetryTokensByIdentity(systemClock),
+    concurrentCalls: () => spec.limits.concurrentCalls,
+    breakerOf: () => breaker,
+    onRetry: ignore,
+    onSessionLost: ignore,
+    onRequestEnded: ignore,
+    warn: ignore,
+  });
+  const { requestMs, totalMs } = spec.timeouts;
+  return {
+    without: ({ tool, args }) =>
+      session.request({
+        method: "tools/call",
+        params: { name: tool, arguments: args },
+        cancellation: new Cancellation(),
+        onProgress: ignore,
+      }),
+    with: ({ tool, args }) => {
+      const request = {
+        requestId: "1",
+        method: "tools/call",
+        params: { name: tool, arguments: args },
+        tool,
+        identity: "",
+        context: undefined,
+        startedAt: systemClock.now(),
+        requestMs,
+        totalMs,
+        isIdempotent: false,
+        signal: undefined,
+        connect: () => connection,
+        headers: undefined,
+        trace: createTrace(),
+      };
+      return run(toExchange(request, new Cancellation(), undefined));
+    },
+    close: () => connection.close(),
+  };
+}
