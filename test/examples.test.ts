@@ -19,6 +19,7 @@ const LAST_LINES: Record<string, string> = {
   "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
   "hot-reload.ts": "ai: There are three umbrellas in Oslo.",
   "drift-report.ts": "the server is down: unreachable",
+  "manager-in-a-graph.ts": "   news: disconnected",
   "many-servers.ts":
     '5. Server "library" is disconnected: nothing is sent to it before it is connected again.',
   "plain-javascript.mjs": "hello",

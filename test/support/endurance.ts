@@ -1,7 +1,6 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { McpClient } from "../../src/index.js";
 import { times } from "./clients.js";
+import { collectGarbage } from "./collect-garbage.js";
 import { TestServerProcess } from "./test-server-process.js";
 
 export interface Reading {
@@ -59,11 +58,7 @@ function listenersOf(signal: AbortSignal): number {
   return events?.get("abort")?.size ?? 0;
 }
 
-let collectGarbage: (() => void) | undefined;
-
 function heapAfterGc(): number {
-  setFlagsFromString("--expose-gc");
-  collectGarbage ??= runInNewContext("gc") as () => void;
   collectGarbage();
   collectGarbage();
   return process.memoryUsage().heapUsed;
