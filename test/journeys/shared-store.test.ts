@@ -43,7 +43,7 @@ describe("two processes on one file store", PATIENCE, () => {
       expect(await other.list("one/")).toHaveLength(60);
       expect(await Promise.all(times(60, (n) => own.get(`one/${n}`)))).toEqual(times(60, (n) => n));
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
     }
   });
 
@@ -63,7 +63,7 @@ describe("two processes on one file store", PATIENCE, () => {
       expect(await own.list("")).toEqual(["k"]);
       expect(readdirSync(folder).filter((name) => name.endsWith(".json"))).toHaveLength(1);
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
     }
   });
 });
