@@ -7,6 +7,8 @@ export default defineConfig({
   oxc: { target: "es2022" },
   test: {
     include: ["test/**/*.test.ts"],
+    // By default one core stays idle, which is half of a small machine.
+    maxWorkers: "100%",
     globalSetup: ["test/support/provide-redis.ts"],
     // Compilers, package managers and other processes at work on a machine that is shared. A wait that
     // never ends still fails, and no test waits this long for luck.

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/definitions/json.js";
 import type { Execution } from "../../src/testing/test-tool.js";
 import type { TestTool } from "../../src/testing/index.js";
 import { eventually } from "./clients.js";
+import { isAlive } from "./stdio-servers.js";
 
 interface DeskCall {
   readonly id: number;
@@ -44,8 +45,10 @@ export class ToolDesk implements AsyncDisposable {
   }
 
   async killAll(): Promise<void> {
-    for (const pid of this.#pids.values()) process.kill(pid, "SIGKILL");
-    await eventually(() => this.openSockets === 0);
+    const pids = [...this.#pids.values()];
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    // A process lets go of its sockets before its pipes: until it is gone, a write to it still succeeds.
+    await eventually(() => this.openSockets === 0 && !pids.some(isAlive));
   }
 
   async close(): Promise<void> {
