@@ -41,7 +41,6 @@ interface LiveToolsParts {
 export class LiveTools {
   readonly #parts: LiveToolsParts;
   readonly #create: CreateToolsOptions;
-  readonly #fingerprints = new WeakMap<McpTool, string>();
   readonly #listeners = new Set<(event: { readonly server: string }) => void>();
   #all: McpTool[] = [];
   #shown: McpTool[] = [];
@@ -90,8 +89,9 @@ export class LiveTools {
     } catch (error) {
       create.warn(`The tools of server "${server}" cannot be taken in, the last ones stay: ${String(error)}`);
     }
-    const isSame = before.length === this.#shown.length && before.every((tool, n) => tool === this.#shown[n]);
-    if (isSame) this.#shown = before;
+    const isUnchanged =
+      before.length === this.#shown.length && before.every((tool, n) => tool === this.#shown[n]);
+    if (isUnchanged) this.#shown = before;
     else for (const listener of this.#listeners) listener({ server });
   }
 
@@ -120,12 +120,10 @@ export class LiveTools {
   #build(): void {
     const { fleet } = this.#parts;
     const offers = fleet.all.flatMap((server) => this.#offerOf(server, server.known.tools));
-    const known = new Map(this.#all.map((tool) => [this.#fingerprints.get(tool), tool]));
+    const known = new Map(this.#all.map((tool) => [tool.name, tool]));
     this.#all = createTools(offers, this.#create).map((tool) => {
-      const fingerprint = fingerprintOf(tool);
-      const same = known.get(fingerprint) ?? tool;
-      this.#fingerprints.set(same, fingerprint);
-      return same;
+      const before = known.get(tool.name);
+      return before !== undefined && isSame(before, tool) ? before : tool;
     });
     this.#shown = this.#all.filter((tool) => isOffered(fleet, tool));
     const isPending = offers.length < fleet.all.length;
@@ -144,8 +142,14 @@ function isOffered({ all }: ServerFleet, { mcp }: McpTool): boolean {
   return server !== undefined && !server.isOff && server.member.pins?.isBlocked(mcp.name) !== true;
 }
 
-/** Two tools with the same one are the same to whoever uses them. */
-function fingerprintOf({ name, description, mcp }: McpTool): string {
-  const { inputSchema: _, outputSchema, schemaHash: hash, ...others } = mcp;
-  return schemaHash({ name, description, others, hash, outputSchema });
+/** To whoever uses them. What is the same object, as of a list that was not listed again, is not read. */
+function isSame(before: McpTool, now: McpTool): boolean {
+  if (before.description !== now.description) return false;
+  const details = Object.keys(now.mcp) as (keyof McpTool["mcp"])[];
+  return details.every((key) => {
+    // Made from the schema, which is compared.
+    if (key === "schemaHash") return true;
+    const [was, is] = [before.mcp[key], now.mcp[key]];
+    return was === is || schemaHash(was) === schemaHash(is);
+  });
 }

@@ -25,6 +25,11 @@ export class KnownTools {
     const before = this.#tools;
     this.#tools = tools;
     this.#first ??= tools;
-    if (before === undefined || schemaHash(before) !== schemaHash(tools)) this.#onChange();
+    if (before === undefined || !isSame(before, tools)) this.#onChange();
   }
+}
+
+/** A list that has not been listed again is the same object: nothing of it needs to be read. */
+function isSame(before: readonly McpToolInfo[], now: readonly McpToolInfo[]): boolean {
+  return before === now || schemaHash(before) === schemaHash(now);
 }
