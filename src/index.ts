@@ -132,5 +132,15 @@ export {
 } from "./tools/tool-options.js";
 export type { BreakerState, BreakerStats } from "./policies/circuit-breaker.js";
 export { FAILURE_MATRIX, type FailurePolicy, type Repetition } from "./policies/failure-matrix.js";
+export {
+  CONFIG_DEFAULTS,
+  type ConfigCandidate,
+  type LoadMcpServersOptions,
+} from "./servers/config-options.js";
+export type { ConfigFormatName } from "./servers/config-formats.js";
+export type { ConfigProblem, ConfigProblemKind } from "./servers/config-problem.js";
+export type { ConfigScope, ConfigServer, ConfigServerState, ConfigSource } from "./servers/config-source.js";
+export type { LoadedMcpServers } from "./servers/load-config.js";
+export { loadMcpServers } from "./servers/load-mcp-servers.js";
 export type { FallbackCall, FallbackResult } from "./definitions/fallback-call.js";
 export { lastGoodResult } from "./policies/last-good-result.js";

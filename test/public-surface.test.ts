@@ -11,6 +11,7 @@ describe("what users can rely on", () => {
   it("the exports", () => {
     expect(Object.keys(api).toSorted()).toEqual([
       "CACHE_DEFAULTS",
+      "CONFIG_DEFAULTS",
       "FAILURE_KINDS",
       "FAILURE_MATRIX",
       "MANAGER_DEFAULTS",
@@ -27,6 +28,7 @@ describe("what users can rely on", () => {
       "createMcpToolsForServer",
       "createMcpToolsFromAgent",
       "lastGoodResult",
+      "loadMcpServers",
       "parseServers",
     ]);
     expect(Object.keys(langchain)).toEqual(["mcpMiddleware"]);
@@ -118,6 +120,10 @@ describe("what users can rely on", () => {
   it("the defaults of the cache", () => {
     expect(api.CACHE_DEFAULTS).toEqual({ freshMs: 300_000, keepMs: 2_592_000_000 });
     expect(api.REGISTRY_DEFAULTS).toEqual({ believeMs: 60_000, refreshMs: 300_000 });
+  });
+
+  it("the defaults of config files", () => {
+    expect(api.CONFIG_DEFAULTS).toEqual({ project: true, user: false });
   });
 
   it("the defaults of many servers", () => {

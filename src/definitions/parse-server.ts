@@ -112,7 +112,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     fallback: parsed.fallback,
     handlers: toHandlers(parsed),
     classify: parsed.classify as ServerSpec["classify"],
-    secrets: secretsOf(address, parsed.session?.id),
+    secrets: [...secretsOf(address, parsed.session?.id), ...(parsed.secrets ?? [])],
   };
 }
 

@@ -4,7 +4,12 @@ import { pemText } from "./pem.js";
 import type { LaterAddress, ServerAddress } from "./server-spec.js";
 
 /** Names of environment variables and command line options that hold what nobody should see. */
-const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie/i;
+const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie|(?<![a-z])pat(?![a-z])/i;
+
+/** Whether what a variable or an option holds is nobody's business, by its name. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
 
 /** Shorter values of options are words that mean something: `--auth on`. */
 const SHORTEST_OPTION = 8;
@@ -24,7 +29,7 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
 
 /** A process speaks in lines, so each line of a secret is one, as in a key of many lines. */
 function secretsOfProcess({ env, args }: ServerAddress & { readonly kind: "stdio" }): string[] {
-  const variables = Object.entries(env).filter(([name]) => SECRET_NAME.test(name));
+  const variables = Object.entries(env).filter(([name]) => isSecretName(name));
   const values = [...variables.map(([, value]) => value), ...args.flatMap(secretOfOption)];
   return [...new Set(values.flatMap((value) => [value, ...value.split(/[\r\n]+/)]))];
 }
@@ -32,7 +37,7 @@ function secretsOfProcess({ env, args }: ServerAddress & { readonly kind: "stdio
 /** `--token=value`, and `--token` with the value in the next argument. */
 function secretOfOption(arg: string, index: number, args: readonly string[]): string[] {
   const [, name = "", value = args[index + 1] ?? ""] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
-  const isSecret = SECRET_NAME.test(name) && value.length >= SHORTEST_OPTION;
+  const isSecret = isSecretName(name) && value.length >= SHORTEST_OPTION;
   return isSecret ? [value] : [];
 }
 

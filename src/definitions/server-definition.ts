@@ -123,6 +123,11 @@ export interface CommonServerOptions {
    * codes: `(e) => (e.code === -32600 ? "session-lost" : undefined)`.
    */
   readonly classify?: (failure: McpRuntimeError) => FailureKind | undefined;
+  /**
+   * Texts that must never be shown, beside what is known to be secret: header values, tokens, user,
+   * password and query of a URL, variables and options with names such as `API_KEY`.
+   */
+  readonly secrets?: readonly string[];
 }
 
 /** The keys that tell the kinds apart: each kind has its own and none of the others'. */

@@ -154,6 +154,7 @@ const common = {
     (value) => isFunction(value) || hasMethod(value, "answer"),
   ).optional(),
   classify: passedOn<(failure: never) => never>("a function", isFunction).optional(),
+  secrets: z.array(z.string()).optional(),
 };
 
 /** What every kind has: looked at alone where the kind is not known. */

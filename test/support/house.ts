@@ -35,6 +35,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   ws: ["transports"],
   "@aws-sdk/client-lambda": ["transports"],
   "eventsource-parser": ["transports"],
+  "jsonc-parser": ["servers"],
   zod: ["definitions", "session", "tools", "langchain"],
   "@cfworker/json-schema": ["tools"],
   ioredis: ["stores"],

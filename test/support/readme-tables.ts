@@ -8,6 +8,8 @@ import {
   SERVER_DEFAULTS,
   TOOL_DEFAULTS,
 } from "../../src/index.js";
+import { CONFIG_FORMATS } from "../../src/servers/config-formats.js";
+import { CONFIG_PLACES } from "../../src/servers/config-places.js";
 import { STORE_DEFAULTS } from "../../src/stores/index.js";
 
 const OPTION_TEXTS: Record<string, string> = {
@@ -60,6 +62,16 @@ const OPTION_TEXTS: Record<string, string> = {
   onFailure: "a failed tool call: `continue`, `error`, or a function",
 };
 
+/** The folders in which config files are looked for, as people write them. */
+const FOLDER_TEXTS: Record<string, string> = {
+  project: "",
+  home: "~/",
+  claude: "~/",
+  copilot: "~/.copilot/",
+  xdg: "~/.config/",
+  config: "<config>/",
+};
+
 /** The README's tables, by the name of their place, printed from what the code holds. */
 function readmeTables(): Record<string, string> {
   const options = [
@@ -74,7 +86,18 @@ function readmeTables(): Record<string, string> {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];
     return [`\`${kind}\``, text, repeat, countsForBreaker ? "yes" : "no"];
   });
+  const files = CONFIG_PLACES.map(({ scope, path, format }, index) => {
+    const [, folder = "", rest = ""] = /^\{(\w+)\}\/(.*)$/.exec(path) ?? [];
+    return [`${index + 2}`, scope, `\`${FOLDER_TEXTS[folder]}${rest}\``, CONFIG_FORMATS[format].client];
+  });
   return {
+    files: table(
+      ["", "scope", "file", "as it is written by"],
+      [
+        ["1", "given", "those of `files`, in their order", "any of these, told by path and content"],
+        ...files,
+      ],
+    ),
     options: table(["of", "option", "default", "what it limits or does"], options),
     kinds: table(["kind", "what happened", "sent again", "counts for the breaker"], kinds),
   };

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { parseServers } from "../../../src/definitions/parse-server.js";
+import { parseServer, parseServers } from "../../../src/definitions/parse-server.js";
 import { definitionErrorOf } from "./definition-error-of.js";
 
 /** Everything that a reader, a logger or a span could get to see of the error. */
@@ -103,5 +103,17 @@ describe("text that is no JSON", () => {
 
   it("a place is read from the parser's words, not from the text it quotes", () => {
     expect(everythingShown("position 424242")).not.toContain("424242");
+  });
+});
+
+describe("what is secret of a definition", () => {
+  it("is what it says is, beside what is known to be", () => {
+    const { secrets } = parseServer("a", {
+      command: "serve",
+      args: ["plain"],
+      env: { GITHUB_PAT: "by-its-name", PATH_TO: "/srv", COMPATIBLE: "yes-it-is" },
+      secrets: ["plain"],
+    });
+    expect(secrets).toEqual(["by-its-name", "plain"]);
   });
 });

@@ -1,0 +1,49 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { ConfigProblem } from "./config-problem.js";
+import { parseConfigText } from "./parse-config-text.js";
+import { type OpenFileAt, readConfigFile } from "./read-config-file.js";
+
+export interface ReadConfig {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+/** Reads each file once, whoever asks for it. */
+export class ConfigReader {
+  readonly #openFile: OpenFileAt;
+  readonly #cancellation: Cancellation;
+  readonly #read = new Map<string, Promise<ReadConfig | ConfigProblem>>();
+
+  constructor(openFile: OpenFileAt, cancellation: Cancellation) {
+    this.#openFile = openFile;
+    this.#cancellation = cancellation;
+  }
+
+  /** Its content, or what is wrong. */
+  read(file: string): Promise<ReadConfig | ConfigProblem> {
+    const known = this.#read.get(file);
+    if (known !== undefined) return known;
+    const reading = this.#cancellation.race(this.#readNow(file));
+    this.#read.set(file, reading);
+    return reading;
+  }
+
+  /** As it is, without looking into it. */
+  async text(file: string): Promise<string | ConfigProblem> {
+    this.#cancellation.throwIfCancelled();
+    const found = await readConfigFile(file, this.#openFile);
+    if (found.state === "read") return found.text;
+    if (found.state === "missing")
+      return { kind: "missing-file", file, message: "The file is not there. Is its path right?" };
+    return { kind: "unreadable", file, message: `The file ${found.problem}.` };
+  }
+
+  async #readNow(file: string): Promise<ReadConfig | ConfigProblem> {
+    const text = await this.text(file);
+    if (typeof text !== "string") return text;
+    const parsed = await parseConfigText(text);
+    if ("value" in parsed) return { text, value: parsed.value };
+    const message = `The file ${parsed.problem}. Comments and trailing commas are allowed.`;
+    return { kind: "broken-json", file, message, ...parsed.place };
+  }
+}

@@ -1,0 +1,23 @@
+import { parseServer } from "../definitions/parse-server.js";
+import type { ServerDefinition } from "../definitions/server-definition.js";
+
+/**
+ * Tells whether two servers are one under two names: where it is, and everything it is reached with,
+ * since other credentials may be another account. Kept in memory only: it holds secrets. Throws kind
+ * `definition` when the definition is wrong.
+ */
+export function endpointOf(name: string, definition: ServerDefinition): string {
+  const { address } = parseServer(name, definition);
+  if ("url" in address) {
+    const headers = Object.entries(address.headers).map(([key, value]) => [key.toLowerCase(), value]);
+    // Of HTTP and SSE only one can be right about an address.
+    return JSON.stringify([address.url.href, sorted(headers)]);
+  }
+  if (address.kind !== "stdio") return JSON.stringify(address);
+  const { command, args, env, cwd } = address;
+  return JSON.stringify([command, args, sorted(Object.entries(env)), cwd]);
+}
+
+function sorted(entries: string[][]): string[][] {
+  return entries.toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+}
