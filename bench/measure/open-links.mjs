@@ -7,15 +7,19 @@ import { parseServer } from "../../dist/definitions/parse-server.js";
 import { Redactor } from "../../dist/errors/redaction.js";
 import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
 import { Connection } from "../../dist/session/connection.js";
+import { open } from "../peers/langchain-mcp-runtime.mjs";
 
 const server = "links";
 const ignore = () => undefined;
 
 /**
  * One session, and two ways over it: with all the links that a client puts around a request, in their
- * default settings, and with none. The bytes are the same: both ask for progress.
+ * default settings, and with none. The bytes are the same: both ask for progress. Beside them the call
+ * of a tool as users make it, which has all of this in it.
  */
-export async function openLinks(url) {
+export async function openLinks(servers) {
+  const [url] = Object.values(servers);
+  const whole = await open(servers);
   const spec = parseServer(server, { url });
   const connection = await Connection.open({
     server,
@@ -48,6 +52,7 @@ export async function openLinks(url) {
   });
   const { requestMs, totalMs } = spec.timeouts;
   return {
+    call: ({ server: name, tool, args }) => whole.call({ server: name, tool, args }),
     without: ({ tool, args }) =>
       session.request({
         method: "tools/call",
@@ -74,6 +79,9 @@ export async function openLinks(url) {
       };
       return run(toExchange(request, new Cancellation(), undefined));
     },
-    close: () => connection.close(),
+    async close() {
+      await connection.close();
+      await whole.close();
+    },
   };
 }

@@ -11,13 +11,10 @@ export function toMarkdown({ isQuick, machine, bars, lines }) {
     "",
     ...(isQuick ? ["A quick run: whether everything works. Its figures say nothing."] : barTable(bars)),
     "",
-    "Ours divided by each peer's: the median of the rounds and their middle half. Below 1 we take less",
-    "(time, CPU); where it says ↑ more is better, and above 1 we do more.",
-    "",
-    `| | ${others.join(" | ")} |`,
-    `| --- |${" --- |".repeat(others.length)}`,
-    ...lines.filter(({ shows }) => shows !== "own").map((line) => ratioRow(line, others)),
-    "",
+    ...ratioTable(
+      lines.filter(({ shows }) => shows !== "own"),
+      others,
+    ),
     ...ownTable(lines.filter(({ shows }) => shows === "own")),
     ...failureList(lines),
   ].join("\n");
@@ -40,6 +37,19 @@ function barTable(bars) {
       const sign = comparison === "<=" ? "≤" : "≥";
       return `| ${title} | ${sign} ${limit} | ${ratioText(ratio)} | ${isMet ? "pass" : "**miss**"} |`;
     }),
+  ];
+}
+
+function ratioTable(lines, peers) {
+  if (lines.length === 0) return [];
+  return [
+    "Ours divided by each peer's: the median of the rounds and their middle half. Below 1 we take less",
+    "(time, CPU); where it says ↑ more is better, and above 1 we do more.",
+    "",
+    `| | ${peers.join(" | ")} |`,
+    `| --- |${" --- |".repeat(peers.length)}`,
+    ...lines.map((line) => ratioRow(line, peers)),
+    "",
   ];
 }
 
@@ -71,5 +81,7 @@ function ratioText({ median, low, high }) {
 }
 
 function short(ratio) {
-  return ratio.toFixed(Math.abs(ratio) < 10 ? 2 : 0);
+  const size = Math.abs(ratio);
+  if (size >= 10) return ratio.toFixed(0);
+  return size < 0.1 ? String(Number(ratio.toPrecision(2))) : ratio.toFixed(2);
 }

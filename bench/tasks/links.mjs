@@ -1,24 +1,26 @@
 import { openLinks } from "../measure/open-links.mjs";
 import { median } from "../measure/statistics.mjs";
 
+const WAYS = ["call", "with", "without"];
+
 /**
- * Two ways of the same call, one with all links. Single calls take turns for the median, short blocks
- * for the CPU: a few per cent are less than what the machine does from one second to the next.
+ * What all links add, as a share of the call that a user makes. Single calls take turns for the median,
+ * short blocks for the CPU: a few per cent are less than what the machine does from one second to the next.
  */
 export async function run({ servers, call, calls, cpuBlocks, cpuBlockMs }) {
-  const links = await openLinks(Object.values(servers)[0]);
+  const links = await openLinks(servers);
   try {
     return {
-      p50: await p50Ratio(links, call, calls),
-      cpu: await cpuRatio(links, call, cpuBlocks, cpuBlockMs),
+      p50: await p50Share(links, call, calls),
+      cpu: await cpuShare(links, call, cpuBlocks, cpuBlockMs),
     };
   } finally {
     await links.close();
   }
 }
 
-async function p50Ratio(links, call, calls) {
-  const times = { with: [], without: [] };
+async function p50Share(links, call, calls) {
+  const times = { call: [], with: [], without: [] };
   for (let n = 0; n < calls; n += 1) {
     for (const way of inTurn(n)) {
       const start = performance.now();
@@ -26,17 +28,25 @@ async function p50Ratio(links, call, calls) {
       times[way].push(performance.now() - start);
     }
   }
-  return median(times.with) / median(times.without);
+  return shareOf({
+    call: median(times.call),
+    with: median(times.with),
+    without: median(times.without),
+  });
 }
 
-async function cpuRatio(links, call, blocks, blockMs) {
-  const ratios = [];
+async function cpuShare(links, call, blocks, blockMs) {
+  const shares = [];
   for (let n = 0; n < blocks; n += 1) {
     const cpu = {};
     for (const way of inTurn(n)) cpu[way] = await cpuOfCall(() => links[way](call), blockMs);
-    ratios.push(cpu.with / cpu.without);
+    shares.push(shareOf(cpu));
   }
-  return median(ratios);
+  return median(shares);
+}
+
+function shareOf({ call, with: all, without: none }) {
+  return (all - none) / call;
 }
 
 async function cpuOfCall(makeCall, blockMs) {
@@ -47,6 +57,7 @@ async function cpuOfCall(makeCall, blockMs) {
   return (user + system) / calls;
 }
 
+/** Each way comes first as often as the others. */
 function inTurn(n) {
-  return n % 2 === 0 ? ["with", "without"] : ["without", "with"];
+  return WAYS.map((_, place) => WAYS[(place + n) % WAYS.length]);
 }

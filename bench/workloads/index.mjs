@@ -8,6 +8,7 @@ import { nestedSchema } from "./nested-schema.mjs";
 import { recovery } from "./recovery.mjs";
 import { sequential } from "./sequential.mjs";
 import { slopes } from "./slopes.mjs";
+import { stored } from "./stored.mjs";
 import { throughput } from "./throughput.mjs";
 
 /** Each yields lines of the report: an id, a title, and what every peer took in every round. */
@@ -18,6 +19,7 @@ export const WORKLOADS = {
   "nested-schema": nestedSchema,
   "cold-start": coldStart,
   listing,
+  stored,
   "fresh-process": freshProcess,
   recovery,
   slopes,

@@ -2,7 +2,7 @@ import { toLine } from "../measure/rotate.mjs";
 import { OURS } from "../peers/index.mjs";
 import { ECHO } from "./echo.mjs";
 
-/** What all links of a client add to a healthy call, measured inside one process: with them by without. */
+/** What all links of a client add to a healthy call, as a share of it, measured inside one process. */
 export async function* links(bench) {
   const { warmUpCalls, ...size } = bench.size.links;
   for (const answers of ["json", "sse"]) {
@@ -10,7 +10,7 @@ export async function* links(bench) {
     const params = { servers, call: ECHO, ...size };
     const warmUp = { calls: warmUpCalls };
     const result = await bench.blocks("links", params, { warmUp, peers: [OURS] });
-    const title = `a call with all links, by one without, ${answers.toUpperCase()}`;
+    const title = `what all links add to a call, by the call, ${answers.toUpperCase()}`;
     const own = (id, name, pick) => ({
       ...toLine({ id: `links/${answers}/${id}`, title: `${title}: ${name}`, unit: "x" }, result, pick),
       shows: "own",
