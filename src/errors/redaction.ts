@@ -65,6 +65,11 @@ export class Redactor {
     return redactText(this.#withoutKnown(text));
   }
 
+  /** Whether a secret that is known by value stands in a text. */
+  knows(text: string): boolean {
+    return this.#withoutKnown(text) !== text;
+  }
+
   /** The cause as it was, or a clean copy when anything in it must not be shown. */
   cause(cause: unknown): unknown {
     return this.#cause(cause, new Set());

@@ -137,6 +137,25 @@ function findCycles(files: readonly SourceFile[]): string[] {
   return [...graph.keys()].flatMap((path) => visit(path, []));
 }
 
+/** The packages that are there when a file is loaded, by way of all that it imports. */
+export function packagesLoadedBy(path: string, files: readonly SourceFile[]): string[] {
+  const left = [path];
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const file = files.find((one) => one.path === next);
+    if (file === undefined || seen.has(next)) continue;
+    seen.add(next);
+    for (const { specifier, isType, isOnDemand } of importsOf(file)) {
+      if (isType || isOnDemand || specifier.startsWith("node:")) continue;
+      const target = resolve(next, specifier);
+      if (target === undefined) packages.add(specifier);
+      else left.push(target);
+    }
+  }
+  return [...packages].toSorted();
+}
+
 function importsOf({ text }: SourceFile): Import[] {
   const statements = text.matchAll(/^(?:import|export)\s+(type\s+)?([^"';]*?from\s+)?"([^"]+)"/gm);
   const dynamic = text.matchAll(/\bimport\(\s*"([^"]+)"\s*\)/g);

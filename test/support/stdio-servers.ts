@@ -13,6 +13,13 @@ export function stdioServer(...args: string[]) {
   return { command: process.execPath, args: [script, ...args] };
 }
 
+const quick = fileURLToPath(new URL("./quick-stdio-server.mjs", import.meta.url));
+
+/** One that starts quickly; what can go wrong with it is told in `quick-stdio-server.mjs`. */
+export function quickServer(...args: string[]) {
+  return { command: process.execPath, args: [quick, ...args] };
+}
+
 /** The reference server of the MCP project. */
 export const EVERYTHING = { command: process.execPath, args: [everything] };
 

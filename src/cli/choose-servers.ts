@@ -1,0 +1,167 @@
+import type { ConfigProblem, ConfigProblemKind } from "../servers/config-problem.js";
+import type { ConfigSource } from "../servers/config-source.js";
+import type { LoadedMcpServers } from "../servers/load-config.js";
+import { loadMcpServers } from "../servers/load-mcp-servers.js";
+import { type ChosenServer, toChosenServer } from "./chosen-server.js";
+import { closestWord } from "./closest-word.js";
+import type { CommandContext } from "./command-context.js";
+import { directServers } from "./direct-servers.js";
+import { shownPath } from "./shown-path.js";
+import { createFinding, type Finding, type FindingCode } from "./finding.js";
+import type { Terminal } from "./terminal.js";
+import { UsageError } from "./usage-error.js";
+
+/** The servers that a command is about, and what is wrong with the files they stand in. */
+export interface Choice {
+  readonly servers: readonly ChosenServer[];
+  readonly findings: readonly Finding[];
+  /** The files that were read, as they are shown. */
+  readonly files: readonly { readonly file: string; readonly servers: number }[];
+}
+
+const CODES: Readonly<Record<ConfigProblemKind, FindingCode>> = {
+  "missing-file": "config-missing",
+  unreadable: "config-broken",
+  "broken-json": "config-broken",
+  "unknown-format": "config-broken",
+  "unset-variable": "variable-unset",
+  "bad-definition": "config-invalid",
+  "unknown-server": "config-invalid",
+};
+
+const NEXT: Readonly<Record<ConfigProblemKind, string>> = {
+  "missing-file": "Correct the path behind --config.",
+  unreadable: "Correct the file or its permissions.",
+  "broken-json": "Correct the file there; comments and trailing commas are allowed.",
+  "unknown-format": 'Write { "mcpServers": { "name": { "url": "http://localhost:3000/mcp" } } }.',
+  "unset-variable": "Set it for this command (NAME=value npx …), or --input id=value for an input.",
+  "bad-definition": "Correct the definition there.",
+  "unknown-server": "Correct the name.",
+};
+
+const NOWHERE =
+  "Write a .mcp.json here, name a file with --config, or a server with --url http://localhost:3000/mcp.";
+
+/** Opens nothing. Names choose among the servers that are found; none means all. */
+export async function chooseServers(context: CommandContext, names: readonly string[]): Promise<Choice> {
+  const direct = directServers(context.line);
+  const choice = direct.length > 0 ? { servers: direct, findings: [], files: [] } : await fromFiles(context);
+  return names.length === 0 ? choice : chosen(choice, names);
+}
+
+/** For commands that have nothing to do without a server. */
+export function requireServers(choice: Choice): Choice {
+  if (choice.servers.length > 0) return choice;
+  const reason = choice.findings.find(({ severity }) => severity === "error");
+  if (reason === undefined) throw new UsageError("There are no servers here.", NOWHERE);
+  throw new UsageError(reason.text, reason.next);
+}
+
+async function fromFiles({ line, terminal, signal }: CommandContext): Promise<Choice> {
+  const { cwd, env } = terminal;
+  const files = line.values("config");
+  const home = env["HOME"] ?? env["USERPROFILE"];
+  const loaded = await loadMcpServers({
+    files,
+    project: files.length === 0,
+    user: line.flags.has("user"),
+    cwd,
+    ...(home === undefined ? {} : { home }),
+    env,
+    inputs: inputsOf(line.values("input")),
+    signal,
+  });
+  const servers = Object.entries(loaded.servers).map(([name, definition]) => {
+    const source = sourceOf(name, loaded);
+    const variables = source?.servers.find((one) => isTaken(one, name))?.variables ?? [];
+    const file = source === undefined ? undefined : shownPath(source.file, terminal);
+    return toChosenServer({ name, definition, scope: source?.scope ?? "project", file, variables });
+  });
+  const findings = [
+    ...loaded.problems.map((problem) => ofProblem(problem, terminal)),
+    ...loaded.sources.flatMap((source) => ofSource(source, terminal)),
+  ];
+  const missing = servers.length === 0 && findings.every(({ severity }) => severity !== "error");
+  return {
+    servers,
+    findings: missing ? [...findings, noServers(loaded)] : findings,
+    files: loaded.sources.map((source) => ({
+      file: shownPath(source.file, terminal),
+      servers: source.servers.filter(({ state }) => state === "taken").length,
+    })),
+  };
+}
+
+function inputsOf(answers: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    answers.map((answer) => {
+      const [, id, value] = /^([^=]+)=(.*)$/s.exec(answer) ?? [];
+      if (id === undefined || value === undefined)
+        throw new UsageError("An --input has no id.", "Write --input id=value.");
+      return [id, value];
+    }),
+  );
+}
+
+function sourceOf(name: string, { sources }: LoadedMcpServers): ConfigSource | undefined {
+  return sources.find(({ servers }) => servers.some((one) => isTaken(one, name)));
+}
+
+function isTaken(one: ConfigSource["servers"][number], name: string): boolean {
+  return one.name === name && one.state === "taken";
+}
+
+function ofProblem(
+  { kind, message, server, file, line, column }: ConfigProblem,
+  terminal: Terminal,
+): Finding {
+  const place = file === undefined ? undefined : { file: shownPath(file, terminal), line, column };
+  return createFinding(CODES[kind], { server, place, text: message, next: NEXT[kind] });
+}
+
+/** What a file says without effect. */
+function ofSource({ file, servers }: ConfigSource, terminal: Terminal): Finding[] {
+  const place = { file: shownPath(file, terminal) };
+  return servers.flatMap(({ name: server, state, reason = "it was defined before", ignored }) => {
+    const notes =
+      state === "shadowed"
+        ? [{ text: `It is not used: ${reason}.`, next: "Give it another name, or take it away." }]
+        : [];
+    if (state === "taken" && ignored.length > 0)
+      notes.push({
+        text: `Keys without effect: ${ignored.join(", ")}.`,
+        next: "Take them away, or correct them.",
+      });
+    return notes.map((note) => createFinding("config-doubtful", { server, place, ...note }));
+  });
+}
+
+function noServers({ sources }: LoadedMcpServers): Finding {
+  const text =
+    sources.length === 0
+      ? "There is no config file here: no .mcp.json, mcp.json, .vscode/mcp.json or .cursor/mcp.json."
+      : "No config file here has a server that is switched on.";
+  return createFinding("config-missing", { text, next: NOWHERE });
+}
+
+function chosen(choice: Choice, names: readonly string[]): Choice {
+  const known = choice.servers.map(({ name }) => name);
+  const broken = choice.findings.flatMap(({ server, severity }) =>
+    severity === "error" && server !== undefined ? [server] : [],
+  );
+  for (const name of names) if (![...known, ...broken].includes(name)) throw unknownServer(name, known);
+  return {
+    ...choice,
+    servers: choice.servers.filter(({ name }) => names.includes(name)),
+    findings: choice.findings.filter(({ server }) => server === undefined || names.includes(server)),
+  };
+}
+
+function unknownServer(name: string, known: readonly string[]): UsageError {
+  const meant = closestWord(name, known);
+  const all = known.length === 0 ? NOWHERE : `Servers are ${known.join(", ")}.`;
+  return new UsageError(
+    `There is no server "${name}".`,
+    meant === undefined ? all : `Did you mean ${meant}?`,
+  );
+}

@@ -1,0 +1,54 @@
+import { parseServer } from "../definitions/parse-server.js";
+import type { ServerDefinition } from "../definitions/server-definition.js";
+import type { ServerAddress, ServerKind } from "../definitions/server-spec.js";
+import type { ConfigScope } from "../servers/config-source.js";
+import { Redactor, redactUrl } from "../errors/redaction.js";
+
+/** Who says that there is this server: whoever typed the command, or a file (see `ConfigScope`). */
+type ServerScope = "command-line" | ConfigScope;
+
+/** A server that a command is about. */
+export interface ChosenServer {
+  readonly name: string;
+  readonly definition: ServerDefinition;
+  readonly scope: ServerScope;
+  /** The file it stands in, as it is shown. */
+  readonly file: string | undefined;
+  /** The environment variables that its file puts into it. */
+  readonly variables: readonly string[];
+  readonly kind: ServerKind;
+  /** Where it is, or what starts it, without anything secret. */
+  readonly address: string;
+  readonly redactor: Redactor;
+}
+
+type Facts = "kind" | "address" | "redactor";
+
+/** Throws kind `definition` when the definition is wrong. */
+export function toChosenServer(server: Omit<ChosenServer, Facts>): ChosenServer {
+  const { address, secrets } = parseServer(server.name, server.definition);
+  const redactor = new Redactor(secrets);
+  return { ...server, kind: address.kind, address: redactor.text(addressText(address)), redactor };
+}
+
+function addressText(address: ServerAddress | { readonly kind: "resolved" }): string {
+  switch (address.kind) {
+    case "http":
+    case "sse":
+    case "websocket":
+      return redactUrl(address.url) ?? "";
+    case "stdio":
+      return [address.command, ...address.args].map(quoted).join(" ");
+    case "lambda":
+      return address.functionName;
+    case "custom":
+    case "in-process":
+    case "resolved":
+      return "";
+  }
+}
+
+/** As it would be typed. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,32 @@
+import type { JsonObject } from "../definitions/json.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { CommandLine } from "./command-line.js";
+import type { Exit } from "./exit-codes.js";
+import type { LiveLine } from "./live-line.js";
+import type { Paint } from "./paint.js";
+import type { Terminal } from "./terminal.js";
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly line: CommandLine;
+  readonly terminal: Terminal;
+  readonly live: LiveLine;
+  readonly logger: Logger;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** What a text is laid out for. */
+export interface Page {
+  readonly paint: Paint;
+  readonly columns: number;
+}
+
+/** What came of a command: for its caller, for programs, and for people. */
+export interface Outcome {
+  readonly exit: Exit;
+  readonly document: JsonObject;
+  readonly view: (page: Page) => string;
+}
+
+export type Command = (context: CommandContext) => Promise<Outcome>;

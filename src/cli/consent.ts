@@ -1,0 +1,55 @@
+import { askYesNo } from "./ask-yes-no.js";
+import type { ChosenServer } from "./chosen-server.js";
+import type { CommandContext } from "./command-context.js";
+import { createFinding, type Finding } from "./finding.js";
+import { canAsk } from "./terminal.js";
+import { padToWidth, widthOf } from "./text-width.js";
+
+interface Consent {
+  readonly allowed: readonly ChosenServer[];
+  readonly refused: readonly ChosenServer[];
+}
+
+/**
+ * Who opens a folder has not written its files. What such a file says is done only after a yes where
+ * it could do harm by itself: start a command here, or be sent what is in environment variables.
+ */
+export async function askConsent(
+  servers: readonly ChosenServer[],
+  { line, terminal, signal }: CommandContext,
+): Promise<Consent> {
+  const asking = servers.filter(needsYes);
+  const isAllowed =
+    asking.length === 0 ||
+    line.flags.has("yes") ||
+    (canAsk(terminal) && (await askYesNo(terminal, question(asking), signal)));
+  if (isAllowed) return { allowed: servers, refused: [] };
+  return { allowed: servers.filter((server) => !asking.includes(server)), refused: asking };
+}
+
+function needsYes({ scope, kind, variables }: ChosenServer): boolean {
+  return scope === "project" && (kind === "stdio" || variables.length > 0);
+}
+
+function question(servers: readonly ChosenServer[]): string {
+  const width = Math.max(...servers.map(({ name }) => widthOf(name)));
+  const rows = servers.map((server) => `  ${padToWidth(server.name, width)}  ${whatItDoes(server)}`);
+  return ["Files of this folder want to:", ...rows, "Do you trust them?"].join("\n");
+}
+
+function whatItDoes({ kind, address, variables, file }: ChosenServer): string {
+  const what = kind === "stdio" ? `start ${address}` : `connect to ${address}`;
+  const given =
+    variables.length === 0 ? "" : ` and give it ${variables.map((name) => `$${name}`).join(", ")}`;
+  return `${what}${given} (${file ?? ""})`;
+}
+
+export function refusalOf(server: ChosenServer): Finding {
+  const { name, kind, file = "a file", variables } = server;
+  const what =
+    kind === "stdio"
+      ? `${file} would start a command: ${server.address}`
+      : `${file} would send ${variables.map((variable) => `$${variable}`).join(", ")} to ${server.address}`;
+  const next = `If you trust ${file}: --yes, or name it yourself with --config ${file}.`;
+  return createFinding("yes-needed", { server: name, text: `${what}. Nobody said yes.`, next });
+}

@@ -1,0 +1,83 @@
+import { mapLimited } from "../concurrency/map-limited.js";
+import { chooseServers } from "./choose-servers.js";
+import type { Command, CommandContext } from "./command-context.js";
+import { diagnoseServer, explainFailure } from "./diagnose-server.js";
+import { doctorText } from "./doctor-view.js";
+import { exitOf } from "./exit-of.js";
+import type { Finding, Severity } from "./finding.js";
+import { findingsOfNames } from "./name-findings.js";
+import { type OpenedChoice, withOpenChoice } from "./open-choice.js";
+import { checkRecovery } from "./recovery-check.js";
+import { serverDocument } from "./server-document.js";
+import { SILENT_LOGGER } from "./silent-logger.js";
+import { secondsText } from "./time-text.js";
+
+const MOST_AT_ONCE = 16;
+
+/** What is wrong, and what to do about it. */
+export const doctorCommand: Command = async (given) => {
+  // Warnings are among the findings; whoever asks for a log gets it as well.
+  const isLogWanted = given.terminal.env["LANGCHAIN_MCP_LOG"] !== undefined;
+  const context = isLogWanted ? given : { ...given, logger: SILENT_LOGGER };
+  const choice = await chooseServers(context, context.line.words);
+  return withOpenChoice(choice, context, async (opening) => {
+    const findings = await examine(opening, context);
+    const servers = choice.servers.map((server) => ({
+      server,
+      opened: opening.opened.find((one) => one.server === server),
+    }));
+    const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+    const counts = { errors: count("error"), warnings: count("warning"), notes: count("note") };
+    return {
+      exit: exitOf(findings),
+      document: {
+        files: choice.files,
+        servers: servers.map(({ server, opened }) => ({
+          ...serverDocument(server, opened),
+          tools: opened?.tools?.length,
+        })),
+        findings,
+        counts,
+      },
+      view: (page) =>
+        doctorText(
+          {
+            files: choice.files,
+            servers,
+            findings,
+            counts,
+            hasTriedRecovery: context.line.flags.has("recovery"),
+          },
+          page,
+        ),
+    };
+  });
+};
+
+async function examine({ opened, findings }: OpenedChoice, context: CommandContext): Promise<Finding[]> {
+  const { signal, live, line } = context;
+  const startedAt = performance.now();
+  const hide = live.show(() => `looking closer  ${secondsText(performance.now() - startedAt)}`);
+  try {
+    const explained = await mapLimited(findings, MOST_AT_ONCE, async (finding) => {
+      const failed = opened.find(
+        ({ server, error }) => server.name === finding.server && error !== undefined,
+      );
+      return failed === undefined ? finding : explainFailure(finding, failed, signal);
+    });
+    const diagnosed = await mapLimited(opened, MOST_AT_ONCE, (one) => diagnoseServer(one, signal));
+    const working = line.flags.has("recovery") ? opened.filter(({ error }) => error === undefined) : [];
+    const recovered = await mapLimited(working, MOST_AT_ONCE, ({ server }) => checkRecovery(server, signal));
+    const tools = opened.flatMap(({ server, tools: listed = [] }) =>
+      listed.map(({ name }) => ({ server: server.name, tool: name })),
+    );
+    return [
+      ...explained,
+      ...diagnosed.flat(),
+      ...recovered.filter((finding) => finding !== undefined),
+      ...findingsOfNames(tools),
+    ];
+  } finally {
+    hide();
+  }
+}

@@ -1,0 +1,96 @@
+import type { ParameterChange } from "../catalogue/compare-schemas.js";
+import type { ServerDrift, ToolChange } from "../catalogue/drift.js";
+import { quoteServer } from "../errors/server-text.js";
+import type { Page } from "./command-context.js";
+import type { Finding } from "./finding.js";
+import { findingLines } from "./finding-view.js";
+import { type Mark, markText } from "./marks.js";
+import { toolsText } from "./server-lines.js";
+import { padToWidth, widthOf, wrapToWidth } from "./text-width.js";
+
+export interface DriftRow {
+  readonly name: string;
+  /** Missing where there was nothing to compare. */
+  readonly drift: ServerDrift | undefined;
+  /** How many were saved. */
+  readonly tools: number;
+}
+
+interface DriftReport {
+  readonly rows: readonly DriftRow[];
+  readonly findings: readonly Finding[];
+}
+
+const WORDS: Readonly<Record<ParameterChange["what"], string>> = {
+  added: "is new",
+  required: "is required now",
+  removed: "is gone",
+  type: "takes other values",
+  changed: "is described otherwise",
+};
+
+/** Each server, and what became of its tools. */
+export function driftText({ rows, findings }: DriftReport, page: Page): string {
+  const width = Math.max(0, ...rows.map(({ name }) => widthOf(name)));
+  const lines = rows.flatMap(({ name, drift, tools }) => [
+    `${markText(markOf(drift), page.paint)} ${page.paint.strong(padToWidth(name, width))}  ${stateText(drift, tools)}`,
+    ...changeLines(drift, page),
+    ...findingLines(
+      findings.filter(({ server }) => server === name),
+      page,
+    ),
+  ]);
+  const names = new Set(rows.map(({ name }) => name));
+  const others = findings.filter(({ server }) => server === undefined || !names.has(server));
+  return `${[...lines, ...findingLines(others, page)].join("\n")}\n`;
+}
+
+function markOf(drift: ServerDrift | undefined): Mark {
+  if (drift?.state === "same") return "ok";
+  return drift?.state === "changed" && !isBreaking(drift) ? "warning" : "error";
+}
+
+/** Calls as they were made before may fail now. */
+function isBreaking({ removed, changed }: ServerDrift): boolean {
+  return removed.length > 0 || changed.some(({ change }) => change === "breaking");
+}
+
+function stateText(drift: ServerDrift | undefined, tools: number): string {
+  switch (drift?.state) {
+    case "same":
+      return `as it was, ${toolsText(tools)}`;
+    case "changed":
+      return isBreaking(drift) ? "changed; calls may fail" : "changed; calls still work";
+    case "unreachable":
+      return "not reached, nobody can tell";
+    case undefined:
+      return "not compared";
+  }
+}
+
+function changeLines(drift: ServerDrift | undefined, { paint, columns }: Page): string[] {
+  if (drift === undefined) return [];
+  const { added, removed, changed } = drift;
+  const lines = (texts: readonly string[], sign: string) =>
+    texts.flatMap((text) =>
+      wrapToWidth(text, columns - 6).map((part, index) => `    ${index === 0 ? sign : " "} ${part}`),
+    );
+  return [
+    ...lines(
+      removed.map((name) => quoteServer(name)),
+      paint.bad("-"),
+    ),
+    ...lines(
+      added.map((name) => quoteServer(name)),
+      paint.good("+"),
+    ),
+    ...lines(changed.map(changeText), paint.doubtful("~")),
+  ];
+}
+
+function changeText({ tool, change, parameters, isDescriptionChanged }: ToolChange): string {
+  const what = parameters.map(({ parameter, what: kind }) => `${quoteServer(parameter)} ${WORDS[kind]}`);
+  const described = isDescriptionChanged ? ["another description"] : [];
+  const breaking = change === "breaking" ? " (breaking)" : "";
+  return `${quoteServer(tool)}${breaking}: ${[...what, ...described].join(", ") || "another schema"}`;
+}

@@ -1,0 +1,93 @@
+import { CLIENT_INFO } from "../definitions/client-info.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { quoteServer } from "../errors/server-text.js";
+import type { ChosenServer } from "./chosen-server.js";
+
+const MOST_MS = 3_000;
+const LONGEST_METADATA = 100_000;
+const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+const GREETING = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT_INFO },
+};
+
+/**
+ * What a server that answers 401 says about how to log in: the scheme it wants, and who gives out
+ * tokens. Asked without any credentials, and of the server's own origin only; nothing, where that
+ * does not work.
+ */
+export async function loginHint(
+  { definition }: ChosenServer,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const url = "url" in definition ? new URL(definition.url) : undefined;
+  if (url === undefined || !url.protocol.startsWith("http")) return undefined;
+  const bare = new URL(`${url.origin}${url.pathname}`);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
+  try {
+    const challenge = await challengeOf(bare, limited);
+    const metadata = await metadataOf(bare, challenge, limited);
+    return [schemeText(challenge), issuerText(metadata)].filter((text) => text !== "").join(" ") || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function challengeOf(url: URL, signal: AbortSignal): Promise<string> {
+  const response = await fetch(url, {
+    method: "POST",
+    redirect: "manual",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify(GREETING),
+    signal,
+  });
+  await response.body?.cancel();
+  return response.headers.get("www-authenticate") ?? "";
+}
+
+/** RFC 9728. What the challenge points to at another origin is not asked. */
+async function metadataOf(url: URL, challenge: string, signal: AbortSignal): Promise<JsonObject> {
+  const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "";
+  const path = url.pathname === "/" ? "" : url.pathname;
+  const places = [named, `${METADATA_PATH}${path}`, METADATA_PATH]
+    .filter((place) => place !== "" && URL.canParse(place, url.href))
+    .map((place) => new URL(place, url))
+    .filter(({ origin }) => origin === url.origin);
+  for (const place of places) {
+    const response = await fetch(place, { redirect: "manual", signal });
+    const text = response.ok ? await response.text() : "";
+    const metadata = text.length < LONGEST_METADATA ? parsed(text) : undefined;
+    if (isJsonObject(metadata)) return metadata;
+  }
+  return {};
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function schemeText(challenge: string): string {
+  const [, scheme] = /^\s*([\w-]+)/.exec(challenge) ?? [];
+  if (scheme === undefined) return "";
+  const described = /error_description="([^"]+)"/.exec(challenge)?.[1];
+  return `It asks for ${quoteServer(scheme)}${described === undefined ? "" : ` ("${quoteServer(described)}")`}.`;
+}
+
+function issuerText(metadata: JsonObject): string {
+  const issuers = textsIn(metadata["authorization_servers"]);
+  if (issuers.length === 0) return "";
+  const scopes = textsIn(metadata["scopes_supported"]);
+  return `Tokens come from ${issuers.join(", ")}${scopes.length === 0 ? "" : `, with the scopes ${scopes.join(", ")}`}.`;
+}
+
+function textsIn(value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [];
+  return list.filter((item) => typeof item === "string").map((item) => quoteServer(item));
+}
