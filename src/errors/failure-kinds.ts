@@ -11,7 +11,8 @@ export const FAILURE_KINDS = {
   unavailable: "A server, a proxy or a store was not able to answer (502, 503, 504).",
   "server-error": "The server failed while it handled the request (other 5xx, -32603).",
   unauthorized: "The server refused the credentials (401, 403).",
-  "not-found": "The server does not know the method (-32601), or its list is without the tool.",
+  "not-found":
+    "The server does not know the method (-32601) or the resource, or its list is without the tool.",
   "invalid-request": "The server rejected the request (other 4xx, -32600, -32602, -32700).",
   malformed: "What came back is no answer: not JSON-RPC, broken JSON, another request's id.",
   "too-large":

@@ -14,6 +14,8 @@ export interface FailureFacts {
   readonly deniesSession?: boolean | undefined;
   /** The tool that was called is not in the server's list. */
   readonly isUnlisted?: boolean | undefined;
+  /** The request was to read a resource: there -32002 has a meaning. */
+  readonly readsResource?: boolean | undefined;
   /** Nothing answered: whether the server may have seen the request, where that is certain. */
   readonly wasSent?: boolean | undefined;
   /** What the network said then: `ECONNREFUSED`; for each address that was tried. */
@@ -21,6 +23,7 @@ export interface FailureFacts {
 }
 
 const METHOD_NOT_FOUND = -32_601;
+const RESOURCE_NOT_FOUND = -32_002;
 /** Parse error, invalid request, invalid params. */
 const OUR_MISTAKES = new Set([-32_700, -32_600, -32_602]);
 /** What a connection that was never made is told by. */
@@ -58,6 +61,7 @@ const ROWS: readonly Row[] = [
   ["server-error", ({ status }) => status !== undefined && status >= 500],
   ["not-found", ({ code }) => code === METHOD_NOT_FOUND],
   ["invalid-request", ({ status }) => status !== undefined],
+  ["not-found", ({ code, readsResource }) => readsResource && code === RESOURCE_NOT_FOUND],
 
   ["invalid-request", ({ code }) => code !== undefined && OUR_MISTAKES.has(code)],
   ["server-error", ({ code }) => code !== undefined],

@@ -1,4 +1,5 @@
 const LONGEST_QUOTE = 300;
+const LONGEST_DESCRIPTION = 4_096;
 
 /** Terminal escapes, control, zero-width, bidirectional and tag characters: nothing a reader should meet. */
 const UNREADABLE =
@@ -8,6 +9,13 @@ const UNREADABLE =
 /** A text without characters that hide, reorder or colour what a person or a model reads. */
 export function toReadable(text: string): string {
   return text.replace(UNREADABLE, "");
+}
+
+/** What a server says about something that it offers, of a bounded length. */
+export function toDescription(text: string): string {
+  const readable = toReadable(text).trim();
+  if (readable.length <= LONGEST_DESCRIPTION) return readable;
+  return `${readable.slice(0, LONGEST_DESCRIPTION - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** Some words of a server, fit for one line of an error message. */

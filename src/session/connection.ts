@@ -16,9 +16,9 @@ interface ConnectionEvents {
   readonly onLost: (identity: string, generation: number) => void;
   /** An identity that was idle longest made room for others. */
   readonly onSeatGone: (identity: string) => void;
-  readonly onNotification: (notification: ServerNotification) => void;
+  readonly onNotification: (notification: ServerNotification, identity: string) => void;
   readonly onWarning: (message: string) => void;
-  readonly onError: (error: Error) => void;
+  readonly onError: (error: Error, identity: string) => void;
 }
 
 export interface ConnectionOptions extends ConnectionEvents, SourceParts {
@@ -141,9 +141,9 @@ export class Connection {
       identity,
       handlers: this.spec.handlers,
       maxServerRequests: this.spec.limits.serverRequests,
-      onNotification,
+      onNotification: (notification) => onNotification(notification, identity),
       onWarning,
-      onError,
+      onError: (error) => onError(error, identity),
       ...opening,
     });
   }

@@ -118,7 +118,7 @@ export class SdkSession implements Session {
       this.#isProven = true;
       return result;
     } catch (error) {
-      throw toRuntimeError(error, this.#broken(), this.#options);
+      throw toRuntimeError(error, this.#broken(), { ...this.#options, method });
     } finally {
       forget();
       relay.end();
@@ -127,8 +127,8 @@ export class SdkSession implements Session {
     }
   }
 
-  listen(): void {
-    void this.#options.transport.listen();
+  listen(): Promise<void> {
+    return this.#options.transport.listen();
   }
 
   retire(): void {

@@ -62,8 +62,8 @@ export interface Session {
   readonly inFlight: number;
   /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
   request(request: SessionRequest): Promise<unknown>;
-  /** Lets the server speak unasked. */
-  listen(): void;
+  /** Lets the server speak unasked. Done when it can, or after a short while; never rejects. */
+  listen(): Promise<void>;
   /** Takes no new requests; closes when the last one in flight has ended. */
   retire(): void;
   close(options: { readonly terminate: boolean }): Promise<void>;

@@ -9,6 +9,8 @@ import { deniesSession } from "../transports/session-loss.js";
 export interface ErrorContext {
   readonly server: string;
   readonly redactor: Redactor;
+  /** What was asked for. */
+  readonly method?: string | undefined;
 }
 
 /** The SDK's own word for a transport that is gone; servers use the same code for other things. */
@@ -22,7 +24,7 @@ const CONNECTION_CLOSED: number = ErrorCode.ConnectionClosed;
 export function toRuntimeError(
   error: unknown,
   ended: McpRuntimeError | undefined,
-  { server, redactor }: ErrorContext,
+  { server, redactor, method }: ErrorContext,
 ): unknown {
   if (error instanceof McpRuntimeError) return error;
   if (!(error instanceof McpError)) return ended ?? unexpected(error, { server, redactor });
@@ -31,7 +33,7 @@ export function toRuntimeError(
   if (error.code === CONNECTION_CLOSED && ended !== undefined) return ended;
   const said = quoteServer(redactor.text(error.message.replace(/^MCP error -?\d+: /, "")));
   return new McpRuntimeError(
-    kindOfFailure({ code: error.code }),
+    kindOfFailure({ code: error.code, readsResource: method === "resources/read" }),
     `Server "${server}" answered with error ${error.code}: ${said}`,
     {
       server,

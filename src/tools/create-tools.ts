@@ -3,9 +3,8 @@ import type { ArgumentProperty } from "../definitions/argument-property.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
-import { toReadable } from "../errors/server-text.js";
+import { toDescription, toReadable } from "../errors/server-text.js";
 import { McpTool } from "./mcp-tool.js";
-import { cutText } from "./short-json.js";
 import { nameTools, type Naming } from "./tool-names.js";
 import type { ToolSettings } from "./tool-options.js";
 import { type RuleSet, ToolPolicy } from "./tool-policy.js";
@@ -40,8 +39,6 @@ export interface CreateToolsOptions {
   readonly agentInput: JsonObject;
   readonly warn: (message: string) => void;
 }
-
-const LONGEST_DESCRIPTION = 4_096;
 
 /** LangChain tools for what servers offer, as the rules leave it. */
 export function createTools(offers: readonly ToolOffer[], options: CreateToolsOptions): McpTool[] {
@@ -106,9 +103,6 @@ function createTool({ offer, tool, rule }: Choice, name: string, options: Create
 }
 
 function describe({ name, title, description }: McpToolInfo, rule: ToolRule, server: string): string {
-  const text = toReadable(rule.description ?? description ?? title ?? "").trim();
-  return cutText(
-    text === "" ? `Tool "${toReadable(name)}" of server "${server}".` : text,
-    LONGEST_DESCRIPTION,
-  );
+  const text = toDescription(rule.description ?? description ?? title ?? "");
+  return text === "" ? toDescription(`Tool "${toReadable(name)}" of server "${server}".`) : text;
 }
