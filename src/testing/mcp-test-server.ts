@@ -1,17 +1,25 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { isJsonObject } from "../definitions/json.js";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InProcessServer, MessageTransport } from "../definitions/message-transport.js";
 import { type Fault, FaultQueue, type FaultTarget } from "./fault.js";
 import { FORGOTTEN_SESSION_ANSWERS, type ForgottenSessionAnswer } from "./forgotten-session.js";
-import { HttpHost, readBody } from "./http-host.js";
+import { HttpHost } from "./http-host.js";
+import type { Listing } from "./list-page.js";
+import { receive, type ReceivedRequest } from "./received-request.js";
 import { type SessionMode, SessionTable } from "./session-table.js";
 import { isTampering, tamperWith } from "./tampered-response.js";
-import { createSdkServer, type Execution, type Listing, type TestTool } from "./test-tool.js";
+import type { TestPrompt } from "./test-prompt.js";
+import type { TestResource, TestResourceTemplate } from "./test-resource.js";
+import { createSdkServer, type Execution, type TestTool } from "./test-tool.js";
 
 export interface McpTestServerOptions {
   /** A tool `echo` that gives back its `text`, when left out. */
   readonly tools?: readonly TestTool[];
   readonly malformedTools?: readonly unknown[];
+  /** Without them the server says that it has no resources, or no prompts. */
+  readonly resources?: readonly TestResource[];
+  readonly resourceTemplates?: readonly TestResourceTemplate[];
+  readonly prompts?: readonly TestPrompt[];
+  /** Of all lists. */
   readonly listing?: Listing;
   readonly instructions?: string;
   /** How requests are answered: as one JSON document or as a stream of events. */
@@ -19,17 +27,6 @@ export interface McpTestServerOptions {
   readonly sessions?: SessionMode;
   /** Number the events, so that a broken stream can be resumed. */
   readonly resumable?: boolean;
-}
-
-/** One HTTP request, as it came. */
-export interface ReceivedRequest {
-  readonly httpMethod: string;
-  readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-  /** JSON-RPC method; `undefined` for answers, GET and DELETE. */
-  readonly method: string | undefined;
-  readonly tool: string | undefined;
-  readonly body: unknown;
 }
 
 interface Waiter {
@@ -51,6 +48,9 @@ const ECHO: TestTool = {
 export class McpTestServer implements InProcessServer, AsyncDisposable {
   tools: readonly TestTool[];
   malformedTools: readonly unknown[];
+  resources: readonly TestResource[] | undefined;
+  resourceTemplates: readonly TestResourceTemplate[];
+  prompts: readonly TestPrompt[] | undefined;
   listing: Listing;
   answers: "json" | "sse";
   /** How a session id is answered that this server does not know. */
@@ -62,12 +62,17 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   readonly #instructions: string | undefined;
   readonly #faults = new FaultQueue();
   readonly #waiters = new Set<Waiter>();
+  /** What each session has subscribed to. */
+  readonly #subscribed = new WeakMap<object, Set<string>>();
   readonly #sessions: SessionTable;
   readonly #host = new HttpHost((request, response) => this.#handle(request, response));
 
   constructor(options: McpTestServerOptions = {}) {
     this.tools = options.tools ?? [ECHO];
     this.malformedTools = options.malformedTools ?? [];
+    this.resources = options.resources;
+    this.resourceTemplates = options.resourceTemplates ?? [];
+    this.prompts = options.prompts;
     this.listing = options.listing ?? { type: "whole" };
     this.answers = options.answers ?? "sse";
     this.#instructions = options.instructions;
@@ -131,6 +136,20 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(this.#sessions.servers.map((server) => server.sendToolListChanged()));
   }
 
+  async notifyResourcesChanged(): Promise<void> {
+    await Promise.all(this.#sessions.servers.map((server) => server.sendResourceListChanged()));
+  }
+
+  async notifyPromptsChanged(): Promise<void> {
+    await Promise.all(this.#sessions.servers.map((server) => server.sendPromptListChanged()));
+  }
+
+  /** Tells every session that has subscribed to it. */
+  async notifyResourceUpdated(uri: string): Promise<void> {
+    const wanting = this.#sessions.servers.filter((server) => this.#subscribed.get(server)?.has(uri));
+    await Promise.all(wanting.map((server) => server.sendResourceUpdated({ uri })));
+  }
+
   async start(): Promise<void> {
     await this.#host.start();
   }
@@ -161,23 +180,26 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 
   #createSdkServer() {
+    const subscribed = new Set<string>();
     const behaviour = () => {
-      const { tools, malformedTools, listing } = this;
-      return { tools, malformedTools, listing, instructions: this.#instructions };
+      const { tools, malformedTools, resources, resourceTemplates, prompts, listing } = this;
+      const instructions = this.#instructions;
+      return { tools, malformedTools, resources, resourceTemplates, prompts, listing, instructions };
     };
-    return createSdkServer(behaviour, (execution) => this.executions.push(execution));
+    const server = createSdkServer(behaviour, (execution) => this.executions.push(execution), subscribed);
+    this.#subscribed.set(server, subscribed);
+    return server;
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = parseJson(await readBody(request));
-    const received = toReceived(request, body);
+    const received = await receive(request);
     this.#record(received);
     const fault = this.#faults.take({ ...received });
     if (fault !== undefined && (await this.#answerWith(fault, response))) return;
     const isInitialize = received.method === "initialize";
-    if (await this.#sessions.handle(request, response, body, isInitialize)) return;
-    const { status, contentType, body: text } = FORGOTTEN_SESSION_ANSWERS[this.forgottenSessionAnswer];
-    response.writeHead(status, { "content-type": contentType }).end(text);
+    if (await this.#sessions.handle(request, response, received.body, isInitialize)) return;
+    const { status, contentType, body } = FORGOTTEN_SESSION_ANSWERS[this.forgottenSessionAnswer];
+    response.writeHead(status, { "content-type": contentType }).end(body);
   }
 
   #record(received: ReceivedRequest): void {
@@ -219,27 +241,4 @@ export async function startMcpTestServer(options: McpTestServerOptions = {}): Pr
   const server = new McpTestServer(options);
   await server.start();
   return server;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return text === "" ? undefined : JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-function toReceived(request: IncomingMessage, body: unknown): ReceivedRequest {
-  const message = isJsonObject(body) ? body : {};
-  const params = isJsonObject(message["params"]) ? message["params"] : {};
-  const method = typeof message["method"] === "string" ? message["method"] : undefined;
-  const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
-  return {
-    httpMethod: request.method ?? "",
-    url: request.url ?? "",
-    headers: request.headers,
-    method,
-    tool,
-    body,
-  };
 }

@@ -5,6 +5,9 @@ import {
   SetLevelRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../definitions/json.js";
+import { listPage } from "./list-page.js";
+import { type PromptBehaviour, servePrompts } from "./test-prompt.js";
+import { type ResourceBehaviour, serveResources } from "./test-resource.js";
 
 export interface TestToolContext {
   /** Aborted when the client cancels the call. */
@@ -26,21 +29,10 @@ export interface TestTool {
   readonly run: (args: JsonObject, context: TestToolContext) => unknown;
 }
 
-/**
- * How `tools/list` answers: all at once, in pages, with cursors that never end or come back, or with
- * a page that fails.
- */
-export type Listing =
-  | { readonly type: "whole" }
-  | { readonly type: "pages"; readonly size: number; readonly failingPage?: number }
-  | { readonly type: "endless" }
-  | { readonly type: "repeated-cursor" };
-
-export interface TestServerBehaviour {
+export interface TestServerBehaviour extends ResourceBehaviour, PromptBehaviour {
   readonly tools: readonly TestTool[];
   /** Listed as they are, for tools that no honest server would list. */
   readonly malformedTools: readonly unknown[];
-  readonly listing: Listing;
   readonly instructions: string | undefined;
 }
 
@@ -51,23 +43,37 @@ export interface Execution {
   readonly headers: TestToolContext["headers"];
 }
 
-/** One MCP server of the official SDK for one session. */
+const TOOLS = {
+  key: "tools",
+  another: (position: number) => ({ name: `tool-${position}`, inputSchema: { type: "object" } }),
+};
+
+/** One MCP server of the official SDK for one session. What it subscribes to goes into `subscribed`. */
 export function createSdkServer(
   behaviour: () => TestServerBehaviour,
   onExecution: (execution: Execution) => void,
+  subscribed = new Set<string>(),
 ): Server {
-  const { instructions } = behaviour();
+  const { instructions, resources, prompts } = behaviour();
   const server = new Server(
     { name: "mcp-test-server", version: "1.0.0" },
     {
-      capabilities: { tools: { listChanged: true }, logging: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        ...(resources === undefined ? {} : { resources: { subscribe: true, listChanged: true } }),
+        ...(prompts === undefined ? {} : { prompts: { listChanged: true }, completions: {} }),
+      },
       ...(instructions === undefined ? {} : { instructions }),
     },
   );
-  server.setRequestHandler(
-    ListToolsRequestSchema,
-    ({ params }) => listPage(behaviour(), params?.cursor) as never,
-  );
+  if (resources !== undefined) serveResources(server, behaviour, subscribed);
+  if (prompts !== undefined) servePrompts(server, behaviour);
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    const { tools, malformedTools, listing } = behaviour();
+    const items = [...tools.map(toListed), ...malformedTools];
+    return listPage({ ...TOOLS, items }, listing, params?.cursor);
+  });
   server.setRequestHandler(SetLevelRequestSchema, () => ({}));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const args = (params.arguments ?? {}) as JsonObject;
@@ -111,28 +117,4 @@ function toResult(value: unknown): never {
 function toListed(tool: TestTool): JsonObject {
   const { name, description, inputSchema = { type: "object" }, outputSchema, annotations } = tool;
   return { name, description, inputSchema, outputSchema, annotations };
-}
-
-function listPage(
-  { tools, malformedTools, listing }: TestServerBehaviour,
-  cursor: string | undefined,
-): JsonObject {
-  const all: unknown[] = [...tools.map(toListed), ...malformedTools];
-  const position = Number(cursor ?? 0);
-  switch (listing.type) {
-    case "whole":
-      return { tools: all };
-    case "endless":
-      return {
-        tools: [{ name: `tool-${position}`, inputSchema: { type: "object" } }],
-        nextCursor: String(position + 1),
-      };
-    case "repeated-cursor":
-      return { tools: all, nextCursor: "1" };
-    case "pages": {
-      if (position / listing.size + 1 === listing.failingPage) throw new Error("This page cannot be read.");
-      const next = position + listing.size;
-      return { tools: all.slice(position, next), ...(next < all.length ? { nextCursor: String(next) } : {}) };
-    }
-  }
 }

@@ -1,0 +1,38 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { isJsonObject } from "../definitions/json.js";
+import { readBody } from "./http-host.js";
+
+/** One HTTP request, as it came. */
+export interface ReceivedRequest {
+  readonly httpMethod: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** JSON-RPC method; `undefined` for answers, GET and DELETE. */
+  readonly method: string | undefined;
+  readonly tool: string | undefined;
+  readonly body: unknown;
+}
+
+export async function receive(request: IncomingMessage): Promise<ReceivedRequest> {
+  const body = parseJson(await readBody(request));
+  const message = isJsonObject(body) ? body : {};
+  const params = isJsonObject(message["params"]) ? message["params"] : {};
+  const method = typeof message["method"] === "string" ? message["method"] : undefined;
+  const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
+  return {
+    httpMethod: request.method ?? "",
+    url: request.url ?? "",
+    headers: request.headers,
+    method,
+    tool,
+    body,
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

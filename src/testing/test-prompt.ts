@@ -1,0 +1,65 @@
+import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import {
+  CompleteRequestSchema,
+  ErrorCode,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  McpError,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { JsonObject } from "../definitions/json.js";
+import { type Listing, listPage } from "./list-page.js";
+
+export interface TestPrompt {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly required?: boolean;
+  }[];
+  /** A text of the user's, or a whole result. */
+  readonly get: (args: Readonly<Record<string, string>>) => unknown;
+  /** What it proposes for an argument, by what was typed and what the others are. */
+  readonly complete?: (
+    argument: { readonly name: string; readonly value: string },
+    given: Readonly<Record<string, string>>,
+  ) => readonly string[];
+}
+
+export interface PromptBehaviour {
+  readonly prompts?: readonly TestPrompt[] | undefined;
+  readonly listing: Listing;
+}
+
+const PROMPTS = { key: "prompts", another: (position: number) => ({ name: `prompt-${position}` }) };
+
+/** Lets a server have prompts. */
+export function servePrompts(server: Server, behaviour: () => PromptBehaviour): void {
+  const find = (wanted: string) => {
+    const prompt = behaviour().prompts?.find(({ name }) => name === wanted);
+    if (prompt === undefined) throw new McpError(ErrorCode.InvalidParams, `Prompt ${wanted} not found`);
+    return prompt;
+  };
+  server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => {
+    const { prompts = [], listing } = behaviour();
+    return listPage({ ...PROMPTS, items: prompts.map(toListed) }, listing, params?.cursor);
+  });
+  server.setRequestHandler(GetPromptRequestSchema, async ({ params }) =>
+    toResult(await find(params.name).get(params.arguments ?? {})),
+  );
+  server.setRequestHandler(CompleteRequestSchema, ({ params: { ref, argument, context } }) => {
+    const prompt = ref.type === "ref/prompt" ? find(ref.name) : undefined;
+    const values = [...(prompt?.complete?.(argument, context?.arguments ?? {}) ?? [])];
+    return { completion: { values, total: values.length, hasMore: false } };
+  });
+}
+
+function toListed({ name, title, description, arguments: args }: TestPrompt): JsonObject {
+  return { name, title, description, arguments: args };
+}
+
+function toResult(value: unknown): never {
+  const message = { role: "user", content: { type: "text", text: String(value) } };
+  return (typeof value === "object" && value !== null ? value : { messages: [message] }) as never;
+}
