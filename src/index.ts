@@ -8,9 +8,13 @@ export type {
 } from "./client/call-tool.js";
 export type { McpClientEvents, RequestRetried } from "./client/client-events.js";
 export type { McpClientOptions } from "./client/assemble-client.js";
-export type { ClientState, LogLevel, SessionView } from "./client/client-life.js";
+export type { ClientState, SessionView } from "./client/client-life.js";
+export type { Completion, CompletionCall } from "./client/completion.js";
 export { type BreakerControl, McpClient, type ToolPolicyOptions } from "./client/mcp-client.js";
 export type { RequestEnded } from "./client/observe-link.js";
+export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
+export type { McpResourceContent } from "./client/resource-content.js";
+export type { LogLevel } from "./client/session-wishes.js";
 export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
 export type {
@@ -72,6 +76,12 @@ export type {
 } from "./definitions/server-requests.js";
 export type { SessionStore } from "./definitions/session-store.js";
 export { SERVER_DEFAULTS } from "./definitions/server-spec.js";
+export type {
+  McpPromptArgument,
+  McpPromptInfo,
+  McpResourceInfo,
+  McpResourceTemplateInfo,
+} from "./definitions/resource-info.js";
 export type { McpToolInfo } from "./definitions/tool-info.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type DefinitionIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
@@ -89,6 +99,7 @@ export type { OAuthProvider, OAuthTokens } from "./definitions/oauth-provider.js
 export type { CallContext } from "./definitions/call-context.js";
 export type { HiddenArgument, ToolRule, ToolRules } from "./definitions/tool-rules.js";
 export type { LangChainBlock } from "./content/langchain-block.js";
+export type { ResourceMetadata } from "./content/to-documents.js";
 export type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
 export type { AgentToolsOptions, ServerLookup } from "./factories/agent-tools-options.js";
 export { createMcpTools, type McpToolsOptions } from "./factories/create-mcp-tools.js";
@@ -118,6 +129,8 @@ export type {
   ToolsetCall,
   ToolsetCallOptions,
   ToolsetEvents,
+  ToolsetPromptCall,
+  WantedResources,
 } from "./factories/mcp-toolset.js";
 export { McpTool } from "./tools/mcp-tool.js";
 export type { ToolProgress } from "./tools/report-progress.js";

@@ -90,6 +90,8 @@ describe("what users can rely on", () => {
         sockets: 64,
         pages: 100,
         tools: 10_000,
+        resources: 10_000,
+        prompts: 10_000,
         identities: 1_000,
         serverRequests: 8,
       },
@@ -104,6 +106,7 @@ describe("what users can rely on", () => {
       outputValidation: "warn",
       limits: { contentChars: 100_000 },
       onFailure: "continue",
+      resourceTools: false,
     });
   });
 
@@ -170,21 +173,29 @@ describe("what users can rely on", () => {
       "callTools",
       "capabilities",
       "close",
+      "complete",
       "ensureSession",
       "finishAuth",
+      "getPrompt",
       "identityOf",
       "instructions",
       "isClientInitialized",
+      "listPrompts",
+      "listResourceTemplates",
+      "listResources",
       "listTools",
       "on",
       "ping",
+      "readResource",
       "serverInfo",
       "sessionId",
       "sessions",
       "setLogLevel",
       "state",
+      "subscribeResource",
       "toolPolicy",
       "tryCallTool",
+      "unsubscribeResource",
     ]);
     expect(Symbol.asyncDispose in api.McpClient.prototype).toBe(true);
   });

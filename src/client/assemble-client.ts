@@ -1,3 +1,4 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
 import { type Clock, systemClock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { Redactor } from "../errors/redaction.js";
@@ -7,6 +8,11 @@ import { ClientEvents } from "./client-events.js";
 import { ClientLife } from "./client-life.js";
 import { Requester } from "./requester.js";
 import { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
+import { ServerLists } from "./server-lists.js";
+import { ServerPrompts } from "./server-prompts.js";
+import { ServerResources } from "./server-resources.js";
+import { SubscriptionRevival } from "./subscription-revival.js";
+import { ToolCalls } from "./tool-calls.js";
 
 export interface McpClientOptions {
   readonly logger?: Logger | undefined;
@@ -16,11 +22,14 @@ export interface McpClientOptions {
 }
 
 export interface ClientParts {
-  readonly clock: Clock;
   readonly events: ClientEvents;
   readonly life: ClientLife;
   readonly breakers: Breakers;
   readonly requester: Requester;
+  readonly tools: ToolCalls;
+  readonly lists: ServerLists;
+  readonly resources: ServerResources;
+  readonly prompts: ServerPrompts;
 }
 
 /** What a client consists of, put together. Opens nothing. */
@@ -39,7 +48,19 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
     breakers.forget(identity);
     retryTokens.forget(identity);
   };
-  const life = new ClientLife({ spec, clock, events, redactor, onSeatGone });
+  const onForgotten = (identity: string, cancellation: Cancellation) =>
+    void revival.begin(identity, cancellation);
+  const life = new ClientLife({ spec, clock, events, redactor, onSeatGone, onForgotten });
   const requester = new Requester({ server, clock, random, events, life, redactor, retryTokens, breakers });
-  return { clock, events, life, breakers, requester };
+  const revival = new SubscriptionRevival({
+    clock,
+    subscriptions: life.wishes.resources,
+    ping: (asked) => requester.request("ping", {}, { ...asked, isIdempotent: true, purpose: "call" }),
+    warn: (message) => events.warn(`Server "${server}": ${message}`),
+  });
+  const tools = new ToolCalls({ server, clock, requester });
+  const lists = new ServerLists({ server, clock, events, life, requester });
+  const resources = new ServerResources({ server, life, requester, lists });
+  const prompts = new ServerPrompts({ server, requester, lists });
+  return { events, life, breakers, requester, tools, lists, resources, prompts };
 }

@@ -37,12 +37,33 @@ export interface McpClientEvents {
   notification: ServerNotification;
   /** The server says that its list of tools is another one now. */
   toolsChanged: { readonly server: string };
+  /** The server says that its list of resources, or of templates, is another one now. */
+  resourcesChanged: { readonly server: string };
+  /** The server says that its list of prompts is another one now. */
+  promptsChanged: { readonly server: string };
+  /**
+   * A resource that was subscribed to is another one now; or it may be: after a lost session, nobody
+   * knows what was missed.
+   */
+  resourceUpdated: { readonly server: string; readonly identity: string; readonly uri: string };
   /** Something went wrong that costs nobody a call. */
   warning: { readonly message: string };
 }
 
 /** Events that only come when the server may speak unasked. */
-const SPOKEN_BY_SERVER = ["notification", "toolsChanged"] as const;
+const SPOKEN_BY_SERVER = [
+  "notification",
+  "toolsChanged",
+  "resourcesChanged",
+  "promptsChanged",
+  "resourceUpdated",
+] as const;
+
+const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "promptsChanged"> = new Map([
+  ["notifications/tools/list_changed", "toolsChanged"],
+  ["notifications/resources/list_changed", "resourcesChanged"],
+  ["notifications/prompts/list_changed", "promptsChanged"],
+]);
 
 /** The events of one client; warnings also go to the logger. */
 export class ClientEvents {
@@ -90,11 +111,17 @@ export class ClientEvents {
     this.#log("debug", this.#redactor.text(text));
   }
 
-  notify(notification: ServerNotification): void {
+  notify(notification: ServerNotification, identity: string): void {
+    const { method, params } = notification;
     this.#hub.emit("notification", notification);
-    if (notification.method === "notifications/tools/list_changed") {
-      this.#hub.emit("toolsChanged", { server: this.#server });
-    }
+    const change = LIST_CHANGES.get(method);
+    if (change !== undefined) this.#hub.emit(change, { server: this.#server });
+    if (method === "notifications/resources/updated" && typeof params["uri"] === "string")
+      this.updated(identity, params["uri"]);
+  }
+
+  updated(identity: string, uri: string): void {
+    this.#hub.emit("resourceUpdated", { server: this.#server, identity, uri });
   }
 
   /** A logger is somebody's code: when it throws, a call must not. */

@@ -1,6 +1,5 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
-import { withDeadline } from "../concurrency/deadline.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -10,6 +9,7 @@ import type { Session } from "../session/session.js";
 import type { ClientEvents } from "./client-events.js";
 import { InFlightCalls } from "./in-flight-calls.js";
 import { resolveServer } from "./resolve-server.js";
+import { SessionWishes } from "./session-wishes.js";
 
 /**
  * - `idle`: nothing is open, and the next request opens it
@@ -18,8 +18,6 @@ import { resolveServer } from "./resolve-server.js";
  * - `closed`: as `idle`, after `close()`
  */
 export type ClientState = "idle" | "connecting" | "ready" | "closed";
-
-export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
 export interface SessionView {
   readonly identity: string;
@@ -35,6 +33,8 @@ interface ClientLifeOptions {
   readonly redactor: Redactor;
   /** An identity has no session any more, because others needed the room. */
   readonly onSeatGone: (identity: string) => void;
+  /** The stream on which the server speaks is refused: it does not know the session any more. */
+  readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
 }
 
 /** What is open between two times of `close()`. */
@@ -67,7 +67,8 @@ export class ClientLife {
   readonly #options: ClientLifeOptions;
   #era = new Era();
   #lastEra: Era | undefined;
-  logLevel: LogLevel | undefined;
+  /** What every session is to know, this one and the next. */
+  readonly wishes = new SessionWishes();
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
@@ -116,10 +117,11 @@ export class ClientLife {
     return { leave: era.calls.enter(call), connect: () => era.ready ?? this.#connect(era) };
   }
 
-  /** A session that is already open is told when the first listener comes. */
-  listenIfWanted(): void {
+  /** Sessions that are already open are told when the first listener comes; of one identity, or of all. */
+  async listenIfWanted(identity?: string): Promise<void> {
     if (!this.#options.events.isServerHeard) return;
-    for (const { keeper } of this.#seats) keeper.current?.session?.listen();
+    const seats = this.#seats.filter((seat) => identity === undefined || seat.identity === identity);
+    await Promise.all(seats.map(async ({ keeper }) => keeper.current?.session?.listen()));
   }
 
   /** Said again, with less time to drain, it hurries the first one. */
@@ -175,9 +177,13 @@ export class ClientLife {
           this.#welcome(identity, session, generation, cancellation),
         onLost: (identity, generation) => events.emit("connectionLost", { identity, generation }),
         onSeatGone: (identity) => this.#options.onSeatGone(identity),
-        onNotification: (notification) => events.notify(notification),
+        onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
-        onError: (error) => events.debug(`Server "${spec.name}": ${error.message}`),
+        onError: (error, identity) => {
+          events.debug(`Server "${spec.name}": ${error.message}`);
+          const isForgotten = error instanceof McpRuntimeError && error.kind === "session-lost";
+          if (isForgotten) this.#options.onForgotten(identity, cancellation);
+        },
       });
       return era.connection;
     } catch (error) {
@@ -186,7 +192,7 @@ export class ClientLife {
     }
   }
 
-  /** A new session gets back what the last one knew: who listens, and the log level. */
+  /** A new session gets back what the last one knew: who listens, and what was wished for. */
   async #welcome(
     identity: string,
     session: Session,
@@ -194,19 +200,15 @@ export class ClientLife {
     cancellation: Cancellation,
   ): Promise<void> {
     const { spec, clock, events } = this.#options;
-    if (events.isServerHeard) session.listen();
-    const level = this.logLevel;
-    if (level !== undefined) {
-      const expired = () =>
-        new McpRuntimeError("timeout", "It did not answer in time.", { server: spec.name });
-      const deadline = { ms: this.spec.timeouts.connectMs, clock, cancellation, expired };
-      await withDeadline(deadline, (limited) =>
-        session.request({ method: "logging/setLevel", params: { level }, cancellation: limited }),
-      ).catch((error: unknown) =>
-        events.warn(`Server "${spec.name}" did not take log level "${level}" again: ${String(error)}`),
-      );
-    }
+    const listening = events.isServerHeard ? session.listen() : Promise.resolve();
+    const uris = this.wishes.resources.urisOf(identity);
+    // Whatever is told before the server can speak is told to nobody.
+    if (uris.length > 0) await cancellation.race(listening);
+    const { connectMs: ms } = this.spec.timeouts;
+    const warn = (message: string) => events.warn(message);
+    await this.wishes.tell(session, { server: spec.name, identity, ms, clock, cancellation, warn });
     const { id, isResumed } = session;
     events.emit("sessionOpened", { identity, generation, id, isResumed });
+    for (const uri of uris) events.updated(identity, uri);
   }
 }

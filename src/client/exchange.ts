@@ -11,6 +11,8 @@ export interface ClientRequest {
   readonly params: JsonObject;
   /** The tool that is called, when one is. */
   readonly tool: string | undefined;
+  /** What a server has to offer for it; nothing is sent to one that does not. */
+  readonly capability: string | undefined;
   /** Whose session it goes over. */
   readonly identity: string;
   /** Who asks, where that matters. */

@@ -10,6 +10,7 @@ export const SHARED_IDENTITY = "";
 interface Asked {
   readonly server: string;
   readonly tool?: string | undefined;
+  readonly purpose: CallContext["purpose"];
   readonly toolCallId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -24,7 +25,6 @@ export function toCallContext(given: CallerContext = {}, asked: Asked): CallCont
     config: {},
     ...given,
     ...asked,
-    purpose: asked.tool === undefined ? "discovery" : "call",
     signal: asked.signal,
   };
 }

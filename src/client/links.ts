@@ -1,5 +1,6 @@
 import type { Clock } from "../concurrency/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Session } from "../session/session.js";
 import { breaker, type BreakerParts } from "./breaker-link.js";
 import { type ConcurrencyParts, limitConcurrency } from "./concurrency-link.js";
 import { attemptDeadline, totalDeadline } from "./deadline-links.js";
@@ -30,12 +31,22 @@ export function createPipeline(parts: LinkParts): Next {
     attemptDeadline(parts),
     recoverSession(parts),
   ];
-  return chain(links, send);
+  return chain(links, send(parts.server));
 }
 
-const send: Next = ({ request, session, cancellation, onProgress }) => {
-  const { method, params, headers, context, trace } = request;
-  return session === undefined
-    ? Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`))
-    : session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
-};
+function send(server: string): Next {
+  return ({ request, session, cancellation, onProgress }) => {
+    const { method, params, headers, context, trace, capability } = request;
+    if (session === undefined)
+      return Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`));
+    if (capability !== undefined && isLacking(session, capability)) {
+      const text = `Server "${server}" offers no ${capability}: ${method} was not sent.`;
+      return Promise.reject(new McpRuntimeError("not-found", text, { server }));
+    }
+    return session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
+  };
+}
+
+function isLacking({ facts }: Session, capability: string): boolean {
+  return facts !== undefined && facts.capabilities[capability] === undefined;
+}

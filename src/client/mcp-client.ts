@@ -1,37 +1,41 @@
-import { randomUUID } from "node:crypto";
-import type { Clock } from "../concurrency/clock.js";
-import { mapLimited } from "../concurrency/map-limited.js";
 import { definitionHash } from "../definitions/definition-hash.js";
 import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
+import type {
+  McpPromptInfo,
+  McpResourceInfo,
+  McpResourceTemplateInfo,
+} from "../definitions/resource-info.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ToolRules } from "../definitions/tool-rules.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
 import type { CircuitBreaker } from "../policies/circuit-breaker.js";
 import { assembleClient, type McpClientOptions } from "./assemble-client.js";
 import type { Breakers } from "./breakers.js";
-import {
-  type CallOutcome,
-  type CallToolOptions,
-  type CallToolsOptions,
-  checkCall,
-  checkConcurrency,
-  DEFAULT_CALL_CONCURRENCY,
-  type RequestOptions,
-  type ToolCall,
+import type {
+  CallOutcome,
+  CallToolOptions,
+  CallToolsOptions,
+  RequestOptions,
+  ToolCall,
 } from "./call-tool.js";
-import { outcomeOf } from "./outcome-of.js";
+import type { Completion, CompletionCall } from "./completion.js";
 import type { ClientEvents, McpClientEvents } from "./client-events.js";
-import type { ClientLife, ClientState, LogLevel, SessionView } from "./client-life.js";
-import { createTrace, type ExchangeTrace } from "./exchange.js";
+import type { ClientLife, ClientState, SessionView } from "./client-life.js";
 import { finishLogin } from "./finish-login.js";
-import { listTools } from "./list-tools.js";
 import { SHARED_IDENTITY } from "./identify.js";
+import type { McpPrompt, PromptCall } from "./prompt.js";
 import type { Requester } from "./requester.js";
-import { type ToolResult, toToolResult } from "./tool-result.js";
+import type { McpResourceContent } from "./resource-content.js";
+import type { ServerLists } from "./server-lists.js";
+import type { ServerPrompts } from "./server-prompts.js";
+import type { ServerResources } from "./server-resources.js";
+import type { LogLevel } from "./session-wishes.js";
+import type { ToolCalls } from "./tool-calls.js";
+import type { ToolResult } from "./tool-result.js";
 
 export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
 
@@ -49,26 +53,29 @@ export class McpClient implements AsyncDisposable {
   readonly name: string;
   /** Tells this server apart from others of its name, also by credentials; nothing of it can be read back. */
   readonly fingerprint: string;
-  readonly #clock: Clock;
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
   readonly #breakers: Breakers;
   readonly #requester: Requester;
+  readonly #tools: ToolCalls;
+  readonly #lists: ServerLists;
+  readonly #resources: ServerResources;
+  readonly #prompts: ServerPrompts;
 
   /** Opens nothing. Throws kind `definition` when the definition is wrong. */
   constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
     const { name, ...definition } = server;
-    const { clock, events, life, breakers, requester } = assembleClient(
-      parseServer(name, definition),
-      options,
-    );
+    const parts = assembleClient(parseServer(name, definition), options);
     this.name = name;
     this.fingerprint = definitionHash(name, definition);
-    this.#clock = clock;
-    this.#events = events;
-    this.#life = life;
-    this.#breakers = breakers;
-    this.#requester = requester;
+    this.#events = parts.events;
+    this.#life = parts.life;
+    this.#breakers = parts.breakers;
+    this.#requester = parts.requester;
+    this.#tools = parts.tools;
+    this.#lists = parts.lists;
+    this.#resources = parts.resources;
+    this.#prompts = parts.prompts;
   }
 
   get state(): ClientState {
@@ -92,8 +99,10 @@ export class McpClient implements AsyncDisposable {
     return this.#life.session?.facts?.capabilities;
   }
 
+  /** How the server wants to be used, without hidden characters. */
   get instructions(): string | undefined {
-    return this.#life.session?.facts?.instructions;
+    const said = this.#life.session?.facts?.instructions;
+    return said === undefined ? undefined : toReadable(said);
   }
 
   /** Whether the server is left alone; can be forced. `undefined` with `breaker: false`. */
@@ -129,7 +138,7 @@ export class McpClient implements AsyncDisposable {
     options?: ListenOptions,
   ): () => void {
     const stop = this.#events.on(name, listener, options);
-    this.#life.listenIfWanted();
+    void this.#life.listenIfWanted();
     return stop;
   }
 
@@ -150,7 +159,7 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    return this.#callTool(call, options, call?.id ?? randomUUID(), createTrace());
+    return this.#tools.call(call, options);
   }
 
   /** As `callTool`, with the failure as a value. Only the caller's own cancellation throws. */
@@ -158,38 +167,54 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
-    return outcomeOf({ server: this.name, clock: this.#clock, call }, (requestId, trace) =>
-      this.#callTool(call, options, requestId, trace),
-    );
+    return this.#tools.try(call, options);
   }
 
   /** Many calls, the outcomes in their order; one that fails does not touch the others. */
   async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
-    checkConcurrency(this.name, concurrency);
-    return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));
+    return this.#tools.many(calls, options);
   }
 
   /** Every tool of the server, by name. */
   async listTools(options: RequestOptions = {}): Promise<McpToolInfo[]> {
-    const startedAt = this.#clock.now();
-    const { totalMs } = this.#life.spec.timeouts;
-    // One total for all pages together; 0 means none.
-    const leftMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (this.#clock.now() - startedAt)));
-    try {
-      return await this.#requester.operation(options, (send) =>
-        listTools({
-          server: this.name,
-          limits: () => this.#life.spec.limits,
-          requestPage: (params) => send("tools/list", params, { totalMs: leftMs(), isIdempotent: true }),
-          warn: (message) => this.#events.warn(message),
-        }),
-      );
-    } catch (error) {
-      const isUnknown = error instanceof McpRuntimeError && error.kind === "not-found";
-      if (isUnknown && this.capabilities !== undefined && this.capabilities["tools"] === undefined) return [];
-      throw error;
-    }
+    return this.#lists.tools(options);
+  }
+
+  /** Every resource that the server lists, by URI; none where it has no resources. */
+  async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
+    return this.#resources.list(options);
+  }
+
+  async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
+    return this.#resources.listTemplates(options);
+  }
+
+  /** One URI may give several contents. A resource that the server does not have is kind `not-found`. */
+  async readResource(uri: string, options: RequestOptions = {}): Promise<McpResourceContent[]> {
+    return this.#resources.read(uri, options);
+  }
+
+  /** Has updates told as `resourceUpdated`, on this session and on those that follow it. */
+  async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
+    await this.#resources.subscribe(uri, options);
+  }
+
+  async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
+    await this.#resources.unsubscribe(uri, options);
+  }
+
+  /** Every prompt of the server, by name. */
+  async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
+    return this.#prompts.list(options);
+  }
+
+  async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
+    return this.#prompts.get(call, options);
+  }
+
+  /** What the server proposes for an argument of a prompt or a variable of a resource template. */
+  async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
+    return this.#prompts.complete(call, options);
   }
 
   async ping(options: RequestOptions = {}): Promise<void> {
@@ -199,7 +224,7 @@ export class McpClient implements AsyncDisposable {
   /** Which log messages the server should send; kept across sessions. They come as `notification`. */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
     await this.#requester.request("logging/setLevel", { level }, { ...options, isIdempotent: true });
-    this.#life.logLevel = level;
+    this.#life.wishes.logLevel = level;
   }
 
   /**
@@ -212,33 +237,5 @@ export class McpClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #callTool<Output>(
-    call: ToolCall,
-    options: CallToolOptions<Output>,
-    requestId: string,
-    trace: ExchangeTrace,
-  ): Promise<ToolResult<Output>> {
-    checkCall(this.name, call, options);
-    const { name: tool, args = {} } = call;
-    const { signal, timeoutMs, onProgress, headers, context, output, meta, idempotent = false } = options;
-    const params =
-      meta === undefined ? { name: tool, arguments: args } : { name: tool, arguments: args, _meta: meta };
-    const details = {
-      signal,
-      timeoutMs,
-      onProgress,
-      headers,
-      context,
-      tool,
-      toolCallId: call.id,
-      requestId,
-      trace,
-      isIdempotent: idempotent,
-    };
-    const result = await this.#requester.request("tools/call", params, details);
-    const { attempts } = trace;
-    return toToolResult(result, { server: this.name, tool, attempts }, output);
   }
 }

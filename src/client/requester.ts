@@ -33,11 +33,15 @@ export interface FullRequestOptions extends RequestOptions {
   readonly onProgress?: CallToolOptions["onProgress"];
   readonly headers?: CallToolOptions["headers"];
   readonly tool?: string;
+  /** Whether it is about what the server offers, or uses it; by whether there is a tool, when left out. */
+  readonly purpose?: CallContext["purpose"];
   readonly requestId?: string;
   /** The model's id of the call. */
   readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
   readonly isIdempotent?: boolean;
+  /** What the server has to offer for it. */
+  readonly capability?: string | undefined;
   readonly trace?: ExchangeTrace;
 }
 
@@ -161,6 +165,7 @@ export class Requester {
       method,
       params,
       tool: details.tool,
+      capability: details.capability,
       identity,
       context,
       startedAt: clock.now(),
@@ -175,18 +180,24 @@ export class Requester {
     return this.#run(toExchange(request, cancellation, details.onProgress));
   }
 
-  identityOf(options: RequestOptions): string {
-    return this.#whoAsks(options, {}).identity;
+  identityOf(options: RequestOptions, details: Pick<FullRequestOptions, "purpose"> = {}): string {
+    return this.#whoAsks(options, details).identity;
   }
 
   #whoAsks(
     { context: given, signal }: RequestOptions,
-    { tool, toolCallId }: Pick<FullRequestOptions, "tool" | "toolCallId">,
+    { tool, toolCallId, purpose }: Pick<FullRequestOptions, "tool" | "toolCallId" | "purpose">,
   ): { readonly identity: string; readonly context: CallContext | undefined } {
     const { server, life, redactor } = this.#parts;
     const { identity } = life.spec;
     if (identity === undefined) return EVERYBODY;
-    const context = toCallContext(given, { server, tool, toolCallId, signal });
+    const context = toCallContext(given, {
+      server,
+      tool,
+      toolCallId,
+      signal,
+      purpose: purpose ?? (tool === undefined ? "discovery" : "call"),
+    });
     return { identity: identify(identity, context, redactor), context };
   }
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from "./json.js";
 
 /** Who calls, as far as the caller tells: what functions in definitions, rules and hooks are given. */
 export interface CallContext {
+  /** Whether what a server offers is listed, or used: a tool called, a resource read, a prompt filled in. */
   readonly purpose: "discovery" | "call";
   readonly server: string;
   /** The server's own name of the tool. */

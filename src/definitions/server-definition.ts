@@ -49,6 +49,10 @@ export interface LimitOptions {
   readonly pages?: number;
   /** Tools of one server. */
   readonly tools?: number;
+  /** Resources of one server; as many templates. */
+  readonly resources?: number;
+  /** Prompts of one server. */
+  readonly prompts?: number;
   /** Requests to the server at the same time; no limit when left out. */
   readonly concurrentCalls?: number;
   /** Users with a session of their own; beyond that, whoever was idle longest loses theirs. */

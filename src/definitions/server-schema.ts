@@ -100,6 +100,8 @@ const common = {
     sockets: count,
     pages: count,
     tools: count,
+    resources: count,
+    prompts: count,
     concurrentCalls: count,
     identities: count,
     serverRequests: count,

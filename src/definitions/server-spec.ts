@@ -20,6 +20,8 @@ export const SERVER_DEFAULTS = {
     sockets: 64,
     pages: 100,
     tools: 10_000,
+    resources: 10_000,
+    prompts: 10_000,
     identities: 1_000,
     serverRequests: 8,
   },

@@ -40,6 +40,8 @@ const OPTION_TEXTS: Record<string, string> = {
   "limits.sockets": "connections at the same time",
   "limits.pages": "pages of one list",
   "limits.tools": "tools of one server",
+  "limits.resources": "resources of one server; as many templates",
+  "limits.prompts": "prompts of one server",
   "limits.identities": "users with a session of their own; idle ones make room first",
   "limits.serverRequests":
     "requests of the server in one session that handlers answer at a time; others wait",
@@ -60,6 +62,7 @@ const OPTION_TEXTS: Record<string, string> = {
   "registry.believeMs": "how long what stores say of a server is believed (an option of `ToolRegistry`)",
   "registry.refreshMs": "how often it lists its servers anew",
   onFailure: "a failed tool call: `continue`, `error`, or a function",
+  resourceTools: "tools that list and read the resources of each server that has some",
 };
 
 /** The folders in which config files are looked for, as people write them. */

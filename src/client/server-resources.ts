@@ -1,0 +1,73 @@
+import type { McpResourceInfo, McpResourceTemplateInfo } from "../definitions/resource-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { RequestOptions } from "./call-tool.js";
+import type { ClientLife } from "./client-life.js";
+import { createTrace } from "./exchange.js";
+import { LIST_KINDS } from "./list-kinds.js";
+import type { Requester } from "./requester.js";
+import { type McpResourceContent, toResourceContents } from "./resource-content.js";
+import type { ServerLists } from "./server-lists.js";
+
+interface ServerResourcesParts {
+  readonly server: string;
+  readonly life: ClientLife;
+  readonly requester: Requester;
+  readonly lists: ServerLists;
+}
+
+/** Not discovery: it is done for whoever asks, and as that user. */
+const USE = { isIdempotent: true, capability: "resources", purpose: "call" } as const;
+
+/** The resources of one server, and who wants to hear of their updates. */
+export class ServerResources {
+  readonly #parts: ServerResourcesParts;
+
+  constructor(parts: ServerResourcesParts) {
+    this.#parts = parts;
+  }
+
+  list(options: RequestOptions): Promise<McpResourceInfo[]> {
+    return this.#parts.lists.ifAny(LIST_KINDS.resources, options);
+  }
+
+  listTemplates(options: RequestOptions): Promise<McpResourceTemplateInfo[]> {
+    return this.#parts.lists.ifAny(LIST_KINDS.resourceTemplates, options);
+  }
+
+  async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
+    const { server, requester } = this.#parts;
+    this.#check(uri);
+    const result = await requester.request("resources/read", { uri }, { ...options, ...USE });
+    return toResourceContents(result, { server, uri });
+  }
+
+  /** Wanted from the moment it is asked for: a session that is opened meanwhile is told. */
+  async subscribe(uri: string, options: RequestOptions): Promise<void> {
+    const { life, requester } = this.#parts;
+    this.#check(uri);
+    const identity = requester.identityOf(options, USE);
+    const trace = createTrace();
+    const forget = life.wishes.resources.add(identity, uri, { trace, context: options.context });
+    try {
+      await requester.request("resources/subscribe", { uri }, { ...options, ...USE, trace });
+    } catch (error) {
+      forget();
+      throw error;
+    }
+    // Who has subscribed counts on hearing what comes from now on.
+    await life.listenIfWanted(identity);
+  }
+
+  async unsubscribe(uri: string, options: RequestOptions): Promise<void> {
+    const { life, requester } = this.#parts;
+    this.#check(uri);
+    life.wishes.resources.remove(requester.identityOf(options, USE), uri);
+    await requester.request("resources/unsubscribe", { uri }, { ...options, ...USE });
+  }
+
+  #check(uri: unknown): void {
+    const { server } = this.#parts;
+    if (typeof uri === "string" && uri !== "") return;
+    throw new McpRuntimeError("definition", "A resource is named by its URI, a text.", { server });
+  }
+}

@@ -1,0 +1,79 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import type { Clock } from "../concurrency/clock.js";
+import { withDeadline } from "../concurrency/deadline.js";
+import { mapLimited } from "../concurrency/map-limited.js";
+import type { JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Session } from "../session/session.js";
+import { ResourceSubscriptions } from "./resource-subscriptions.js";
+
+export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+
+interface TellOptions {
+  readonly server: string;
+  readonly identity: string;
+  readonly ms: number;
+  readonly clock: Clock;
+  readonly cancellation: Cancellation;
+  readonly warn: (message: string) => void;
+}
+
+interface Wish {
+  readonly method: string;
+  readonly params: JsonObject;
+  /** For a warning. */
+  readonly what: string;
+}
+
+/** How many are told at the same time. */
+const CONCURRENCY = 8;
+
+/** What a server was asked for once and every new session of it has to be asked for again. */
+export class SessionWishes {
+  logLevel: LogLevel | undefined;
+  readonly resources = new ResourceSubscriptions();
+
+  /**
+   * Tells a new session, before anybody uses it. In the words of the protocol's first era; a session
+   * of another one takes them and does what they mean. What it refuses costs a warning.
+   */
+  async tell(session: Session, options: TellOptions): Promise<void> {
+    const wishes = this.#wishesOf(options.identity);
+    if (wishes.length === 0) return;
+    const { server, ms, clock, cancellation } = options;
+    const expired = () => new McpRuntimeError("timeout", "It did not answer in time.", { server });
+    await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
+      mapLimited(wishes, CONCURRENCY, (wish) =>
+        tellOne(session, wish, { ...options, cancellation: limited }),
+      ),
+    );
+  }
+
+  #wishesOf(identity: string): Wish[] {
+    const { logLevel: level } = this;
+    const subscriptions = this.resources.urisOf(identity).map((uri) => ({
+      method: "resources/subscribe",
+      params: { uri },
+      what: `the subscription to ${uri}`,
+    }));
+    if (level === undefined) return subscriptions;
+    return [
+      { method: "logging/setLevel", params: { level }, what: `log level "${level}"` },
+      ...subscriptions,
+    ];
+  }
+}
+
+async function tellOne(
+  session: Session,
+  { method, params, what }: Wish,
+  { server, cancellation, warn }: TellOptions,
+): Promise<void> {
+  try {
+    await session.request({ method, params, cancellation });
+  } catch (error) {
+    // A stored session may be long gone: whoever uses it finds out, and the next one is told.
+    if (error instanceof McpRuntimeError && error.kind === "session-lost") return;
+    warn(`Server "${server}" did not take ${what} again: ${String(error)}`);
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../concurrency/clock.js";
+import { mapLimited } from "../concurrency/map-limited.js";
+import {
+  type CallOutcome,
+  type CallToolOptions,
+  type CallToolsOptions,
+  checkCall,
+  checkConcurrency,
+  DEFAULT_CALL_CONCURRENCY,
+  type ToolCall,
+} from "./call-tool.js";
+import { createTrace, type ExchangeTrace } from "./exchange.js";
+import { outcomeOf } from "./outcome-of.js";
+import type { Requester } from "./requester.js";
+import { type ToolResult, toToolResult } from "./tool-result.js";
+
+interface ToolCallsParts {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly requester: Requester;
+}
+
+/** Calls the tools of one server. */
+export class ToolCalls {
+  readonly #parts: ToolCallsParts;
+
+  constructor(parts: ToolCallsParts) {
+    this.#parts = parts;
+  }
+
+  call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
+    return this.#send(call, options, call?.id ?? randomUUID(), createTrace());
+  }
+
+  try<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
+    return outcomeOf({ ...this.#parts, call }, (requestId, trace) =>
+      this.#send(call, options, requestId, trace),
+    );
+  }
+
+  async many(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
+    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
+    checkConcurrency(this.#parts.server, concurrency);
+    return mapLimited(calls, concurrency, (call) => this.try(call, each));
+  }
+
+  async #send<Output>(
+    call: ToolCall,
+    options: CallToolOptions<Output>,
+    requestId: string,
+    trace: ExchangeTrace,
+  ): Promise<ToolResult<Output>> {
+    const { server, requester } = this.#parts;
+    checkCall(server, call, options);
+    const { name: tool, args = {} } = call;
+    const { signal, timeoutMs, onProgress, headers, context, output, meta, idempotent = false } = options;
+    const params =
+      meta === undefined ? { name: tool, arguments: args } : { name: tool, arguments: args, _meta: meta };
+    const details = {
+      signal,
+      timeoutMs,
+      onProgress,
+      headers,
+      context,
+      tool,
+      toolCallId: call.id,
+      requestId,
+      trace,
+      isIdempotent: idempotent,
+    };
+    const result = await requester.request("tools/call", params, details);
+    const { attempts } = trace;
+    return toToolResult(result, { server, tool, attempts }, output);
+  }
+}
