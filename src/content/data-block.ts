@@ -42,14 +42,15 @@ function blockTypeOf(mimeType: string): DataBlock["type"] {
   return mimeType.startsWith("audio/") ? "audio" : "file";
 }
 
-function toMimeType(value: unknown): string | undefined {
+/** Without parameters, and as it is registered. */
+export function toMimeType(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const essence = value.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return MIME_TYPE.test(essence) ? (MISSPELT.get(essence) ?? essence) : undefined;
 }
 
 /** Plain base64 of at least one byte; line breaks and the URL alphabet, which servers send too, are undone. */
-function toBase64(value: unknown): string | undefined {
+export function toBase64(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const plain = value.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   const digits = plain.replace(/={1,2}$/, "");

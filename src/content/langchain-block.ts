@@ -22,3 +22,10 @@ export function isTextBlock(block: LangChainBlock): block is TextBlock {
 export function textBlock(text: string): TextBlock {
   return { type: "text", text };
 }
+
+/** Blocks as a message carries them: one text is a string. */
+export function toContent(blocks: LangChainBlock[]): string | LangChainBlock[] {
+  const [first, second] = blocks;
+  if (first === undefined) return "";
+  return second === undefined && isTextBlock(first) ? first.text : blocks;
+}

@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
 import { cutTexts } from "./cut-texts.js";
 import { saysSameJson, toJsonText, toJsonTextWithoutBinary } from "./json-text.js";
-import { isTextBlock, textBlock, type LangChainBlock } from "./langchain-block.js";
+import { isTextBlock, textBlock, toContent, type LangChainBlock } from "./langchain-block.js";
 import { toLangChainBlock } from "./to-langchain-block.js";
 import { toToolArtifact, type ToolArtifact } from "./tool-artifact.js";
 
@@ -40,12 +40,6 @@ export function toToolContent(
   const blocks = withStructured(result, options);
   const fitting = options.cut ? cutTexts(blocks, options.contentChars) : blocks;
   return { content: toContent(fitting), artifact: toToolArtifact(result) };
-}
-
-function toContent(blocks: LangChainBlock[]): string | LangChainBlock[] {
-  const [first, second] = blocks;
-  if (first === undefined) return "";
-  return second === undefined && isTextBlock(first) ? first.text : blocks;
 }
 
 function withStructured(result: ToolResult, options: ContentOptions): LangChainBlock[] {

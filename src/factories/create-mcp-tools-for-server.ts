@@ -9,6 +9,7 @@ import type { McpTool } from "../tools/mcp-tool.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
 import { createMember } from "../manager/member.js";
 import { resourceMetadata } from "./resource-metadata.js";
+import { withResourceTools } from "./resource-tools.js";
 import { toolOffer } from "./tool-offer.js";
 
 export interface ServerToolsOptions extends FactoryOptions {
@@ -22,7 +23,7 @@ export interface ServerToolsOptions extends FactoryOptions {
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
   const { client } = options;
-  const { create, catalogue: settings } = resolveFactoryOptions(options, "none", ["client"]);
+  const { create, catalogue: settings, resourceTools } = resolveFactoryOptions(options, "none", ["client"]);
   if (!(client instanceof McpClient)) {
     throw definitionError("The set of options", [{ path: "client", message: "expected an McpClient" }]);
   }
@@ -40,7 +41,8 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     settings: { ...settings, store: undefined, pin: undefined },
   });
   const refreshesSchema = parsed.discovery.refreshSchemaBeforeCall;
-  const offers = [toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema })];
+  const offer = toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema });
+  const offers = [resourceTools ? withResourceTools(offer, { reader: client }) : offer];
   const made = createTools(offers, create);
   warnOfUnmetRules(offers, create);
   return made;

@@ -23,11 +23,11 @@ export async function createMcpToolsFromAgent(
   agent: unknown,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const { create, manager: settings } = resolveFactoryOptions(options, "none", [
-    ...START_KEYS,
-    "servers",
-    "allowInlineServers",
-  ]);
+  const {
+    create,
+    manager: settings,
+    resourceTools,
+  } = resolveFactoryOptions(options, "none", [...START_KEYS, "servers", "allowInlineServers"]);
   checkInline(options.allowInlineServers);
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
@@ -42,6 +42,7 @@ export async function createMcpToolsFromAgent(
     fleet: manager.fleet,
     create,
     offer: (name, listed) => offerOfResource(enabled.get(name), name, listed),
+    resourceTools,
   });
   const snapshots = new Map(
     [...enabled.values()].filter(({ name }) => isSaved(name)).map((one) => [one.name, one.availableTools]),

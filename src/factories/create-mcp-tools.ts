@@ -18,12 +18,13 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
   servers: Servers,
   options: McpToolsOptions = {},
 ): Promise<McpToolset<keyof Servers & string>> {
-  const { create, manager: settings } = resolveFactoryOptions(options, "server", START_KEYS);
+  const { create, manager: settings, resourceTools } = resolveFactoryOptions(options, "server", START_KEYS);
   const manager = new McpServerManager(servers, settings);
   const tools = new LiveTools({
     fleet: manager.fleet,
     create,
     offer: listedOffer,
+    resourceTools,
   });
   return startToolset({ manager, tools, options });
 }

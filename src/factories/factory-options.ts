@@ -12,7 +12,7 @@ import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
 import { type Naming, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
-import { resolveToolOptions, type ToolOptions } from "../tools/tool-options.js";
+import { resolveToolOptions, TOOL_DEFAULTS, type ToolOptions } from "../tools/tool-options.js";
 import { RuleSet } from "../tools/tool-policy.js";
 
 /** What every factory takes. */
@@ -22,6 +22,11 @@ export interface FactoryOptions extends ToolOptions {
   readonly tools?: ToolRules;
   /** The agent's input, for arguments that an agent definition takes from it. */
   readonly agentInput?: JsonObject;
+  /**
+   * Adds `list_resources` and `read_resource` for every server that has resources, as soon as it is
+   * known to; for the one server of `createMcpToolsForServer`, at once.
+   */
+  readonly resourceTools?: boolean;
   readonly logger?: Logger;
 }
 
@@ -29,10 +34,11 @@ export interface FactorySettings {
   readonly create: CreateToolsOptions;
   readonly manager: McpServerManagerOptions;
   readonly catalogue: CatalogueSettings;
+  readonly resourceTools: boolean;
 }
 
 const KEYS =
-  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval onProgress naming tools agentInput logger".split(
+  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval onProgress naming tools agentInput resourceTools logger".split(
     " ",
   );
 
@@ -46,6 +52,7 @@ export function resolveFactoryOptions(
   if (issues.length > 0) throw definitionError("The set of options", issues);
   const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
   return {
+    resourceTools: options.resourceTools ?? TOOL_DEFAULTS.resourceTools,
     manager: { ...managerOptions(options), logger },
     catalogue: resolveCatalogueOptions(options, (message) => logger.warn(message)),
     create: {
@@ -78,7 +85,7 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
     return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
   }
   const unknown = Object.keys(options).filter((key) => !allowed.includes(key));
-  const { agentInput } = options as FactoryOptions;
+  const { agentInput, resourceTools } = options as FactoryOptions;
   return [
     ...unknown.map((key) => ({ path: key, message: `is no option; options are ${allowed.join(", ")}` })),
     ...issuesOfCatalogue(options),
@@ -86,5 +93,10 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
     ...(agentInput === undefined || isJsonObject(agentInput)
       ? []
       : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),
+    ...(resourceTools === undefined || typeof resourceTools === "boolean"
+      ? []
+      : [
+          { path: "resourceTools", message: `expected true or false, found ${describeFound(resourceTools)}` },
+        ]),
   ];
 }

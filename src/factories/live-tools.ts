@@ -12,6 +12,7 @@ import {
   warnOfUnmetRules,
 } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { withResourceTools } from "./resource-tools.js";
 import { toolOffer } from "./tool-offer.js";
 
 /** What a server's tools are made of. */
@@ -32,6 +33,8 @@ interface LiveToolsParts {
   readonly create: CreateToolsOptions;
   /** What to make of what a server lists. `undefined`: nothing is known of it yet. */
   readonly offer: (server: string, listed: readonly McpToolInfo[] | undefined) => OfferDetails | undefined;
+  /** Whether servers with resources get tools that read them. */
+  readonly resourceTools: boolean;
 }
 
 /**
@@ -42,6 +45,8 @@ export class LiveTools {
   readonly #parts: LiveToolsParts;
   readonly #create: CreateToolsOptions;
   readonly #listeners = new Set<(event: { readonly server: string }) => void>();
+  /** What each server said last: while its session is gone, nobody can ask. */
+  readonly #hasResources = new WeakMap<ManagedServer, boolean>();
   #all: McpTool[] = [];
   #shown: McpTool[] = [];
 
@@ -133,7 +138,16 @@ export class LiveTools {
   #offerOf(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ToolOffer[] {
     const details = this.#parts.offer(server.name, listed);
     const { client, catalogue: view } = server.member;
-    return details === undefined ? [] : [toolOffer({ ...details, client, view, caller: server.caller })];
+    if (details === undefined) return [];
+    const offer = toolOffer({ ...details, client, view, caller: server.caller });
+    if (!this.#parts.resourceTools || !this.#offersResources(server)) return [offer];
+    return [withResourceTools(offer, { reader: client, guard: () => server.throwIfOff() })];
+  }
+
+  #offersResources(server: ManagedServer): boolean {
+    const { capabilities } = server.client;
+    if (capabilities !== undefined) this.#hasResources.set(server, capabilities["resources"] !== undefined);
+    return this.#hasResources.get(server) ?? false;
   }
 }
 

@@ -1,8 +1,12 @@
+import type { Document } from "@langchain/core/documents";
+import type { BaseMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from "../client/call-tool.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
+import type { PromptCall } from "../client/prompt.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { ResourceMetadata } from "../content/to-documents.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -23,6 +27,16 @@ export type ToolsetEvents<Name extends string = string> = {
 export interface ToolsetCall<Name extends string = string> extends ToolCall {
   /** Which server, when several have a tool of that name. */
   readonly server?: Name | undefined;
+}
+
+/** Resources of one server. */
+export interface WantedResources<Name extends string = string> {
+  readonly server: Name;
+  readonly uris?: readonly string[] | undefined;
+}
+
+export interface ToolsetPromptCall<Name extends string = string> extends PromptCall {
+  readonly server: Name;
 }
 
 /** Whose call it is: the config of a LangChain run. */
@@ -60,6 +74,15 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
     calls: readonly ToolsetCall<Name>[],
     options?: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency">,
   ): Promise<CallOutcome[]>;
+  /** What resources of a server hold, as LangChain's documents; all that it lists, when no URIs are given. */
+  getResources(
+    wanted: WantedResources<Name>,
+    options?: ToolsetCallOptions,
+  ): Promise<Document<ResourceMetadata>[]>;
+  /** A prompt of a server, with its arguments filled in, as LangChain's messages. */
+  getPrompt(call: ToolsetPromptCall<Name>, options?: ToolsetCallOptions): Promise<BaseMessage[]>;
+  /** How the servers that are connected want to be used, where they say so. For a system prompt. */
+  instructions(): Readonly<Partial<Record<Name, string>>>;
   status(): Readonly<Record<Name, ServerStatus>>;
   on<Event extends keyof ToolsetEvents<Name>>(
     event: Event,

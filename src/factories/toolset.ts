@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { Document } from "@langchain/core/documents";
+import type { BaseMessage } from "@langchain/core/messages";
 import {
   type CallOutcome,
   type CallToolsOptions,
@@ -7,6 +9,7 @@ import {
 } from "../client/call-tool.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { ResourceMetadata } from "../content/to-documents.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
@@ -24,7 +27,10 @@ import type {
   ToolsetCall,
   ToolsetCallOptions,
   ToolsetEvents,
+  ToolsetPromptCall,
+  WantedResources,
 } from "./mcp-toolset.js";
+import { readDocuments, readMessages } from "./read-for-langchain.js";
 import { toCallerContext } from "./to-caller-context.js";
 
 export interface ToolsetParts {
@@ -54,6 +60,9 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
       "callTool",
       "tryCallTool",
       "callTools",
+      "getResources",
+      "getPrompt",
+      "instructions",
       "status",
       "on",
       "close",
@@ -132,6 +141,24 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
     checkConcurrency("toolset", concurrency);
     return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));
+  }
+
+  async getResources(
+    { server, uris }: WantedResources<Name>,
+    options: ToolsetCallOptions = {},
+  ): Promise<Document<ResourceMetadata>[]> {
+    return readDocuments(this.#fleet.get(server), uris, options);
+  }
+
+  async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
+    return readMessages(this.#fleet.get(call.server), call, options);
+  }
+
+  instructions(): Readonly<Partial<Record<Name, string>>> {
+    const entries = this.#fleet.on.flatMap(({ name, client: { instructions = "" } }) =>
+      instructions.trim() === "" ? [] : [[name, instructions]],
+    );
+    return Object.fromEntries(entries) as Partial<Record<Name, string>>;
   }
 
   status(): Readonly<Record<Name, ServerStatus>> {

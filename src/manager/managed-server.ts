@@ -34,7 +34,7 @@ export class ManagedServer {
       onListed: (identity, tools) => {
         if (identity === this.#ownIdentity()) this.#known.take(tools);
       },
-      guard: () => this.#throwIfOff(),
+      guard: () => this.throwIfOff(),
     });
     this.#ladder = new ReconnectLadder({
       clock: parts.clock,
@@ -79,7 +79,7 @@ export class ManagedServer {
     return {
       closed: this.#parts.closed,
       callTool: async (call, options) => {
-        this.#throwIfOff(call.name);
+        this.throwIfOff(call.name);
         this.#member.pins?.throwIfBlocked(call.name);
         try {
           return await this.client.callTool(call, options);
@@ -106,8 +106,7 @@ export class ManagedServer {
 
   /** What it goes back to when the next attempt is undone: nothing that is under way. */
   moment(): ServerMoment {
-    const state = SETTLED_AS[this.#state] ?? this.#state;
-    return { state, error: this.#error };
+    return { state: SETTLED_AS[this.#state] ?? this.#state, error: this.#error };
   }
 
   /** What a store knows of its tools, without asking the server. */
@@ -125,7 +124,7 @@ export class ManagedServer {
 
   /** As `connect`, but what has failed or was disconnected is not tried again. */
   async whenConnected(): Promise<void> {
-    this.#throwIfOff();
+    this.throwIfOff();
     if (this.#state === "failed" && this.#error !== undefined) throw this.#error;
     await this.connect();
   }
@@ -146,7 +145,8 @@ export class ManagedServer {
     await this.letGo();
   }
 
-  #throwIfOff(tool?: string): void {
+  /** Nothing is sent to a server that is disconnected, or after all were closed. */
+  throwIfOff(tool?: string): void {
     this.#parts.closed.throwIfCancelled();
     if (!this.isOff) return;
     const text = `Server "${this.name}" is disconnected: nothing is sent to it before it is connected again.`;
@@ -183,7 +183,7 @@ export class ManagedServer {
 
   /** Let go in between: opening more now would open what nobody closes. */
   #throwIfPast(era: number): void {
-    this.#throwIfOff();
+    this.throwIfOff();
     if (era !== this.#era) throw new McpRuntimeError("cancelled", "It was given up.", { server: this.name });
   }
 

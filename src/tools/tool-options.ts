@@ -65,6 +65,7 @@ export const TOOL_DEFAULTS = {
   outputValidation: "warn",
   limits: { contentChars: CONTENT_DEFAULTS.contentChars },
   onFailure: "continue",
+  resourceTools: false,
 } as const;
 
 export type ToolSettings = Required<
