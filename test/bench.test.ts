@@ -1,0 +1,36 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const run = promisify(execFile);
+const bench = fileURLToPath(new URL("../bench/run.mjs", import.meta.url));
+
+/** Those that reach furthest into what they measure; all of them are `node bench/run.mjs --quick`. */
+const WORKLOADS = ["sequential", "recovery", "stored", "links"];
+
+interface Line {
+  readonly id: string;
+  readonly medians: Readonly<Record<string, number>>;
+}
+
+it("the bench runs, beside its floor, and writes what it found", { timeout: 60_000 }, async () => {
+  const out = mkdtempSync(join(tmpdir(), "langchain-mcp-bench-"));
+  try {
+    const chosen = WORKLOADS.flatMap((name) => ["--only", name]);
+    const args = [bench, "--quick", "--peers", "floor", "--out", out, ...chosen];
+    const { stdout } = await run(process.execPath, args, { timeout: 55_000 });
+    const { lines } = JSON.parse(readFileSync(join(out, "latest.json"), "utf8")) as { lines: Line[] };
+    const measured = new Set(lines.map(({ id }) => id.split("/", 1)[0]));
+    expect([...measured].toSorted()).toEqual(WORKLOADS.toSorted());
+    for (const { id, medians } of lines)
+      expect([id, medians["langchain-mcp-runtime"]]).not.toContain(undefined);
+    expect(stdout).toContain("one call, JSON, bare server");
+    expect(readFileSync(join(out, "chart.svg"), "utf8")).toMatch(/^<svg[\s\S]*<\/svg>\s*$/);
+  } finally {
+    rmSync(out, { recursive: true });
+  }
+});
