@@ -34,10 +34,11 @@ export async function openCatalogues(url) {
   };
 }
 
+const { now } = Date;
+const warn = (message) => process.stderr.write(`${message}\n`);
+
 function createCatalogue(client, store) {
-  const warn = (message) => process.stderr.write(`${message}\n`);
-  const now = Date.now;
-  const fingerprint = client.fingerprint;
+  const { fingerprint } = client;
   return new ToolCatalogue({
     server,
     source: client,

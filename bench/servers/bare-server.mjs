@@ -72,7 +72,7 @@ function send(response, message, headers = {}, status = 200) {
 
 function later(work) {
   if (latencyMs === 0) work();
-  else setTimeout(work, latencyMs);
+  else setTimeout(() => work(), latencyMs);
 }
 
 function readJson(request, use) {

@@ -6,19 +6,22 @@ const IN_FLIGHT = 16;
 export async function run({ held, servers, call, from, to, every }) {
   const opened = await held.get(servers);
   const samples = [];
-  let made = 0;
-  while (made < to) {
-    const target = made + every;
-    const callOn = async () => {
-      while (made < target) {
-        made += 1;
-        await opened.call(call);
-      }
-    };
-    await Promise.all(Array.from({ length: IN_FLIGHT }, callOn));
+  for (let made = every; made <= to; made += every) {
+    await callMany(() => opened.call(call), every);
     if (made >= from) samples.push([made, await heapBytes()]);
   }
   return { samples };
+}
+
+async function callMany(makeCall, count) {
+  let left = count;
+  const callOn = async () => {
+    while (left > 0) {
+      left -= 1;
+      await makeCall();
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, callOn));
 }
 
 /** Twice, with a turn between: finalizers free more on the second. */
