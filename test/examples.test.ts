@@ -1,14 +1,19 @@
 import { execFile } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { ModuleKind, ScriptTarget, transpileModule } from "typescript-5.9";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
-const examples = readdirSync(new URL("../examples", import.meta.url)).filter((name) =>
-  /\.(?:ts|mjs)$/.test(name),
-);
+const folder = join(root, "examples");
+const files = readdirSync(folder);
+const examples = files.filter((name) => /\.(?:ts|mjs)$/.test(name));
+
+/** What `npm run demo` runs: from the source, as it stands there. */
+const DEMO = "restart-in-the-middle.ts";
 
 /** The last line that an example prints: it came to its end, and this is how the story ends. */
 const LAST_LINES: Record<string, string> = {
@@ -31,6 +36,28 @@ const LAST_LINES: Record<string, string> = {
   "stdio.ts": "Echo: I am a process of my own.",
 };
 
+let compiled: string;
+
+/** As JavaScript inside of this package, so that they import it by its name, as it was built. */
+beforeAll(() => {
+  compiled = mkdtempSync(join(root, "test/.examples-"));
+  for (const name of files) {
+    if (name.endsWith(".ts")) writeFileSync(scriptOf(name), toJavaScript(join(folder, name)));
+    else copyFileSync(join(folder, name), join(compiled, name));
+  }
+});
+
+afterAll(() => rmSync(compiled, { recursive: true, force: true }));
+
+function scriptOf(name: string): string {
+  return join(compiled, name.replace(/\.ts$/, ".mjs"));
+}
+
+function toJavaScript(file: string): string {
+  const compilerOptions = { target: ScriptTarget.ES2022, module: ModuleKind.ESNext };
+  return transpileModule(readFileSync(file, "utf8"), { compilerOptions }).outputText;
+}
+
 describe("the examples", () => {
   it("are all told here", () => {
     expect(examples.toSorted()).toEqual(Object.keys(LAST_LINES).toSorted());
@@ -40,12 +67,8 @@ describe("the examples", () => {
     "%s runs, without key or network, and ends by itself",
     { timeout: 30_000 },
     async (name) => {
-      // TypeScript runs from the source; plain JavaScript uses what was built, as a user would.
-      const loader = name.endsWith(".ts") ? ["--import", "tsx"] : [];
-      const { stdout, stderr } = await run(process.execPath, [...loader, `examples/${name}`], {
-        cwd: root,
-        timeout: 25_000,
-      });
+      const script = name === DEMO ? ["--import", "tsx", `examples/${name}`] : [scriptOf(name)];
+      const { stdout, stderr } = await run(process.execPath, script, { cwd: root, timeout: 25_000 });
       expect(stderr).toBe("");
       expect(stdout.trimEnd().split("\n").at(-1)).toBe(LAST_LINES[name]);
       if (name !== "create-agent.ts") expect(stdout).not.toContain("failed:");
