@@ -21,7 +21,7 @@ export function parseToolInfo(value: unknown): ParsedTool {
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
-  const optional = {
+  const optional: Partial<McpToolInfo> = {
     title: ifString(title) ?? ifString(isJsonObject(annotations) ? annotations["title"] : undefined),
     description: ifString(description),
     outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
@@ -29,8 +29,12 @@ export function parseToolInfo(value: unknown): ParsedTool {
     icons: Array.isArray(icons) ? icons.filter(isJsonObject) : undefined,
     meta: isJsonObject(_meta) ? _meta : undefined,
   };
-  const present = Object.entries(optional).filter(([, field]) => field !== undefined);
-  return { tool: { name, inputSchema, ...Object.fromEntries(present) } };
+  const tool: Record<string, unknown> & McpToolInfo = { name, inputSchema };
+  for (const key in optional) {
+    const field = optional[key as keyof McpToolInfo];
+    if (field !== undefined) tool[key] = field;
+  }
+  return { tool };
 }
 
 function ifString(value: unknown): string | undefined {
