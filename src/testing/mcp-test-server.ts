@@ -167,7 +167,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /** Links a client in this process: `new McpClient({ name, server })`. */
   async connect(transport: MessageTransport): Promise<void> {
-    await this.#createSdkServer().connect(transport);
+    await this.#sessions.link(transport);
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import type { MessageTransport } from "../definitions/message-transport.js";
 import { MemoryEventStore } from "./memory-event-store.js";
 
 /**
@@ -27,6 +28,7 @@ interface OpenSession {
 export class SessionTable {
   readonly #options: SessionTableOptions;
   readonly #sessions = new Map<string, OpenSession>();
+  readonly #linked = new Set<Server>();
   readonly #events = new MemoryEventStore();
   #only: Promise<OpenSession> | undefined;
 
@@ -39,7 +41,15 @@ export class SessionTable {
   }
 
   get servers(): Server[] {
-    return [...this.#sessions.values()].map(({ server }) => server);
+    return [...[...this.#sessions.values()].map(({ server }) => server), ...this.#linked];
+  }
+
+  /** A session without HTTP, for as long as its transport is open. */
+  async link(transport: MessageTransport): Promise<void> {
+    const server = this.#options.createServer();
+    this.#linked.add(server);
+    server.onclose = () => this.#linked.delete(server);
+    await server.connect(transport);
   }
 
   /** False when the request names a session that is not known here: somebody else has to answer. */

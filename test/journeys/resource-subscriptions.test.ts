@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type CallContext, createMcpTools, type McpClient } from "../../src/index.js";
-import { type McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
+import {
+  type CallContext,
+  createMcpTools,
+  type InProcessServer,
+  type McpClient,
+  McpServerManager,
+  type MessageTransport,
+} from "../../src/index.js";
+import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf } from "../support/clients.js";
 import { FakeClock } from "../support/fake-clock.js";
 
@@ -180,6 +187,37 @@ describe("updates of resources", () => {
     await server.notifyResourceUpdated("news:today");
     await eventually(() => heard.length > 0);
     expect(heard).toEqual([{ server: "press", identity: "", uri: "news:today" }]);
+  });
+});
+
+describe("updates of resources, where a session is a connection", () => {
+  it("come again when the manager has brought the connection back", async () => {
+    const clock = new FakeClock();
+    const server = new McpTestServer({ resources: [NEWS] });
+    const links: MessageTransport[] = [];
+    const linked: InProcessServer = {
+      connect: async (transport) => {
+        links.push(transport);
+        await server.connect(transport);
+      },
+    };
+    const manager = new McpServerManager({ press: { server: linked } }, { clock });
+    try {
+      await manager.connect();
+      const client = manager.clients.get("press");
+      if (client === undefined) throw new Error("there is no client");
+      const heard = hearUpdates(client);
+      await client.subscribeResource("news:today");
+      await links[0]?.close();
+      await eventually(() => {
+        clock.advance(100);
+        return links.length === 2 && heard.length === 1;
+      });
+      await server.notifyResourceUpdated("news:today");
+      await eventually(() => heard.length === 2);
+    } finally {
+      await manager.close();
+    }
   });
 });
 
