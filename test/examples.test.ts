@@ -29,6 +29,7 @@ const LAST_LINES: Record<string, string> = {
     '5. Server "library" is disconnected: nothing is sent to it before it is connected again.',
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
+  "resources-and-prompts.ts": "3. menu:today is another one now: soup, fish, cake",
   "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",
   "rules-and-hidden-arguments.ts": 'The call of tool "delete_order" was refused: it was not approved.',
   "server-restart.ts": "   the tool ran 2 times, for 2 calls",
