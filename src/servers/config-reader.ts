@@ -23,15 +23,15 @@ export class ConfigReader {
   read(file: string): Promise<ReadConfig | ConfigProblem> {
     const known = this.#read.get(file);
     if (known !== undefined) return known;
-    const reading = this.#cancellation.race(this.#readNow(file));
+    const reading = this.#readNow(file);
     this.#read.set(file, reading);
     return reading;
   }
 
   /** As it is, without looking into it. */
   async text(file: string): Promise<string | ConfigProblem> {
-    this.#cancellation.throwIfCancelled();
-    const found = await readConfigFile(file, this.#openFile);
+    // A file on a network that is gone is waited for by nobody but the system.
+    const found = await this.#cancellation.race(readConfigFile(file, this.#openFile));
     if (found.state === "read") return found.text;
     if (found.state === "missing")
       return { kind: "missing-file", file, message: "The file is not there. Is its path right?" };

@@ -1,5 +1,6 @@
 import {
   CACHE_DEFAULTS,
+  CONFIG_DEFAULTS,
   FAILURE_KINDS,
   FAILURE_MATRIX,
   type FailureKind,
@@ -61,6 +62,8 @@ const OPTION_TEXTS: Record<string, string> = {
   "cache.keepMs": "how long a list stays in `cache.store` (a minute in one that many share)",
   "registry.believeMs": "how long what stores say of a server is believed (an option of `ToolRegistry`)",
   "registry.refreshMs": "how often it lists its servers anew",
+  "loadMcpServers.project": "whether the files of the project are read",
+  "loadMcpServers.user": "whether the files of the user's clients are read",
   onFailure: "a failed tool call: `continue`, `error`, or a function",
   resourceTools: "tools that list and read the resources of each server that has some",
 };
@@ -84,6 +87,7 @@ function readmeTables(): Record<string, string> {
     ...rowsOf({ cache: CACHE_DEFAULTS }).map((row) => ["tools", ...row]),
     ...rowsOf(MANAGER_DEFAULTS).map((row) => ["toolset", ...row]),
     ...rowsOf({ registry: REGISTRY_DEFAULTS }).map((row) => ["registry", ...row]),
+    ...rowsOf({ loadMcpServers: CONFIG_DEFAULTS }).map((row) => ["config files", ...row]),
   ];
   const kinds = Object.entries(FAILURE_KINDS).map(([kind, text]) => {
     const { repeat, countsForBreaker } = FAILURE_MATRIX[kind as FailureKind];

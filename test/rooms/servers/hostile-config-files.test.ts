@@ -6,6 +6,7 @@ import { createMcpTools, loadMcpServers } from "../../../src/index.js";
 import { resolveConfigOptions } from "../../../src/servers/config-options.js";
 import { loadConfig } from "../../../src/servers/load-config.js";
 import { openOnDisk } from "../../../src/servers/read-config-file.js";
+import { gate } from "../../support/clients.js";
 import { ConfigFolders } from "../../support/config-folders.js";
 
 const GOOD = { mcpServers: { good: { type: "http", url: "https://good.example" } } };
@@ -172,5 +173,22 @@ describe("values that look like orders", () => {
     await using mcp = await createMcpTools(servers, { logger });
     expect(mcp.tools).toEqual([]);
     expect(existsSync(marker)).toBe(false);
+  });
+});
+
+describe("a file that does not come", () => {
+  it("is not waited for when the caller is gone", async () => {
+    using folders = new ConfigFolders();
+    const caller = new AbortController();
+    const settings = resolveConfigOptions(folders.options({ signal: caller.signal }), process.platform);
+    const { opened, open } = gate();
+    const loading = loadConfig(settings, () => {
+      open();
+      return new Promise(() => undefined);
+    });
+    await opened;
+    const reason = new Error("gone");
+    caller.abort(reason);
+    await expect(loading).rejects.toBe(reason);
   });
 });
