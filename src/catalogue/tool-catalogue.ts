@@ -1,13 +1,14 @@
 import { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
+import { within } from "../concurrency/within.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CachedList, toCachedList } from "./cached-list.js";
+import type { CatalogueParts } from "./catalogue-parts.js";
 import type { ListStore } from "./list-store.js";
 import { type ListSlot, emptySlot } from "./list-slot.js";
 import type { LookUp, LookUpOptions } from "./look-up.js";
-import type { Asker, ToolSource } from "./tool-source.js";
+import type { Asker } from "./tool-source.js";
 
 /** Every default of the cache, in one place. The README's table is printed from here. */
 export const CACHE_DEFAULTS = { freshMs: 300_000, keepMs: 30 * 24 * 60 * 60 * 1_000 } as const;
@@ -18,20 +19,13 @@ const SHARED = "";
 const QUIET_MS = 250;
 /** How many users' lists are kept; the one that was not used for longest goes first. */
 const MOST_SLOTS = 1_000;
+/** How long the end waits for what is being kept: a store that takes longer has given up by itself. */
+const LONGEST_KEEPING_MS = 2_000;
 
-interface CatalogueParts {
-  readonly server: string;
-  readonly source: ToolSource;
-  readonly freshMs: number;
-  readonly store: ListStore | undefined;
-  readonly clock: Clock;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Looks at every list that comes from the server or from a store, before anybody gets it. */
-  readonly inspect: (tools: readonly McpToolInfo[], identity: string) => Promise<void>;
-  /** The server has listed to this identity what is now the list. */
-  readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
-  readonly warn: (message: string) => void;
+interface Listed {
+  readonly tools: readonly McpToolInfo[];
+  /** What had been said when the listing began. */
+  readonly invalidations: number;
 }
 
 /**
@@ -43,6 +37,8 @@ export class ToolCatalogue {
   readonly #slots = new Map<string, ListSlot>();
   readonly #closed = new Cancellation();
   readonly #stopWatching: (() => void) | undefined;
+  /** What has been listed and is not yet in the store. */
+  readonly #keeping = new Set<Promise<unknown>>();
   #stopWaiting: (() => void) | undefined;
 
   constructor(parts: CatalogueParts) {
@@ -106,11 +102,12 @@ export class ToolCatalogue {
     });
   }
 
-  /** Ends what is under way. */
-  close(): void {
+  /** Ends listings that are under way. What has been listed is kept before it is over: the store may be closed next. */
+  async close(): Promise<void> {
     this.#stopWatching?.();
     this.#stopWaiting?.();
     this.#closed.cancel(new McpRuntimeError("closed", "The catalogue was closed."));
+    await within(LONGEST_KEEPING_MS, this.#parts.clock, () => Promise.allSettled(this.#keeping));
   }
 
   /** Another process may have listed: what it found is in the store. What is known stays until it is read. */
@@ -203,7 +200,7 @@ export class ToolCatalogue {
   }
 
   async #list(slot: ListSlot, identity: string, { context }: Asker): Promise<CachedList> {
-    const { source, store, clock, now, onListed } = this.#parts;
+    const { source, clock } = this.#parts;
     const { invalidations } = slot;
     slot.triedAt = clock.now();
     try {
@@ -211,22 +208,26 @@ export class ToolCatalogue {
       this.#closed.throwIfCancelled();
       // Without a caller's signal: others wait for it, too.
       const tools = await this.#closed.race(source.listTools({ context }));
-      await this.#parts.inspect(tools, identity);
-      const list = toCachedList(tools, now());
-      // Overtaken: what it says may be the past.
-      if (slot.invalidations !== invalidations) return list;
-      slot.isDirty = false;
-      slot.list = tools.length === 0 ? undefined : list;
-      onListed?.(identity, list.tools);
-      if (tools.length === 0) {
-        slot.triedAt = Number.NEGATIVE_INFINITY;
-        return list;
-      }
-      await store?.write(identity, list);
-      return list;
+      const keeping = this.#keep(slot, identity, { tools, invalidations });
+      this.#keeping.add(keeping);
+      return await keeping.finally(() => this.#keeping.delete(keeping));
     } finally {
       if (slot.invalidations === invalidations) slot.listing = undefined;
     }
+  }
+
+  async #keep(slot: ListSlot, identity: string, { tools, invalidations }: Listed): Promise<CachedList> {
+    const { store, now, inspect, onListed } = this.#parts;
+    await inspect(tools, identity);
+    const list = toCachedList(tools, now());
+    // Overtaken: what it says may be the past.
+    if (slot.invalidations !== invalidations) return list;
+    slot.isDirty = false;
+    slot.list = tools.length === 0 ? undefined : list;
+    onListed?.(identity, list.tools);
+    if (tools.length === 0) slot.triedAt = Number.NEGATIVE_INFINITY;
+    else await store?.write(identity, list);
+    return list;
   }
 
   #wait<T>(promise: Promise<T>, { signal }: Asker): Promise<T> {

@@ -141,8 +141,7 @@ export class ManagedServer {
 
   /** For good. */
   async close(): Promise<void> {
-    this.#member.catalogue.close();
-    await this.letGo();
+    await Promise.all([this.#member.catalogue.close(), this.letGo()]);
   }
 
   /** Nothing is sent to a server that is disconnected, or after all were closed. */

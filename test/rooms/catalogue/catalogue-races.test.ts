@@ -50,7 +50,12 @@ function scene(store?: KeyValueStore) {
 /** A memory store that tells of every read, can be held up, be down, and speak of changes. */
 function storeInHand() {
   const memory = memoryStore();
-  const hand = { reads: 0, beforeRead: async () => undefined as void, say: () => undefined as void };
+  const hand = {
+    reads: 0,
+    beforeRead: async () => undefined as void,
+    beforeWrite: async () => undefined as void,
+    say: () => undefined as void,
+  };
   const store: KeyValueStore = {
     get: async (key) => {
       hand.reads += 1;
@@ -58,7 +63,10 @@ function storeInHand() {
       await hand.beforeRead();
       return value;
     },
-    set: (key, value, options) => memory.set(key, value, options),
+    set: async (key, value, options) => {
+      await hand.beforeWrite();
+      await memory.set(key, value, options);
+    },
     delete: (key) => memory.delete(key),
     list: (prefix) => memory.list(prefix),
     watch: async (listener) => {
@@ -151,7 +159,7 @@ describe("a catalogue that was closed", () => {
     const { make, server, clock } = scene();
     const catalogue = make();
     await catalogue.list();
-    catalogue.close();
+    await catalogue.close();
     expect((await failureOf(catalogue.refresh())).kind).toBe("closed");
     catalogue.hearChange();
     clock.advance(HOUR_MS);
@@ -166,7 +174,7 @@ describe("a catalogue that was closed", () => {
     hand.beforeRead = () => opened;
     const catalogue = make();
     const listing = failureOf(catalogue.list());
-    catalogue.close();
+    await catalogue.close();
     open();
     expect((await listing).kind).toBe("closed");
     expect(server.lists).toBe(0);
@@ -183,11 +191,49 @@ describe("a catalogue that was closed", () => {
     };
     clock.advance(HOUR_MS);
     await namesOf(catalogue);
-    catalogue.close();
+    await catalogue.close();
     open();
     await new Promise((resolve) => setImmediate(resolve));
     expect(server.lists).toBe(2);
     expect(warnings).toEqual([]);
+  });
+});
+
+describe("what was listed when a catalogue is closed", () => {
+  it("is in the store when the closing is over", async () => {
+    const { store, hand } = storeInHand();
+    const { make, server } = scene(store);
+    const [listed, written] = [gate(), gate()];
+    hand.beforeWrite = () => {
+      listed.open();
+      return written.opened;
+    };
+    const catalogue = make();
+    const listing = catalogue.list();
+    await listed.opened;
+    const closing = catalogue.close();
+    written.open();
+    await closing;
+    expect(await store.list("")).toHaveLength(1);
+    await listing;
+    expect(server.lists).toBe(1);
+  });
+
+  it("does not hold up the closing for long", async () => {
+    const { store, hand } = storeInHand();
+    const { make, clock } = scene(store);
+    const { opened, open } = gate();
+    hand.beforeWrite = () => {
+      open();
+      return new Promise(() => undefined);
+    };
+    const catalogue = make();
+    void catalogue.list();
+    await opened;
+    const closing = catalogue.close();
+    clock.advance(2_000);
+    await closing;
+    expect(clock.pending).toBe(0);
   });
 });
 

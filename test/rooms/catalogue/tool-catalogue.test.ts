@@ -51,7 +51,7 @@ async function start(store?: KeyValueStore, definition: object = {}) {
       return (await catalogue.lookUp(name, { ...options, isDoubted: true })).state;
     },
     async [Symbol.asyncDispose]() {
-      catalogue.close();
+      await catalogue.close();
       await client.close();
       await server.close();
     },
