@@ -70,6 +70,18 @@ export class Redactor {
     return this.#withoutKnown(text) !== text;
   }
 
+  /** A copy of plain JSON without secrets. What cannot be copied is left out. */
+  json(value: unknown): unknown {
+    try {
+      const text = JSON.stringify(value, (_, part: unknown) =>
+        typeof part === "string" ? this.text(part) : part,
+      );
+      return text === undefined ? undefined : JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+  }
+
   /** The cause as it was, or a clean copy when anything in it must not be shown. */
   cause(cause: unknown): unknown {
     return this.#cause(cause, new Set());

@@ -1,3 +1,5 @@
+import type { EventChannels } from "./event-channels.js";
+
 interface Registration {
   readonly listener: (event: never) => unknown;
   readonly isQuiet: boolean;
@@ -8,14 +10,19 @@ export interface ListenOptions {
   readonly quiet?: boolean | undefined;
 }
 
-/** Typed events for whoever listens. A listener that throws harms nobody but itself. */
+/**
+ * Typed events for whoever listens, here or on a channel of the process. A listener that throws harms
+ * nobody but itself.
+ */
 export class EventHub<Events extends object> {
   /** Each registration is an object of its own: one function may listen twice. */
   readonly #registrations = new Map<keyof Events, Set<Registration>>();
   readonly #onListenerError: (error: unknown) => void;
+  readonly #channels: EventChannels<Events>;
 
-  constructor(onListenerError: (error: unknown) => void) {
+  constructor(onListenerError: (error: unknown) => void, channels: EventChannels<Events> = {}) {
     this.#onListenerError = onListenerError;
+    this.#channels = channels;
   }
 
   /** The function that comes back stops listening. */
@@ -30,8 +37,9 @@ export class EventHub<Events extends object> {
     return () => registrations.delete(registration);
   }
 
+  /** Whether anybody would hear it: an event that is costly to make is not made for nobody. */
   has(name: keyof Events): boolean {
-    return (this.#registrations.get(name)?.size ?? 0) > 0;
+    return (this.#registrations.get(name)?.size ?? 0) > 0 || this.#channels[name]?.hasSubscribers === true;
   }
 
   /** Whether somebody waits for it who is not quiet. */
@@ -51,6 +59,7 @@ export class EventHub<Events extends object> {
         this.#report(error);
       }
     }
+    this.#channels[name]?.publish(event);
   }
 
   #report(error: unknown): void {

@@ -7,6 +7,8 @@ export interface Logger {
   info(message: string): void;
   warn(message: string): void;
   error(message: string): void;
+  /** Whether `debug` is worth a line for every request. A logger that does not say gets none of these. */
+  isDebugEnabled?(): boolean;
 }
 
 /** Warnings and errors go to the console; `LANGCHAIN_MCP_LOG=debug` shows more, `silent` nothing. */
@@ -17,5 +19,11 @@ export function createConsoleLogger(level: string | undefined = process.env["LAN
     // Everything goes to stderr: a program's output is its own.
     if (LEVELS.indexOf(at) >= threshold) console.error(`[langchain-mcp-runtime] ${at}: ${message}`);
   };
-  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    isDebugEnabled: () => threshold === LEVELS.indexOf("debug"),
+  };
 }

@@ -55,6 +55,14 @@ describe("createConsoleLogger", () => {
     expect(heardFrom(createConsoleLogger("error"))).toEqual([ERROR]);
   });
 
+  it.each([
+    ["debug", true],
+    ["info", false],
+    ["silent", false],
+  ])("at %s it says whether debug is worth a line: %s", (level, isWorth) => {
+    expect(createConsoleLogger(level).isDebugEnabled?.()).toBe(isWorth);
+  });
+
   it("leaves the program's own output alone", () => {
     const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     heardFrom(createConsoleLogger("debug"));
