@@ -1,5 +1,7 @@
+import { ClientEvents } from "../../dist/client/client-events.js";
 import { createTrace, toExchange } from "../../dist/client/exchange.js";
 import { createPipeline } from "../../dist/client/links.js";
+import { RequestWatch } from "../../dist/client/request-watch.js";
 import { RetryTokensByIdentity } from "../../dist/client/retry-tokens-by-identity.js";
 import { Cancellation } from "../../dist/concurrency/cancellation.js";
 import { systemClock } from "../../dist/concurrency/clock.js";
@@ -7,6 +9,7 @@ import { parseServer } from "../../dist/definitions/parse-server.js";
 import { Redactor } from "../../dist/errors/redaction.js";
 import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
 import { Connection } from "../../dist/session/connection.js";
+import { RequestMetrics } from "../../dist/telemetry/request-metrics.js";
 import { open } from "../peers/langchain-mcp-runtime.mjs";
 
 const server = "links";
@@ -27,6 +30,7 @@ export async function openLinks(servers) {
     redactor: new Redactor(),
     cancellation: new Cancellation(),
     resolveSpec: async () => spec,
+    watchHandshake: (_, shakeHands) => shakeHands(),
     onOpened: async () => undefined,
     onSeatGone: ignore,
     onNotification: ignore,
@@ -36,6 +40,11 @@ export async function openLinks(servers) {
   const { keeper } = connection.seats.enter("", undefined);
   const { session } = await keeper.hold(new Cancellation());
   const breaker = new CircuitBreaker(spec.breaker, { clock: systemClock, onChange: ignore });
+  const redactor = new Redactor();
+  const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  const events = new ClientEvents(server, logger, redactor);
+  const metrics = new RequestMetrics();
+  const watch = new RequestWatch({ server, events, metrics, redactor, spec: () => spec });
   const run = createPipeline({
     server,
     clock: systemClock,
@@ -47,7 +56,7 @@ export async function openLinks(servers) {
     breakerOf: () => breaker,
     onRetry: ignore,
     onSessionLost: ignore,
-    onRequestEnded: ignore,
+    watch,
     warn: ignore,
   });
   const { requestMs, totalMs } = spec.timeouts;
@@ -75,6 +84,8 @@ export async function openLinks(servers) {
         signal: undefined,
         connect: () => connection,
         headers: undefined,
+        caller: undefined,
+        recordedArgs: undefined,
         trace: createTrace(),
       };
       return run(toExchange(request, new Cancellation(), undefined));

@@ -3,10 +3,12 @@ import { type Clock, systemClock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { Breakers } from "./breakers.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLife } from "./client-life.js";
 import { Requester } from "./requester.js";
+import { RequestWatch } from "./request-watch.js";
 import { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
 import { ServerLists } from "./server-lists.js";
 import { ServerPrompts } from "./server-prompts.js";
@@ -25,6 +27,7 @@ export interface ClientParts {
   readonly events: ClientEvents;
   readonly life: ClientLife;
   readonly breakers: Breakers;
+  readonly metrics: RequestMetrics;
   readonly requester: Requester;
   readonly tools: ToolCalls;
   readonly lists: ServerLists;
@@ -38,11 +41,12 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
   const { clock = systemClock, random = Math.random, logger = createConsoleLogger() } = options;
   const redactor = new Redactor(spec.secrets);
   const events = new ClientEvents(server, logger, redactor);
+  const metrics = new RequestMetrics();
   const retryTokens = new RetryTokensByIdentity(clock);
   const breakers = new Breakers({
     clock,
     settings: () => life.spec.breaker,
-    onChange: (identity, state) => events.emit("breakerChanged", { identity, state }),
+    onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
   const onSeatGone = (identity: string) => {
     breakers.forget(identity);
@@ -50,8 +54,10 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
   };
   const onForgotten = (identity: string, cancellation: Cancellation) =>
     void revival.begin(identity, cancellation);
-  const life = new ClientLife({ spec, clock, events, redactor, onSeatGone, onForgotten });
-  const requester = new Requester({ server, clock, random, events, life, redactor, retryTokens, breakers });
+  const life = new ClientLife({ spec, clock, events, metrics, redactor, onSeatGone, onForgotten });
+  const watch = new RequestWatch({ server, events, metrics, redactor, spec: () => life.spec });
+  const policies = { random, retryTokens, breakers };
+  const requester = new Requester({ server, clock, events, life, redactor, watch, ...policies });
   const revival = new SubscriptionRevival({
     clock,
     subscriptions: life.wishes.resources,
@@ -62,5 +68,5 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
   const lists = new ServerLists({ server, clock, events, life, requester });
   const resources = new ServerResources({ server, life, requester, lists });
   const prompts = new ServerPrompts({ server, requester, lists });
-  return { events, life, breakers, requester, tools, lists, resources, prompts };
+  return { events, life, breakers, metrics, requester, tools, lists, resources, prompts };
 }

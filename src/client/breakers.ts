@@ -1,6 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { BreakerSettings } from "../definitions/server-spec.js";
 import { type BreakerState, CircuitBreaker } from "../policies/circuit-breaker.js";
+import type { BreakerMetrics } from "./server-metrics.js";
 
 interface BreakersParts {
   readonly clock: Clock;
@@ -26,6 +27,12 @@ export class Breakers {
     const breaker = new CircuitBreaker(options, { clock, onChange: (state) => onChange(identity, state) });
     this.#breakers.set(identity, breaker);
     return breaker;
+  }
+
+  count(): BreakerMetrics {
+    const counts = { closed: 0, open: 0, "half-open": 0 };
+    for (const breaker of this.#breakers.values()) counts[breaker.stats().state] += 1;
+    return Object.freeze(counts);
   }
 
   forget(identity: string): void {

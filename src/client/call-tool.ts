@@ -14,7 +14,7 @@ export interface ToolCall {
 
 /** Who asks: what `headers`, `auth` and `identity` of a definition are given. */
 export type CallerContext = Partial<
-  Pick<CallContext, "configurable" | "context" | "state" | "store" | "config">
+  Pick<CallContext, "configurable" | "context" | "state" | "store" | "config" | "runId">
 >;
 
 export interface RequestOptions {
@@ -36,6 +36,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Goes to the server as `_meta`. */
   readonly meta?: JsonObject | undefined;
+  /** What may be recorded of the arguments, where that is not all of them: asked when somebody records. */
+  readonly recordedArgs?: (() => JsonObject) | undefined;
 }
 
 export interface CallToolsOptions extends CallToolOptions {

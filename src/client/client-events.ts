@@ -1,54 +1,25 @@
-import type { FailureKind } from "../errors/failure-kinds.js";
-import type { BreakerState } from "../policies/circuit-breaker.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
+import { openChannels } from "../telemetry/event-channels.js";
 import { EventHub, type ListenOptions } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { RequestEnded } from "./observe-link.js";
+import { hasLine, lineOf } from "./event-lines.js";
+import type { McpClientEvents } from "./mcp-client-events.js";
 
-export interface RequestRetried {
-  readonly requestId: string;
-  readonly server: string;
-  readonly method: string;
-  readonly tool: string | undefined;
-  readonly attempts: number;
-  readonly kind: FailureKind;
-  readonly waitMs: number;
-}
-
-export interface McpClientEvents {
-  /** A session can be used: after a handshake, or without one if it was resumed. The first has generation 1. */
-  sessionOpened: {
-    readonly identity: string;
-    readonly id: string | undefined;
-    readonly generation: number;
-    readonly isResumed: boolean;
-  };
-  /** The server forgot a session. */
-  sessionLost: { readonly identity: string; readonly id: string | undefined; readonly generation: number };
-  /** The connection below a session went by itself: a program ended, a stream broke. The next request opens another. */
-  connectionLost: { readonly identity: string; readonly generation: number };
-  requestEnded: RequestEnded;
-  /** A request failed and is sent again after `waitMs`. */
-  requestRetried: RequestRetried;
-  /** The server is left alone, tried again, or taken back. */
-  breakerChanged: { readonly identity: string; readonly state: BreakerState };
-  /** A notification of the server that nothing else takes. */
-  notification: ServerNotification;
-  /** The server says that its list of tools is another one now. */
-  toolsChanged: { readonly server: string };
-  /** The server says that its list of resources, or of templates, is another one now. */
-  resourcesChanged: { readonly server: string };
-  /** The server says that its list of prompts is another one now. */
-  promptsChanged: { readonly server: string };
-  /**
-   * A resource that was subscribed to is another one now; or it may be: after a lost session, nobody
-   * knows what was missed.
-   */
-  resourceUpdated: { readonly server: string; readonly identity: string; readonly uri: string };
-  /** Something went wrong that costs nobody a call. */
-  warning: { readonly message: string };
-}
+/** Events that are also told on a channel of the process. What a server says stays with its client. */
+export const CLIENT_CHANNELS = openChannels<McpClientEvents>([
+  "requestStarted",
+  "requestRetried",
+  "requestEnded",
+  "handshakeStarted",
+  "handshakeEnded",
+  "sessionOpened",
+  "sessionLost",
+  "connectionLost",
+  "sessionEnded",
+  "breakerChanged",
+  "warning",
+]);
 
 /** Events that only come when the server may speak unasked. */
 const SPOKEN_BY_SERVER = [
@@ -76,8 +47,10 @@ export class ClientEvents {
     this.#server = server;
     this.#logger = logger;
     this.#redactor = redactor;
-    this.#hub = new EventHub((error) =>
-      this.#log("error", redactor.text(`A listener of server "${server}" failed: ${String(error)}`)),
+    this.#hub = new EventHub(
+      (error) =>
+        this.#log("error", redactor.text(`A listener of server "${server}" failed: ${String(error)}`)),
+      CLIENT_CHANNELS,
     );
   }
 
@@ -93,14 +66,22 @@ export class ClientEvents {
     return this.#hub.on(name, listener, options);
   }
 
+  /** Whether anybody would hear of it. */
+  has(name: keyof McpClientEvents): boolean {
+    return this.#hub.has(name) || (hasLine(name) && this.#isLogged());
+  }
+
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {
     this.#hub.emit(name, event);
+    if (!hasLine(name) || !this.#isLogged()) return;
+    const line = lineOf(name, event);
+    if (line !== undefined) this.debug(line);
   }
 
   warn(text: string): void {
     const message = this.#redactor.text(text);
     this.#log("warn", message);
-    this.#hub.emit("warning", { message });
+    this.#hub.emit("warning", { server: this.#server, message });
   }
 
   info(text: string): void {
@@ -124,8 +105,17 @@ export class ClientEvents {
     this.#hub.emit("resourceUpdated", { server: this.#server, identity, uri });
   }
 
+  /** A logger that says so gets a line for every request. */
+  #isLogged(): boolean {
+    try {
+      return this.#logger.isDebugEnabled?.() === true;
+    } catch {
+      return false;
+    }
+  }
+
   /** A logger is somebody's code: when it throws, a call must not. */
-  #log(level: keyof Logger, message: string): void {
+  #log(level: Exclude<keyof Logger, "isDebugEnabled">, message: string): void {
     try {
       this.#logger[level](message);
     } catch {

@@ -1,4 +1,4 @@
-import { Cancellation } from "../concurrency/cancellation.js";
+import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -6,9 +6,12 @@ import type { Redactor } from "../errors/redaction.js";
 import { Connection } from "../session/connection.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
+import { ClientEra } from "./client-era.js";
 import type { ClientEvents } from "./client-events.js";
-import { InFlightCalls } from "./in-flight-calls.js";
+import { HandshakeWatch } from "./handshake-watch.js";
 import { resolveServer } from "./resolve-server.js";
+import { SessionWatch } from "./session-watch.js";
 import { SessionWishes } from "./session-wishes.js";
 
 /**
@@ -30,26 +33,12 @@ interface ClientLifeOptions {
   readonly spec: ServerSpec;
   readonly clock: Clock;
   readonly events: ClientEvents;
+  readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
   /** An identity has no session any more, because others needed the room. */
   readonly onSeatGone: (identity: string) => void;
   /** The stream on which the server speaks is refused: it does not know the session any more. */
   readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
-}
-
-/** What is open between two times of `close()`. */
-class Era {
-  readonly calls = new InFlightCalls();
-  /** Ends whatever is being opened. */
-  readonly closed = new Cancellation();
-  opening: Promise<Connection> | undefined;
-  connection: Connection | undefined;
-  ending: Promise<void> | undefined;
-
-  /** The connection, if it is there and not about to go. */
-  get ready(): Connection | undefined {
-    return this.closed.isCancelled ? undefined : this.connection;
-  }
 }
 
 /** A call's way to the connection of the era it began in. */
@@ -59,19 +48,28 @@ export interface Ticket {
   readonly leave: () => void;
 }
 
+interface Newcomer {
+  readonly identity: string;
+  readonly session: Session;
+  readonly generation: number;
+}
+
 /**
  * From the first request to `close()`, and again. A call belongs to the era it began in: closing ends
  * the calls of that era, and a call made while it closes begins the next one.
  */
 export class ClientLife {
   readonly #options: ClientLifeOptions;
-  #era = new Era();
-  #lastEra: Era | undefined;
+  readonly #handshakes: HandshakeWatch;
+  #era: ClientEra;
+  #lastEra: ClientEra | undefined;
   /** What every session is to know, this one and the next. */
   readonly wishes = new SessionWishes();
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
+    this.#handshakes = new HandshakeWatch({ ...options, server: options.spec.name });
+    this.#era = this.#newEra();
   }
 
   /** As it is known now: a server that is resolved later brings its own settings with its address. */
@@ -112,6 +110,11 @@ export class ClientLife {
     return [...(this.#era.connection?.seats.all.values() ?? [])];
   }
 
+  /** Those of now. */
+  get watch(): SessionWatch {
+    return this.#era.sessions;
+  }
+
   enter(call: Cancellation): Ticket {
     const era = this.#era;
     return { leave: era.calls.enter(call), connect: () => era.ready ?? this.#connect(era) };
@@ -128,7 +131,7 @@ export class ClientLife {
   async close(drainMs: number): Promise<void> {
     const era = this.#era;
     if (era.opening === undefined && era.calls.isEmpty) return this.#hurry(drainMs);
-    this.#era = new Era();
+    this.#era = this.#newEra();
     this.#lastEra = era;
     era.ending = this.#end(era, drainMs);
     await era.ending;
@@ -141,12 +144,25 @@ export class ClientLife {
     await ending;
   }
 
-  async #end(era: Era, drainMs: number): Promise<void> {
+  async #end(era: ClientEra, drainMs: number): Promise<void> {
     await era.calls.drained(drainMs, this.#options.clock);
     era.calls.cancelAll(this.#closedError());
     era.closed.cancel(this.#closedError());
     const connection = await era.opening?.catch(() => undefined);
     await connection?.close();
+    era.sessions.allClosed();
+  }
+
+  #newEra(): ClientEra {
+    const { spec } = this.#options;
+    return new ClientEra(
+      (era) =>
+        new SessionWatch({
+          ...this.#options,
+          server: spec.name,
+          spec: () => era.connection?.spec ?? spec,
+        }),
+    );
   }
 
   #closedError(): McpRuntimeError {
@@ -155,13 +171,13 @@ export class ClientLife {
   }
 
   /** Phase 1, shared by whoever asks; a failed one is tried afresh by the next. */
-  async #connect(era: Era): Promise<Connection> {
+  async #connect(era: ClientEra): Promise<Connection> {
     era.closed.throwIfCancelled();
     era.opening ??= this.#open(era);
     return era.opening;
   }
 
-  async #open(era: Era): Promise<Connection> {
+  async #open(era: ClientEra): Promise<Connection> {
     const { spec, clock, events, redactor } = this.#options;
     const { closed: cancellation } = era;
     const warn = (message: string) => events.warn(message);
@@ -173,10 +189,13 @@ export class ClientLife {
         log: events,
         cancellation,
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
-        onOpened: (identity, session, generation) =>
-          this.#welcome(identity, session, generation, cancellation),
-        onLost: (identity, generation) => events.emit("connectionLost", { identity, generation }),
-        onSeatGone: (identity) => this.#options.onSeatGone(identity),
+        watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
+        onOpened: (identity, session, generation) => this.#welcome(era, { identity, session, generation }),
+        onLost: (identity, generation) => era.sessions.disconnected(identity, generation),
+        onSeatGone: (identity) => {
+          this.#options.onSeatGone(identity);
+          era.sessions.closed(identity);
+        },
         onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
         onError: (error, identity) => {
@@ -193,13 +212,9 @@ export class ClientLife {
   }
 
   /** A new session gets back what the last one knew: who listens, and what was wished for. */
-  async #welcome(
-    identity: string,
-    session: Session,
-    generation: number,
-    cancellation: Cancellation,
-  ): Promise<void> {
+  async #welcome({ closed: cancellation, sessions }: ClientEra, newcomer: Newcomer): Promise<void> {
     const { spec, clock, events } = this.#options;
+    const { identity, session, generation } = newcomer;
     const listening = events.isServerHeard ? session.listen() : Promise.resolve();
     const uris = this.wishes.resources.urisOf(identity);
     // Whatever is told before the server can speak is told to nobody.
@@ -207,8 +222,7 @@ export class ClientLife {
     const { connectMs: ms } = this.spec.timeouts;
     const warn = (message: string) => events.warn(message);
     await this.wishes.tell(session, { server: spec.name, identity, ms, clock, cancellation, warn });
-    const { id, isResumed } = session;
-    events.emit("sessionOpened", { identity, generation, id, isResumed });
+    sessions.opened(identity, session, generation);
     for (const uri of uris) events.updated(identity, uri);
   }
 }

@@ -1,8 +1,10 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
 import type { Connection } from "../session/connection.js";
 import type { Delivery, Progress, Session } from "../session/session.js";
+import type { CallerContext } from "./call-tool.js";
 
 /** What somebody asks a server for: the same for all attempts at it. */
 export interface ClientRequest {
@@ -28,6 +30,10 @@ export interface ClientRequest {
   /** Phase 1, of the client's era in which this request began; the connection itself once it is there. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** As the caller told, for whoever watches. */
+  readonly caller: CallerContext | undefined;
+  /** The arguments of a tool as they may be recorded, where that is not all of them. */
+  readonly recordedArgs: (() => JsonObject) | undefined;
   /** What became of it so far. */
   readonly trace: ExchangeTrace;
 }
@@ -60,10 +66,25 @@ export interface ExchangeTrace extends Delivery {
   attempts: number;
   /** An attempt that was repeated may have been run. */
   mayHaveRun: boolean;
+  /** The session it was last handed to. */
+  session: Session | undefined;
+  /** How long it took, and what went wrong: known when it has ended. */
+  latencyMs: number;
+  kind: FailureKind | undefined;
+  /** What its events have in common; made when one is told. */
+  token: object | undefined;
 }
 
 export function createTrace(): ExchangeTrace {
-  return { attempts: 0, mayHaveRun: false, wasSent: neverSent };
+  return {
+    attempts: 0,
+    mayHaveRun: false,
+    wasSent: neverSent,
+    session: undefined,
+    latencyMs: 0,
+    kind: undefined,
+    token: undefined,
+  };
 }
 
 /** Of a request that the server has certainly not seen. */

@@ -6,14 +6,15 @@ import { type ConcurrencyParts, limitConcurrency } from "./concurrency-link.js";
 import { attemptDeadline, totalDeadline } from "./deadline-links.js";
 import { chain, type Link, type Next } from "./exchange.js";
 import { fallback, type FallbackParts } from "./fallback-link.js";
-import { observe, type RequestEnded } from "./observe-link.js";
+import { observe } from "./observe-link.js";
 import { recoverSession, type RecoverParts } from "./recover-session-link.js";
+import type { RequestWatch } from "./request-watch.js";
 import { retry, type RetryParts } from "./retry-link.js";
 
 interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackParts, ConcurrencyParts {
   readonly server: string;
   readonly clock: Clock;
-  readonly onRequestEnded: (event: RequestEnded) => void;
+  readonly watch: RequestWatch;
 }
 
 /**

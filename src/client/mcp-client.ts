@@ -12,6 +12,7 @@ import type { ToolRules } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { CircuitBreaker } from "../policies/circuit-breaker.js";
 import { assembleClient, type McpClientOptions } from "./assemble-client.js";
 import type { Breakers } from "./breakers.js";
@@ -23,14 +24,16 @@ import type {
   ToolCall,
 } from "./call-tool.js";
 import type { Completion, CompletionCall } from "./completion.js";
-import type { ClientEvents, McpClientEvents } from "./client-events.js";
+import type { ClientEvents } from "./client-events.js";
 import type { ClientLife, ClientState, SessionView } from "./client-life.js";
 import { finishLogin } from "./finish-login.js";
 import { SHARED_IDENTITY } from "./identify.js";
+import type { McpClientEvents } from "./mcp-client-events.js";
 import type { McpPrompt, PromptCall } from "./prompt.js";
 import type { Requester } from "./requester.js";
 import type { McpResourceContent } from "./resource-content.js";
 import type { ServerLists } from "./server-lists.js";
+import type { ServerMetrics } from "./server-metrics.js";
 import type { ServerPrompts } from "./server-prompts.js";
 import type { ServerResources } from "./server-resources.js";
 import type { LogLevel } from "./session-wishes.js";
@@ -56,6 +59,7 @@ export class McpClient implements AsyncDisposable {
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
   readonly #breakers: Breakers;
+  readonly #metrics: RequestMetrics;
   readonly #requester: Requester;
   readonly #tools: ToolCalls;
   readonly #lists: ServerLists;
@@ -71,6 +75,7 @@ export class McpClient implements AsyncDisposable {
     this.#events = parts.events;
     this.#life = parts.life;
     this.#breakers = parts.breakers;
+    this.#metrics = parts.metrics;
     this.#requester = parts.requester;
     this.#tools = parts.tools;
     this.#lists = parts.lists;
@@ -129,6 +134,11 @@ export class McpClient implements AsyncDisposable {
   /** The open sessions of all identities. */
   sessions(): SessionView[] {
     return this.#life.sessions();
+  }
+
+  /** What became of its requests since it was made: a frozen copy. */
+  metrics(): ServerMetrics {
+    return Object.freeze({ ...this.#metrics.snapshot(), breakers: this.#breakers.count() });
   }
 
   /** Listens; the function that comes back stops. */

@@ -1,44 +1,39 @@
 import type { Clock } from "../concurrency/clock.js";
-import type { FailureKind } from "../errors/failure-kinds.js";
+import { isJsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ClientRequest, Link } from "./exchange.js";
 import { failureOfRequest } from "./failure-of-request.js";
-
-/** A request that has ended, well or not. */
-export interface RequestEnded {
-  readonly requestId: string;
-  readonly server: string;
-  readonly method: string;
-  readonly tool: string | undefined;
-  readonly latencyMs: number;
-  readonly attempts: number;
-  /** What went wrong; `undefined` when there is a result. */
-  readonly kind: FailureKind | undefined;
-}
+import type { RequestWatch } from "./request-watch.js";
 
 interface ObserveParts {
   readonly server: string;
   readonly clock: Clock;
-  readonly onRequestEnded: (event: RequestEnded) => void;
+  readonly watch: RequestWatch;
 }
 
-/** Tells how each request ended, and gives its failure the names of what failed. */
-export function observe({ server, clock, onRequestEnded }: ObserveParts): Link {
+/** Tells how each request began and ended, and gives its failure the names of what failed. */
+export function observe({ server, clock, watch }: ObserveParts): Link {
   return async (exchange, next) => {
     const { request } = exchange;
-    let kind: FailureKind | undefined;
+    const { trace } = request;
+    let outcome: unknown;
     try {
-      return await next(exchange);
+      outcome = await watch.start(exchange, next);
+      if (isToolError(outcome)) trace.kind = "tool-error";
+      return outcome;
     } catch (error) {
-      const failure = toFailure(error, request, server);
-      kind = failure instanceof McpRuntimeError ? failure.kind : "cancelled";
-      throw failure;
+      outcome = toFailure(error, request, server);
+      trace.kind = outcome instanceof McpRuntimeError ? outcome.kind : "cancelled";
+      throw outcome;
     } finally {
-      const { requestId, method, tool, startedAt, trace } = request;
-      const latencyMs = clock.now() - startedAt;
-      onRequestEnded({ requestId, server, method, tool, latencyMs, attempts: trace.attempts, kind });
+      trace.latencyMs = clock.now() - request.startedAt;
+      watch.ended(request, outcome);
     }
   };
+}
+
+function isToolError(result: unknown): boolean {
+  return isJsonObject(result) && result["isError"] === true;
 }
 
 /** A caller's own reason goes back as it is; only a deadline that the caller set is told as `timeout`. */

@@ -3,12 +3,12 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Connection } from "../session/connection.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
-import type { HeldSession, OpenSession } from "../session/session-keeper.js";
+import type { OpenSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
 import { type ClientRequest, type Exchange, type Link, neverSent, type Next } from "./exchange.js";
 
 export interface RecoverParts {
-  readonly onSessionLost: (identity: string, held: HeldSession) => void;
+  readonly onSessionLost: (request: ClientRequest, held: OpenSession) => void;
   readonly warn: (message: string) => void;
 }
 
@@ -39,6 +39,7 @@ export function recoverSession(parts: RecoverParts): Link {
       for (let recoveries = 0; ;) {
         const held = seat.keeper.ready ?? (await open(place, cancellation));
         request.trace.attempts += 1;
+        request.trace.session = held.session;
         try {
           return await next(over(held.session, exchange));
         } catch (error) {
@@ -85,7 +86,7 @@ function recoveriesFor(error: unknown, { held, recoveries, request, place }: Fai
   // away here, every caller that lost the one before would open yet another.
   if (mayRecover || recoveries === 0) {
     place.seat.keeper.discard(held);
-    place.parts.onSessionLost(request.identity, held);
+    place.parts.onSessionLost(request, held);
   }
   if (!mayRecover) throw failure;
   return wasNeverThere ? 0 : 1;
@@ -118,6 +119,7 @@ async function sendIsolated(exchange: Exchange, next: Next, place: Place): Promi
   try {
     return await connection.withOwnSession(seat, exchange.cancellation, (session) => {
       exchange.request.trace.attempts += 1;
+      exchange.request.trace.session = session;
       return next(over(session, exchange));
     });
   } catch (error) {

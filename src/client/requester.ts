@@ -14,6 +14,7 @@ import type { ClientLife } from "./client-life.js";
 import { type ClientRequest, createTrace, type ExchangeTrace, type Next, toExchange } from "./exchange.js";
 import { identify, SHARED_IDENTITY, toCallContext } from "./identify.js";
 import { createPipeline } from "./links.js";
+import type { RequestWatch } from "./request-watch.js";
 import type { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
 
 const EVERYBODY = { identity: SHARED_IDENTITY, context: undefined } as const;
@@ -27,6 +28,7 @@ interface RequesterParts {
   readonly retryTokens: RetryTokensByIdentity;
   readonly redactor: Redactor;
   readonly random: () => number;
+  readonly watch: RequestWatch;
 }
 
 export interface FullRequestOptions extends RequestOptions {
@@ -43,6 +45,7 @@ export interface FullRequestOptions extends RequestOptions {
   /** What the server has to offer for it. */
   readonly capability?: string | undefined;
   readonly trace?: ExchangeTrace;
+  readonly recordedArgs?: CallToolOptions["recordedArgs"];
 }
 
 /** Sends one request of an operation. */
@@ -74,19 +77,9 @@ export class Requester {
       tokens: parts.retryTokens,
       concurrentCalls: () => life.spec.limits.concurrentCalls,
       breakerOf: (identity) => breakers.of(identity),
-      onRetry: ({ requestId, method, tool, trace }, { kind }, waitMs) =>
-        events.emit("requestRetried", {
-          requestId,
-          server,
-          method,
-          tool,
-          attempts: trace.attempts,
-          kind,
-          waitMs,
-        }),
-      onSessionLost: (identity, { generation, session }) =>
-        events.emit("sessionLost", { identity, generation, id: session?.id }),
-      onRequestEnded: (event) => events.emit("requestEnded", event),
+      watch: parts.watch,
+      onRetry: (request, failure, waitMs) => parts.watch.retried(request, failure, waitMs),
+      onSessionLost: (request, held) => life.watch.forgotten(request, held),
       warn: (message) => events.warn(message),
     });
   }
@@ -175,6 +168,8 @@ export class Requester {
       signal,
       connect,
       headers: details.headers,
+      caller: options.context,
+      recordedArgs: details.recordedArgs,
       trace: details.trace ?? createTrace(),
     };
     return this.#run(toExchange(request, cancellation, details.onProgress));

@@ -68,6 +68,7 @@ export class ToolCalls {
       requestId,
       trace,
       isIdempotent: idempotent,
+      recordedArgs: options.recordedArgs,
     };
     const result = await requester.request("tools/call", params, details);
     const { attempts } = trace;

@@ -12,6 +12,8 @@ export interface ToolArtifact {
   readonly isError: boolean;
   /** Every block as the server sent it, also those that were cut, replaced or kept from the model. */
   readonly content: readonly ContentBlock[];
+  /** What the option `customData` found in the result. */
+  readonly customData?: unknown;
   /** Why there is no good result. */
   readonly error?: ToolFailure | undefined;
 }

@@ -15,6 +15,8 @@ export interface CallContext {
   readonly state: unknown;
   readonly store: unknown;
   readonly signal: AbortSignal | undefined;
+  /** The LangChain run of the tool that is called, where somebody follows runs. */
+  readonly runId?: string | undefined;
   /** The whole config of the run. */
   readonly config: JsonObject;
 }

@@ -10,6 +10,11 @@ import type { FoundSession, StoredSession } from "./stored-session.js";
 import { WireIds } from "./wire-ids.js";
 
 interface ConnectionEvents {
+  /** Runs a handshake, and sees how it ends. */
+  readonly watchHandshake: (
+    handshake: { readonly identity: string; readonly spec: ResolvedSpec },
+    shakeHands: () => Promise<Session>,
+  ) => Promise<Session>;
   /** A new session is there; what it should know is told to it before anybody uses it. */
   readonly onOpened: (identity: string, session: Session, generation: number) => Promise<void>;
   /** The transport below a session went by itself. */
@@ -130,22 +135,24 @@ export class Connection {
   }
 
   async #open({ identity, credentials }: Seat, { resumed, ...opening }: Opening): Promise<Session> {
-    const { server, redactor, clock, onNotification, onWarning, onError } = this.#options;
+    const { server, redactor, clock, onNotification, onWarning, onError, watchHandshake } = this.#options;
     const { openSdkSession } = await import("./handshake.js");
-    return openSdkSession({
-      server,
-      openTransport: () => this.#source.openTransport(credentials, resumed),
-      connectMs: this.spec.timeouts.connectMs,
-      redactor,
-      clock,
-      identity,
-      handlers: this.spec.handlers,
-      maxServerRequests: this.spec.limits.serverRequests,
-      onNotification: (notification) => onNotification(notification, identity),
-      onWarning,
-      onError: (error) => onError(error, identity),
-      ...opening,
-    });
+    const open = () =>
+      openSdkSession({
+        server,
+        openTransport: () => this.#source.openTransport(credentials, resumed),
+        connectMs: this.spec.timeouts.connectMs,
+        redactor,
+        clock,
+        identity,
+        handlers: this.spec.handlers,
+        maxServerRequests: this.spec.limits.serverRequests,
+        onNotification: (notification) => onNotification(notification, identity),
+        onWarning,
+        onError: (error) => onError(error, identity),
+        ...opening,
+      });
+    return resumed === undefined ? watchHandshake({ identity, spec: this.spec }, open) : open();
   }
 
   get #pinned(): ResumedSession | undefined {

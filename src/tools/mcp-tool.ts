@@ -11,6 +11,7 @@ import { systemClock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { withCustomData } from "./custom-data.js";
 import { toFailureMessage } from "./failure-message.js";
 import { mayNeedApproval } from "./needs-approval.js";
 import { progressListeners, ProgressReport } from "./report-progress.js";
@@ -96,7 +97,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    const context = toolContext(this.mcp, config);
+    const context = toolContext(this.mcp, { config });
     const report = this.reportTo(config, context, undefined);
     return runTool(this.parts, this.runOf(args, config, { context, report })).catch((error: unknown) => {
       throw tellableFailure(error, this.parts, context);
@@ -110,7 +111,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** @internal Prepares a call, for a door that asks for approval before any call of a message runs. */
   async review(call: ToolCall, config: RunnableConfig): Promise<ReviewedCall> {
-    const context = toolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
+    const context = toolContext(this.mcp, { config: { ...config, toolCall: call } as RunnableConfig });
     const outcome = await prepareRun(this.parts, { given: call.args, context }).catch((error: unknown) =>
       tellableFailure(error, this.parts, context),
     );
@@ -133,7 +134,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     runManager?: CallbackManagerForToolRun,
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
-    const context = toolContext(this.mcp, config);
+    const context = toolContext(this.mcp, { config, runId: runManager?.runId });
     const report = this.reportTo(config, context, runManager);
     const notes: string[] = [];
     const run = this.runOf(args, config, { context, report, onNote: (note) => notes.push(note) });
@@ -178,7 +179,10 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     const { structuredContent, outputHandling, contentChars } = this.parts.settings;
     const cut = toolCallId !== undefined;
     const shown = toToolContent(result, { structuredContent, outputHandling, contentChars, cut });
-    return { ...shown, content: withNotes(shown.content, notes) };
+    return {
+      artifact: withCustomData(shown.artifact, result, this.parts),
+      content: withNotes(shown.content, notes),
+    };
   }
 
   private async answerFailure(

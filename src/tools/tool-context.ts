@@ -4,7 +4,10 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpToolDetails } from "./tool-details.js";
 
 /** Copies, as far as they can be made: functions of the user's get this. Made when one of them looks. */
-export function toolContext({ server, name }: McpToolDetails, config: RunnableConfig): CallContext {
+export function toolContext(
+  { server, name }: McpToolDetails,
+  { config, runId }: { readonly config: RunnableConfig; readonly runId?: string | undefined },
+): CallContext {
   const given = config as JsonObject;
   const { toolCall } = given;
   const isCall = isJsonObject(toolCall);
@@ -21,6 +24,7 @@ export function toolContext({ server, name }: McpToolDetails, config: RunnableCo
     state: given["state"],
     store: given["store"],
     signal: config.signal,
+    runId,
     get config() {
       return isCall ? { ...given, toolCall: structuredClone(toolCall) } : { ...given };
     },

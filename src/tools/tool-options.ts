@@ -47,6 +47,8 @@ export interface ToolOptions {
   readonly afterCall?: (
     call: CallPreview & { readonly result: ResultPreview },
   ) => Partial<ResultPreview> | undefined | void | Promise<Partial<ResultPreview> | undefined | void>;
+  /** What it finds in a result is kept in the artifact, as `customData`: plain JSON, which no model sees. */
+  readonly customData?: (result: ResultPreview) => unknown;
   /** Sent to the server as `_meta`. */
   readonly meta?:
     | JsonObject
@@ -71,7 +73,7 @@ export const TOOL_DEFAULTS = {
 export type ToolSettings = Required<
   Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onFailure">
 > &
-  Pick<ToolOptions, "beforeCall" | "afterCall" | "meta" | "onApproval" | "onProgress"> & {
+  Pick<ToolOptions, "beforeCall" | "afterCall" | "customData" | "meta" | "onApproval" | "onProgress"> & {
     readonly outputHandling: ContentOptions["outputHandling"];
     readonly contentChars: number;
   };
@@ -79,7 +81,7 @@ export type ToolSettings = Required<
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   const issues = issuesOf(options);
   if (issues.length > 0) throw definitionError("The set of tool options", issues);
-  const { beforeCall, afterCall, meta, onApproval, onProgress } = options;
+  const { beforeCall, afterCall, customData, meta, onApproval, onProgress } = options;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
     structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
@@ -89,6 +91,7 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     contentChars: options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars,
     ...(beforeCall === undefined ? {} : { beforeCall }),
     ...(afterCall === undefined ? {} : { afterCall }),
+    ...(customData === undefined ? {} : { customData }),
     ...(meta === undefined ? {} : { meta }),
     ...(onApproval === undefined ? {} : { onApproval }),
     ...(onProgress === undefined ? {} : { onProgress }),
@@ -105,7 +108,7 @@ const CHOICES: readonly (readonly [
   ["outputValidation", ["warn", "error", "off"], false],
   ["onFailure", ["continue", "error"], true],
 ];
-const FUNCTIONS = ["beforeCall", "afterCall", "onApproval", "onProgress"] as const;
+const FUNCTIONS = ["beforeCall", "afterCall", "customData", "onApproval", "onProgress"] as const;
 
 function issuesOf(options: ToolOptions): DefinitionIssue[] {
   const choices = CHOICES.filter(([key, allowed, orFunction]) => {

@@ -3,7 +3,7 @@ import { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { approve } from "./approval.js";
-import { type PreparedCall, prepareCall, previewOf } from "./prepared-call.js";
+import { type PreparedCall, prepareCall, previewOf, visibleArguments } from "./prepared-call.js";
 import type { ProgressReport } from "./report-progress.js";
 import type { Settlement } from "./reviewed-call.js";
 import { isBubblingUp } from "./tool-failure.js";
@@ -77,6 +77,7 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
       meta,
       headers,
       idempotent: isIdempotent(parts),
+      recordedArgs: () => visibleArguments(parts, args),
       onProgress: report === undefined ? undefined : (progress) => report.hear(progress),
     });
     const result = await unlessUnknown(parts, calling, { context, cancellation });

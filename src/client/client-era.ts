@@ -1,0 +1,24 @@
+import { Cancellation } from "../concurrency/cancellation.js";
+import type { Connection } from "../session/connection.js";
+import { InFlightCalls } from "./in-flight-calls.js";
+import type { SessionWatch } from "./session-watch.js";
+
+/** What is open between two times of `close()`. */
+export class ClientEra {
+  readonly calls = new InFlightCalls();
+  readonly sessions: SessionWatch;
+  /** Ends whatever is being opened. */
+  readonly closed = new Cancellation();
+  opening: Promise<Connection> | undefined;
+  connection: Connection | undefined;
+  ending: Promise<void> | undefined;
+
+  constructor(watch: (era: ClientEra) => SessionWatch) {
+    this.sessions = watch(this);
+  }
+
+  /** The connection, if it is there and not about to go. */
+  get ready(): Connection | undefined {
+    return this.closed.isCancelled ? undefined : this.connection;
+  }
+}

@@ -1,0 +1,103 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { serverEndpoint } from "../definitions/server-endpoint.js";
+import type { ServerSpec } from "../definitions/server-spec.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
+import type { ClientEvents } from "./client-events.js";
+import type { ClientRequest, Exchange, Next } from "./exchange.js";
+import type { Surrounding } from "./request-events.js";
+import { shownSessionId } from "./shown-session-id.js";
+import { surround } from "./surround.js";
+
+interface WatchParts {
+  readonly server: string;
+  readonly events: ClientEvents;
+  readonly metrics: RequestMetrics;
+  readonly redactor: Redactor;
+  readonly spec: () => Pick<ServerSpec, "address">;
+}
+
+/** Counts requests, and tells of them to whoever listens. */
+export class RequestWatch {
+  readonly #parts: WatchParts;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Passes a request on, as those who listen to its start want it. */
+  start(exchange: Exchange, next: Next): Promise<unknown> {
+    return this.#parts.events.has("requestStarted") ? this.#tell(exchange, next) : next(exchange);
+  }
+
+  retried(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
+    const { metrics, events } = this.#parts;
+    metrics.requestRetried(request);
+    events.emit("requestRetried", {
+      ...this.#about(request),
+      attempts: request.trace.attempts,
+      kind,
+      waitMs,
+    });
+  }
+
+  /** What came of it: a result, or a failure. */
+  ended(request: ClientRequest, outcome: unknown): void {
+    const { events, metrics, redactor, spec } = this.#parts;
+    metrics.requestEnded(request);
+    if (!events.has("requestEnded")) return;
+    const { latencyMs, attempts, kind, session } = request.trace;
+    const isResult = kind === undefined || kind === "tool-error";
+    events.emit("requestEnded", {
+      ...this.#about(request),
+      latencyMs,
+      attempts,
+      kind,
+      error: outcome instanceof McpRuntimeError ? outcome : undefined,
+      endpoint: serverEndpoint(spec()),
+      sessionId: shownSessionId(session, redactor),
+      protocolVersion: session?.facts?.protocolVersion,
+      result: () => (isResult ? redactor.json(outcome) : undefined),
+    });
+  }
+
+  #tell(exchange: Exchange, next: Next): Promise<unknown> {
+    const { events } = this.#parts;
+    const { request } = exchange;
+    const meta = new Map<string, string>();
+    const surroundings: Surrounding[] = [];
+    events.emit("requestStarted", {
+      ...this.#about(request),
+      identity: request.identity,
+      args: () => this.#argsOf(request),
+      context: () => request.caller,
+      addMeta: (name, value) => meta.set(name, value),
+      around: (surrounding) => surroundings.push(surrounding),
+    });
+    const told =
+      meta.size === 0 ? request : { ...request, params: withMeta(request.params, Object.fromEntries(meta)) };
+    return surround(
+      surroundings,
+      () => next({ ...exchange, request: told }),
+      (error) => events.warn(`What a listener put around a request failed: ${String(error)}`),
+    );
+  }
+
+  #about({ requestId, method, tool, trace }: ClientRequest) {
+    trace.token ??= {};
+    return { token: trace.token, requestId, server: this.#parts.server, method, tool };
+  }
+
+  #argsOf({ params, tool, recordedArgs }: ClientRequest): JsonObject | undefined {
+    if (tool === undefined) return undefined;
+    const args = this.#parts.redactor.json(recordedArgs?.() ?? params["arguments"]);
+    return isJsonObject(args) ? args : undefined;
+  }
+}
+
+/** What the caller wrote itself stays. */
+function withMeta(params: JsonObject, meta: JsonObject): JsonObject {
+  const own = params["_meta"];
+  return { ...params, _meta: { ...meta, ...(isJsonObject(own) ? own : {}) } };
+}
