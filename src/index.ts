@@ -6,12 +6,17 @@ export type {
   RequestOptions,
   ToolCall,
 } from "./client/call-tool.js";
-export type { McpClientEvents, RequestRetried } from "./client/client-events.js";
+export type { McpClientEvents } from "./client/mcp-client-events.js";
+export type { RequestEnded, RequestRetried, RequestStarted, Surrounding } from "./client/request-events.js";
+export type { ServerMetrics } from "./client/server-metrics.js";
+export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
+export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
+export type { CatalogueEvents } from "./catalogue/catalogue-events.js";
+export type { ServerEndpoint } from "./definitions/server-endpoint.js";
 export type { McpClientOptions } from "./client/assemble-client.js";
 export type { ClientState, SessionView } from "./client/client-life.js";
 export type { Completion, CompletionCall } from "./client/completion.js";
 export { type BreakerControl, McpClient, type ToolPolicyOptions } from "./client/mcp-client.js";
-export type { RequestEnded } from "./client/observe-link.js";
 export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
 export type { McpResourceContent } from "./client/resource-content.js";
 export type { LogLevel } from "./client/session-wishes.js";

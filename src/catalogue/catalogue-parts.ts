@@ -1,5 +1,6 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
+import type { CatalogueEvents } from "./catalogue-events.js";
 import type { ListStore } from "./list-store.js";
 import type { ToolSource } from "./tool-source.js";
 
@@ -16,5 +17,7 @@ export interface CatalogueParts {
   readonly inspect: (tools: readonly McpToolInfo[], identity: string) => Promise<void>;
   /** The server has listed to this identity what is now the list. */
   readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
+  /** Somebody asked, and this was at hand. */
+  readonly onRead?: ((identity: string, found: CatalogueEvents["toolsRead"]["found"]) => void) | undefined;
   readonly warn: (message: string) => void;
 }

@@ -125,10 +125,14 @@ export class ToolCatalogue {
   }
 
   async #current(slot: ListSlot, identity: string, asker: Asker): Promise<readonly McpToolInfo[]> {
+    const { freshMs, onRead } = this.#parts;
     await this.#readStore(slot, identity);
-    if (slot.list === undefined) return (await this.#listing(slot, identity, asker)).tools;
-    if (slot.isDirty || this.#ageOf(slot.list) >= this.#parts.freshMs) this.#listAside(slot, identity, asker);
-    return slot.list.tools;
+    const { list } = slot;
+    const isStale = list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMs);
+    onRead?.(identity, list === undefined ? "nothing" : isStale ? "stale" : "fresh");
+    if (list === undefined) return (await this.#listing(slot, identity, asker)).tools;
+    if (isStale) this.#listAside(slot, identity, asker);
+    return list.tools;
   }
 
   async #recent({ asker, maxAgeMs, isDoubted }: LookUpOptions): Promise<CachedList> {

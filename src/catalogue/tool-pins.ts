@@ -2,6 +2,7 @@ import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
+import type { CatalogueEvents } from "./catalogue-events.js";
 import { differenceOf, parsePins, type Pin, pinOf, toStoredPins } from "./pin.js";
 import { serverPlace } from "./server-place.js";
 
@@ -16,6 +17,7 @@ interface ToolPinsParts {
   /** Remembers beyond this process; without one, pins last as long as the toolset. */
   readonly store: KeyValueStore | undefined;
   readonly warn: (message: string) => void;
+  readonly onBroken?: ((event: Omit<CatalogueEvents["pinBroken"], "server">) => void) | undefined;
 }
 
 interface Change {
@@ -80,7 +82,7 @@ export class ToolPins {
   }
 
   #compare(tool: McpToolInfo, identity: string): void {
-    const { server, mode, warn } = this.#parts;
+    const { server, mode, warn, onBroken } = this.#parts;
     const { name } = tool;
     const pin = this.#pins.get(name);
     const text = pin && differenceOf(pin, tool);
@@ -94,7 +96,9 @@ export class ToolPins {
     if (seenBy.size < MOST_WITNESSES) seenBy.add(identity);
     this.#changes.set(name, { text, seenBy });
     if (known?.text === text) return;
-    const then = mode === "block" ? " It is blocked." : "";
+    const isBlocked = mode === "block";
+    const then = isBlocked ? " It is blocked." : "";
+    onBroken?.({ tool: name, change: text, isBlocked });
     warn(`Server "${server}", tool "${name}": ${text} since it was approved.${then}`);
   }
 

@@ -4,10 +4,12 @@ import type { McpAgentResource } from "../definitions/agent-definition.js";
 import { definitionError } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { EventHub } from "../telemetry/event-hub.js";
 import { createTools, warnOfUnmetRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./factory-options.js";
 import { createMember } from "../manager/member.js";
+import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/server-status.js";
 import { resourceMetadata } from "./resource-metadata.js";
 import { withResourceTools } from "./resource-tools.js";
 import { toolOffer } from "./tool-offer.js";
@@ -39,6 +41,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     client,
     address: {},
     settings: { ...settings, store: undefined, pin: undefined },
+    witness: new EventHub<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS),
   });
   const refreshesSchema = parsed.discovery.refreshSchemaBeforeCall;
   const offer = toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema });

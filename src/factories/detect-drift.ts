@@ -3,21 +3,33 @@ import type { Asker } from "../catalogue/tool-source.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
+import type { ServerFleet } from "../manager/server-fleet.js";
 
-/** What is known of each server against what it lists now. One that cannot be asked says nothing about its tools. */
+/** What is known of each server against what it lists now. */
 export async function detectDrift(
-  servers: readonly ManagedServer[],
+  { on: servers, events }: Pick<ServerFleet, "on" | "events">,
   saved: ReadonlyMap<string, readonly McpToolInfo[]>,
   asker: Asker,
 ): Promise<Record<string, ServerDrift>> {
-  const entries = servers.map(async ({ name: server, known, member }): Promise<[string, ServerDrift]> => {
-    const before = saved.get(server) ?? known.first ?? [];
-    try {
-      return [server, compareTools(before, await member.catalogue.refresh(asker))];
-    } catch (error) {
-      if (!(error instanceof McpRuntimeError)) throw error;
-      return [server, unreachable(error)];
-    }
+  const entries = servers.map(async (server): Promise<[string, ServerDrift]> => {
+    const { name, known } = server;
+    const drift = await driftOf(server, saved.get(name) ?? known.first ?? [], asker);
+    events.emit("driftChecked", { ...drift, server: name });
+    return [name, drift];
   });
   return Object.fromEntries(await Promise.all(entries));
+}
+
+/** One that cannot be asked says nothing about its tools. */
+async function driftOf(
+  { member }: ManagedServer,
+  before: readonly McpToolInfo[],
+  asker: Asker,
+): Promise<ServerDrift> {
+  try {
+    return compareTools(before, await member.catalogue.refresh(asker));
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    return unreachable(error);
+  }
 }

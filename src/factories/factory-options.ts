@@ -38,7 +38,7 @@ export interface FactorySettings {
 }
 
 const KEYS =
-  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall meta onApproval onProgress naming tools agentInput resourceTools logger".split(
+  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall customData meta onApproval onProgress naming tools agentInput resourceTools logger".split(
     " ",
   );
 

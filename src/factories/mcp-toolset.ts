@@ -2,7 +2,8 @@ import type { Document } from "@langchain/core/documents";
 import type { BaseMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from "../client/call-tool.js";
-import type { McpClientEvents } from "../client/client-events.js";
+import type { ServerMetrics } from "../client/server-metrics.js";
+import type { McpClientEvents } from "../client/mcp-client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { PromptCall } from "../client/prompt.js";
 import type { ToolResult } from "../client/tool-result.js";
@@ -84,6 +85,8 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   /** How the servers that are connected want to be used, where they say so. For a system prompt. */
   instructions(): Readonly<Partial<Record<Name, string>>>;
   status(): Readonly<Record<Name, ServerStatus>>;
+  /** What became of the calls, by server and tool: a frozen copy. */
+  metrics(): Readonly<Record<Name, ServerMetrics>>;
   on<Event extends keyof ToolsetEvents<Name>>(
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,

@@ -7,6 +7,7 @@ import {
   checkConcurrency,
   DEFAULT_CALL_CONCURRENCY,
 } from "../client/call-tool.js";
+import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../content/to-documents.js";
@@ -16,7 +17,7 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerFleet } from "../manager/server-fleet.js";
-import type { ServerStatus } from "../manager/server-status.js";
+import { isManagerEvent, type ServerStatus } from "../manager/server-status.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { detectDrift } from "./detect-drift.js";
 import { findTool } from "./find-tool.js";
@@ -64,6 +65,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
       "getPrompt",
       "instructions",
       "status",
+      "metrics",
       "on",
       "close",
     ] as const) {
@@ -95,7 +97,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
-    const drift = await detectDrift(this.#fleet.on, this.#saved, { context: toCallerContext(config) });
+    const drift = await detectDrift(this.#fleet, this.#saved, { context: toCallerContext(config) });
     return drift as Record<Name, ServerDrift>;
   }
 
@@ -169,14 +171,20 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return Object.fromEntries(entries) as Record<Name, ServerStatus>;
   }
 
+  metrics(): Readonly<Record<Name, ServerMetrics>> {
+    return this.servers.metrics();
+  }
+
   on<Event extends keyof ToolsetEvents<Name>>(
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
   ): () => void {
     const tell = (server: string, data: object) =>
       listener({ ...data, server } as ToolsetEvents<Name>[Event]);
-    if (event === "serverChanged") return this.servers.on("serverChanged", (data) => tell(data.server, data));
-    if (event !== "toolsChanged") return this.#fleet.relay.on(event, tell);
+    if (event !== "toolsChanged")
+      return isManagerEvent(event)
+        ? this.servers.on(event, (data) => tell(data.server, data))
+        : this.#fleet.relay.on(event, tell);
     // Somebody wants to know: that lets servers speak which do so only when they are listened to.
     const stopListening = this.#fleet.relay.on("toolsChanged", () => undefined);
     const stopTelling = this.#tools.onChange((data) => tell(data.server, data));

@@ -1,4 +1,4 @@
-import type { McpClientEvents } from "../client/client-events.js";
+import type { McpClientEvents } from "../client/mcp-client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 
 type Attach = (client: McpClient) => () => void;

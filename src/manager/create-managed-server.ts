@@ -1,3 +1,4 @@
+import type { CatalogueWitness } from "../catalogue/catalogue-events.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
 import { parseServer } from "../definitions/parse-server.js";
@@ -15,18 +16,19 @@ const LOCAL_KINDS: ReadonlySet<ServerKind> = new Set(["stdio", "custom", "in-pro
 interface Surroundings extends Pick<ManagedServerParts, "onChange" | "onToolsChange"> {
   readonly settings: ManagerSettings;
   readonly closed: Cancellation;
+  readonly witness: CatalogueWitness;
 }
 
 /** Opens nothing. Throws kind `definition` when the definition is wrong. */
 export function createManagedServer(
   name: string,
   definition: ServerDefinition,
-  { settings, ...surroundings }: Surroundings,
+  { settings, witness, ...surroundings }: Surroundings,
 ): ManagedServer {
   const { address, lazy, optional } = parseServer(name, definition);
   const { clock, catalogue, client: clientOptions, isListed } = settings;
   const client = new McpClient({ name, ...definition }, clientOptions);
-  const parts = { client, address: publicAddress(name, definition), settings: catalogue };
+  const parts = { client, address: publicAddress(name, definition), settings: catalogue, witness };
   return new ManagedServer((hooks) => createMember({ ...parts, ...hooks }), {
     ...surroundings,
     name,

@@ -188,7 +188,7 @@ export class ManagedServer {
 
   #hear(client: McpClient): void {
     client.on("requestEnded", ({ kind, latencyMs }) => {
-      if (kind === undefined) this.#latencyMs = latencyMs;
+      if (kind === undefined || kind === "tool-error") this.#latencyMs = latencyMs;
     });
     client.on("sessionOpened", () => this.#onOpened());
     client.on("connectionLost", ({ identity }) => {

@@ -1,3 +1,4 @@
+import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { Cancellation } from "../concurrency/cancellation.js";
 import { Semaphore } from "../concurrency/semaphore.js";
@@ -73,6 +74,13 @@ export class McpServerManager implements AsyncDisposable {
 
   status(): Record<string, ServerStatus> {
     return Object.fromEntries(this.fleet.all.map((server) => [server.name, server.status()]));
+  }
+
+  /** What became of the calls, by server and tool: a frozen copy. */
+  metrics(): Readonly<Record<string, ServerMetrics>> {
+    return Object.freeze(
+      Object.fromEntries(this.fleet.all.map(({ name, client }) => [name, client.metrics()])),
+    );
   }
 
   /** What a server last listed, or what the cache knows; `undefined` when nothing is known. */

@@ -1,3 +1,4 @@
+import type { CatalogueEvents, CatalogueWitness } from "../catalogue/catalogue-events.js";
 import { ListStore } from "../catalogue/list-store.js";
 import { ToolCatalogue } from "../catalogue/tool-catalogue.js";
 import { ToolPins } from "../catalogue/tool-pins.js";
@@ -5,6 +6,8 @@ import type { McpClient } from "../client/mcp-client.js";
 import { systemClock } from "../concurrency/clock.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CatalogueSettings } from "./catalogue-options.js";
 
 /** A server among others: its client, and what is known of its tools. */
@@ -28,21 +31,26 @@ interface MemberParts extends MemberHooks {
   /** Where the server is, without anything secret. */
   readonly address: JsonObject;
   readonly settings: CatalogueSettings;
+  readonly witness: CatalogueWitness;
 }
 
 const now = () => Date.now();
 
-export function createMember({ client, address, settings, onListed, guard }: MemberParts): Member {
+export function createMember(parts: MemberParts): Member {
+  const { client, address, settings, onListed, guard, witness } = parts;
   const { name: server, fingerprint } = client;
-  const { freshMs, store, keepMs, pin, warn } = settings;
-  const pins = pin === undefined ? undefined : new ToolPins({ server, mode: pin, address, store, warn });
+  const { freshMs, store, keepMs, pin: mode, warn } = settings;
+  const onBroken = (event: Omit<CatalogueEvents["pinBroken"], "server">) =>
+    witness.emit("pinBroken", { ...event, server });
+  const pins =
+    mode === undefined ? undefined : new ToolPins({ server, mode, address, store, warn, onBroken });
   const catalogue = new ToolCatalogue({
     server,
     source: {
       identityOf: (asker) => client.identityOf(asker),
       listTools: async (options) => {
         guard?.();
-        return client.listTools(options);
+        return watchListing(server, witness, () => client.listTools(options));
       },
     },
     freshMs,
@@ -55,8 +63,27 @@ export function createMember({ client, address, settings, onListed, guard }: Mem
     now,
     inspect: async (tools, identity) => pins?.check(tools, identity),
     onListed,
+    onRead: (identity, found) => witness.emit("toolsRead", { server, identity, found }),
     warn,
   });
   client.on("toolsChanged", () => catalogue.hearChange(), { quiet: true });
   return { client, catalogue, pins };
+}
+
+async function watchListing(
+  server: string,
+  witness: CatalogueWitness,
+  list: () => Promise<McpToolInfo[]>,
+): Promise<McpToolInfo[]> {
+  const startedAt = systemClock.now();
+  const tell = (tools: number | undefined, kind: FailureKind | undefined) =>
+    witness.emit("toolsListed", { server, latencyMs: systemClock.now() - startedAt, tools, kind });
+  try {
+    const tools = await list();
+    tell(tools.length, undefined);
+    return tools;
+  } catch (error) {
+    tell(undefined, error instanceof McpRuntimeError ? error.kind : "cancelled");
+    throw error;
+  }
 }

@@ -8,7 +8,7 @@ import { connectServers } from "./connect-servers.js";
 import { createManagedServer } from "./create-managed-server.js";
 import type { ManagedServer } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
-import type { ServerManagerEvents } from "./server-status.js";
+import { MANAGER_CHANNELS, type ServerManagerEvents } from "./server-status.js";
 
 /** The servers of one manager, in the order they were configured, and who listens to them. */
 export class ServerFleet {
@@ -22,8 +22,9 @@ export class ServerFleet {
 
   constructor(settings: ManagerSettings) {
     this.settings = settings;
-    this.events = new EventHub((error) =>
-      settings.warn(`A listener to the events of all servers failed: ${String(error)}`),
+    this.events = new EventHub(
+      (error) => settings.warn(`A listener to the events of all servers failed: ${String(error)}`),
+      MANAGER_CHANNELS,
     );
   }
 
@@ -53,6 +54,7 @@ export class ServerFleet {
     const server = createManagedServer(name, definition, {
       settings,
       closed,
+      witness: events,
       onChange: ({ state, error }) => events.emit("serverChanged", { server: name, state, error }),
       onToolsChange: () => events.emit("toolsChanged", { server: name }),
     });

@@ -1,5 +1,7 @@
+import type { CatalogueEvents } from "../catalogue/catalogue-events.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { BreakerState } from "../policies/circuit-breaker.js";
+import { openChannels } from "../telemetry/event-channels.js";
 
 /**
  * - `idle`: not asked for yet; the first use connects it
@@ -24,7 +26,7 @@ export interface ServerStatus {
   readonly latencyMs: number | undefined;
 }
 
-export interface ServerManagerEvents {
+export interface ServerManagerEvents extends CatalogueEvents {
   /** A server came into another state. */
   serverChanged: {
     readonly server: string;
@@ -33,4 +35,18 @@ export interface ServerManagerEvents {
   };
   /** Other tools are known of a server now, or none: it came late, changed them, or went. */
   toolsChanged: { readonly server: string };
+}
+
+/** Events that are also told on a channel of the process: all of them. */
+export const MANAGER_CHANNELS = openChannels<ServerManagerEvents>([
+  "serverChanged",
+  "toolsChanged",
+  "toolsRead",
+  "toolsListed",
+  "pinBroken",
+  "driftChecked",
+]);
+
+export function isManagerEvent(name: string): name is keyof ServerManagerEvents {
+  return name in MANAGER_CHANNELS;
 }

@@ -3,9 +3,12 @@ import type { StructuredToolInterface } from "@langchain/core/tools";
 import {
   createMcpTools,
   createMcpToolsFromAgent,
+  type FailureKind,
   type McpClient,
   type McpTool,
   type McpToolset,
+  onMcpEvent,
+  type ServerMetrics,
   type ToolResult,
 } from "langchain-mcp-runtime";
 import { z } from "zod";
@@ -28,8 +31,23 @@ export async function serverNamesAreTypedThrough(): Promise<void> {
   // @ts-expect-error a server that is not there
   void mcp.clients.wether;
   mcp.on("sessionLost", ({ server }) => holds<Same<typeof server, "weather" | "files">>());
+  mcp.on("toolsRead", ({ server, found }) => {
+    holds<Same<typeof server, "weather" | "files">>();
+    holds<Same<typeof found, "fresh" | "stale" | "nothing">>();
+  });
+  holds<Same<ReturnType<typeof mcp.metrics>["files"], ServerMetrics>>();
   // @ts-expect-error an event that does not exist
   mcp.on("sessionForgotten", () => undefined);
+}
+
+export function eventsOfTheProcessAreTyped(): () => void {
+  // @ts-expect-error what a server says stays with its client
+  onMcpEvent("notification", () => undefined);
+  return onMcpEvent("requestEnded", ({ kind, server, result }) => {
+    holds<Same<typeof kind, FailureKind | undefined>>();
+    holds<Same<typeof server, string>>();
+    holds<Same<ReturnType<typeof result>, unknown>>();
+  });
 }
 
 export async function toolsAreLangChainTools(mcp: McpToolset): Promise<void> {
