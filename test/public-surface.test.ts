@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
 import * as langchain from "../src/langchain/index.js";
 import * as langgraph from "../src/langgraph/index.js";
+import * as opentelemetry from "../src/opentelemetry/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
 import * as uipath from "../src/uipath/index.js";
@@ -15,6 +16,7 @@ describe("what users can rely on", () => {
       "FAILURE_KINDS",
       "FAILURE_MATRIX",
       "MANAGER_DEFAULTS",
+      "MCP_EVENTS",
       "McpClient",
       "McpRuntimeError",
       "McpServerManager",
@@ -29,10 +31,12 @@ describe("what users can rely on", () => {
       "createMcpToolsFromAgent",
       "lastGoodResult",
       "loadMcpServers",
+      "onMcpEvent",
       "parseServers",
     ]);
     expect(Object.keys(langchain)).toEqual(["mcpMiddleware"]);
     expect(Object.keys(langgraph)).toEqual(["McpToolNode"]);
+    expect(Object.keys(opentelemetry)).toEqual(["instrumentMcp"]);
     expect(Object.keys(stores).toSorted()).toEqual([
       "STORE_DEFAULTS",
       "dynamoStore",
@@ -47,6 +51,28 @@ describe("what users can rely on", () => {
       "startMcpTestServer",
     ]);
     expect(Object.keys(uipath)).toEqual(["uipathServers"]);
+  });
+
+  it("the events of the process", () => {
+    expect(api.MCP_EVENTS).toEqual([
+      "breakerChanged",
+      "connectionLost",
+      "driftChecked",
+      "handshakeEnded",
+      "handshakeStarted",
+      "pinBroken",
+      "requestEnded",
+      "requestRetried",
+      "requestStarted",
+      "serverChanged",
+      "sessionEnded",
+      "sessionLost",
+      "sessionOpened",
+      "toolsChanged",
+      "toolsListed",
+      "toolsRead",
+      "warning",
+    ]);
   });
 
   it("the kinds of failure", () => {
@@ -153,6 +179,7 @@ describe("what users can rely on", () => {
       "disconnect",
       "errors",
       "failed",
+      "metrics",
       "on",
       "reconnect",
       "remove",
@@ -184,6 +211,7 @@ describe("what users can rely on", () => {
       "listResourceTemplates",
       "listResources",
       "listTools",
+      "metrics",
       "on",
       "ping",
       "readResource",

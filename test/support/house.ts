@@ -40,6 +40,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "@cfworker/json-schema": ["tools"],
   ioredis: ["stores"],
   "@aws-sdk/client-dynamodb": ["stores"],
+  "@opentelemetry/api": ["opentelemetry"],
   "@langchain/langgraph": ["langgraph"],
   langchain: ["langchain"],
   "@langchain/core": ["content", "tools", "factories", "langchain", "langgraph"],

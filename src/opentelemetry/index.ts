@@ -1,0 +1,1 @@
+export { instrumentMcp, type McpInstrumentation, type McpInstrumentationOptions } from "./instrument-mcp.js";
