@@ -16,7 +16,7 @@ export type { ServerEndpoint } from "./definitions/server-endpoint.js";
 export type { McpClientOptions } from "./client/assemble-client.js";
 export type { ClientState, SessionView } from "./client/client-life.js";
 export type { Completion, CompletionCall } from "./client/completion.js";
-export { type BreakerControl, McpClient, type ToolPolicyOptions } from "./client/mcp-client.js";
+export { type BreakerControl, McpClient } from "./client/mcp-client.js";
 export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
 export type { McpResourceContent } from "./client/resource-content.js";
 export type { LogLevel } from "./client/session-wishes.js";
@@ -102,7 +102,7 @@ export type {
 } from "./definitions/credential-options.js";
 export type { OAuthProvider, OAuthTokens } from "./definitions/oauth-provider.js";
 export type { CallContext } from "./definitions/call-context.js";
-export type { HiddenArgument, ToolRule, ToolRules } from "./definitions/tool-rules.js";
+export type { HiddenArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./definitions/tool-rules.js";
 export type { LangChainBlock } from "./content/langchain-block.js";
 export type { ResourceMetadata } from "./content/to-documents.js";
 export type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";

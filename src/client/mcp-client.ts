@@ -8,7 +8,7 @@ import type {
   McpResourceTemplateInfo,
 } from "../definitions/resource-info.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
-import type { ToolRules } from "../definitions/tool-rules.js";
+import type { ToolPolicyOptions } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
@@ -41,12 +41,6 @@ import type { ToolCalls } from "./tool-calls.js";
 import type { ToolResult } from "./tool-result.js";
 
 export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
-
-/** How the tools of a server are treated. */
-export interface ToolPolicyOptions {
-  readonly tools: ToolRules | undefined;
-  readonly trustAnnotations: boolean;
-}
 
 /**
  * One server, across all its sessions. The first request connects (phase 1, once) and shakes hands

@@ -77,3 +77,9 @@ export function issuesOfRule(rule: unknown): RuleIssue[] {
   const parsed = rule === false ? undefined : ruleSchema.safeParse(rule);
   return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ at: path, message }));
 }
+
+/** How the tools of a server are treated. */
+export interface ToolPolicyOptions {
+  readonly tools: ToolRules | undefined;
+  readonly trustAnnotations: boolean;
+}
