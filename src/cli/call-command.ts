@@ -6,16 +6,16 @@ import { toReadable } from "../errors/server-text.js";
 import { readArguments, toArguments } from "./call-arguments.js";
 import { toCallRequest } from "./call-request.js";
 import { chooseServers, requireServers } from "./choose-servers.js";
-import type { Command, CommandContext, Outcome } from "./command-context.js";
+import type { Command, CommandContext, Outcome, Page } from "./command-context.js";
 import { exitOf } from "./exit-of.js";
 import { toFailureFinding } from "./failure-finding.js";
 import type { Finding } from "./finding.js";
-import { findingLines } from "./finding-view.js";
 import { findTool } from "./find-tool.js";
 import { markText } from "./marks.js";
 import { withOpenChoice } from "./open-choice.js";
 import type { OpenedServer } from "./open-servers.js";
 import { contentText, filesOf } from "./result-content.js";
+import { sectionLines } from "./section-lines.js";
 import { secondsText } from "./time-text.js";
 import { writeOutput } from "./write-output.js";
 
@@ -91,13 +91,14 @@ async function done(
   for (const { file, content: bytes } of files) await writeOutput(file, bytes, terminal);
   const saved = files.map(({ file }) => file);
   // A terminal obeys what it is shown; a pipe gets the text as it is.
-  const shown = (text: string) => (terminal.stdout.isTTY === true ? toReadable(text) : text);
+  const { isTTY = false } = terminal.stdout;
+  const shown = (text: string) => (isTTY ? toReadable(text) : text);
   return {
     exit: isError ? "toolError" : "ok",
     document: { ...facts, isError, content, structuredContent, meta, saved },
     view: ({ paint }) => {
       const lines = saved.map((file) => `${markText("ok", paint)} ${file}`);
-      const note = isError ? [`${markText("error", paint)} The tool reported an error:`] : [];
+      const note = isError && isTTY ? [`${markText("error", paint)} The tool reported an error:`] : [];
       const text = saved.length > 0 ? lines.join("\n") : shown(contentText(result));
       return [...note, text.replace(/\n$/, ""), ""].join("\n");
     },
@@ -105,6 +106,6 @@ async function done(
 }
 
 function failed(findings: readonly Finding[]): Outcome {
-  const exit = exitOf(findings);
-  return { exit, document: { findings }, view: (page) => `${findingLines(findings, page).join("\n")}\n` };
+  const view = (page: Page) => `${sectionLines([], findings, page).join("\n")}\n`;
+  return { exit: exitOf(findings), document: { findings }, view, stream: "stderr" };
 }

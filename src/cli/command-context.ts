@@ -27,6 +27,8 @@ export interface Outcome {
   readonly exit: Exit;
   readonly document: JsonObject;
   readonly view: (page: Page) => string;
+  /** Where people are told; what was asked for goes to stdout, and why there is none of it to stderr. */
+  readonly stream?: "stdout" | "stderr";
 }
 
 export type Command = (context: CommandContext) => Promise<Outcome>;

@@ -7,6 +7,7 @@ import { exitOf } from "./exit-of.js";
 import type { Finding, Severity } from "./finding.js";
 import { findingsOfNames } from "./name-findings.js";
 import { type OpenedChoice, withOpenChoice } from "./open-choice.js";
+import type { OpenedServer } from "./open-servers.js";
 import { checkRecovery } from "./recovery-check.js";
 import { serverDocument } from "./server-document.js";
 import { SILENT_LOGGER } from "./silent-logger.js";
@@ -27,6 +28,7 @@ export const doctorCommand: Command = async (given) => {
       opened: opening.opened.find((one) => one.server === server),
     }));
     const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+    const hintsAtRecovery = !context.line.flags.has("recovery") && opening.opened.some(hasSession);
     const counts = { errors: count("error"), warnings: count("warning"), notes: count("note") };
     return {
       exit: exitOf(findings),
@@ -39,20 +41,15 @@ export const doctorCommand: Command = async (given) => {
         findings,
         counts,
       },
-      view: (page) =>
-        doctorText(
-          {
-            files: choice.files,
-            servers,
-            findings,
-            counts,
-            hasTriedRecovery: context.line.flags.has("recovery"),
-          },
-          page,
-        ),
+      view: (page) => doctorText({ files: choice.files, servers, findings, counts, hintsAtRecovery }, page),
     };
   });
 };
+
+/** One that can be lost: others end with their connection. */
+function hasSession({ server, client }: OpenedServer): boolean {
+  return server.kind === "http" && client.sessionId !== undefined;
+}
 
 async function examine({ opened, findings }: OpenedChoice, context: CommandContext): Promise<Finding[]> {
   const { signal, live, line } = context;

@@ -2,10 +2,10 @@ import type { ChosenServer } from "./chosen-server.js";
 import type { Choice } from "./choose-servers.js";
 import type { Page } from "./command-context.js";
 import type { Finding } from "./finding.js";
-import { findingLines } from "./finding-view.js";
 import { toServerRow } from "./list-view.js";
 import { markText, worstOf } from "./marks.js";
 import type { OpenedServer } from "./open-servers.js";
+import { sectionLines } from "./section-lines.js";
 import { serverLines } from "./server-lines.js";
 import { padToWidth, widthOf, wrapToWidth } from "./text-width.js";
 
@@ -14,7 +14,8 @@ interface DoctorReport {
   readonly servers: readonly { readonly server: ChosenServer; readonly opened: OpenedServer | undefined }[];
   readonly findings: readonly Finding[];
   readonly counts: { readonly errors: number; readonly warnings: number; readonly notes: number };
-  readonly hasTriedRecovery: boolean;
+  /** There is something that could be tried, and was not. */
+  readonly hintsAtRecovery: boolean;
 }
 
 /** Files, then each server with what was found, then how bad it is. */
@@ -27,15 +28,10 @@ export function doctorText(report: DoctorReport, page: Page): string {
     ),
     page,
   );
-  const names = new Set(servers.map(({ server }) => server.name));
-  const others = findings.filter(({ server }) => server === undefined || !names.has(server));
+  const sections = servers.map(({ server }, index) => ({ server: server.name, lines: [rows[index] ?? ""] }));
   const lines = [
     ...fileLines(report, page),
-    ...servers.flatMap(({ server }, index) => [
-      rows[index] ?? "",
-      ...findingLines(ofServer(server.name), page),
-    ]),
-    ...findingLines(others, page),
+    ...sectionLines(sections, findings, page),
     "",
     ...summaryLines(report, page),
   ];
@@ -50,21 +46,12 @@ function fileLines({ files }: DoctorReport, { paint }: Page): string[] {
   });
 }
 
-function summaryLines(
-  { counts, servers, hasTriedRecovery }: DoctorReport,
-  { paint, columns }: Page,
-): string[] {
+function summaryLines({ counts, hintsAtRecovery }: DoctorReport, { paint, columns }: Page): string[] {
   const { errors, warnings, notes } = counts;
   const summary = [many(errors, "error"), many(warnings, "warning"), many(notes, "note")].join(", ");
   const brush = errors > 0 ? paint.bad : paint.good;
-  const mayLose = servers.some(
-    ({ server, opened }) => server.kind === "http" && opened?.client.sessionId !== undefined,
-  );
   const hint = "doctor --recovery also tries whether sessions come back after they were lost.";
-  return [
-    brush(`${summary}.`),
-    ...(mayLose && !hasTriedRecovery ? wrapToWidth(hint, columns).map(paint.quiet) : []),
-  ];
+  return [brush(`${summary}.`), ...(hintsAtRecovery ? wrapToWidth(hint, columns).map(paint.quiet) : [])];
 }
 
 function many(count: number, word: string): string {

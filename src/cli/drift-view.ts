@@ -3,8 +3,8 @@ import type { ServerDrift, ToolChange } from "../catalogue/drift.js";
 import { quoteServer } from "../errors/server-text.js";
 import type { Page } from "./command-context.js";
 import type { Finding } from "./finding.js";
-import { findingLines } from "./finding-view.js";
 import { type Mark, markText } from "./marks.js";
+import { sectionLines } from "./section-lines.js";
 import { toolsText } from "./server-lines.js";
 import { padToWidth, widthOf, wrapToWidth } from "./text-width.js";
 
@@ -32,17 +32,12 @@ const WORDS: Readonly<Record<ParameterChange["what"], string>> = {
 /** Each server, and what became of its tools. */
 export function driftText({ rows, findings }: DriftReport, page: Page): string {
   const width = Math.max(0, ...rows.map(({ name }) => widthOf(name)));
-  const lines = rows.flatMap(({ name, drift, tools }) => [
-    `${markText(markOf(drift), page.paint)} ${page.paint.strong(padToWidth(name, width))}  ${stateText(drift, tools)}`,
-    ...changeLines(drift, page),
-    ...findingLines(
-      findings.filter(({ server }) => server === name),
-      page,
-    ),
-  ]);
-  const names = new Set(rows.map(({ name }) => name));
-  const others = findings.filter(({ server }) => server === undefined || !names.has(server));
-  return `${[...lines, ...findingLines(others, page)].join("\n")}\n`;
+  const sections = rows.map(({ name, drift, tools }) => {
+    const shown = page.paint.strong(padToWidth(name, width));
+    const line = `${markText(markOf(drift), page.paint)} ${shown}  ${stateText(drift, tools)}`;
+    return { server: name, lines: [line, ...changeLines(drift, page)] };
+  });
+  return `${sectionLines(sections, findings, page).join("\n")}\n`;
 }
 
 function markOf(drift: ServerDrift | undefined): Mark {

@@ -4,7 +4,7 @@ export const EXIT_CODES = {
   failed: [1, "A server could not be used, or `doctor` found an error."],
   usage: [2, "The command line is wrong, or there is nothing to work on."],
   drifted: [3, "`drift`: a server has other tools than were saved."],
-  refused: [4, "A command from a project's file was not started: nobody said yes."],
+  refused: [4, "A project's file wanted to start a command or to be sent variables, and nobody said yes."],
   toolError: [5, "`call`: the tool ran and reported an error."],
   interrupted: [130, "Ctrl-C. What was open has been closed."],
 } as const;

@@ -3,52 +3,50 @@ import { type Finding, placeText } from "./finding.js";
 import { markText } from "./marks.js";
 import { wrapToWidth } from "./text-width.js";
 
-const INDENT = 4;
 /** How many of one kind are shown of one server. */
 const MOST_ALIKE = 3;
 
-/** Below the line of their server. */
+/** What was found, each with what to do about it; said once, where it is the same for several. */
 export function findingLines(findings: readonly Finding[], page: Page): string[] {
   const codes = [...new Set(findings.map(({ code }) => code))];
-  return codes.flatMap((code) => {
-    const alike = findings.filter((finding) => finding.code === code);
-    const shown = alike.slice(0, MOST_ALIKE);
-    const isOneAdvice = new Set(shown.map(({ next }) => next)).size === 1;
-    const more = alike.length - shown.length;
+  return codes.flatMap((code) =>
+    alikeLines(
+      findings.filter((finding) => finding.code === code),
+      page,
+    ),
+  );
+}
+
+function alikeLines(findings: readonly Finding[], page: Page): string[] {
+  const shown = findings.slice(0, MOST_ALIKE);
+  const more = findings.length - shown.length;
+  const advice = new Set(shown.map(({ next }) => next));
+  const rest = more > 0 ? [page.paint.quiet(`  … and ${more} more like this (--json shows all)`)] : [];
+  if (advice.size > 1)
     return [
-      ...shown.flatMap((finding, index) => [
-        ...factLines(finding, page),
-        ...(isOneAdvice && (index < shown.length - 1 || more > 0) ? [] : adviceLines(finding, page)),
-      ]),
-      ...(more > 0
-        ? [page.paint.quiet(`${" ".repeat(INDENT)}  … and ${more} more like this (--json shows all)`)]
-        : []),
-      ...(more > 0 && isOneAdvice ? shown.slice(-1).flatMap((finding) => adviceLines(finding, page)) : []),
+      ...shown.flatMap((finding) => [...factLines(finding, page), ...adviceLines(finding.next, page)]),
+      ...rest,
     ];
-  });
+  const facts = shown.flatMap((finding) => factLines(finding, page));
+  return [...facts, ...rest, ...[...advice].flatMap((next) => adviceLines(next, page))];
 }
 
 function factLines({ severity, place, text, code, server }: Finding, { paint, columns }: Page): string[] {
   const words = withoutSubject(text, server);
   const fact = place === undefined ? words : `${placeText(place)}: ${words}`;
-  const [first = "", ...others] = wrapToWidth(`${fact} [${code}]`, columns - INDENT - 2);
-  const indent = " ".repeat(INDENT);
-  const lines = [
-    `${indent}${markText(severity, paint)} ${first}`,
-    ...others.map((line) => `${indent}  ${line}`),
-  ];
+  const [first = "", ...others] = wrapToWidth(`${fact} [${code}]`, columns - 2);
+  const lines = [`${markText(severity, paint)} ${first}`, ...others.map((line) => `  ${line}`)];
   return lines.map((line) => line.replace(`[${code}]`, () => paint.quiet(`[${code}]`)));
 }
 
-function adviceLines({ next }: Finding, { columns, paint }: Page): string[] {
-  const [first = "", ...others] = wrapToWidth(next, columns - INDENT - 4);
-  const indent = " ".repeat(INDENT + 2);
-  return [`${indent}${paint.quiet("→")} ${first}`, ...others.map((line) => `${indent}  ${line}`)];
+function adviceLines(next: string, { columns, paint }: Page): string[] {
+  const [first = "", ...others] = wrapToWidth(next, columns - 4);
+  return [`  ${paint.quiet("→")} ${first}`, ...others.map((line) => `    ${line}`)];
 }
 
 /** The name stands above already. */
 function withoutSubject(text: string, server: string | undefined): string {
-  const subject = `Server "${server ?? ""}" `;
-  const rest = text.startsWith(subject) ? text.slice(subject.length) : text;
+  const subject = `Server "${server ?? ""}"`;
+  const rest = text.startsWith(subject) ? text.slice(subject.length).replace(/^,? /, "") : text;
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }

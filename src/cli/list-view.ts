@@ -2,9 +2,9 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { ChosenServer } from "./chosen-server.js";
 import type { Page } from "./command-context.js";
 import type { Finding } from "./finding.js";
-import { findingLines } from "./finding-view.js";
 import type { Mark } from "./marks.js";
 import type { OpenedServer } from "./open-servers.js";
+import { sectionLines } from "./section-lines.js";
 import { serverLines, type ServerRow } from "./server-lines.js";
 import { cutToWidth, padToWidth, widthOf } from "./text-width.js";
 import { signatureOf, summaryOf } from "./tool-signature.js";
@@ -29,17 +29,11 @@ export function listText({ listed, findings }: ListReport, page: Page): string {
   );
   const tools = listed.flatMap(({ opened }) => opened?.tools ?? []);
   const width = signatureWidth(tools, page);
-  const shown = listed.flatMap(({ server, opened }, index) => [
-    rows[index] ?? "",
-    ...toolLines(opened?.tools ?? [], { width, server }, page),
-    ...findingLines(
-      findings.filter((finding) => finding.server === server.name),
-      page,
-    ),
-  ]);
-  const names = new Set(listed.map(({ server }) => server.name));
-  const others = findings.filter(({ server }) => server === undefined || !names.has(server));
-  return `${[...shown, ...findingLines(others, page)].join("\n")}\n`;
+  const sections = listed.map(({ server, opened }, index) => ({
+    server: server.name,
+    lines: [rows[index] ?? "", ...toolLines(opened?.tools ?? [], { width, server }, page)],
+  }));
+  return `${sectionLines(sections, findings, page).join("\n")}\n`;
 }
 
 export function toServerRow(

@@ -61,11 +61,12 @@ async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSi
   return outcome.exit;
 }
 
-function print({ exit, document, view }: Outcome, { command, flags }: CommandLine, terminal: Terminal): void {
+function print(outcome: Outcome, { command, flags }: CommandLine, terminal: Terminal): void {
+  const { exit, document, view, stream = "stdout" } = outcome;
   const { stdout, env } = terminal;
   if (flags.has("json"))
     printJson({ command, ok: exit === "ok", exitCode: exitCodeOf(exit), ...document }, stdout);
-  else stdout.write(view(pageOf(stdout, env)));
+  else terminal[stream].write(view(pageOf(terminal[stream], env)));
 }
 
 function printJson(document: object, stdout: OutputStream): void {

@@ -3,11 +3,11 @@ import type { JsonObject } from "../definitions/json.js";
 import { chooseServers, requireServers } from "./choose-servers.js";
 import type { Command } from "./command-context.js";
 import { exitOf } from "./exit-of.js";
-import { findingLines } from "./finding-view.js";
 import { markText } from "./marks.js";
 import { withOpenChoice } from "./open-choice.js";
 import { toServerRow } from "./list-view.js";
 import type { OpenedServer } from "./open-servers.js";
+import { sectionLines } from "./section-lines.js";
 import { serverLines } from "./server-lines.js";
 import { toolDocument } from "./tool-document.js";
 import { refuseToOverwrite, writeOutput } from "./write-output.js";
@@ -27,6 +27,7 @@ export const snapshotCommand: Command = async (context) => {
     return {
       exit,
       document: { agent: exit === "ok" ? agent : undefined, file: isWritten ? output : undefined, findings },
+      stream: exit === "ok" ? "stdout" : "stderr",
       view: (page) => {
         if (exit === "ok" && output === undefined) return text;
         const rows = serverLines(
@@ -34,7 +35,11 @@ export const snapshotCommand: Command = async (context) => {
           page,
         );
         const file = isWritten ? [`${markText("ok", page.paint)} ${output}`] : [];
-        return `${[...rows, ...findingLines(findings, page), ...file].join("\n")}\n`;
+        const sections = opened.map(({ server }, index) => ({
+          server: server.name,
+          lines: [rows[index] ?? ""],
+        }));
+        return `${[...sectionLines(sections, findings, page), ...file].join("\n")}\n`;
       },
     };
   });

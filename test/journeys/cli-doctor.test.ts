@@ -44,7 +44,7 @@ describe("doctor finds in config files", () => {
     expect([code, findings[0]?.code, findings[0]?.severity]).toEqual([1, "config-missing", "error"]);
     const { stdout } = await cli(folder, "doctor");
     expect(stdout).toMatch(
-      /✗ There is no config file here: .* \[config-missing\]\n {6}→ Write a \.mcp\.json here/,
+      /✗ There is no config file here: .* \[config-missing\]\n {2}→ Write a \.mcp\.json here/,
     );
   });
 

@@ -79,7 +79,11 @@ describe("snapshot", () => {
       expect.stringContaining("agent.json is there already."),
     ]);
     const failed = await cli(folder, "snapshot", "-o", "agent.json", "--force");
-    expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining("[connection-refused]")]);
+    expect([failed.code, failed.stdout, failed.stderr]).toEqual([
+      1,
+      "",
+      expect.stringContaining("[connection-refused]"),
+    ]);
     expect(readFileSync(file, "utf8")).toBe("mine");
     expect((await cli(folder, "snapshot", "sea", "-o", "agent.json", "--force")).code).toBe(0);
     expect(readFileSync(file, "utf8")).toContain("tides");

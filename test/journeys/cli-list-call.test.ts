@@ -261,10 +261,14 @@ describe("call", () => {
     const broken = { name: "broken", run: () => Promise.reject(new Error("no rain today")) };
     await using server = await startMcpTestServer({ tools: [broken] });
     const run = await cli(undefined, "call", "--url", server.url, "broken");
-    expect(run).toEqual({ code: 5, stdout: "✗ The tool reported an error:\nno rain today\n", stderr: "" });
+    expect(run).toEqual({ code: 5, stdout: "no rain today\n", stderr: "" });
     server.addFault({ type: "status", status: 500 }, { on: "tools/call" });
     const failed = await cli(undefined, "call", "--url", server.url, "broken");
-    expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining("[server-failing]")]);
+    expect([failed.code, failed.stdout, failed.stderr]).toEqual([
+      1,
+      "",
+      expect.stringContaining("[server-failing]"),
+    ]);
   });
 
   it("describes what is no text, and saves it with --output", async () => {
