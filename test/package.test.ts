@@ -52,6 +52,14 @@ describe("the package, installed in an empty folder", () => {
     expect(stdout).toBe("after\n");
   });
 
+  it("has a command", async () => {
+    const command = join(folder, "node_modules/.bin/langchain-mcp-runtime");
+    const { stdout } = await run(command, ["--version"], { cwd: folder });
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const empty = await run(command, ["list", "--json"], { cwd: folder }).catch((error: unknown) => error);
+    expect(empty).toMatchObject({ code: 2, stdout: expect.stringContaining('"exitCode": 2') });
+  });
+
   it("says what to install where a store needs it", async () => {
     const script = `import { dynamoStore, fileStore, memoryStore, redisStore } from "langchain-mcp-runtime/stores";
       const files = fileStore("cache");

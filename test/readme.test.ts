@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { withRuns } from "./support/readme-runs.js";
 import { withTables } from "./support/readme-tables.js";
 import { typeErrorsOf } from "./support/type-check.js";
 
@@ -34,6 +35,10 @@ describe("the README", () => {
 
   it("has the tables that the code prints (npm run readme)", () => {
     expect(withTables(readme)).toBe(readme);
+  });
+
+  it("shows what the command line prints (npm run readme)", async () => {
+    expect(await withRuns(readme)).toBe(readme);
   });
 
   it("shows TypeScript that compiles", { timeout: 60_000 }, async () => {

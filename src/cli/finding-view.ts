@@ -1,5 +1,5 @@
 import type { Page } from "./command-context.js";
-import { type Finding, placeText } from "./finding.js";
+import { type Finding, NOTHING_TO_DO, placeText } from "./finding.js";
 import { markText } from "./marks.js";
 import { wrapToWidth } from "./text-width.js";
 
@@ -40,6 +40,7 @@ function factLines({ severity, place, text, code, server }: Finding, { paint, co
 }
 
 function adviceLines(next: string, { columns, paint }: Page): string[] {
+  if (next === NOTHING_TO_DO) return [];
   const [first = "", ...others] = wrapToWidth(next, columns - 4);
   return [`  ${paint.quiet("→")} ${first}`, ...others.map((line) => `    ${line}`)];
 }
@@ -47,6 +48,8 @@ function adviceLines(next: string, { columns, paint }: Page): string[] {
 /** The name stands above already. */
 function withoutSubject(text: string, server: string | undefined): string {
   const subject = `Server "${server ?? ""}"`;
-  const rest = text.startsWith(subject) ? text.slice(subject.length).replace(/^,? /, "") : text;
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  if (!text.startsWith(subject)) return text;
+  const rest = text.slice(subject.length);
+  // After a comma comes the place in a file, which is written as it is.
+  return rest.startsWith(", ") ? rest.slice(2) : rest.charAt(1).toUpperCase() + rest.slice(2);
 }

@@ -51,6 +51,9 @@ export const FINDINGS = {
   failed: ["error", "anything else"],
 } as const satisfies Record<string, readonly [Severity, string]>;
 
+/** What comes next, where all is well. */
+export const NOTHING_TO_DO = "Nothing to do.";
+
 export type FindingCode = keyof typeof FINDINGS;
 
 /** Where something stands in a file. */

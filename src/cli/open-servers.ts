@@ -31,6 +31,7 @@ export async function withOpenServers<Result>(
   context: CommandContext,
   work: (opened: readonly OpenedServer[]) => Promise<Result>,
 ): Promise<Result> {
+  if (servers.length === 0) return work([]);
   const { signal, live } = context;
   const clients = new Map(servers.map((server) => [server, clientOf(server, context)]));
   const waiting = new Set(servers.map(({ name }) => name));

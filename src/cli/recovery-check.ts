@@ -5,7 +5,7 @@ import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { SessionStore } from "../definitions/session-store.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ChosenServer } from "./chosen-server.js";
-import { createFinding, type Finding } from "./finding.js";
+import { createFinding, type Finding, NOTHING_TO_DO } from "./finding.js";
 import { createProbe } from "./probe.js";
 
 /** Sessions that somebody left, and that can be spoiled. */
@@ -50,7 +50,7 @@ export async function checkRecovery(server: ChosenServer, signal: AbortSignal): 
     const refusal = await failureOf(first.ensureSession({ signal }), signal);
     if (refusal !== undefined) return notRecovered(server, "It refuses a second session", refusal);
     if (first.sessions().every(({ id }) => id === undefined))
-      return found("session-none", server, "It keeps no sessions: none can be lost.", "Nothing to do.");
+      return found("session-none", server, "It keeps no sessions: none can be lost.", NOTHING_TO_DO);
     store.spoil();
     return await afterLoss(second, server, signal);
   } finally {
@@ -65,8 +65,8 @@ async function afterLoss(client: McpClient, server: ChosenServer, signal: AbortS
   if (failure !== undefined)
     return notRecovered(server, "It did not come back after an unknown session id", failure);
   return losses === 0
-    ? found("session-none", server, "It takes any session id: none can be lost.", "Nothing to do.")
-    : found("session-recovered", server, "A lost session was replaced by a new one.", "Nothing to do.");
+    ? found("session-none", server, "It takes any session id: none can be lost.", NOTHING_TO_DO)
+    : found("session-recovered", server, "A lost session was replaced by a new one.", NOTHING_TO_DO);
 }
 
 async function failureOf(work: Promise<unknown>, signal: AbortSignal): Promise<McpRuntimeError | undefined> {

@@ -11,6 +11,8 @@ import {
 } from "../../src/index.js";
 import { CONFIG_FORMATS } from "../../src/servers/config-formats.js";
 import { CONFIG_PLACES } from "../../src/servers/config-places.js";
+import { EXIT_CODES } from "../../src/cli/exit-codes.js";
+import { FINDINGS } from "../../src/cli/finding.js";
 import { STORE_DEFAULTS } from "../../src/stores/index.js";
 
 const OPTION_TEXTS: Record<string, string> = {
@@ -104,6 +106,14 @@ function readmeTables(): Record<string, string> {
         ["1", "given", "those of `files`, in their order", "any of these, told by path and content"],
         ...files,
       ],
+    ),
+    exits: table(
+      ["exit code", ""],
+      Object.values(EXIT_CODES).map(([code, text]) => [String(code), text]),
+    ),
+    findings: table(
+      ["code", "severity", "what it means"],
+      Object.entries(FINDINGS).map(([code, [severity, text]]) => [`\`${code}\``, severity, text]),
     ),
     options: table(["of", "option", "default", "what it limits or does"], options),
     kinds: table(["kind", "what happened", "sent again", "counts for the breaker"], kinds),
