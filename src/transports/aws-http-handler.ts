@@ -84,7 +84,7 @@ export class AwsHttpHandler {
         onBroken: (error) =>
           fail(toConnectionFailure(error, exchange.isStarted, { server, redactor, origin: pool.origin })),
         onHead: (status, headers) => {
-          pool.heard();
+          pool.heard(headers);
           Object.assign(flight, { status, headers });
           if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
           return new BytesReader(maxBytes, {

@@ -1,4 +1,4 @@
-import type { HttpExchange, HttpRequest, RequestDispatcher } from "./http-exchange.js";
+import type { HttpExchange, HttpRequest, RequestDispatcher, ResponseHeaders } from "./http-exchange.js";
 import { QuietTime } from "./quiet-time.js";
 
 /**
@@ -13,6 +13,8 @@ export type HttpWay = "call" | "aside" | "stream";
 /** Where requests of each way go. */
 export interface HttpConnections {
   dispatcherFor(way: HttpWay): RequestDispatcher;
+  /** How an answer of the server begins. */
+  heard?(headers: ResponseHeaders): void;
   close(): Promise<void>;
 }
 
@@ -38,9 +40,10 @@ export class HttpPool {
     else start();
   }
 
-  /** The server has answered something. */
-  heard(): void {
+  /** The server has answered something, which begins so. */
+  heard(headers: ResponseHeaders): void {
     this.#quiet.heard();
+    this.#connections.heard?.(headers);
   }
 
   /** Ends every connection: in use, idle, and still being made. */

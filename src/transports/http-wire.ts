@@ -151,7 +151,7 @@ export class HttpWire {
     const exchange = new HttpExchange({
       onBroken: events.onBroken,
       onHead: (status, headers) => {
-        this.#pool.heard();
+        this.#pool.heard(headers);
         const path =
           redirects < MAX_REDIRECTS ? this.#pathToFollow(request.path, status, headers) : undefined;
         if (path === undefined)

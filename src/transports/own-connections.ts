@@ -1,11 +1,15 @@
 import { Pool, type Dispatcher } from "undici";
 import type { HttpConnector } from "./http-connector.js";
+import type { ResponseHeaders } from "./http-exchange.js";
 import type { HttpConnections, HttpWay } from "./http-pool.js";
+import { IdleSockets } from "./idle-sockets.js";
 
 interface OwnConnectionsOptions {
   readonly origin: string;
   readonly sockets: number;
   readonly connector: HttpConnector;
+  /** Milliseconds that only ever grow. */
+  readonly now?: () => number;
 }
 
 /** Longer than undici's 4 s; a server that closes earlier says so in its `Keep-Alive` header. */
@@ -15,16 +19,20 @@ const ASIDE_SOCKETS = 8;
 /** Connections that we make and end ourselves. */
 export class OwnConnections implements HttpConnections {
   readonly #options: OwnConnectionsOptions;
+  readonly #idle: IdleSockets;
   readonly #calls: Pool;
   #asides: Pool | undefined;
   #streams: Pool | undefined;
 
   constructor(options: OwnConnectionsOptions) {
+    const { now = () => performance.now() } = options;
     this.#options = options;
+    this.#idle = new IdleSockets({ keepMs: KEEP_ALIVE_MS, now });
     this.#calls = this.#createPool(options.sockets);
   }
 
   dispatcherFor(way: HttpWay): Dispatcher {
+    this.#idle.endStale();
     switch (way) {
       case "call":
         return this.#calls;
@@ -33,6 +41,10 @@ export class OwnConnections implements HttpConnections {
       case "stream":
         return (this.#streams ??= this.#createPool(null));
     }
+  }
+
+  heard(headers: ResponseHeaders): void {
+    this.#idle.heard(headers);
   }
 
   async close(): Promise<void> {
@@ -51,6 +63,7 @@ export class OwnConnections implements HttpConnections {
   #createPool(connections: number | null): Pool {
     return new Pool(this.#options.origin, {
       connections,
+      factory: this.#idle.createClient,
       pipelining: 1,
       // Deadlines are the client's: a slow answer is not an error of the connection.
       headersTimeout: 0,

@@ -7,18 +7,21 @@ import { HttpConnector } from "../../../src/transports/http-connector.js";
 import { HttpExchange } from "../../../src/transports/http-exchange.js";
 import type { HttpWay } from "../../../src/transports/http-pool.js";
 import { OwnConnections } from "../../../src/transports/own-connections.js";
-import { eventually } from "../../support/clients.js";
+import { eventually, gate } from "../../support/clients.js";
 
-function connectionsTo(port: number, sockets: number): OwnConnections {
+function connectionsTo(port: number, sockets: number, now = () => performance.now()): OwnConnections {
   const connector = new HttpConnector({ connectMs: 10_000, secureContext: undefined, proxy: undefined });
-  return new OwnConnections({ origin: `http://127.0.0.1:${port}`, sockets, connector });
+  return new OwnConnections({ origin: `http://127.0.0.1:${port}`, sockets, connector, now });
 }
 
 /** The status of the answer, or what the connection failed of. */
 function get(connections: OwnConnections, way: HttpWay = "call"): Promise<unknown> {
   return new Promise((resolve) => {
     const exchange = new HttpExchange({
-      onHead: (status) => ({ data: () => undefined, end: () => resolve(status) }),
+      onHead: (status, headers) => {
+        connections.heard(headers);
+        return { data: () => undefined, end: () => resolve(status) };
+      },
       onBroken: (error) => resolve(Reflect.get(error, "code")),
     });
     exchange.start(connections.dispatcherFor(way), { method: "GET", path: "/", headers: {} });
@@ -88,5 +91,77 @@ describe("closing", () => {
     for (const way of ["call", "aside", "stream"] as const)
       expect(await get(connections, way)).toMatch(/^UND_ERR_(DESTROYED|CLOSED)$/);
     await eventually(async () => (await server.openSockets()) === 0);
+  });
+});
+
+/** A server that says for how long it keeps an idle socket. */
+async function keepingServer(keepAlive: string | undefined, mayAnswer: Promise<void> = Promise.resolve()) {
+  let sockets = 0;
+  const server = createServer((_, response) => {
+    if (keepAlive !== undefined) response.setHeader("keep-alive", keepAlive);
+    void mayAnswer.then(() => response.end("ok"));
+  });
+  // It says so, and does not do it: whatever ends a socket in these tests, it is the client.
+  server.keepAliveTimeout = 0;
+  server.on("connection", () => {
+    sockets += 1;
+  });
+  server.listen(0);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** How many were ever opened. */
+    sockets: () => sockets,
+    async [Symbol.asyncDispose]() {
+      await closed(server);
+    },
+  };
+}
+
+/** Undici takes a socket back a turn of the event loop after its answer. */
+async function freed(): Promise<void> {
+  for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("an idle socket", () => {
+  const cases = [
+    { says: "timeout=5", usedAfterMs: 3_900, endedAfterMs: 4_000 },
+    { says: "max=100, Timeout=20", usedAfterMs: 18_900, endedAfterMs: 19_000 },
+    { says: "timeout=600", usedAfterMs: 29_900, endedAfterMs: 30_000 },
+    { says: undefined, usedAfterMs: 29_900, endedAfterMs: 30_000 },
+  ];
+
+  it.each(cases)(
+    "of a server that says $says is used until $usedAfterMs ms later, and not when the server may close it",
+    async ({ says, usedAfterMs, endedAfterMs }) => {
+      await using server = await keepingServer(says);
+      let now = 0;
+      const connections = connectionsTo(server.port, 4, () => now);
+      expect(await get(connections)).toBe(200);
+      await freed();
+      now += usedAfterMs;
+      expect(await get(connections)).toBe(200);
+      expect(server.sockets()).toBe(1);
+      await freed();
+      now += endedAfterMs;
+      expect(await get(connections)).toBe(200);
+      expect(server.sockets()).toBe(2);
+      await connections.close();
+    },
+  );
+
+  it("that is at work is none, however long that takes", async () => {
+    const { opened, open } = gate();
+    await using server = await keepingServer("timeout=5", opened);
+    let now = 0;
+    const connections = connectionsTo(server.port, 4, () => now);
+    const slow = get(connections);
+    await eventually(() => server.sockets() === 1);
+    now += 60_000;
+    const next = get(connections);
+    await eventually(() => server.sockets() === 2);
+    open();
+    expect(await Promise.all([slow, next])).toEqual([200, 200]);
+    await connections.close();
   });
 });
