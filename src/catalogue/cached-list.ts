@@ -9,15 +9,39 @@ export interface CachedList {
   readonly tools: readonly McpToolInfo[];
   /** Milliseconds since 1970. */
   readonly listedAt: number;
+  readonly notes: ListNotes;
 }
 
-export function toCachedList(tools: readonly McpToolInfo[], listedAt: number): CachedList {
-  return { tools: freeze([...tools]), listedAt };
+/** What was learned beside the list. */
+export interface ListNotes {
+  /** How long the server says that the list stays as it is. */
+  readonly ttlMs?: number | undefined;
+  /** The revision of MCP that the server spoke. */
+  readonly protocolVersion?: string | undefined;
+}
+
+export function toCachedList(
+  tools: readonly McpToolInfo[],
+  listedAt: number,
+  notes: ListNotes = {},
+): CachedList {
+  return { tools: freeze([...tools]), listedAt, notes };
+}
+
+/** For how long it passes for the list of today: no longer than the server says. */
+export function freshMsOf({ notes }: CachedList, mostMs: number): number {
+  return Math.min(mostMs, notes.ttlMs ?? mostMs);
 }
 
 /** As it is kept in a store. */
-export function toStoredList({ tools, listedAt }: CachedList): JsonObject {
-  return { listedAt, tools: tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta })) };
+export function toStoredList({ tools, listedAt, notes }: CachedList): JsonObject {
+  const { ttlMs, protocolVersion } = notes;
+  return {
+    listedAt,
+    tools: tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta })),
+    ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(protocolVersion === undefined ? {} : { protocolVersion }),
+  };
 }
 
 /** What a store gave, read as if it came from a server. Anything odd about it, and it is not there. */
@@ -30,7 +54,16 @@ export function parseStoredList(value: unknown, now: number): CachedList | undef
   const parsed = tools.map((tool) => parseToolInfo(tool));
   const infos = parsed.flatMap((result) => ("tool" in result ? [result.tool] : []));
   const names = new Set(infos.map(({ name }) => name));
-  return names.size === tools.length ? toCachedList(infos, Math.min(listedAt, now)) : undefined;
+  return names.size === tools.length
+    ? toCachedList(infos, Math.min(listedAt, now), parseNotes(value))
+    : undefined;
+}
+
+function parseNotes({ ttlMs, protocolVersion }: JsonObject): ListNotes {
+  return {
+    ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : undefined,
+    protocolVersion: typeof protocolVersion === "string" ? protocolVersion : undefined,
+  };
 }
 
 /** With everything in it, and without recursion: a server's schema may be nested deeper than the stack. */

@@ -14,6 +14,8 @@ interface ListStoreParts {
   /** How long an entry stays. */
   readonly keepMs: number;
   readonly now: () => number;
+  /** Told which revision of MCP the server spoke when a list that was read was written. */
+  readonly onProtocol?: ((version: string) => void) | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -28,9 +30,11 @@ export class ListStore {
   }
 
   async read(identity: string): Promise<CachedList | undefined> {
-    const { store, now } = this.#parts;
+    const { store, now, onProtocol } = this.#parts;
     try {
-      return parseStoredList(await store.get(this.#keyOf(identity)), now());
+      const list = parseStoredList(await store.get(this.#keyOf(identity)), now());
+      if (list?.notes.protocolVersion !== undefined) onProtocol?.(list.notes.protocolVersion);
+      return list;
     } catch (error) {
       this.#warn("read", error);
       return undefined;

@@ -3,7 +3,7 @@ import { withDeadline } from "../concurrency/deadline.js";
 import { within } from "../concurrency/within.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { type CachedList, toCachedList } from "./cached-list.js";
+import { type CachedList, freshMsOf, toCachedList } from "./cached-list.js";
 import type { CatalogueParts } from "./catalogue-parts.js";
 import type { ListStore } from "./list-store.js";
 import { type ListSlot, emptySlot } from "./list-slot.js";
@@ -26,6 +26,7 @@ interface Listed {
   readonly tools: readonly McpToolInfo[];
   /** What had been said when the listing began. */
   readonly invalidations: number;
+  readonly ttlMs: number | undefined;
 }
 
 /**
@@ -128,7 +129,7 @@ export class ToolCatalogue {
     const { freshMs, onRead } = this.#parts;
     await this.#readStore(slot, identity);
     const { list } = slot;
-    const isStale = list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMs);
+    const isStale = list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMsOf(list, freshMs));
     onRead?.(identity, list === undefined ? "nothing" : isStale ? "stale" : "fresh");
     if (list === undefined) return (await this.#listing(slot, identity, asker)).tools;
     if (isStale) this.#listAside(slot, identity, asker);
@@ -211,8 +212,10 @@ export class ToolCatalogue {
       // A closed client that is asked opens again.
       this.#closed.throwIfCancelled();
       // Without a caller's signal: others wait for it, too.
-      const tools = await this.#closed.race(source.listTools({ context }));
-      const keeping = this.#keep(slot, identity, { tools, invalidations });
+      let ttlMs: number | undefined;
+      const onTimeToLive = (said: number) => (ttlMs = said);
+      const tools = await this.#closed.race(source.listTools({ context, onTimeToLive }));
+      const keeping = this.#keep(slot, identity, { tools, invalidations, ttlMs });
       this.#keeping.add(keeping);
       return await keeping.finally(() => this.#keeping.delete(keeping));
     } finally {
@@ -220,10 +223,11 @@ export class ToolCatalogue {
     }
   }
 
-  async #keep(slot: ListSlot, identity: string, { tools, invalidations }: Listed): Promise<CachedList> {
-    const { store, now, inspect, onListed } = this.#parts;
+  async #keep(slot: ListSlot, identity: string, listed: Listed): Promise<CachedList> {
+    const { tools, invalidations, ttlMs } = listed;
+    const { store, now, inspect, onListed, source } = this.#parts;
     await inspect(tools, identity);
-    const list = toCachedList(tools, now());
+    const list = toCachedList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
     // Overtaken: what it says may be the past.
     if (slot.invalidations !== invalidations) return list;
     slot.isDirty = false;

@@ -1,4 +1,4 @@
-import type { RequestOptions } from "../client/call-tool.js";
+import type { ListToolsOptions, RequestOptions } from "../client/call-tool.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 
 /** Who wants to know. */
@@ -6,6 +6,8 @@ export type Asker = Pick<RequestOptions, "context" | "signal">;
 
 /** What the catalogue needs of a client: to list, and to tell its users apart. */
 export interface ToolSource {
-  listTools(options?: RequestOptions): Promise<McpToolInfo[]>;
+  listTools(options?: ListToolsOptions): Promise<McpToolInfo[]>;
   identityOf(asker: Asker): string;
+  /** The revision of MCP that the server speaks. It is kept with the list. */
+  readonly protocolVersion?: string | undefined;
 }

@@ -3,6 +3,8 @@ import type { BreakerSettings } from "../definitions/server-spec.js";
 import { type BreakerState, CircuitBreaker } from "../policies/circuit-breaker.js";
 import type { BreakerMetrics } from "./server-metrics.js";
 
+export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
+
 interface BreakersParts {
   readonly clock: Clock;
   readonly settings: () => BreakerSettings | undefined;

@@ -26,6 +26,11 @@ export interface RequestOptions {
   readonly context?: CallerContext | undefined;
 }
 
+export interface ListToolsOptions extends RequestOptions {
+  /** Told how long the server says that the list stays as it is, in milliseconds, if it says so. */
+  readonly onTimeToLive?: ((ttlMs: number) => void) | undefined;
+}
+
 export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Checks and types `structuredContent`. */

@@ -4,10 +4,12 @@ import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { Connection } from "../session/connection.js";
+import type { EraFinding } from "../session/open-session.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientEra } from "./client-era.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { ClientEvents } from "./client-events.js";
 import { HandshakeWatch } from "./handshake-watch.js";
 import { resolveServer } from "./resolve-server.js";
@@ -65,6 +67,8 @@ export class ClientLife {
   #lastEra: ClientEra | undefined;
   /** What every session is to know, this one and the next. */
   readonly wishes = new SessionWishes();
+  /** Which revision the server speaks, as far as it was found out or is expected. */
+  readonly #protocol: EraFinding = { isModern: false };
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
@@ -113,6 +117,10 @@ export class ClientLife {
   /** Those of now. */
   get watch(): SessionWatch {
     return this.#era.sessions;
+  }
+
+  expectProtocol(version: string): void {
+    this.#protocol.isModern = version === MODERN_VERSION;
   }
 
   enter(call: Cancellation): Ticket {
@@ -188,6 +196,7 @@ export class ClientLife {
         redactor,
         log: events,
         cancellation,
+        era: this.#protocol,
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
         onOpened: (identity, session, generation) => this.#welcome(era, { identity, session, generation }),

@@ -13,13 +13,13 @@ import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
-import type { CircuitBreaker } from "../policies/circuit-breaker.js";
-import { assembleClient, type McpClientOptions } from "./assemble-client.js";
-import type { Breakers } from "./breakers.js";
+import { assembleClient, type ClientParts, type McpClientOptions } from "./assemble-client.js";
+import type { BreakerControl, Breakers } from "./breakers.js";
 import type {
   CallOutcome,
   CallToolOptions,
   CallToolsOptions,
+  ListToolsOptions,
   RequestOptions,
   ToolCall,
 } from "./call-tool.js";
@@ -32,15 +32,9 @@ import type { McpClientEvents } from "./mcp-client-events.js";
 import type { McpPrompt, PromptCall } from "./prompt.js";
 import type { Requester } from "./requester.js";
 import type { McpResourceContent } from "./resource-content.js";
-import type { ServerLists } from "./server-lists.js";
 import type { ServerMetrics } from "./server-metrics.js";
-import type { ServerPrompts } from "./server-prompts.js";
-import type { ServerResources } from "./server-resources.js";
 import type { LogLevel } from "./session-wishes.js";
-import type { ToolCalls } from "./tool-calls.js";
 import type { ToolResult } from "./tool-result.js";
-
-export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
 
 /**
  * One server, across all its sessions. The first request connects (phase 1, once) and shakes hands
@@ -55,10 +49,7 @@ export class McpClient implements AsyncDisposable {
   readonly #breakers: Breakers;
   readonly #metrics: RequestMetrics;
   readonly #requester: Requester;
-  readonly #tools: ToolCalls;
-  readonly #lists: ServerLists;
-  readonly #resources: ServerResources;
-  readonly #prompts: ServerPrompts;
+  readonly #offers: Pick<ClientParts, "tools" | "lists" | "resources" | "prompts">;
 
   /** Opens nothing. Throws kind `definition` when the definition is wrong. */
   constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
@@ -71,10 +62,7 @@ export class McpClient implements AsyncDisposable {
     this.#breakers = parts.breakers;
     this.#metrics = parts.metrics;
     this.#requester = parts.requester;
-    this.#tools = parts.tools;
-    this.#lists = parts.lists;
-    this.#resources = parts.resources;
-    this.#prompts = parts.prompts;
+    this.#offers = parts;
   }
 
   get state(): ClientState {
@@ -96,6 +84,16 @@ export class McpClient implements AsyncDisposable {
 
   get capabilities(): JsonObject | undefined {
     return this.#life.session?.facts?.capabilities;
+  }
+
+  /** The revision of MCP that is spoken with the server. */
+  get protocolVersion(): string | undefined {
+    return this.#life.session?.facts?.protocolVersion;
+  }
+
+  /** What the server spoke when somebody last asked: it is tried first. */
+  expectProtocol(version: string): void {
+    this.#life.expectProtocol(version);
   }
 
   /** How the server wants to be used, without hidden characters. */
@@ -163,7 +161,7 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    return this.#tools.call(call, options);
+    return this.#offers.tools.call(call, options);
   }
 
   /** As `callTool`, with the failure as a value. Only the caller's own cancellation throws. */
@@ -171,54 +169,54 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
-    return this.#tools.try(call, options);
+    return this.#offers.tools.try(call, options);
   }
 
   /** Many calls, the outcomes in their order; one that fails does not touch the others. */
   async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
-    return this.#tools.many(calls, options);
+    return this.#offers.tools.many(calls, options);
   }
 
   /** Every tool of the server, by name. */
-  async listTools(options: RequestOptions = {}): Promise<McpToolInfo[]> {
-    return this.#lists.tools(options);
+  async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
+    return this.#offers.lists.tools(options);
   }
 
   /** Every resource that the server lists, by URI; none where it has no resources. */
   async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
-    return this.#resources.list(options);
+    return this.#offers.resources.list(options);
   }
 
   async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
-    return this.#resources.listTemplates(options);
+    return this.#offers.resources.listTemplates(options);
   }
 
   /** One URI may give several contents. A resource that the server does not have is kind `not-found`. */
   async readResource(uri: string, options: RequestOptions = {}): Promise<McpResourceContent[]> {
-    return this.#resources.read(uri, options);
+    return this.#offers.resources.read(uri, options);
   }
 
   /** Has updates told as `resourceUpdated`, on this session and on those that follow it. */
   async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#resources.subscribe(uri, options);
+    await this.#offers.resources.subscribe(uri, options);
   }
 
   async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#resources.unsubscribe(uri, options);
+    await this.#offers.resources.unsubscribe(uri, options);
   }
 
   /** Every prompt of the server, by name. */
   async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
-    return this.#prompts.list(options);
+    return this.#offers.prompts.list(options);
   }
 
   async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
-    return this.#prompts.get(call, options);
+    return this.#offers.prompts.get(call, options);
   }
 
   /** What the server proposes for an argument of a prompt or a variable of a resource template. */
   async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
-    return this.#prompts.complete(call, options);
+    return this.#offers.prompts.complete(call, options);
   }
 
   async ping(options: RequestOptions = {}): Promise<void> {

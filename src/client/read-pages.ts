@@ -24,6 +24,7 @@ export interface ReadPagesOptions {
   readonly limits: () => Limits;
   readonly requestPage: (params: JsonObject) => Promise<unknown>;
   readonly warn: (message: string) => void;
+  readonly onTimeToLive?: ((ttlMs: number) => void) | undefined;
 }
 
 /**
@@ -37,6 +38,7 @@ export async function readPages<Item>(kind: ListKind<Item>, options: ReadPagesOp
   let seen = 0;
   const cursors = new Set<string>();
   let cursor: string | undefined;
+  let ttlMs: number | undefined;
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
     const limits = options.limits();
@@ -45,10 +47,12 @@ export async function readPages<Item>(kind: ListKind<Item>, options: ReadPagesOp
       throw malformed(options, `answered ${kind.method} without a list of ${kind.noun}s`);
     seen += items.length;
     if (seen > limits[kind.capability]) throw tooMany(options, `${kind.noun}s`, kind.capability);
+    ttlMs = shorter(ttlMs, page["ttlMs"]);
     for (const item of items) problems.push(...take(item, found, kind));
     cursor = nextCursor(page["nextCursor"], kind.method, options);
     if (cursor === undefined) {
       warnOf(problems, kind, options);
+      if (ttlMs !== undefined) options.onTimeToLive?.(ttlMs);
       return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
     }
     if (cursors.has(cursor))
@@ -56,6 +60,11 @@ export async function readPages<Item>(kind: ListKind<Item>, options: ReadPagesOp
     cursors.add(cursor);
     if (pages >= limits.pages) throw tooMany(options, "pages", "pages");
   }
+}
+
+/** A list stays as long as the page of it that stays shortest. */
+function shorter(ttlMs: number | undefined, said: unknown): number | undefined {
+  return typeof said === "number" && said >= 0 ? Math.min(ttlMs ?? said, said) : ttlMs;
 }
 
 /** A cursor is a text. One that is something else must not pass for the end of the list. */

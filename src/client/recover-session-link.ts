@@ -101,10 +101,15 @@ function classified(error: unknown, { connection, parts }: Place): unknown {
   return classifyFailure(error, connection.spec.classify, parts.warn);
 }
 
-/** Forgotten by the server, or gone on our side before the request left. A server without sessions forgets none. */
+/**
+ * Forgotten by the server, or gone on our side before the request left. A server without sessions
+ * forgets none, but it may be replaced by one that has them, and the other way round: then it refuses
+ * the request for the protocol it is written in.
+ */
 function isLoss(failure: unknown, session: Session): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError)) return false;
   if (failure.kind === "session-lost") return session.id !== undefined;
+  if (failure.kind === "unsupported-protocol") return true;
   return failure.kind === "not-sent" && !session.isAlive;
 }
 

@@ -33,9 +33,6 @@ export async function resolveServer(given: ServerSpec, parts: ResolveParts): Pro
     parts.warn(
       `Server "${server}": tls has no effect on an address that starts with ${address.url.protocol}//.`,
     );
-  if (spec.withoutEffect.length > 0) {
-    parts.warn(`Server "${server}": ${spec.withoutEffect.join(", ")} has no effect in this version.`);
-  }
   return { ...spec, address };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { RequestOptions } from "./call-tool.js";
+import type { ListToolsOptions, RequestOptions } from "./call-tool.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
 import { LIST_KINDS } from "./list-kinds.js";
@@ -25,7 +25,7 @@ export class ServerLists {
   }
 
   /** Servers that list tools without announcing them are known: they are asked. */
-  async tools(options: RequestOptions): Promise<McpToolInfo[]> {
+  async tools(options: ListToolsOptions): Promise<McpToolInfo[]> {
     try {
       return await this.#read(LIST_KINDS.tools, options, undefined);
     } catch (error) {
@@ -47,7 +47,7 @@ export class ServerLists {
 
   async #read<Item>(
     kind: ListKind<Item>,
-    options: RequestOptions,
+    options: ListToolsOptions,
     capability: string | undefined,
   ): Promise<Item[]> {
     const { server, clock, events, life, requester } = this.#parts;
@@ -62,6 +62,7 @@ export class ServerLists {
         requestPage: (params) =>
           send(kind.method, params, { totalMs: leftMs(), isIdempotent: true, capability }),
         warn: (message) => events.warn(message),
+        onTimeToLive: options.onTimeToLive,
       }),
     );
   }

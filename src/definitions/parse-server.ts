@@ -74,8 +74,6 @@ function checkServer(name: unknown, definition: unknown): Checked {
   return { spec: toSpec(name, kind, parsed.data) };
 }
 
-const NOT_BUILT_YET = ["protocol"] as const;
-
 /** What is asked before a server is looked up: which tools there are, and whose session a call belongs to. */
 const TOO_LATE: readonly DefinitionIssue[] = [
   {
@@ -104,7 +102,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerSpe
     limits: { ...limits, concurrentCalls: undefined, ...defined(parsed.limits) },
     retry: parsed.retry === false ? { ...retry, max: 0 } : { ...retry, ...defined(parsed.retry) },
     breaker: parsed.breaker === false ? undefined : { ...breaker, ...defined(parsed.breaker) },
-    withoutEffect: NOT_BUILT_YET.filter((key) => parsed[key] !== undefined),
+    protocol: parsed.protocol ?? "auto",
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,
     optional: parsed.optional ?? false,

@@ -8,6 +8,8 @@ import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-requests.js";
 
+export type ProtocolOption = "auto" | "legacy" | "2026-07-28";
+
 /** How long things may take, in milliseconds. 0 turns a deadline off. */
 export interface TimeoutOptions {
   /** The handshake, with everything that belongs to it. */
@@ -110,7 +112,11 @@ export interface CommonServerOptions {
   /** Go on without it when it cannot be reached at the start. */
   readonly optional?: boolean;
   readonly lazy?: boolean;
-  readonly protocol?: "auto" | "legacy" | "2026-07-28";
+  /**
+   * Which revision of MCP is spoken: found out by itself (`auto`), one with sessions (`legacy`), or the
+   * one without (`2026-07-28`).
+   */
+  readonly protocol?: ProtocolOption;
   /** The folders that the server may work in. */
   readonly roots?: RootsOption;
   /** Lets the server ask a model. */

@@ -80,8 +80,8 @@ export interface UrlElicitation {
   readonly mode: "url";
   readonly message: string;
   readonly url: string;
-  /** The server names it again in `notifications/elicitation/complete`. */
-  readonly elicitationId: string;
+  /** The server names it again in `notifications/elicitation/complete`; servers of 2026-07-28 have none. */
+  readonly elicitationId?: string | undefined;
 }
 
 export type FormValue = string | number | boolean | readonly string[];

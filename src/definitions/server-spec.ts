@@ -4,7 +4,7 @@ import type { CredentialSources, HeaderValues, IdentityOption } from "./credenti
 import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
-import type { FallbackOption, ResolveContext, SessionOptions } from "./server-definition.js";
+import type { FallbackOption, ProtocolOption, ResolveContext, SessionOptions } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-requests.js";
 
 const MEBIBYTE = 1024 * 1024;
@@ -100,8 +100,7 @@ export interface ServerSpec {
   readonly retry: RetrySettings;
   /** `undefined`: none. */
   readonly breaker: BreakerSettings | undefined;
-  /** Options that were given and are not built yet. */
-  readonly withoutEffect: readonly string[];
+  readonly protocol: ProtocolOption;
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
   readonly optional: boolean;

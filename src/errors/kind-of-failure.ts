@@ -24,6 +24,8 @@ export interface FailureFacts {
 
 const METHOD_NOT_FOUND = -32_601;
 const RESOURCE_NOT_FOUND = -32_002;
+/** The server does not speak the protocol version that the request names, and has not run it. */
+const UNSUPPORTED_VERSION = -32_022;
 /** Parse error, invalid request, invalid params. */
 const OUR_MISTAKES = new Set([-32_700, -32_600, -32_602]);
 /** What a connection that was never made is told by. */
@@ -48,6 +50,7 @@ type Row = readonly [FailureKind, (facts: FailureFacts) => boolean | undefined];
  */
 const ROWS: readonly Row[] = [
   ["not-found", ({ isUnlisted }) => isUnlisted],
+  ["unsupported-protocol", ({ code }) => code === UNSUPPORTED_VERSION],
   [
     "session-lost",
     ({ hadSession, status, code }) => hadSession && status === 404 && code !== METHOD_NOT_FOUND,

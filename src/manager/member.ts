@@ -40,6 +40,7 @@ export function createMember(parts: MemberParts): Member {
   const { client, address, settings, onListed, guard, witness } = parts;
   const { name: server, fingerprint } = client;
   const { freshMs, store, keepMs, pin: mode, warn } = settings;
+  const onProtocol = (version: string) => client.expectProtocol(version);
   const onBroken = (event: Omit<CatalogueEvents["pinBroken"], "server">) =>
     witness.emit("pinBroken", { ...event, server });
   const pins =
@@ -52,13 +53,16 @@ export function createMember(parts: MemberParts): Member {
         guard?.();
         return watchListing(server, witness, () => client.listTools(options));
       },
+      get protocolVersion() {
+        return client.protocolVersion;
+      },
     },
     freshMs,
     store:
       store === undefined
         ? undefined
         : // Pins outlive a token; a list is of what that token may see.
-          new ListStore({ server, fingerprint, store, keepMs, now, warn }),
+          new ListStore({ server, fingerprint, store, keepMs, now, warn, onProtocol }),
     clock: systemClock,
     now,
     inspect: async (tools, identity) => pins?.check(tools, identity),

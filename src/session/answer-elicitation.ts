@@ -15,7 +15,8 @@ const URL_REQUEST = z.object({
   url: z.string().refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
     error: "expected an address that starts with https:// or http://",
   }),
-  elicitationId: z.string(),
+  // Servers without sessions have none: what they want to be reminded of comes back with the answer.
+  elicitationId: z.string().optional(),
 });
 
 const FORM_RESULT = z.discriminatedUnion("action", [

@@ -3,7 +3,8 @@ import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
 import { openTransportSource } from "../transports/open-transport-source.js";
 import type { ResumedSession, SourceParts, TransportSource } from "../transports/transport-source.js";
 import { toCapabilities } from "./client-capabilities.js";
-import type { HandshakeOptions } from "./handshake.js";
+import { type EraFinding, openSession } from "./open-session.js";
+import type { OpeningOptions } from "./opening.js";
 import { type Seat, Seats } from "./seats.js";
 import type { ServerNotification, Session } from "./session.js";
 import type { FoundSession, StoredSession } from "./stored-session.js";
@@ -32,13 +33,15 @@ export interface ConnectionOptions extends ConnectionEvents, SourceParts {
   readonly resolveSpec: () => Promise<ResolvedSpec>;
   /** Ends handshakes when the client is closed; never one caller's signal. */
   readonly cancellation: Cancellation;
+  /** What is known of the server, and found out. It outlives the connection. */
+  readonly era: EraFinding;
 }
 
 /** A server whose address is known. */
 export type ResolvedSpec = ServerSpec & { readonly address: ServerAddress };
 
 /** What differs from session to session. */
-interface Opening extends Pick<HandshakeOptions, "cancellation" | "facts" | "ids" | "onLost"> {
+interface Opening extends Pick<OpeningOptions, "cancellation" | "facts" | "ids" | "onLost"> {
   readonly resumed: ResumedSession | undefined;
 }
 
@@ -120,12 +123,14 @@ export class Connection {
     const { cancellation, onOpened, onLost } = this.#options;
     const { identity, stored } = seat;
     const found = await stored?.find(lost);
-    const resumed = found === undefined ? this.#pinned : toResumed(found);
+    if (found === "modern") this.#options.era.isModern = true;
+    const known = found === "modern" ? undefined : found;
+    const resumed = known === undefined ? this.#pinned : toResumed(known);
     const isShared = stored !== undefined || resumed !== undefined;
     const session = await this.#open(seat, {
       cancellation,
       resumed,
-      facts: found?.facts,
+      facts: known?.facts,
       ids: isShared ? new WireIds() : undefined,
       onLost: () => onLost(identity, generation),
     });
@@ -136,9 +141,10 @@ export class Connection {
 
   async #open({ identity, credentials }: Seat, { resumed, ...opening }: Opening): Promise<Session> {
     const { server, redactor, clock, onNotification, onWarning, onError, watchHandshake } = this.#options;
-    const { openSdkSession } = await import("./handshake.js");
+    // Whoever goes on with a session knows that there are sessions.
+    const protocol = resumed === undefined ? this.spec.protocol : "legacy";
     const open = () =>
-      openSdkSession({
+      openSession(protocol, this.#options.era, {
         server,
         openTransport: () => this.#source.openTransport(credentials, resumed),
         connectMs: this.spec.timeouts.connectMs,

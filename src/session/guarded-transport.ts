@@ -1,5 +1,6 @@
 import type { Clock } from "../concurrency/clock.js";
 import { within } from "../concurrency/within.js";
+import type { JsonObject } from "../definitions/json.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import { isRequest, type RequestId, toFailureAnswer } from "../transports/json-rpc.js";
 import type { ServerRequests } from "./server-requests.js";
@@ -13,9 +14,11 @@ const LISTEN_MS = 500;
 interface GuardOptions {
   readonly clock: Clock;
   /** Answers what the server asks. */
-  readonly requests: ServerRequests;
+  readonly requests: Pick<ServerRequests, "take" | "close">;
   /** Where others use the same session. */
   readonly ids: WireIds | undefined;
+  /** Goes along with `initialize`, which the SDK lets nobody write. */
+  readonly greetingMeta?: JsonObject | undefined;
   /** A transport that is not ours failed to start or to send: what that is in our words. */
   readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
 }
@@ -128,7 +131,10 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {
-    await this.#inner.send(this.#options.ids?.outgoing(message) ?? message, options);
+    const { ids, greetingMeta } = this.#options;
+    const isGreeting = message.method === "initialize" && greetingMeta !== undefined;
+    const said = isGreeting ? { ...message, params: { ...message.params, _meta: greetingMeta } } : message;
+    await this.#inner.send(ids?.outgoing(said) ?? said, options);
   }
 
   /** What expects no answer may fail: whoever needs to know finds out by other means. */

@@ -1,48 +1,20 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import type { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
 import { within } from "../concurrency/within.js";
 import { CLIENT_INFO } from "../definitions/client-info.js";
 import { isJsonObject } from "../definitions/json.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
-import type { ServerRequestHandlers } from "../definitions/server-requests.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
 import { toCapabilities } from "./client-capabilities.js";
+import { fromTransport } from "./from-transport.js";
 import { GuardedTransport } from "./guarded-transport.js";
+import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
 import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
 import { ServerRequests } from "./server-requests.js";
-import type { ServerFacts, ServerNotification, Session } from "./session.js";
-import { fromTransport, toRuntimeError } from "./to-runtime-error.js";
-import type { WireIds } from "./wire-ids.js";
-
-export interface HandshakeOptions {
-  readonly server: string;
-  /** One that has a session id already needs no handshake. */
-  readonly openTransport: () => Promise<MessageTransport>;
-  /** What is known of the server beforehand. */
-  readonly facts: ServerFacts | undefined;
-  /** Where others use the same session. */
-  readonly ids: WireIds | undefined;
-  readonly connectMs: number;
-  readonly redactor: Redactor;
-  readonly clock: Clock;
-  /** Ends the handshake when the client is closed; never one caller's signal. */
-  readonly cancellation: Cancellation;
-  /** Whose session it is; empty for everybody's. */
-  readonly identity: string;
-  /** Who answers what the server asks, and how many requests at a time. */
-  readonly handlers: ServerRequestHandlers;
-  readonly maxServerRequests: number;
-  readonly onNotification: (notification: ServerNotification) => void;
-  readonly onWarning: (message: string) => void;
-  readonly onError: (error: Error) => void;
-  /** The transport of the session went by itself. */
-  readonly onLost: () => void;
-}
+import type { ServerFacts, Session } from "./session.js";
+import { toRuntimeError } from "./to-runtime-error.js";
 
 /** How long the answer to a handshake is waited for when the client is closed in between. */
 const LAST_ANSWER_MS = 500;
@@ -52,13 +24,9 @@ const LAST_ANSWER_MS = 500;
  * stale id cannot reach `initialize`, which servers reject. Whatever a failure leaves half-open is
  * closed before it is thrown.
  */
-export async function openSdkSession(options: HandshakeOptions): Promise<Session> {
-  const { server, connectMs, clock, redactor } = options;
-  const attempt = options.cancellation.child();
-  const stopTimer =
-    connectMs === 0
-      ? () => undefined
-      : clock.after(connectMs, () => attempt.cancel(tooSlow(server, connectMs)));
+export async function openSdkSession(options: OpeningOptions): Promise<Session> {
+  const { server, clock, redactor } = options;
+  const { cancellation: attempt, end } = startAttempt(options);
   let transport: GuardedTransport | undefined;
   let greeting: Greeting | undefined;
   let connecting: Promise<void> | undefined;
@@ -84,49 +52,23 @@ export async function openSdkSession(options: HandshakeOptions): Promise<Session
     if (transport !== undefined) await discard(transport, greeting);
     throw failure;
   } finally {
-    stopTimer();
-    attempt.release();
+    end();
   }
 }
 
-function tooSlow(server: string, connectMs: number): McpRuntimeError {
-  return new McpRuntimeError(
-    "timeout",
-    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).`,
-    { server },
-  );
-}
-
-/** A transport that opens too late is closed: nobody else knows of it. */
-async function openWithin(options: HandshakeOptions, attempt: Cancellation): Promise<MessageTransport> {
-  const { server, redactor } = options;
-  const opening = options.openTransport();
-  try {
-    return await attempt.race(opening);
-  } catch (error) {
-    if (attempt.isCancelled) opening.then((late) => late.close()).catch(() => undefined);
-    if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
-    const said = redactor.text(error instanceof Error ? error.message : String(error));
-    throw new McpRuntimeError("not-sent", `The transport of server "${server}" did not open: ${said}`, {
-      server,
-      cause: redactor.cause(error),
-    });
-  }
-}
-
-function canBeAsked({ handlers }: HandshakeOptions): boolean {
+function canBeAsked({ handlers }: OpeningOptions): boolean {
   return Object.keys(toCapabilities(handlers)).length > 0;
 }
 
-function guard(inner: MessageTransport, options: HandshakeOptions): GuardedTransport {
+function guard(inner: MessageTransport, options: OpeningOptions): GuardedTransport {
   const { server, redactor, clock, identity, handlers, maxServerRequests: limit, onWarning, ids } = options;
   const requests = new ServerRequests({ server, identity, handlers, limit, onWarning });
   const toFailure = (error: unknown, phase: "start" | "send") =>
     fromTransport(error, phase, { server, redactor, hasSession: inner.sessionId !== undefined });
-  return new GuardedTransport(inner, { clock, requests, ids, toFailure });
+  return new GuardedTransport(inner, { clock, requests, ids, toFailure, greetingMeta: options.greetingMeta });
 }
 
-function createSdkClient({ handlers, onNotification, onError }: HandshakeOptions): Client {
+function createSdkClient({ handlers, onNotification, onError }: OpeningOptions): Client {
   // The SDK's validator compiles schemas with ajv, 2 ms each; results are checked in other rooms.
   const acceptEverything = {
     getValidator: () => (input: unknown) => ({ valid: true, data: input }) as never,
@@ -179,7 +121,7 @@ function hearGreeting(transport: GuardedTransport): Greeting {
 
 function toHandshakeError(
   error: unknown,
-  { server, redactor }: HandshakeOptions,
+  { server, redactor }: OpeningOptions,
   greeting: Greeting | undefined,
 ): unknown {
   const version = greeting?.version;
@@ -203,14 +145,6 @@ function toHandshakeError(
   const failure = toRuntimeError(error, endedEarly(server), { server, redactor });
   // Whatever became of the handshake: the call it was for has not been sent.
   return failure instanceof McpRuntimeError ? failure.with({ outcomeUnknown: false }) : failure;
-}
-
-function endedEarly(server: string): McpRuntimeError {
-  return new McpRuntimeError(
-    "connection-lost",
-    `Server "${server}" ended the connection during the handshake.`,
-    { server },
-  );
 }
 
 /** Half-open is closed; a session that the server has just opened for us is ended there, too. */

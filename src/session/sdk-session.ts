@@ -1,24 +1,16 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { z } from "zod";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { GuardedTransport } from "./guarded-transport.js";
 import type { ServerFacts, Session, SessionRequest } from "./session.js";
+import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
 import { toRuntimeError } from "./to-runtime-error.js";
 
 /** Our deadlines rule; the SDK's own are set out of reach. */
 export const NO_SDK_TIMEOUT = { timeout: 2 ** 31 - 1 } as const;
 /** Results are read by the rooms above, leniently: one odd item must not cost the whole answer. */
 const ANY_RESULT = z.unknown();
-
-/**
- * How a session ended.
- * - `retired`: the server forgot it; another one takes its place
- * - `lost`: the transport below is gone
- * - `closed`: the client was closed
- */
-type End = "retired" | "lost" | "closed";
 
 interface SdkSessionOptions {
   readonly server: string;
@@ -59,7 +51,7 @@ export class SdkSession implements Session {
   readonly #options: SdkSessionOptions;
   #isProven: boolean;
   #inFlight = 0;
-  #end: End | undefined;
+  #end: SessionEnd | undefined;
 
   constructor(options: SdkSessionOptions) {
     this.facts = options.facts;
@@ -99,7 +91,7 @@ export class SdkSession implements Session {
     delivery,
   }: SessionRequest): Promise<unknown> {
     cancellation.throwIfCancelled();
-    if (this.#end !== undefined) throw this.#gone(this.#end);
+    if (this.#end !== undefined) throw tooLate(this.#options.server, this.#end);
     const { sdk, transport } = this.#options;
     this.#inFlight += 1;
     const relay = new ProgressRelay(onProgress);
@@ -118,7 +110,8 @@ export class SdkSession implements Session {
       this.#isProven = true;
       return result;
     } catch (error) {
-      throw toRuntimeError(error, this.#broken(), { ...this.#options, method });
+      const ended = this.#end === undefined ? undefined : brokenOff(this.#options.server, this.#end);
+      throw toRuntimeError(error, ended, { ...this.#options, method });
     } finally {
       forget();
       relay.end();
@@ -143,22 +136,5 @@ export class SdkSession implements Session {
     this.#options.transport.stopAnswering();
     if (terminate) await this.#options.transport.terminateSession();
     await this.#options.sdk.close();
-  }
-
-  /** What a request that was under way when the transport went is told. */
-  #broken(): McpRuntimeError | undefined {
-    const { server } = this.#options;
-    if (this.#end === undefined) return undefined;
-    if (this.#end === "closed") return this.#gone("closed");
-    const text = `The connection to server "${server}" ended before it answered. It may have run the request.`;
-    return new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true });
-  }
-
-  /** What a request that comes too late is told. */
-  #gone(end: End): McpRuntimeError {
-    const { server } = this.#options;
-    if (end === "closed")
-      return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
-    return new McpRuntimeError("not-sent", `The session with server "${server}" is gone.`, { server });
   }
 }

@@ -53,7 +53,7 @@ export class ServerRequests {
     }
     if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) return false;
     // What is sent once more, as on a stream that was resumed, is answered once.
-    if (!this.#isClosed && !this.#open.has(id)) void this.#answer(id, { method, params: asked }, send);
+    if (!this.#isClosed && !this.#open.has(id)) void this.#respond(id, { method, params: asked }, send);
     return true;
   }
 
@@ -69,13 +69,13 @@ export class ServerRequests {
     this.#open.delete(id);
   }
 
-  async #answer(id: RequestId, asked: { method: string; params: JsonObject }, send: Send): Promise<void> {
+  async #respond(id: RequestId, asked: { method: string; params: JsonObject }, send: Send): Promise<void> {
     const isTooMuch = this.#open.size >= MOST_OPEN;
     const cancellation = new Cancellation();
     this.#open.set(id, cancellation);
     try {
       if (isTooMuch) throw new AnswerError("internalError", "Too many requests at the same time.");
-      const result = await this.#resultOf(asked.method, asked.params, cancellation);
+      const result = await this.answer(asked.method, asked.params, cancellation);
       if (!cancellation.isCancelled) send({ jsonrpc: "2.0", id, result });
     } catch (error) {
       if (!cancellation.isCancelled)
@@ -85,7 +85,8 @@ export class ServerRequests {
     }
   }
 
-  async #resultOf(method: string, params: JsonObject, cancellation: Cancellation): Promise<JsonObject> {
+  /** The answer to a request, or an `AnswerError`, or whatever a handler throws. */
+  async answer(method: string, params: JsonObject, cancellation: Cancellation): Promise<JsonObject> {
     if (method === "ping") return {};
     const answerer = this.#answerers.get(method);
     if (answerer === undefined) throw new AnswerError("methodNotFound", "Method not found");

@@ -2,13 +2,16 @@ import type { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 
-/** What a server said of itself in the handshake. Unknown for a session that was pinned. */
+/** What a server said of itself when the session was opened. Unknown for a session that was pinned. */
 export interface ServerFacts {
-  readonly serverInfo: {
-    readonly name: string;
-    readonly version: string;
-    readonly title?: string | undefined;
-  };
+  /** Servers need not say who they are. */
+  readonly serverInfo:
+    | {
+        readonly name: string;
+        readonly version: string;
+        readonly title?: string | undefined;
+      }
+    | undefined;
   readonly capabilities: JsonObject;
   readonly instructions: string | undefined;
   readonly protocolVersion: string;

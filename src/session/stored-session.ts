@@ -8,6 +8,7 @@ import type { JsonObject } from "../definitions/json.js";
 import type { SessionStore } from "../definitions/session-store.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { ServerFacts, Session } from "./session.js";
 
 /** A session that somebody has opened and left for others. */
@@ -36,13 +37,16 @@ const MAX_FAREWELL_MS = 1_000;
 const MOST_IN_VAIN = 2;
 
 /** What is read back was written by somebody: it is checked as if it came from the wire. */
-const ENTRY = z.object({
+const SESSION_ENTRY = z.object({
   id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
   protocolVersion: z.string().refine((version) => SUPPORTED_PROTOCOL_VERSIONS.includes(version)),
   capabilities: z.record(z.string(), z.unknown()),
   serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
   instructions: z.string().optional(),
 });
+/** In place of a session, where a server has none. */
+const MODERN_ENTRY = z.object({ protocolVersion: z.literal(MODERN_VERSION) });
+const ENTRY = z.union([SESSION_ENTRY, MODERN_ENTRY]);
 
 interface SessionPlace {
   readonly url: URL;
@@ -74,29 +78,35 @@ export class StoredSession {
     this.#options = options;
   }
 
-  /** One to go on with, in place of the one that was lost: another process may have opened it by now. */
-  async find(lost: Pick<Session, "id" | "isProven"> | undefined): Promise<FoundSession | undefined> {
+  /**
+   * One to go on with, in place of the one that was lost: another process may have opened it by now.
+   * Or that the server has none, as another process has found out.
+   */
+  async find(
+    lost: Pick<Session, "id" | "isProven"> | undefined,
+  ): Promise<FoundSession | "modern" | undefined> {
     const { cancellation, redactor } = this.#options;
     this.#isDown = false;
     this.#inVain = lost?.isProven === false ? this.#inVain + 1 : 0;
     if (this.#inVain >= MOST_IN_VAIN) return undefined;
     const found = await this.#read(cancellation);
     cancellation.throwIfCancelled();
+    if (found === "modern") return lost === undefined ? found : undefined;
     if (found === undefined || found.id === lost?.id) return undefined;
     redactor.addPassing(found.id, () => []);
     this.#id = found.id;
     return found;
   }
 
-  /** Leaves a session for others, if the server has given it an id. */
+  /** Leaves a session for others, if the server has given it an id; or that it has none to give. */
   async keep({ id, facts }: Pick<Session, "id" | "facts">): Promise<void> {
     const { cancellation, redactor, store, storeMs, key } = this.#options;
-    if (id === undefined || facts === undefined) return;
-    redactor.addPassing(id, () => []);
-    // Who could not read it just now need not wait for it again.
-    if (this.#isDown) return;
-    this.#id = id;
+    if (facts === undefined) return;
+    if (id !== undefined) redactor.addPassing(id, () => []);
     const entry = toEntry(id, facts);
+    // Who could not read it just now need not wait for it again.
+    if (this.#isDown || entry === undefined) return;
+    this.#id = id;
     await this.#use("write", cancellation, (signal) => store.set(key, entry, { signal, ttlMs: storeMs }));
   }
 
@@ -108,15 +118,17 @@ export class StoredSession {
     const cancellation = new Cancellation();
     const stopTimer = clock.after(MAX_FAREWELL_MS, () => cancellation.cancel(undefined));
     const found = await this.#read(cancellation);
-    if (found?.id === id) await this.#use("delete", cancellation, (signal) => store.delete(key, { signal }));
+    if (found !== "modern" && found?.id === id)
+      await this.#use("delete", cancellation, (signal) => store.delete(key, { signal }));
     stopTimer();
   }
 
-  async #read(cancellation: Cancellation): Promise<FoundSession | undefined> {
+  async #read(cancellation: Cancellation): Promise<FoundSession | "modern" | undefined> {
     const { store, key } = this.#options;
     const entry = await this.#use("read", cancellation, (signal) => store.get(key, { signal }));
     const parsed = ENTRY.safeParse(entry);
-    return parsed.success ? toFound(parsed.data) : undefined;
+    if (!parsed.success) return undefined;
+    return "id" in parsed.data ? toFound(parsed.data) : "modern";
   }
 
   async #use<Result>(
@@ -149,7 +161,12 @@ function tooSlow(): McpRuntimeError {
   return new McpRuntimeError("timeout", `It did not answer within ${MAX_STORE_MS} ms.`);
 }
 
-function toEntry(id: string, { serverInfo, capabilities, instructions, protocolVersion }: ServerFacts) {
+function toEntry(
+  id: string | undefined,
+  { serverInfo, capabilities, instructions, protocolVersion }: ServerFacts,
+): JsonObject | undefined {
+  if (protocolVersion === MODERN_VERSION) return { protocolVersion };
+  if (id === undefined || serverInfo === undefined) return undefined;
   const { name, version, title } = serverInfo;
   return {
     id,
@@ -157,10 +174,10 @@ function toEntry(id: string, { serverInfo, capabilities, instructions, protocolV
     capabilities,
     serverInfo: { name, version, ...(title === undefined ? {} : { title }) },
     ...(instructions === undefined ? {} : { instructions }),
-  } satisfies JsonObject;
+  };
 }
 
-function toFound({ id, ...facts }: z.infer<typeof ENTRY>): FoundSession {
+function toFound({ id, ...facts }: z.infer<typeof SESSION_ENTRY>): FoundSession {
   const { serverInfo, capabilities, instructions, protocolVersion } = facts;
   return { id, facts: { serverInfo, capabilities, instructions, protocolVersion } };
 }

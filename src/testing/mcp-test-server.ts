@@ -5,6 +5,7 @@ import { FORGOTTEN_SESSION_ANSWERS, type ForgottenSessionAnswer } from "./forgot
 import { HttpHost } from "./http-host.js";
 import type { Listing } from "./list-page.js";
 import { receive, type ReceivedRequest } from "./received-request.js";
+import type { ServedExchange } from "./served-exchange.js";
 import { type SessionMode, SessionTable } from "./session-table.js";
 import { isTampering, tamperWith } from "./tampered-response.js";
 import type { TestPrompt } from "./test-prompt.js";
@@ -27,6 +28,8 @@ export interface McpTestServerOptions {
   readonly sessions?: SessionMode;
   /** Number the events, so that a broken stream can be resumed. */
   readonly resumable?: boolean;
+  /** Answers a request in place of the server, after recording and faults; `false` leaves it to the server. */
+  readonly serve?: (exchange: ServedExchange) => Promise<boolean>;
 }
 
 interface Waiter {
@@ -60,6 +63,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   /** Every run of a tool since the start, in order. */
   readonly executions: Execution[] = [];
   readonly #instructions: string | undefined;
+  readonly #serve: McpTestServerOptions["serve"];
   readonly #faults = new FaultQueue();
   readonly #waiters = new Set<Waiter>();
   /** What each session has subscribed to. */
@@ -76,6 +80,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.listing = options.listing ?? { type: "whole" };
     this.answers = options.answers ?? "sse";
     this.#instructions = options.instructions;
+    this.#serve = options.serve;
     this.#sessions = new SessionTable({
       mode: options.sessions ?? "many",
       answers: () => this.answers,
@@ -196,6 +201,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.#record(received);
     const fault = this.#faults.take({ ...received });
     if (fault !== undefined && (await this.#answerWith(fault, response))) return;
+    if ((await this.#serve?.({ request, response, body: received.body })) === true) return;
     const isInitialize = received.method === "initialize";
     if (await this.#sessions.handle(request, response, received.body, isInitialize)) return;
     const { status, contentType, body } = FORGOTTEN_SESSION_ANSWERS[this.forgottenSessionAnswer];

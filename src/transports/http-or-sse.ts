@@ -3,6 +3,7 @@ import { withDeadline } from "../concurrency/deadline.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { CALLER_STATUSES } from "./caller-statuses.js";
 import type { HttpWireOptions } from "./http-wire.js";
 import { failureIn, isRequest, type RequestId, toFailureAnswer } from "./json-rpc.js";
 import { LegacySseTransport } from "./legacy-sse.js";
@@ -20,11 +21,6 @@ interface HttpOrSseOptions extends HttpWireOptions {
   readonly endpointMs: number;
 }
 
-/**
- * Statuses that are about who asks, or when: they say nothing about what the server speaks.
- * All other 4xx may be an older server's way to say that it takes no POST at this address.
- */
-const NOT_ABOUT_THE_TRANSPORT: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 425, 429]);
 const METHOD_NOT_ALLOWED = 405;
 
 /** How a GET ends that finds no legacy server. Other failures say nothing: the server may be down or slow, or want a login. */
@@ -175,12 +171,15 @@ export class HttpOrSseTransport implements MessageTransport {
   }
 }
 
-/** Whoever answers a message with a JSON-RPC error has read it, and is no older server. */
+/**
+ * Most 4xx may be an older server's way to say that it takes no POST at this address. Whoever answers
+ * a message with a JSON-RPC error has read it, and is no older server.
+ */
 function mayBeLegacy(failure: unknown): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError) || failure.status === undefined) return false;
   const { status, code } = failure;
   if (status === METHOD_NOT_ALLOWED) return true;
-  return status >= 400 && status < 500 && code === undefined && !NOT_ABOUT_THE_TRANSPORT.has(status);
+  return status >= 400 && status < 500 && code === undefined && !CALLER_STATUSES.has(status);
 }
 
 function findsNoStream(error: unknown): error is McpRuntimeError {

@@ -17,6 +17,7 @@ import type { HttpPool, HttpWay } from "./http-pool.js";
 import { toJsonText } from "./json-rpc.js";
 import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
 import { ProvenSending } from "./proven-sending.js";
+import { isModern, toModernHeaders } from "./request-envelope.js";
 
 export interface HttpWireOptions {
   readonly server: string;
@@ -107,7 +108,7 @@ export class HttpWire {
     const request: HttpRequest = {
       method: "POST",
       path: this.#messagePath,
-      headers: this.#postHeaders,
+      headers: isModern(message) ? { ...this.#postHeaders, ...toModernHeaders(message) } : this.#postHeaders,
       body: toJsonText(message, this.server),
     };
     return this.#send(way, request, events, options);

@@ -17,6 +17,7 @@ import {
   toFailureAnswer,
   tooLargeAnswer,
 } from "./json-rpc.js";
+import { LISTEN_METHOD } from "./request-envelope.js";
 
 /** A stream that stays open after its answer is given this long to end by itself. */
 const LINGER_MS = 200;
@@ -71,7 +72,8 @@ export class PendingRequest {
       onHead: (status: number, headers: ResponseHeaders) => this.#readResponse(status, headers, hadSession),
       onBroken: (error: Error) => this.#onBroken(error),
     };
-    this.#exchange = this.#wire.post(message, "call", events, options);
+    const way = message.method === LISTEN_METHOD ? "stream" : "call";
+    this.#exchange = this.#wire.post(message, way, events, options);
   }
 
   /** Nobody waits any more. */

@@ -15,6 +15,8 @@ const OWNED: ReadonlySet<string> = new Set([
   "expect",
   "keep-alive",
   "last-event-id",
+  "mcp-method",
+  "mcp-name",
   "mcp-protocol-version",
   "mcp-session-id",
   "sec-websocket-accept",

@@ -4,6 +4,7 @@ import type { ResponseHeaders } from "./http-exchange.js";
 import { HttpWire, type HttpWireOptions } from "./http-wire.js";
 import { isRequest, parseMessages, type RequestId } from "./json-rpc.js";
 import { PendingRequest } from "./pending-request.js";
+import { isModern } from "./request-envelope.js";
 import { ServerStream } from "./server-stream.js";
 
 /**
@@ -100,13 +101,13 @@ export class StreamableHttpTransport implements MessageTransport {
     if (typeof id === "string" && id !== "") this.#wire.sessionId = id;
   }
 
-  /** What the server has never seen needs no cancellation there. */
+  /** What the server has never seen needs no cancellation there, nor what ends when nobody reads it. */
   #cancel(message: JsonRpcMessage): Promise<void> {
     const id = message.params?.["requestId"] as RequestId;
     const request = this.#pending.get(id);
     this.#pending.delete(id);
     request?.cancel();
-    return request?.wasSent === true ? this.#post(message) : Promise.resolve();
+    return request?.wasSent === true && !isModern(message) ? this.#post(message) : Promise.resolve();
   }
 
   #post(message: JsonRpcMessage): Promise<void> {

@@ -155,14 +155,14 @@ describe("what is no sign of an older server", () => {
     [
       "a method that it does not know",
       { status: 404, body: rpcError(-32_601, "no such method") },
-      "not-found",
+      "unsupported-protocol",
     ],
     [
       "a page",
       { status: 200, headers: { "content-type": "text/html" }, body: "<p>Sign in</p>" },
       "malformed",
     ],
-  ])("%s: told as it is, and nothing else is tried", async (_, refusal, kind) => {
+  ])("%s: told as it is, without a GET", async (_, refusal, kind) => {
     await using server = await LegacySseServer.start();
     server.refusal = refusal;
     await using client = clientOf(server.url);

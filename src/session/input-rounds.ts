@@ -1,0 +1,62 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { quoteServer } from "../errors/server-text.js";
+import { AnswerError } from "./answerer.js";
+import type { ServerRequests } from "./server-requests.js";
+
+/** Who asks for more than this wants no answers. */
+export const MOST_ROUNDS = 16;
+
+interface InputOptions {
+  readonly server: string;
+  readonly requests: Pick<ServerRequests, "answer">;
+  readonly cancellation: Cancellation;
+}
+
+/**
+ * A server without sessions asks in its result, and forgets: the request is sent again with the answers
+ * and with what the server wants to be reminded of.
+ */
+export async function answerInput(result: JsonObject, options: InputOptions): Promise<JsonObject> {
+  const { requestState } = result;
+  const asked = isJsonObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
+  if (asked.length === 0 && typeof requestState !== "string")
+    throw unusable(options.server, "it wants something more and does not say what");
+  const answers = await Promise.all(
+    asked.map(async ([key, request]) => [key, await answer(request, options)]),
+  );
+  return {
+    ...(asked.length === 0 ? {} : { inputResponses: Object.fromEntries(answers) as JsonObject }),
+    ...(typeof requestState === "string" ? { requestState } : {}),
+  };
+}
+
+async function answer(
+  request: unknown,
+  { server, requests, cancellation }: InputOptions,
+): Promise<JsonObject> {
+  if (!isJsonObject(request) || typeof request["method"] !== "string")
+    throw unusable(server, "it asks for something that is no request");
+  const { method } = request;
+  try {
+    return await requests.answer(
+      method,
+      isJsonObject(request["params"]) ? request["params"] : {},
+      cancellation,
+    );
+  } catch (error) {
+    if (error instanceof AnswerError) throw notAnswered(server, method, error);
+    throw error;
+  }
+}
+
+function notAnswered(server: string, method: string, { message, warning }: AnswerError): McpRuntimeError {
+  const text = `Server "${server}" needs an answer to ${quoteServer(method)} before it goes on, and got none: ${warning ?? message}`;
+  return new McpRuntimeError("refused", text, { server });
+}
+
+function unusable(server: string, why: string): McpRuntimeError {
+  const text = `Server "${server}" gave a result that cannot be used: ${why}.`;
+  return new McpRuntimeError("malformed", text, { server });
+}

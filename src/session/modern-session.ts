@@ -1,0 +1,243 @@
+import type { Clock } from "../concurrency/clock.js";
+import { within } from "../concurrency/within.js";
+import type { JsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { quoteServer } from "../errors/server-text.js";
+import { malformedAnswer } from "../transports/json-rpc.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
+import type { GuardedTransport } from "./guarded-transport.js";
+import { answerInput, MOST_ROUNDS } from "./input-rounds.js";
+import type { ModernExchange } from "./modern-exchange.js";
+import { DISCOVER_METHOD, refusesModern } from "./modern-greeting.js";
+import type { ErrorContext } from "./rpc-failure.js";
+import type { ServerRequests } from "./server-requests.js";
+import type { ServerFacts, Session, SessionRequest } from "./session.js";
+import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
+import { Subscription } from "./subscription.js";
+import { ToolHeaders } from "./tool-headers.js";
+
+interface ModernSessionOptions extends ErrorContext {
+  readonly transport: GuardedTransport;
+  readonly exchange: ModernExchange;
+  readonly facts: ServerFacts;
+  /** Answers what the server asks in its results. */
+  readonly requests: ServerRequests;
+  readonly clock: Clock;
+  readonly onWarning: (message: string) => void;
+  readonly onError: (error: Error) => void;
+  /** The transport below went by itself. */
+  readonly onLost: () => void;
+}
+
+/** How long a server gets to say that it will tell. */
+const LISTEN_MS = 500;
+/** The headers of a call are not what the server compares them with. */
+const HEADER_MISMATCH = -32_020;
+const INVALID_PARAMS = -32_602;
+/** Codes with which only a server of this revision refuses a request over HTTP. */
+const MODERN_REFUSALS: ReadonlySet<unknown> = new Set([
+  -32_601,
+  INVALID_PARAMS,
+  HEADER_MISMATCH,
+  -32_021,
+  -32_022,
+]);
+/** How servers with sessions refuse a request that has none. */
+const NO_SESSION_STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405]);
+
+/**
+ * A conversation with a server that knows no sessions: it is nothing but what we remember of the
+ * server, and cannot be forgotten there. What older revisions have requests for and this one has not
+ * (`ping`, `logging/setLevel`, `resources/subscribe`) is done in its own way.
+ */
+export class ModernSession implements Session {
+  readonly id = undefined;
+  readonly isResumed = false;
+  readonly isProven = true;
+  readonly facts: ServerFacts;
+  readonly #options: ModernSessionOptions;
+  readonly #subscription: Subscription;
+  readonly #toolHeaders: ToolHeaders;
+  #inFlight = 0;
+  #end: SessionEnd | undefined;
+  /** By a server of an older revision. */
+  #isReplaced = false;
+
+  constructor(options: ModernSessionOptions) {
+    const { facts, transport, server, exchange, onWarning, onLost } = options;
+    this.facts = facts;
+    this.#options = options;
+    this.#subscription = new Subscription({ ...options, capabilities: facts.capabilities });
+    this.#toolHeaders = new ToolHeaders(server, onWarning);
+    transport.onclose = () => {
+      const isLost = this.#end === undefined;
+      this.#end ??= "lost";
+      this.#subscription.close();
+      exchange.breakOff(brokenOff(server, this.#end));
+      if (isLost) onLost();
+    };
+  }
+
+  get isAlive(): boolean {
+    return this.#end === undefined;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  async request(request: SessionRequest): Promise<unknown> {
+    request.cancellation.throwIfCancelled();
+    if (this.#end !== undefined) throw tooLate(this.#options.server, this.#end);
+    this.#inFlight += 1;
+    try {
+      return await this.#inItsWords(request);
+    } catch (error) {
+      throw (await this.#isStranger(error, request)) ? this.#speaksNoMore(error as McpRuntimeError) : error;
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#end === "retired" && this.#inFlight === 0) void this.#options.transport.close();
+    }
+  }
+
+  listen(): Promise<void> {
+    return within(LISTEN_MS, this.#options.clock, () => this.#subscription.hearLists());
+  }
+
+  retire(): void {
+    if (this.#end !== undefined) return;
+    this.#end = "retired";
+    this.#subscription.close();
+    if (this.#inFlight === 0) void this.#options.transport.close();
+  }
+
+  async close(): Promise<void> {
+    if (this.#end !== undefined) return;
+    this.#end = "closed";
+    this.#subscription.close();
+    this.#options.transport.stopAnswering();
+    await this.#options.transport.close();
+  }
+
+  async #inItsWords(request: SessionRequest): Promise<unknown> {
+    const { method, params, cancellation } = request;
+    switch (method) {
+      case "ping":
+        await this.#ask(request, DISCOVER_METHOD, {});
+        return {};
+      case "logging/setLevel":
+        this.#options.exchange.askForLogs(params["level"]);
+        return {};
+      case "resources/subscribe":
+        await cancellation.race(this.#subscription.hearResource(String(params["uri"])));
+        return {};
+      case "resources/unsubscribe":
+        await cancellation.race(this.#subscription.forgetResource(String(params["uri"])));
+        return {};
+      case "resources/read":
+        return this.#readResource(request);
+      case "tools/list":
+        return this.#toolHeaders.learn(await this.#untilComplete(request));
+      case "tools/call":
+        return this.#callTool(request);
+      default:
+        return this.#untilComplete(request);
+    }
+  }
+
+  /** A resource that is not there is an invalid parameter in this revision. */
+  async #readResource(request: SessionRequest): Promise<JsonObject> {
+    try {
+      return await this.#untilComplete(request);
+    } catch (error) {
+      const isMissing = error instanceof McpRuntimeError && error.code === INVALID_PARAMS;
+      throw isMissing ? error.with({ kind: "not-found" }) : error;
+    }
+  }
+
+  /** A server that misses a header has run nothing. Its list says which it wants. */
+  async #callTool(request: SessionRequest): Promise<JsonObject> {
+    const sent = this.#toolHeaders.of(request.params);
+    try {
+      return await this.#untilComplete(request, sent);
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError) || error.code !== HEADER_MISMATCH) throw error;
+      await this.#learnHeaders(request);
+      const wanted = this.#toolHeaders.of(request.params);
+      if (wanted === undefined || JSON.stringify(wanted) === JSON.stringify(sent)) throw error;
+      return this.#untilComplete(request, wanted);
+    }
+  }
+
+  async #learnHeaders({ cancellation, context }: SessionRequest): Promise<void> {
+    let cursor: unknown;
+    for (let page = 0; page < MOST_ROUNDS; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const found = await this.#ask({ method: "", params, cancellation, context }, "tools/list", params);
+      this.#toolHeaders.learn(found);
+      cursor = found["nextCursor"];
+      if (typeof cursor !== "string" || cursor === "") return;
+    }
+  }
+
+  /** The request, as often as the server wants to know something more first. */
+  async #untilComplete(request: SessionRequest, headers?: Record<string, string>): Promise<JsonObject> {
+    const { method, cancellation } = request;
+    const { server, requests } = this.#options;
+    let { params } = request;
+    for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
+      cancellation.throwIfCancelled();
+      const { resultType = "complete", ...result } = await this.#ask(request, method, params, headers);
+      if (resultType === "complete") return result;
+      if (resultType !== "input_required")
+        throw malformedAnswer(this.#options, `a result of type ${JSON.stringify(resultType)}`);
+      params = { ...request.params, ...(await answerInput(result, { server, requests, cancellation })) };
+    }
+    throw malformedAnswer(this.#options, `it asked ${MOST_ROUNDS} times for something more`);
+  }
+
+  async #ask(
+    { cancellation, context, headers, onProgress, delivery }: SessionRequest,
+    method: string,
+    params: JsonObject,
+    own?: Record<string, string>,
+  ): Promise<JsonObject> {
+    const all = own === undefined ? headers : { ...headers, ...own };
+    const sent = this.#options.exchange.send({ method, params, headers: all, context, onProgress });
+    if (delivery !== undefined) delivery.wasSent = () => sent.wasSent();
+    const forget = cancellation.onCancel((reason) => {
+      const wasSent = sent.wasSent();
+      if (delivery !== undefined) delivery.wasSent = () => wasSent;
+      sent.cancel(reason);
+    });
+    try {
+      return await sent.answer;
+    } finally {
+      forget();
+    }
+  }
+
+  /**
+   * Whether the server that refused a request does not speak this revision any more, for it was
+   * replaced by an older one. It has then not run the request. Only asking it can tell: a server of
+   * this revision may answer with the same status.
+   */
+  async #isStranger(error: unknown, request: SessionRequest): Promise<boolean> {
+    if (!(error instanceof McpRuntimeError) || !NO_SESSION_STATUSES.has(error.status)) return false;
+    if (MODERN_REFUSALS.has(error.code)) return false;
+    const { cancellation, context } = request;
+    try {
+      if (!this.#isReplaced)
+        await this.#ask({ method: "", params: {}, cancellation, context }, DISCOVER_METHOD, {});
+    } catch (refusal) {
+      this.#isReplaced = refusesModern(refusal);
+    }
+    return this.#isReplaced;
+  }
+
+  #speaksNoMore({ message }: McpRuntimeError): McpRuntimeError {
+    const { server } = this.#options;
+    const text = `Server "${server}" does not speak MCP ${MODERN_VERSION} any more. ${quoteServer(message)}`;
+    return new McpRuntimeError("unsupported-protocol", text, { server });
+  }
+}

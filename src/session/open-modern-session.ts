@@ -1,0 +1,69 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
+import { isJsonObject } from "../definitions/json.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { fromTransport } from "./from-transport.js";
+import { GuardedTransport } from "./guarded-transport.js";
+import { ModernExchange } from "./modern-exchange.js";
+import { DISCOVER_METHOD, toEnvelope, toFacts } from "./modern-greeting.js";
+import { ModernSession } from "./modern-session.js";
+import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
+import { ServerRequests } from "./server-requests.js";
+import type { ServerFacts, Session } from "./session.js";
+
+/** Phase 2 with a server that knows no sessions: there is nothing to agree on, but it says what it is. */
+export async function openModernSession(options: OpeningOptions): Promise<Session> {
+  const { server, redactor, handlers, onNotification } = options;
+  const { cancellation: attempt, end } = startAttempt(options);
+  let transport: GuardedTransport | undefined;
+  try {
+    const inner = await openWithin(options, attempt);
+    const requests = createRequests(options);
+    transport = new GuardedTransport(inner, {
+      clock: options.clock,
+      requests: { take: isRequest, close: () => requests.close() },
+      ids: undefined,
+      toFailure: (error, phase) => fromTransport(error, phase, { server, redactor, hasSession: false }),
+    });
+    const exchange = new ModernExchange({
+      server,
+      redactor,
+      transport,
+      envelope: toEnvelope(handlers),
+      onNotification,
+    });
+    transport.onclose = () => exchange.breakOff(endedEarly(server));
+    transport.onerror = options.onError;
+    await attempt.race(transport.start());
+    const facts = await discover(exchange, attempt, options);
+    return new ModernSession({ ...options, transport, exchange, facts, requests });
+  } catch (error) {
+    await transport?.close();
+    throw error instanceof McpRuntimeError ? error.with({ outcomeUnknown: false }) : error;
+  } finally {
+    end();
+  }
+}
+
+function createRequests(options: OpeningOptions): ServerRequests {
+  const { server, identity, handlers, maxServerRequests: limit, onWarning } = options;
+  return new ServerRequests({ server, identity, handlers, limit, onWarning });
+}
+
+/** Servers of this revision ask in their results. One that asks in a message gets no answer. */
+function isRequest(message: unknown): boolean {
+  return isJsonObject(message) && "method" in message && "id" in message;
+}
+
+async function discover(
+  exchange: ModernExchange,
+  attempt: Cancellation,
+  options: OpeningOptions,
+): Promise<ServerFacts> {
+  const sent = exchange.send({ method: DISCOVER_METHOD, params: {} });
+  const forget = attempt.onCancel((reason) => sent.cancel(reason));
+  try {
+    return toFacts(await sent.answer, options);
+  } finally {
+    forget();
+  }
+}
