@@ -34,7 +34,11 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
     transport.onclose = () => exchange.breakOff(endedEarly(server));
     transport.onerror = options.onError;
     await attempt.race(transport.start());
-    const facts = await discover(exchange, attempt, options);
+    const facts = await discover(exchange, attempt, options).catch((error: unknown) => {
+      // Who refuses the version names others, and is to be asked once more: ours may be among them.
+      if (!isRefusedVersion(error)) throw error;
+      return discover(exchange, attempt, options);
+    });
     return new ModernSession({ ...options, transport, exchange, facts, requests });
   } catch (error) {
     await transport?.close();
@@ -52,6 +56,12 @@ function createRequests(options: OpeningOptions): ServerRequests {
 /** Servers of this revision ask in their results. One that asks in a message gets no answer. */
 function isRequest(message: unknown): boolean {
   return isJsonObject(message) && "method" in message && "id" in message;
+}
+
+function isRefusedVersion(error: unknown): boolean {
+  return (
+    error instanceof McpRuntimeError && error.kind === "unsupported-protocol" && error.code !== undefined
+  );
 }
 
 async function discover(

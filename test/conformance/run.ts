@@ -1,5 +1,5 @@
-// Runs the client scenarios of the official conformance suite, one after the other: some of them
-// measure time. Usage: npm run conformance [-- <scenario>…]
+// Runs the client scenarios of two releases of the official conformance suite, one after the other:
+// some of them measure time. Usage: npm run conformance [-- <scenario>…]
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,37 +21,51 @@ interface Outcome {
   readonly reason: string;
 }
 
+/** The folder of a release, and how many of its scenarios have to pass. */
+interface Suite {
+  readonly folder: string;
+  readonly enough: number;
+}
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const bin = fileURLToPath(new URL("node_modules/.bin", import.meta.url));
+const modules = fileURLToPath(new URL("node_modules", import.meta.url));
 const SCENARIO_TIMEOUT_MS = 60_000;
 
+const SUITES: readonly Suite[] = [
+  { folder: "@modelcontextprotocol/conformance", enough: 26 },
+  { folder: "conformance-next", enough: 43 },
+];
+
 /** Runs the suite on its own Node.js. */
-function runSuite(...args: string[]): Promise<{ isSuccess: boolean; stdout: string; stderr: string }> {
+function runSuite(
+  { folder }: Suite,
+  ...args: string[]
+): Promise<{ isSuccess: boolean; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     const env = { ...process.env, LANGCHAIN_MCP_LOG: "warn" };
     execFile(
-      join(bin, "node"),
-      [join(bin, "conformance"), ...args],
+      join(modules, ".bin/node"),
+      [join(modules, folder, "dist/index.js"), ...args],
       { cwd: root, env },
       (error, stdout, stderr) => resolve({ isSuccess: error === null, stdout, stderr }),
     );
   });
 }
 
-async function listScenarios(): Promise<string[]> {
-  const { stdout, stderr } = await runSuite("list", "--client");
+async function listScenarios(suite: Suite): Promise<string[]> {
+  const { stdout, stderr } = await runSuite(suite, "list", "--client");
   const names = [...stdout.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name ?? "");
   if (names.length === 0) throw new Error(`The suite lists no scenarios: ${stdout}${stderr}`);
   return names;
 }
 
-async function run(scenario: string): Promise<Outcome> {
+async function run(suite: Suite, scenario: string): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), "conformance-"));
   const command = `"${process.execPath}" --import tsx test/conformance/client.ts`;
   const timeout = String(SCENARIO_TIMEOUT_MS);
   try {
     const flags = ["--command", command, "--scenario", scenario, "--timeout", timeout, "-o", folder];
-    const { isSuccess, stderr } = await runSuite("client", ...flags);
+    const { isSuccess, stderr } = await runSuite(suite, "client", ...flags);
     const all = readChecks(folder);
     const counted = all.filter(({ status }) => status === "SUCCESS" || status === "FAILURE");
     const passed = counted.filter(({ status }) => status === "SUCCESS");
@@ -78,19 +92,38 @@ function reasonOf(checks: readonly Check[], stderr: string): string {
   return said?.trim() ?? "The client ended with an error.";
 }
 
-const named = process.argv.slice(2);
-const known = await listScenarios();
-const unknown = named.filter((name) => !known.includes(name));
-if (unknown.length > 0)
-  throw new Error(`There is no scenario ${unknown.join(", ")}. There are: ${known.join(", ")}.`);
-const scenarios = named.length > 0 ? named : known;
-const width = Math.max(...scenarios.map(({ length }) => length));
-let passed = 0;
-for (const scenario of scenarios) {
-  const { isPassed, checks, reason } = await run(scenario);
-  if (isPassed) passed += 1;
-  const line = `${isPassed ? "passed" : "FAILED"}  ${scenario.padEnd(width)}  ${checks.padStart(5)}  ${reason}`;
-  console.log(line.trimEnd());
+function versionOf({ folder }: Suite): string {
+  const text = readFileSync(join(modules, folder, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }
-console.log(`\n${passed} of ${scenarios.length} scenarios passed.`);
-process.exitCode = passed === scenarios.length ? 0 : 1;
+
+/** Whether enough of them pass. */
+async function runAll(suite: Suite, scenarios: readonly string[], enough: number): Promise<boolean> {
+  console.log(`\nConformance suite ${versionOf(suite)}\n`);
+  const width = Math.max(...scenarios.map(({ length }) => length));
+  let passed = 0;
+  for (const scenario of scenarios) {
+    const { isPassed, checks, reason } = await run(suite, scenario);
+    if (isPassed) passed += 1;
+    const line = `${isPassed ? "passed" : "FAILED"}  ${scenario.padEnd(width)}  ${checks.padStart(5)}  ${reason}`;
+    console.log(line.trimEnd());
+  }
+  console.log(`\n${passed} of ${scenarios.length} scenarios passed.`);
+  return passed >= enough;
+}
+
+const named = process.argv.slice(2);
+const known = new Map(
+  await Promise.all(SUITES.map(async (suite) => [suite, await listScenarios(suite)] as const)),
+);
+const names = new Set([...known.values()].flat());
+const unknown = named.filter((name) => !names.has(name));
+if (unknown.length > 0)
+  throw new Error(`There is no scenario ${unknown.join(", ")}. There are: ${[...names].join(", ")}.`);
+let isEnough = true;
+for (const [suite, scenarios] of known) {
+  const chosen = named.length === 0 ? scenarios : scenarios.filter((name) => named.includes(name));
+  const enough = named.length === 0 ? suite.enough : chosen.length;
+  if (chosen.length > 0) isEnough = (await runAll(suite, chosen, enough)) && isEnough;
+}
+process.exitCode = isEnough ? 0 : 1;
