@@ -27,6 +27,7 @@ interface Wish {
 
 /** How many are told at the same time. */
 const CONCURRENCY = 8;
+const MOST_WARNINGS = 5;
 
 /** What a server was asked for once and every new session of it has to be asked for again. */
 export class SessionWishes {
@@ -40,13 +41,15 @@ export class SessionWishes {
   async tell(session: Session, options: TellOptions): Promise<void> {
     const wishes = this.#wishesOf(options.identity);
     if (wishes.length === 0) return;
-    const { server, ms, clock, cancellation } = options;
+    const { server, ms, clock, cancellation, warn } = options;
     const expired = () => new McpRuntimeError("timeout", "It did not answer in time.", { server });
-    await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
-      mapLimited(wishes, CONCURRENCY, (wish) =>
-        tellOne(session, wish, { ...options, cancellation: limited }),
-      ),
+    const problems = await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
+      mapLimited(wishes, CONCURRENCY, (wish) => tellOne(session, wish, limited)),
     );
+    const refused = problems.filter((problem) => problem !== undefined);
+    for (const problem of refused.slice(0, MOST_WARNINGS)) warn(`Server "${server}" did not take ${problem}`);
+    const more = refused.length - MOST_WARNINGS;
+    if (more > 0) warn(`Server "${server}" did not take ${more} more wishes again.`);
   }
 
   #wishesOf(identity: string): Wish[] {
@@ -64,16 +67,18 @@ export class SessionWishes {
   }
 }
 
+/** What went wrong, if somebody should know. */
 async function tellOne(
   session: Session,
   { method, params, what }: Wish,
-  { server, cancellation, warn }: TellOptions,
-): Promise<void> {
+  cancellation: Cancellation,
+): Promise<string | undefined> {
   try {
     await session.request({ method, params, cancellation });
+    return undefined;
   } catch (error) {
     // A stored session may be long gone: whoever uses it finds out, and the next one is told.
-    if (error instanceof McpRuntimeError && error.kind === "session-lost") return;
-    warn(`Server "${server}" did not take ${what} again: ${String(error)}`);
+    if (error instanceof McpRuntimeError && error.kind === "session-lost") return undefined;
+    return `${what} again: ${String(error)}`;
   }
 }

@@ -7,8 +7,9 @@ import {
   McpServerManager,
   type MessageTransport,
 } from "../../src/index.js";
+import { memoryStore } from "../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf } from "../support/clients.js";
+import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
 import { FakeClock } from "../support/fake-clock.js";
 
 const NEWS = { uri: "news:today", read: () => "news" };
@@ -149,6 +150,46 @@ describe("updates of resources", () => {
     expect(warnings).toEqual([
       expect.stringContaining('Server "test" did not take the subscription to news:today again: '),
     ]);
+  });
+
+  it("that a new session refuses by the dozen cost a few warnings", async () => {
+    await using server = await startMcpTestServer({ resources: [NEWS] });
+    await using client = clientOf(server);
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    await Promise.all(times(20, (n) => client.subscribeResource(`news:${n}`)));
+    await server.restart();
+    server.addFault({ type: "status", status: 403 }, { on: "resources/subscribe" });
+    await client.callTool(echo());
+    expect(warnings).toHaveLength(6);
+    expect(warnings.at(-1)).toBe('Server "test" did not take 15 more wishes again.');
+  });
+
+  it("reach a listener that comes after the subscription", async () => {
+    await using server = await startMcpTestServer({ resources: [NEWS] });
+    await using client = clientOf(server);
+    await client.subscribeResource("news:today");
+    expect(server.received("GET")).toEqual([]);
+    const heard = hearUpdates(client);
+    await eventually(async () => {
+      await server.notifyResourceUpdated("news:today");
+      return heard.length > 0;
+    });
+  });
+
+  it("are in place again after a close, and after a stored session that is long gone", async () => {
+    await using server = await startMcpTestServer({ resources: [NEWS] });
+    await using store = memoryStore();
+    await using client = clientOf(server, { session: { store } });
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    await client.subscribeResource("news:today");
+    await client.close();
+    server.forgetSessions();
+    await client.callTool(echo());
+    const told = server.received("resources/subscribe").at(-1);
+    expect(told?.headers["mcp-session-id"]).toBe(client.sessionId);
+    expect(warnings).toEqual([]);
   });
 
   it("are each user's own", async () => {

@@ -1,4 +1,6 @@
 // Compiled with the rest and never run: what the types of a toolset tell, and what they refuse.
+import type { DocumentInterface } from "@langchain/core/documents";
+import type { BaseMessage } from "@langchain/core/messages";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import {
   createMcpTools,
@@ -30,6 +32,12 @@ export async function serverNamesAreTypedThrough(): Promise<void> {
   await mcp.callTool({ name: "forecast", server: "wether" });
   // @ts-expect-error a server that is not there
   void mcp.clients.wether;
+  // @ts-expect-error a server that is not there
+  await mcp.getResources({ server: "wether" });
+  // @ts-expect-error arguments of prompts are texts
+  await mcp.getPrompt({ server: "files", name: "review", args: { lines: 7 } });
+  const { weather } = mcp.instructions();
+  holds<Same<typeof weather, string | undefined>>();
   mcp.on("sessionLost", ({ server }) => holds<Same<typeof server, "weather" | "files">>());
   mcp.on("toolsRead", ({ server, found }) => {
     holds<Same<typeof server, "weather" | "files">>();
@@ -55,6 +63,9 @@ export async function toolsAreLangChainTools(mcp: McpToolset): Promise<void> {
   holds<Same<typeof mcp.tools, McpTool[]>>();
   const result = await mcp.callTool({ name: "x" });
   holds<Same<typeof result, ToolResult>>();
+  const documents: DocumentInterface[] = await mcp.getResources({ server: "x" });
+  const messages: BaseMessage[] = await mcp.getPrompt({ server: "x", name: "y" });
+  void [documents, messages];
   void tools;
 }
 
@@ -81,4 +92,13 @@ export async function optionsAreChecked(): Promise<void> {
   await createMcpTools({}, { tools: { get: { idempotant: true } } });
   // @ts-expect-error two kinds at once
   await createMcpTools({ a: { url: "http://localhost", command: "npx" } });
+}
+
+export async function contentsAndCompletionsAreToldApart(client: McpClient): Promise<void> {
+  const [content] = await client.readResource("a:1");
+  if (content?.text === undefined) holds<Same<NonNullable<typeof content>["blob"], string>>();
+  await client.complete({ prompt: "p", argument: "a", value: "" });
+  await client.complete({ resourceTemplate: "a:{b}", argument: "b", value: "" });
+  // @ts-expect-error one or the other
+  await client.complete({ prompt: "p", resourceTemplate: "a:{b}", argument: "b", value: "" });
 }
