@@ -15,6 +15,9 @@ import { FakeClock } from "../support/fake-clock.js";
 const NEWS = { uri: "news:today", read: () => "news" };
 const WEATHER = { uri: "weather:oslo", read: () => "rain" };
 
+/** For tests that turn the clock, which must not hurry a machine that is slow. */
+const UNTIMED = { connectMs: 0, requestMs: 0, totalMs: 0 };
+
 interface Heard {
   readonly identity: string;
   readonly uri: string;
@@ -26,6 +29,11 @@ function hearUpdates(client: McpClient): Heard[] {
   return heard;
 }
 
+/** While its clock stands still, a client waits for the server's stream as long as it takes. */
+function patientClient(server: McpTestServer, definition: Parameters<typeof clientOf>[1] = {}): McpClient {
+  return clientOf(server, definition, { clock: new FakeClock() });
+}
+
 function urisSubscribed(server: McpTestServer): unknown[] {
   return server
     .received("resources/subscribe")
@@ -35,7 +43,7 @@ function urisSubscribed(server: McpTestServer): unknown[] {
 describe("updates of resources", () => {
   it("reach whoever has subscribed, and only of what was subscribed to", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
-    await using client = clientOf(server);
+    await using client = patientClient(server);
     const heard = hearUpdates(client);
     await client.subscribeResource("news:today");
     await server.notifyResourceUpdated("weather:oslo");
@@ -47,7 +55,7 @@ describe("updates of resources", () => {
 
   it("end with the subscription", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
-    await using client = clientOf(server);
+    await using client = patientClient(server);
     const heard = hearUpdates(client);
     await client.subscribeResource("news:today");
     await client.subscribeResource("weather:oslo");
@@ -63,7 +71,7 @@ describe("updates of resources", () => {
 
   it("come again after a restart of the server, and what may have been missed is told", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
-    await using client = clientOf(server);
+    await using client = patientClient(server);
     const heard = hearUpdates(client);
     await client.subscribeResource("news:today");
     await client.subscribeResource("weather:oslo");
@@ -83,7 +91,7 @@ describe("updates of resources", () => {
   it("come again although nobody calls: the server's stream tells that the session is gone", async () => {
     const clock = new FakeClock();
     await using server = await startMcpTestServer({ resources: [NEWS] });
-    await using client = clientOf(server, {}, { clock });
+    await using client = clientOf(server, { timeouts: UNTIMED }, { clock });
     const heard = hearUpdates(client);
     await client.subscribeResource("news:today");
     const before = client.sessionId;
@@ -101,7 +109,7 @@ describe("updates of resources", () => {
   it("need no session of their own: a server without such a stream is asked once", async () => {
     const clock = new FakeClock();
     await using server = await startMcpTestServer({ resources: [NEWS] });
-    await using client = clientOf(server, {}, { clock });
+    await using client = clientOf(server, { timeouts: UNTIMED }, { clock });
     server.addFault({ type: "status", status: 404 }, { on: "GET" });
     hearUpdates(client);
     await client.subscribeResource("news:today");
@@ -117,7 +125,7 @@ describe("updates of resources", () => {
 
   it("stay wanted when a session is lost while it is being subscribed to", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
-    await using client = clientOf(server);
+    await using client = patientClient(server);
     const heard = hearUpdates(client);
     await client.ensureSession();
     server.addFault({ type: "status", status: 404 }, { on: "resources/subscribe", times: 1 });
@@ -195,7 +203,7 @@ describe("updates of resources", () => {
   it("are each user's own", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
-    await using client = clientOf(server, { identity: userOf, auth: (context) => userOf(context) });
+    await using client = patientClient(server, { identity: userOf, auth: (context) => userOf(context) });
     const heard = hearUpdates(client);
     const as = (user: string) => ({ context: { configurable: { user } } });
     await client.subscribeResource("news:today", as("ann"));
@@ -225,9 +233,11 @@ describe("updates of resources", () => {
     await server.restart();
     await mcp.callTool({ name: "press__echo", args: { text: "hi" } });
     heard.length = 0;
-    await server.notifyResourceUpdated("news:today");
-    await eventually(() => heard.length > 0);
-    expect(heard).toEqual([{ server: "press", identity: "", uri: "news:today" }]);
+    await eventually(async () => {
+      await server.notifyResourceUpdated("news:today");
+      return heard.length > 0;
+    });
+    expect(heard[0]).toEqual({ server: "press", identity: "", uri: "news:today" });
   });
 });
 
@@ -242,7 +252,7 @@ describe("updates of resources, where a session is a connection", () => {
         await server.connect(transport);
       },
     };
-    const manager = new McpServerManager({ press: { server: linked } }, { clock });
+    const manager = new McpServerManager({ press: { server: linked, timeouts: UNTIMED } }, { clock });
     try {
       await manager.connect();
       const client = manager.clients.get("press");
