@@ -57,7 +57,8 @@ const NEXT: Partial<Record<FindingCode, (server: ChosenServer) => string>> = {
       ? 'Give a token: --header "authorization: Bearer …". In code, auth takes an OAuth provider.'
       : `Give a token as headers.authorization${inFile(server)}. In code, auth takes an OAuth provider.`,
   forbidden: () => "Use credentials that may do this, or ask whoever runs the server.",
-  "wrong-path": (server) => `Correct the path of the address${inFile(server)}; many servers answer at /mcp.`,
+  "wrong-path": (server) =>
+    `Correct the path of the address${inFile(server)}; many servers answer at /mcp, and doctor looks for it.`,
   redirected: (server) => `Write the address it redirects to${inFile(server)}.`,
   "protocol-mismatch": () => "Update the server, or this package.",
   "not-mcp": (server) => `Check that the address${inFile(server)} is that of an MCP server.`,

@@ -146,6 +146,16 @@ describe("doctor finds, on the way to a server", () => {
     });
   });
 
+  it("a redirect to another origin, which is not followed", async () => {
+    await using server = await startRawServer(({ response }) => {
+      response.writeHead(307, { location: "https://elsewhere.example.com/mcp?key=canary7f3a91secret" }).end();
+    });
+    const found = await problemAt(server.url);
+    expect(found?.code).toBe("redirected");
+    expect(found?.text).toContain("https://elsewhere.example.com");
+    expect(found?.text).not.toContain("canary");
+  });
+
   it("an older server, also where its definition says so", async () => {
     await using server = await LegacySseServer.start();
     const found = await examine(undefined, "--url", server.url);
@@ -270,6 +280,8 @@ describe("doctor finds, in what servers offer", () => {
       0,
       expect.stringMatching(/^✓ server .*\n\n0 errors, 0 warnings, 0 notes\.\n/),
     ]);
+    server.tools = [];
+    expect((await examine(undefined, "--url", server.url)).codes).toEqual(["no-tools"]);
     server.tools = many;
     const long = await cli(undefined, "doctor", "--url", server.url);
     expect(long.stdout).toContain("… and 6 more like this (--json shows all)");

@@ -189,6 +189,14 @@ describe("commands of a project's files", () => {
     );
   });
 
+  it("are not those of the user, who wrote them", async () => {
+    using home = temporaryFolder({ ".claude.json": { mcpServers: { mine: quickServer() } } });
+    using folder = temporaryFolder();
+    const terminal = fakeTerminal({ cwd: folder.path, env: { HOME: home.path } });
+    const { code, stdout } = await runOn(terminal, "list", "--user");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("✓ mine")]);
+  });
+
   it("and servers that would be sent variables need a yes, others do not", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     using folder = projectWith({
