@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { eventually } from "../support/clients.js";
-import { projectWith } from "../support/fake-terminal.js";
+import { projectWith, temporaryFolder } from "../support/fake-terminal.js";
 import { quickServer, untilGone } from "../support/stdio-servers.js";
 
 /** Needs `npm run build`: what is tested is what would be published. */
@@ -72,15 +74,16 @@ describe.runIf(hasScript)("on a pseudo-terminal", () => {
   });
 
   it("a yes starts it, and Ctrl-C closes it and ends with 130", PATIENCE, async () => {
-    using folder = projectWith({ child: quickServer("silent") });
+    using pids = temporaryFolder();
+    const pidFile = join(pids.path, "pid");
+    using folder = projectWith({ child: quickServer("silent", pidFile) });
     const list = onTerminal(folder.path, 80, "list");
     await eventually(() => list.shown.includes("[y/N] "), 30_000);
     list.child.stdin?.write("y\n");
-    await eventually(() => childrenNamed("quick-stdio-server.mjs silent").length > 0, 30_000);
-    const children = childrenNamed("quick-stdio-server.mjs silent");
+    await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "", 30_000);
     list.child.stdin?.write("\u0003");
     expect(await list.ended).toBe(130);
-    await untilGone(...children);
+    await untilGone(Number(readFileSync(pidFile, "utf8")));
     expect(list.shown.trimEnd().endsWith("\u001b[2K")).toBe(true);
   });
 });
@@ -98,12 +101,3 @@ describe("on a pipe", () => {
     expect(unread.shown).toBe("");
   });
 });
-
-/** Only those of this process's descendants could be meant, and no other test starts one so. */
-function childrenNamed(words: string): number[] {
-  const { stdout } = spawnSync("ps", ["-eo", "pid,args"], { encoding: "utf8" });
-  return stdout
-    .split("\n")
-    .filter((line) => line.endsWith(words))
-    .map((line) => Number.parseInt(line, 10));
-}

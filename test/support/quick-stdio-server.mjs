@@ -1,8 +1,10 @@
 // An MCP server of a few lines on stdin and stdout: without the SDK it is there in no time. What its
 // first argument names goes wrong.
+import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const [mode = "well"] = process.argv.slice(2);
+const [mode = "well", pidFile] = process.argv.slice(2);
+if (mode === "silent" && pidFile !== undefined) writeFileSync(pidFile, String(process.pid));
 if (mode === "noisy") console.log("Listening on stdio …");
 if (mode === "dying") {
   console.error("Error: no database");
