@@ -125,7 +125,7 @@ function ofSource({ file, servers }: ConfigSource, terminal: Terminal): Finding[
   return servers.flatMap(({ name: server, state, reason = "it was defined before", ignored }) => {
     const notes =
       state === "shadowed"
-        ? [{ text: `It is not used: ${reason}.`, next: "Give it another name, or take it away." }]
+        ? [{ text: `"${server}" of this file is not used: ${reason}.`, next: "Take it away, or rename it." }]
         : [];
     if (state === "taken" && ignored.length > 0)
       notes.push({

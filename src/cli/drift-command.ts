@@ -36,7 +36,9 @@ export const driftCommand: Command = async (context) => {
         tools: tools.length,
       };
     });
-    const all = [...findings, ...saved.flatMap(missingOf)];
+    // What is wrong with servers that nothing was saved of is another matter.
+    const ours = findings.filter(({ server }) => saved.some(({ name }) => name === (server ?? name)));
+    const all = [...ours, ...saved.flatMap(missingOf)];
     const hasDrifted = rows.some(({ drift }) => drift?.state === "changed");
     return {
       exit: hasDrifted ? "drifted" : exitOf(all),
@@ -95,10 +97,12 @@ function serverOf(
   resources: readonly McpAgentResource[],
   { servers }: Choice,
 ): ChosenServer | undefined {
-  const found =
-    servers.find((server) => server.name === slug) ?? servers.find((server) => server.name === name);
   const [only] = servers;
-  return found ?? (resources.length === 1 && only?.scope === "command-line" ? only : undefined);
+  const meant = resources.length === 1 && only?.scope === "command-line" ? only : undefined;
+  const found = [slug, name].flatMap((key) => servers.find((server) => server.name === key) ?? []);
+  const [server = meant] = found;
+  // It is told of by the name that the agent has for it.
+  return server && { ...server, name };
 }
 
 function driftOf(

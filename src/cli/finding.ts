@@ -8,7 +8,7 @@ export const FINDINGS = {
   "config-missing": ["error", "there are no servers: no config file, or none with a server in it"],
   "config-broken": ["error", "a config file cannot be read; where is told by line and column"],
   "config-invalid": ["error", "a server in a config file is wrong, and left out"],
-  "config-doubtful": ["warning", "something in a config file has no effect, or another than it seems"],
+  "config-doubtful": ["note", "something in a config file has no effect"],
   "variable-unset": ["error", "a server needs an environment variable that is not set"],
   "yes-needed": [
     "error",

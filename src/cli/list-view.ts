@@ -33,7 +33,8 @@ export function listText({ listed, findings }: ListReport, page: Page): string {
     server: server.name,
     lines: [rows[index] ?? "", ...toolLines(opened?.tools ?? [], { width, server }, page)],
   }));
-  return `${sectionLines(sections, findings, page).join("\n")}\n`;
+  const worthwhile = findings.filter(({ severity }) => severity !== "note");
+  return `${sectionLines(sections, worthwhile, page).join("\n")}\n`;
 }
 
 export function toServerRow(

@@ -33,7 +33,7 @@ export async function withOpenServers<Result>(
 ): Promise<Result> {
   if (servers.length === 0) return work([]);
   const { signal, live } = context;
-  const clients = new Map(servers.map((server) => [server, clientOf(server, context)]));
+  const openings = servers.map((server) => ({ server, client: clientOf(server, context) }));
   const waiting = new Set(servers.map(({ name }) => name));
   const startedAt = performance.now();
   const hide = live.show(() => {
@@ -41,8 +41,8 @@ export async function withOpenServers<Result>(
     return `connecting ${done}/${servers.length}  ${secondsText(performance.now() - startedAt)}  ${[...waiting].join(", ")}`;
   });
   try {
-    const opened = await mapLimited(servers, MOST_AT_ONCE, async (server) => {
-      const result = await openServer(server, clients.get(server) ?? clientOf(server, context), signal);
+    const opened = await mapLimited(openings, MOST_AT_ONCE, async ({ server, client }) => {
+      const result = await openServer(server, client, signal);
       waiting.delete(server.name);
       return result;
     });
@@ -50,7 +50,7 @@ export async function withOpenServers<Result>(
     return await work(opened);
   } finally {
     hide();
-    await closeAll([...clients.values()]);
+    await closeAll(openings.map(({ client }) => client));
   }
 }
 

@@ -71,6 +71,26 @@ describe("doctor finds in config files", () => {
   });
 });
 
+describe("doctor finds, in config files that work,", () => {
+  it("servers that are not used, and keys without effect; list does not mention them", async () => {
+    await using server = await startMcpTestServer({ tools: [] });
+    using folder = temporaryFolder({
+      ".mcp.json": { mcpServers: { a: { url: server.url, colour: "red" } } },
+      "mcp.json": { mcpServers: { a: { url: `${server.url}?second` } } },
+    });
+    const { code, findings } = await examine(folder);
+    const doubtful = findings.filter((finding) => finding.code === "config-doubtful");
+    expect([code, doubtful.map(({ text, place }) => [place?.file, text])]).toEqual([
+      0,
+      [
+        [".mcp.json", "Keys without effect: colour."],
+        ["mcp.json", expect.stringMatching(/^"a" of this file is not used: /)],
+      ],
+    ]);
+    expect((await cli(folder, "list")).stdout).not.toContain("config-doubtful");
+  });
+});
+
 describe("doctor finds, on the way to a server", () => {
   it("a port that refuses, and a host that is not known", async () => {
     expect(await problemAt("http://127.0.0.1:1/mcp")).toMatchObject({ code: "connection-refused" });

@@ -93,8 +93,8 @@ describe("snapshot", () => {
 describe("drift", () => {
   it("is exit code 0 where nothing changed, 3 where something did, and tells what", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST, TIDES] });
-    using folder = projectWith({ weather: { url: server.url } });
-    await cli(folder, "snapshot", "-o", "agent.json");
+    using folder = projectWith({ weather: { url: server.url }, other: { url: "${NOT_SET_HERE}" } });
+    await cli(folder, "snapshot", "weather", "-o", "agent.json");
     expect(await cli(folder, "drift", "agent.json")).toEqual({
       code: 0,
       stdout: "✓ weather  as it was, 2 tools\n",
