@@ -14,7 +14,7 @@ export interface FailureFacts {
   readonly deniesSession?: boolean | undefined;
   /** The tool that was called is not in the server's list. */
   readonly isUnlisted?: boolean | undefined;
-  /** The request was to read a resource: there -32002 has a meaning. */
+  /** The request was to read a resource: there some codes have a meaning. */
   readonly readsResource?: boolean | undefined;
   /** Nothing answered: whether the server may have seen the request, where that is certain. */
   readonly wasSent?: boolean | undefined;
@@ -23,7 +23,8 @@ export interface FailureFacts {
 }
 
 const METHOD_NOT_FOUND = -32_601;
-const RESOURCE_NOT_FOUND = -32_002;
+/** The protocol's own, and what the official SDK's servers say: a URI is all there is to be wrong. */
+const RESOURCE_NOT_FOUND: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
 /** The server does not speak the protocol version that the request names, and has not run it. */
 const UNSUPPORTED_VERSION = -32_022;
 /** Parse error, invalid request, invalid params. */
@@ -64,7 +65,7 @@ const ROWS: readonly Row[] = [
   ["server-error", ({ status }) => status !== undefined && status >= 500],
   ["not-found", ({ code }) => code === METHOD_NOT_FOUND],
   ["invalid-request", ({ status }) => status !== undefined],
-  ["not-found", ({ code, readsResource }) => readsResource && code === RESOURCE_NOT_FOUND],
+  ["not-found", ({ code, readsResource }) => readsResource && RESOURCE_NOT_FOUND.has(code)],
 
   ["invalid-request", ({ code }) => code !== undefined && OUR_MISTAKES.has(code)],
   ["server-error", ({ code }) => code !== undefined],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMcpTools, McpClient, type ServerDefinition } from "../../src/index.js";
-import { eventually } from "../support/clients.js";
+import { eventually, failureOf } from "../support/clients.js";
 import { EverythingServer } from "../support/everything-server.js";
 import { EVERYTHING } from "../support/stdio-servers.js";
 
@@ -39,6 +39,8 @@ describe("server-everything", () => {
       expect(templates).toContain("demo://resource/dynamic/text/{resourceId}");
       const [bytes] = await client.readResource("demo://resource/dynamic/blob/7");
       expect(Buffer.from(bytes?.blob ?? "", "base64").toString()).toContain("Resource 7");
+
+      expect(await failureOf(client.readResource("demo://nothing"))).toMatchObject({ kind: "not-found" });
 
       const prompts = await client.listPrompts();
       expect(prompts.map(({ name }) => name)).toContain("args-prompt");

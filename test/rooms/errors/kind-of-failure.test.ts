@@ -35,6 +35,7 @@ const rows: readonly (readonly [string, FailureFacts, string])[] = [
   ["-32019", { code: -32_019 }, "server-error"],
   ["-32002", { code: -32_002 }, "server-error"],
   ["-32002 about a resource that was to be read", { code: -32_002, readsResource: true }, "not-found"],
+  ["-32602 about a resource that was to be read", { code: -32_602, readsResource: true }, "not-found"],
   ["a code of the server's own", { code: 42 }, "server-error"],
   ["what was never handed to a socket", { wasSent: false }, "not-sent"],
   [
