@@ -9,6 +9,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // By default one core stays idle, which is half of a small machine.
     maxWorkers: "100%",
+    // Modules of this package have no state: files share them, and each worker loads them once.
+    isolate: false,
     globalSetup: ["test/support/provide-redis.ts"],
     // Compilers, package managers and other processes at work on a machine that is shared. A wait that
     // never ends still fails, and no test waits this long for luck.
