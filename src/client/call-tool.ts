@@ -43,6 +43,8 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly meta?: JsonObject | undefined;
   /** What may be recorded of the arguments, where that is not all of them: asked when somebody records. */
   readonly recordedArgs?: (() => JsonObject) | undefined;
+  /** Values in the arguments that are shown nowhere, also when the server repeats them. */
+  readonly secrets?: readonly string[] | undefined;
 }
 
 export interface CallToolsOptions extends CallToolOptions {

@@ -46,6 +46,7 @@ export interface FullRequestOptions extends RequestOptions {
   readonly capability?: string | undefined;
   readonly trace?: ExchangeTrace;
   readonly recordedArgs?: CallToolOptions["recordedArgs"];
+  readonly secrets?: CallToolOptions["secrets"];
 }
 
 /** Sends one request of an operation. */
@@ -149,7 +150,8 @@ export class Requester {
     { cancellation, connect }: Way,
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
-    const { clock, life } = this.#parts;
+    const { clock, life, redactor } = this.#parts;
+    for (const secret of details.secrets ?? []) redactor.addPassing(secret, inJson);
     const { timeouts } = life.spec;
     const { signal, timeoutMs } = options;
     const { identity, context } = this.#whoAsks(options, details);
@@ -195,4 +197,9 @@ export class Requester {
     });
     return { identity: identify(identity, context, redactor), context };
   }
+}
+
+/** A server may repeat the JSON that it was sent. */
+function inJson(secret: string): readonly string[] {
+  return [JSON.stringify(secret).slice(1, -1)];
 }

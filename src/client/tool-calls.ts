@@ -69,6 +69,7 @@ export class ToolCalls {
       trace,
       isIdempotent: idempotent,
       recordedArgs: options.recordedArgs,
+      secrets: options.secrets,
     };
     const result = await requester.request("tools/call", params, details);
     const { attempts } = trace;

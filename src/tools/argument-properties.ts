@@ -7,7 +7,7 @@ import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { editSchemaAt, type SchemaEdit } from "./argument-schema.js";
 import { type ArgumentSource, fixedValueOf, toSource } from "./argument-value.js";
 import { detachReferences } from "./detached-references.js";
-import { removeAt, replaceAt, setAt } from "./edit-at-path.js";
+import { allAt, removeAt, replaceAt, setAt } from "./edit-at-path.js";
 import { cutText, toJson } from "./short-json.js";
 
 /** Fills in the arguments that an agent does not leave to the model. */
@@ -22,6 +22,8 @@ export interface ArgumentFiller {
   readonly fill: (args: JsonObject, agentInput: JsonObject) => JsonObject;
   /** A copy of filled arguments for logs, with `***` for everything sensitive. */
   readonly masked: (args: JsonObject) => JsonObject;
+  /** What is sensitive in filled arguments, as it would stand in a text. */
+  readonly secretsIn: (args: JsonObject) => readonly string[];
 }
 
 interface Entry {
@@ -52,6 +54,7 @@ export function compileArgumentProperties(
     shownSchema: entries.length === 0 ? inputSchema : toShown(inputSchema, rules, sensitive),
     fill: (args, agentInput) => steps.reduce((filled, step) => applyStep(filled, step, agentInput), args),
     masked: (args) => asObject(copyOf(mask(args, sensitive, 0))),
+    secretsIn: (args) => sensitive.flatMap(({ path }) => allAt(args, path).flatMap(textsIn)),
   };
 }
 
@@ -131,6 +134,11 @@ function applyStep(
 /** `from` is where the value stands: paths count from there. */
 function mask(value: unknown, sensitive: readonly Entry[], from: number): unknown {
   return sensitive.reduce((masked, { path }) => replaceAt(masked, path.slice(from), MASK), value);
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(textsIn);
+  return typeof value === "string" || typeof value === "number" ? [String(value)] : [];
 }
 
 function toShown(schema: JsonObject, rules: readonly Entry[], sensitive: readonly Entry[]): JsonObject {

@@ -23,6 +23,13 @@ export function removeAt(args: unknown, path: JsonPath): unknown {
   return editAt(args, path, { change: () => undefined, missing: "skip" });
 }
 
+/** Everything that is found at a path. */
+export function allAt(args: unknown, path: JsonPath): unknown[] {
+  const values: unknown[] = [];
+  editAt(args, path, { change: (found) => values.push(found), missing: "skip" });
+  return values;
+}
+
 /** The first value at a path, or `undefined`. Own properties only. */
 export function valueAt(value: unknown, path: JsonPath): unknown {
   let found = value;

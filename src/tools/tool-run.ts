@@ -78,6 +78,7 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
       headers,
       idempotent: isIdempotent(parts),
       recordedArgs: () => visibleArguments(parts, args),
+      secrets: parts.schema.filler.isEmpty ? undefined : parts.schema.filler.secretsIn(args),
       onProgress: report === undefined ? undefined : (progress) => report.hear(progress),
     });
     const result = await unlessUnknown(parts, calling, { context, cancellation });

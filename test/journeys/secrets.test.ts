@@ -1,10 +1,13 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { McpClient, parseServers } from "../../src/index.js";
+import { createMcpToolsFromAgent, McpClient, parseServers } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, failureOf, ONCE } from "../support/clients.js";
+import { Exits } from "../support/exits.js";
 
 const CANARY = "canary7f3a91secret";
+/** Known by no header: only by its place among the arguments. */
+const SENSITIVE = `"sensitive"-${CANARY.slice(0, 9)}-4711`;
 const echoed = `your token ${CANARY} and Bearer ${CANARY} are no good`;
 const rpcBody = JSON.stringify({
   jsonrpc: "2.0",
@@ -12,32 +15,19 @@ const rpcBody = JSON.stringify({
   error: { code: -32000, message: echoed, data: { token: CANARY } },
 });
 const json = { "content-type": "application/json" };
+type Args = Readonly<Record<string, unknown>>;
 
 describe("secrets of a definition", () => {
-  it("are in nothing that leaves: errors, causes, events, logs", async () => {
+  it("are in nothing that leaves, whatever a server does with them", async () => {
     await using server = await startMcpTestServer({ answers: "json" });
-    const left: unknown[] = [];
-    const logger = {
-      debug: left.push.bind(left),
-      info: left.push.bind(left),
-      warn: left.push.bind(left),
-      error: left.push.bind(left),
-    };
+    const exits = await Exits.open();
     const url = `${server.url.replace("http://", `http://user:${CANARY}@`)}?key=${CANARY}`;
     const definition = { url, headers: { authorization: `Bearer ${CANARY}`, "x-api-key": CANARY } };
     await using client = new McpClient(
       { name: "canary", ...ONCE, ...definition, classify: () => undefined },
-      { logger },
+      { logger: exits.logger },
     );
-    for (const event of [
-      "requestEnded",
-      "sessionOpened",
-      "sessionLost",
-      "warning",
-      "notification",
-    ] as const) {
-      client.on(event, (data) => left.push(data));
-    }
+    exits.listen(client);
     await client.ensureSession();
     const faults = [
       { type: "status", status: 401, body: echoed },
@@ -51,23 +41,97 @@ describe("secrets of a definition", () => {
     ] as const;
     for (const fault of faults) {
       server.addFault(fault, { on: "tools/call", times: 1 });
-      left.push(await failureOf(client.callTool(echo())));
+      exits.take("errors", await failureOf(client.callTool(echo())));
     }
+    // What a tool gives back is the caller's; what is recorded of it is not.
+    await client.callTool(echo(`your token is ${CANARY}`));
     server.addFault(
       { type: "result", result: { tools: [{ name: `bad ${CANARY}` }] } },
       { on: "tools/list", times: 1 },
     );
     await client.listTools();
     server.addFault({ type: "status", status: 404, body: echoed }, { times: 9 });
-    left.push(await failureOf(client.callTool(echo())));
+    exits.take("errors", await failureOf(client.callTool(echo())));
     await server.stop();
-    left.push(await failureOf(client.callTool(echo())));
+    exits.take("errors", await failureOf(client.callTool(echo())));
+    exits.take("metrics", client.metrics());
+    await client.close();
+    expect(await exits.expectWithout(CANARY)).toEqual([
+      "channels of the process",
+      "errors",
+      "events of a client",
+      "log",
+      "metrics",
+      "spans and histograms",
+    ]);
+  });
 
-    expect(left.length).toBeGreaterThan(faults.length);
-    for (const thing of left) {
-      expect(inspect(thing, { depth: 9, showHidden: true })).not.toContain(CANARY);
-      expect(JSON.stringify(thing) ?? "").not.toContain(CANARY);
-    }
+  it("are in nothing that a toolset keeps or tells: tokens of callers, sensitive and hidden arguments", async () => {
+    const inputSchema = {
+      type: "object",
+      properties: { key: { type: "string" }, user: { type: "string" } },
+    };
+    const run = (args: Args) => `You said ${String(args["key"])}: ${JSON.stringify(args)}`;
+    const tool = { name: "pay", description: "Pays.", inputSchema, run };
+    await using server = await startMcpTestServer({ tools: [tool] });
+    const exits = await Exits.open();
+    const store = exits.store();
+    const resource = {
+      $resourceType: "mcp",
+      name: "bank",
+      availableTools: [
+        {
+          name: "pay",
+          inputSchema,
+          argumentProperties: { "$['key']": { variant: "static", value: SENSITIVE, isSensitive: true } },
+        },
+      ],
+    };
+    const mcp = await createMcpToolsFromAgent(
+      { resources: [resource] },
+      {
+        servers: {
+          bank: {
+            url: server.url,
+            headers: () => ({ authorization: `Bearer ${CANARY}` }),
+            identity: () => "ann",
+            session: { store },
+            tools: { pay: { args: { user: `user-${CANARY}` } } },
+          },
+        },
+        cache: { store, freshMs: 0 },
+        pin: "warn",
+        logger: exits.logger,
+      },
+    );
+    exits.listen(mcp.clients["bank"] as McpClient);
+    await mcp.tools[0]?.invoke({});
+    expect(server.executions).toEqual([
+      expect.objectContaining({ args: { key: SENSITIVE, user: `user-${CANARY}` } }),
+    ]);
+    server.tools = [{ ...tool, description: "Pays more." }];
+    exits.take("drift", await mcp.detectDrift());
+    const refusal = { code: -32602, message: `${CANARY} may not use ${SENSITIVE}` };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: refusal });
+    server.addFault({ type: "status", status: 400, body }, { on: "tools/call", times: 1 });
+    exits.take("errors", await mcp.tryCallTool({ name: "pay" }));
+    exits.take("status", [
+      mcp.status(),
+      mcp.metrics(),
+      mcp.tools.map(({ metadata, mcp: facts }) => [metadata, facts]),
+    ]);
+    await mcp.close();
+    expect(await exits.expectWithout(CANARY, "4711")).toEqual([
+      "channels of the process",
+      "drift",
+      "errors",
+      "events of a client",
+      "keys of a store",
+      "log",
+      "spans and histograms",
+      "status",
+      "values of a store",
+    ]);
   });
 
   it.each([
