@@ -1,6 +1,7 @@
+import type { ToolMessage } from "@langchain/core/messages";
 import { GraphInterrupt } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type CallPreview, createMcpTools } from "../../src/index.js";
+import { type CallPreview, createMcpTools, type ResultPreview } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { failureOf, times } from "../support/clients.js";
 
@@ -74,5 +75,50 @@ describe("a hook after the call", () => {
     await using mcp = await createMcpTools({ s: { url: server.url } }, { afterCall });
     expect(await failureOf(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
     expect(server.executions).toHaveLength(1);
+  });
+});
+
+describe("customData", () => {
+  const priced = {
+    name: "echo",
+    run: () => ({ content: [{ type: "text", text: "done" }], structuredContent: { price: 7, unit: "EUR" } }),
+  };
+
+  it("keeps what it finds in a result in the artifact, where no model sees it", async () => {
+    await using server = await startMcpTestServer({ tools: [priced] });
+    const customData = ({ structuredContent, content }: ResultPreview) => {
+      (content as unknown[]).length = 0;
+      return { cost: (structuredContent as { price: number }).price };
+    };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { customData });
+    const message = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
+    expect(message.text).toBe("done");
+    expect(message.artifact).toMatchObject({ customData: { cost: 7 }, content: [{ text: "done" }] });
+  });
+
+  it.each([
+    ["finds nothing", () => undefined, []],
+    [
+      "fails",
+      () => {
+        throw new Error("my fault");
+      },
+      [expect.stringContaining("my fault")],
+    ],
+    ["takes its time", () => Promise.reject(new Error("late")), [expect.stringContaining("at once")]],
+  ])("that %s changes nothing", async (_, customData, said) => {
+    await using server = await startMcpTestServer({ tools: [priced] });
+    const warnings: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (text: string) => warnings.push(text), error() {} };
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { customData, logger });
+    const { artifact, text } = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
+    expect(text).toBe("done");
+    expect(artifact).not.toHaveProperty("customData");
+    expect(warnings).toEqual(said);
+  });
+
+  it("has to be a function", async () => {
+    const failure = await failureOf(createMcpTools({}, { customData: "cost" as never }));
+    expect(failure).toMatchObject({ kind: "definition", issues: [{ path: "customData" }] });
   });
 });
