@@ -16,6 +16,10 @@ interface RequestEvent {
   readonly server: string;
   readonly method: string;
   readonly tool: string | undefined;
+  /** The prompt that is asked for. */
+  readonly prompt: string | undefined;
+  /** The resource that it is about, without user, query and fragment. */
+  readonly resource: string | undefined;
 }
 
 /**

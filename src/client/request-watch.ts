@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { serverEndpoint } from "../definitions/server-endpoint.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
+import { redactUri, type Redactor } from "../errors/redaction.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientRequest, Exchange, Next } from "./exchange.js";
@@ -34,12 +34,8 @@ export class RequestWatch {
   retried(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
     const { metrics, events } = this.#parts;
     metrics.requestRetried(request);
-    events.emit("requestRetried", {
-      ...this.#about(request),
-      attempts: request.trace.attempts,
-      kind,
-      waitMs,
-    });
+    const { attempts } = request.trace;
+    events.emit("requestRetried", { attempts, kind, waitMs, ...this.#about(request) });
   }
 
   /** What came of it: a result, or a failure. */
@@ -50,7 +46,6 @@ export class RequestWatch {
     const { latencyMs, attempts, kind, session } = request.trace;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
-      ...this.#about(request),
       latencyMs,
       attempts,
       kind,
@@ -59,6 +54,7 @@ export class RequestWatch {
       sessionId: shownSessionId(session, redactor),
       protocolVersion: session?.facts?.protocolVersion,
       result: () => (isResult ? redactor.json(outcome) : undefined),
+      ...this.#about(request),
     });
   }
 
@@ -68,12 +64,12 @@ export class RequestWatch {
     const meta = new Map<string, string>();
     const surroundings: Surrounding[] = [];
     events.emit("requestStarted", {
-      ...this.#about(request),
       identity: request.identity,
       args: () => this.#argsOf(request),
       context: () => request.caller,
       addMeta: (name, value) => meta.set(name, value),
       around: (surrounding) => surroundings.push(surrounding),
+      ...this.#about(request),
     });
     const told =
       meta.size === 0 ? request : { ...request, params: withMeta(request.params, Object.fromEntries(meta)) };
@@ -84,9 +80,14 @@ export class RequestWatch {
     );
   }
 
-  #about({ requestId, method, tool, trace }: ClientRequest) {
+  /** Goes last into an event: Node 20 takes 9 µs to add to what was spread first, and 0.2 this way. */
+  #about({ requestId, method, params, tool, trace }: ClientRequest) {
+    const { server, redactor } = this.#parts;
     trace.token ??= {};
-    return { token: trace.token, requestId, server: this.#parts.server, method, tool };
+    const { name, uri } = params;
+    const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
+    const resource = typeof uri === "string" ? redactUri(redactor.text(uri)) : undefined;
+    return { token: trace.token, requestId, server, method, tool, prompt, resource };
   }
 
   #argsOf({ params, tool, recordedArgs }: ClientRequest): JsonObject | undefined {

@@ -35,6 +35,14 @@ export function redactUrl(url: URL | string): string | undefined {
   return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
+/** As `redactUrl`, for an address of any scheme: `file:///a.txt`, `postgres://host/table`. */
+export function redactUri(uri: string): string | undefined {
+  if (!URL.canParse(uri)) return undefined;
+  const url = new URL(uri);
+  Object.assign(url, { username: "", password: "", search: "", hash: "" });
+  return url.href;
+}
+
 /**
  * Removes secrets that are known by value, wherever a server may have echoed them.
  * One redactor knows the secrets of one server.

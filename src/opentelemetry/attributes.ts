@@ -12,16 +12,15 @@ const NETWORK: Partial<Record<Transport, Attributes>> = {
   stdio: { "network.transport": "pipe" },
 };
 
+type Subject = Pick<RequestEnded, "server" | "method"> & Partial<Pick<RequestEnded, "tool" | "prompt">>;
+
 /** Attributes by the names of the semantic conventions for MCP; `langchain_mcp.*` are our own. */
-export function attributesOfRequest({
-  server,
-  method,
-  tool,
-}: Pick<RequestEnded, "server" | "method" | "tool">) {
+export function attributesOfRequest({ server, method, tool, prompt }: Subject): Attributes {
   return withoutUnknown({
     "mcp.method.name": method,
     "gen_ai.operation.name": tool === undefined ? undefined : "execute_tool",
     "gen_ai.tool.name": tool,
+    "gen_ai.prompt.name": prompt,
     "langchain_mcp.server": server,
   });
 }

@@ -27,7 +27,7 @@ export class Durations {
 
   handshakeEnded(event: McpEvents["handshakeEnded"]): void {
     const { server } = event;
-    this.#operation(event, attributesOfRequest({ server, method: "initialize", tool: undefined }));
+    this.#operation(event, attributesOfRequest({ server, method: "initialize" }));
   }
 
   sessionEnded(event: McpEvents["sessionEnded"]): void {

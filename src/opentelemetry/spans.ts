@@ -29,9 +29,14 @@ export class Spans {
 
   requestStarted(event: McpEvents["requestStarted"]): void {
     const { api, propagator, propagatesTo, parentOf } = this.#parts;
-    const { method, tool, token, server } = event;
-    const name = tool === undefined ? method : `${method} ${tool}`;
-    const attributes = { ...attributesOfRequest(event), ...attributesOfRun(event.context()) };
+    const { method, token, server, resource } = event;
+    const target = event.tool ?? event.prompt;
+    const name = target === undefined ? method : `${method} ${target}`;
+    const attributes = {
+      ...attributesOfRequest(event),
+      ...withoutUnknown({ "mcp.resource.uri": resource }),
+      ...attributesOfRun(event.context()),
+    };
     const parent = parentOf(event) ?? api.context.active();
     const { span, within } = this.#start(name, attributes, parent);
     this.#open.set(token, span);
@@ -68,7 +73,7 @@ export class Spans {
 
   handshakeStarted({ server, token, around }: McpEvents["handshakeStarted"]): void {
     const { api } = this.#parts;
-    const attributes = attributesOfRequest({ server, method: "initialize", tool: undefined });
+    const attributes = attributesOfRequest({ server, method: "initialize" });
     const { span, within } = this.#start("initialize", attributes, api.context.active());
     this.#open.set(token, span);
     around((run) => api.context.with(within, run));

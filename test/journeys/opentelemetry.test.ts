@@ -174,6 +174,22 @@ describe("a call in OpenTelemetry", () => {
     expect(trace.getActiveSpan()).toBeUndefined();
   });
 
+  it("of a prompt or a resource names it, without what may be secret in an address", async () => {
+    const uri = "postgres://ann:s3cr3t@db.example/customers?token=s3cr3t#s3cr3t";
+    await using server = await startMcpTestServer({
+      prompts: [{ name: "travel", get: () => "Go." }],
+      resources: [{ uri, read: () => "rows" }],
+    });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.getPrompt({ name: "travel" });
+    await client.readResource(uri);
+    expect(tracing.span("prompts/get travel").attributes).toMatchObject({ "gen_ai.prompt.name": "travel" });
+    const { attributes } = tracing.span("resources/read");
+    expect(attributes["mcp.resource.uri"]).toBe("postgres://db.example/customers");
+    expect(JSON.stringify(await tracing.measured())).not.toMatch(/s3cr3t|postgres/);
+  });
+
   it("of a program says that it goes through a pipe", async () => {
     await using tracing = await Tracing.start();
     await using client = stdioClient();
