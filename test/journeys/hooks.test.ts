@@ -111,9 +111,9 @@ describe("customData", () => {
     const warnings: string[] = [];
     const logger = { debug() {}, info() {}, warn: (text: string) => warnings.push(text), error() {} };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { customData, logger });
-    const { artifact, text } = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
-    expect(text).toBe("done");
-    expect(artifact).not.toHaveProperty("customData");
+    const message = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
+    expect(message.text).toBe("done");
+    expect(message.artifact).not.toHaveProperty("customData");
     expect(warnings).toEqual(said);
   });
 
