@@ -8,12 +8,14 @@ export interface ToolRegistryOptions {
   readonly stores?: readonly KeyValueStore[];
   /** How long what was read from them is believed. */
   readonly believeMs?: number;
-  /** How often servers are listed anew, by one process for all. */
+  /** How often servers are listed anew, by one process for all: up to a fifth earlier, so that not all try at once. */
   readonly refreshMs?: number;
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** Milliseconds since 1970, the same for all who share the stores. */
   readonly now?: () => number;
+  /** From 0 to 1; the dice. */
+  readonly random?: () => number;
 }
 
 /** Every default of the registry, in one place. The README's table is printed from here. */
@@ -23,6 +25,7 @@ export type RegistrySettings = Readonly<Required<ToolRegistryOptions>>;
 
 export function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySettings {
   const { stores = [], logger = createConsoleLogger(), clock = systemClock, now = Date.now } = options;
+  const { random = Math.random } = options;
   const { believeMs = REGISTRY_DEFAULTS.believeMs, refreshMs = REGISTRY_DEFAULTS.refreshMs } = options;
   const issues = Object.entries({ believeMs, refreshMs })
     .filter(([, ms]) => !(typeof ms === "number" && ms > 0))
@@ -33,7 +36,7 @@ export function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySe
   if (!Array.isArray(stores) || !stores.every(isStore))
     issues.push({ path: "stores", message: "expected a list of stores, such as [redisStore(…)]" });
   if (issues.length > 0) throw definitionError("The tool registry", issues);
-  return { stores, believeMs, refreshMs, logger, clock, now };
+  return { stores, believeMs, refreshMs, logger, clock, now, random };
 }
 
 function isStore(value: unknown): boolean {

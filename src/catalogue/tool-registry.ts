@@ -41,6 +41,8 @@ interface Known {
 
 /** A record that nobody renews is gone after as many periods. */
 const PERIODS_KEPT = 2;
+/** The part of a period by which it may be shorter. */
+const SPREAD = 0.2;
 
 /**
  * Which configured server has a tool, across processes. Asks this process's memory, then each store,
@@ -113,8 +115,10 @@ export class ToolRegistry implements AsyncDisposable {
   }
 
   #startTimer(): () => void {
-    const { clock, refreshMs } = this.#settings;
-    return clock.after(refreshMs, () => {
+    const { clock, refreshMs, random } = this.#settings;
+    // Processes that start together come apart: the first one lists for the others.
+    const waitMs = refreshMs * (1 - SPREAD * random());
+    return clock.after(waitMs, () => {
       this.#stopTimer = this.#startTimer();
       for (const source of this.#sources)
         this.#once(source, () => this.#renew(source)).catch(() => undefined);

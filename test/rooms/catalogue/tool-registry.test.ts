@@ -27,7 +27,10 @@ async function start() {
   const opened: (McpClient | ToolRegistry)[] = [];
   const make = (options: ToolRegistryOptions = {}, definition: object = {}) => {
     const client = clientOf(server, definition);
-    const registry = new ToolRegistry({ clients: { test: client } }, { clock, now, logger, ...options });
+    const registry = new ToolRegistry(
+      { clients: { test: client } },
+      { clock, now, logger, random: () => 0, ...options },
+    );
     opened.push(client, registry);
     return registry;
   };
@@ -227,6 +230,19 @@ describe("the stores of a registry", () => {
     await first?.refresh();
     scene.clock.advance(MINUTE_MS);
     for (const registry of others) await registry.find("a");
+    expect(scene.lists()).toBe(2);
+  });
+
+  it("are refreshed by one of ten processes that started together", async () => {
+    await using scene = await start();
+    await using store = memoryStore({ now: () => 1_000_000 + scene.clock.now() });
+    const registries = times(10, (n) => scene.make({ stores: [store], random: () => n / 10 }));
+    for (const registry of registries) await registry.find("a");
+    scene.clock.advance(5 * MINUTE_MS * 0.82);
+    await eventually(() => scene.lists() === 2);
+    await registries.at(-1)?.records();
+    scene.clock.advance(5 * MINUTE_MS * 0.18);
+    await Promise.all(registries.map((registry) => registry.records()));
     expect(scene.lists()).toBe(2);
   });
 
