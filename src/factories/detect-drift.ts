@@ -1,4 +1,4 @@
-import { compareTools, type ServerDrift, unreachable } from "../catalogue/drift.js";
+import { compareTools, type KnownList, type ServerDrift, unreachable } from "../catalogue/drift.js";
 import type { Asker } from "../catalogue/tool-source.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -13,7 +13,9 @@ export async function detectDrift(
 ): Promise<Record<string, ServerDrift>> {
   const entries = servers.map(async (server): Promise<[string, ServerDrift]> => {
     const { name, known } = server;
-    const drift = await driftOf(server, saved.get(name) ?? known.first ?? [], asker);
+    const tools = saved.get(name);
+    const before = { tools: tools ?? known.first ?? [], isSaved: tools !== undefined };
+    const drift = await driftOf(server, before, asker);
     events.emit("driftChecked", { ...drift, server: name });
     return [name, drift];
   });
@@ -21,11 +23,7 @@ export async function detectDrift(
 }
 
 /** One that cannot be asked says nothing about its tools. */
-async function driftOf(
-  { member }: ManagedServer,
-  before: readonly McpToolInfo[],
-  asker: Asker,
-): Promise<ServerDrift> {
+async function driftOf({ member }: ManagedServer, before: KnownList, asker: Asker): Promise<ServerDrift> {
   try {
     return compareTools(before, await member.catalogue.refresh(asker));
   } catch (error) {
