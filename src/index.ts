@@ -130,6 +130,7 @@ export type { ServerManagerEvents, ServerState, ServerStatus } from "./manager/s
 export type { StartOptions } from "./manager/start-servers.js";
 export type { FactoryOptions } from "./factories/factory-options.js";
 export type {
+  ApproveToolsOptions,
   CallerConfig,
   McpToolset,
   ToolsetCall,

@@ -48,6 +48,13 @@ export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
   readonly config?: CallerConfig | undefined;
 }
 
+export interface ApproveToolsOptions<Name extends string = string> {
+  /** Only these; all, when left out. */
+  readonly servers?: readonly Name[] | undefined;
+  /** As whom the tools are looked at. Needed where a server tells its users apart (`identity`). */
+  readonly config?: CallerConfig | undefined;
+}
+
 /** LangChain tools, and the clients behind them, which you close. */
 export interface McpToolset<Name extends string = string> extends AsyncDisposable {
   /**
@@ -66,8 +73,8 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   refresh(config?: CallerConfig): Promise<void>;
   /** How the servers differ from what the tools of this set were made of. */
   detectDrift(config?: CallerConfig): Promise<Readonly<Record<Name, ServerDrift>>>;
-  /** With `pin`: what these servers' tools say about themselves now is approved; of all, when none is named. */
-  approveTools(...servers: Name[]): Promise<void>;
+  /** With `pin`: what the servers' tools say about themselves now is approved. */
+  approveTools(options?: ApproveToolsOptions<Name>): Promise<void>;
   /** As the tool would, with rules, hooks and checks; gives the result as MCP has it. */
   callTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<ToolResult>;
   tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;

@@ -23,6 +23,7 @@ import { detectDrift } from "./detect-drift.js";
 import { findTool } from "./find-tool.js";
 import type { LiveTools } from "./live-tools.js";
 import type {
+  ApproveToolsOptions,
   CallerConfig,
   McpToolset,
   ToolsetCall,
@@ -101,14 +102,13 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return drift as Record<Name, ServerDrift>;
   }
 
-  async approveTools(...servers: Name[]): Promise<void> {
-    for (const server of servers) this.#fleet.get(server);
-    const chosen = this.#fleet.on.filter(
-      ({ name }) => servers.length === 0 || servers.includes(name as Name),
-    );
+  async approveTools({ servers, config = {} }: ApproveToolsOptions<Name> = {}): Promise<void> {
+    for (const server of servers ?? []) this.#fleet.get(server);
+    const asker = { context: toCallerContext(config) };
+    const chosen = this.#fleet.on.filter(({ name }) => servers?.includes(name as Name) ?? true);
     await Promise.all(
       chosen.map(async ({ name, member: { catalogue, pins } }) => {
-        await pins?.approve(await catalogue.refresh());
+        await pins?.approve(await catalogue.refresh(asker));
         this.#tools.update(name);
       }),
     );
