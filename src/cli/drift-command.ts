@@ -110,7 +110,7 @@ function driftOf(
   now: readonly McpToolInfo[] | undefined,
   error: McpRuntimeError | undefined,
 ): ServerDrift {
-  if (now !== undefined) return compareTools(saved, now);
+  if (now !== undefined) return compareTools({ tools: saved, isSaved: true }, now);
   return unreachable(error ?? new McpRuntimeError("not-sent", "It was not asked."));
 }
 

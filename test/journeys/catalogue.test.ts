@@ -121,6 +121,7 @@ describe("one store for many", () => {
         { cache: { store }, pin: "warn" },
       );
       expect(mcp.tools.length).toBeGreaterThan(2);
+      await mcp.close();
       const names = await readdir(folder);
       const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
       const keys = await store.list("");

@@ -133,6 +133,7 @@ describe("drift", () => {
               change: "breaking",
               parameters: [{ parameter: "days", what: "required" }],
               isDescriptionChanged: true,
+              annotations: [],
             },
           ],
         },
