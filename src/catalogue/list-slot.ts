@@ -8,6 +8,8 @@ export interface ListSlot {
   /** Counts what was said: a listing that began before is out of date when it ends. */
   invalidations: number;
   listing: Promise<CachedList> | undefined;
+  /** Over when all that was listed is in the store, in its order. Never rejects. */
+  writing: Promise<void>;
   /** The store was asked, and nobody has said since that it has another list. */
   isRead: boolean;
   reading: Promise<void> | undefined;
@@ -23,6 +25,7 @@ export function emptySlot(): ListSlot {
     isDirty: false,
     invalidations: 0,
     listing: undefined,
+    writing: Promise.resolve(),
     isRead: false,
     reading: undefined,
     triedAt: Number.NEGATIVE_INFINITY,

@@ -22,13 +22,6 @@ const MOST_SLOTS = 1_000;
 /** How long the end waits for what is being kept: a store that takes longer has given up by itself. */
 const LONGEST_KEEPING_MS = 2_000;
 
-interface Listed {
-  readonly tools: readonly McpToolInfo[];
-  /** What had been said when the listing began. */
-  readonly invalidations: number;
-  readonly ttlMs: number | undefined;
-}
-
 /**
  * What one server offers, by identity. A fresh list is given at once, an older one as well while one
  * listing runs, and where there is none the caller waits for that listing, which others share.
@@ -38,8 +31,8 @@ export class ToolCatalogue {
   readonly #slots = new Map<string, ListSlot>();
   readonly #closed = new Cancellation();
   readonly #stopWatching: (() => void) | undefined;
-  /** What has been listed and is not yet in the store. */
-  readonly #keeping = new Set<Promise<unknown>>();
+  /** Listings, until what they found is in the store. */
+  readonly #pending = new Set<Promise<CachedList>>();
   #stopWaiting: (() => void) | undefined;
 
   constructor(parts: CatalogueParts) {
@@ -108,7 +101,7 @@ export class ToolCatalogue {
     this.#stopWatching?.();
     this.#stopWaiting?.();
     this.#closed.cancel(new McpRuntimeError("closed", "The catalogue was closed."));
-    await within(LONGEST_KEEPING_MS, this.#parts.clock, () => Promise.allSettled(this.#keeping));
+    await within(LONGEST_KEEPING_MS, this.#parts.clock, () => Promise.allSettled(this.#pending));
   }
 
   /** Another process may have listed: what it found is in the store. What is known stays until it is read. */
@@ -189,8 +182,15 @@ export class ToolCatalogue {
 
   /** One for all who want it. */
   #listing(slot: ListSlot, identity: string, asker: Asker): Promise<CachedList> {
-    slot.listing ??= this.#list(slot, identity, asker);
+    slot.listing ??= this.#followed(this.#list(slot, identity, asker));
     return slot.listing;
+  }
+
+  #followed(listing: Promise<CachedList>): Promise<CachedList> {
+    const forget = () => this.#pending.delete(listing);
+    this.#pending.add(listing);
+    listing.then(forget, forget);
+    return listing;
   }
 
   #listAside(slot: ListSlot, identity: string, asker: Asker): void {
@@ -205,37 +205,37 @@ export class ToolCatalogue {
   }
 
   async #list(slot: ListSlot, identity: string, { context }: Asker): Promise<CachedList> {
-    const { source, clock } = this.#parts;
+    const { source, store, clock, now, inspect } = this.#parts;
     const { invalidations } = slot;
+    let list: CachedList;
     slot.triedAt = clock.now();
     try {
       // A closed client that is asked opens again.
       this.#closed.throwIfCancelled();
-      // Without a caller's signal: others wait for it, too.
       let ttlMs: number | undefined;
       const onTimeToLive = (said: number) => (ttlMs = said);
+      // Without a caller's signal: others wait for it, too.
       const tools = await this.#closed.race(source.listTools({ context, onTimeToLive }));
-      const keeping = this.#keep(slot, identity, { tools, invalidations, ttlMs });
-      this.#keeping.add(keeping);
-      return await keeping.finally(() => this.#keeping.delete(keeping));
+      await inspect(tools, identity);
+      list = toCachedList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
+      // Overtaken: what it says may be the past.
+      if (slot.invalidations !== invalidations) return list;
+      this.#take(list, slot, identity);
     } finally {
       if (slot.invalidations === invalidations) slot.listing = undefined;
     }
+    // The next one may begin; what it finds is written after this.
+    if (list.tools.length > 0) slot.writing = slot.writing.then(() => store?.write(identity, list));
+    await slot.writing;
+    return list;
   }
 
-  async #keep(slot: ListSlot, identity: string, listed: Listed): Promise<CachedList> {
-    const { tools, invalidations, ttlMs } = listed;
-    const { store, now, inspect, onListed, source } = this.#parts;
-    await inspect(tools, identity);
-    const list = toCachedList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
-    // Overtaken: what it says may be the past.
-    if (slot.invalidations !== invalidations) return list;
+  #take(list: CachedList, slot: ListSlot, identity: string): void {
+    const isEmpty = list.tools.length === 0;
     slot.isDirty = false;
-    slot.list = tools.length === 0 ? undefined : list;
-    onListed?.(identity, list.tools);
-    if (tools.length === 0) slot.triedAt = Number.NEGATIVE_INFINITY;
-    else await store?.write(identity, list);
-    return list;
+    slot.list = isEmpty ? undefined : list;
+    if (isEmpty) slot.triedAt = Number.NEGATIVE_INFINITY;
+    this.#parts.onListed?.(identity, list.tools);
   }
 
   #wait<T>(promise: Promise<T>, { signal }: Asker): Promise<T> {
