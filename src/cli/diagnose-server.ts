@@ -1,5 +1,6 @@
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import { toReadable } from "../errors/server-text.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
 import { createFinding, type Finding } from "./finding.js";
 import { loginHint } from "./login-hint.js";
 import type { OpenedServer } from "./open-servers.js";
@@ -56,9 +57,11 @@ function warningsOf({ server, warnings }: OpenedServer): Finding[] {
 const LEGACY_MS = 1_000;
 
 /** `http` falls back to the older transport by itself: which one it is shows by asking for the older one. */
-async function legacyOf({ server, error, latencyMs }: OpenedServer, signal: AbortSignal): Promise<Finding[]> {
+async function legacyOf(opened: OpenedServer, signal: AbortSignal): Promise<Finding[]> {
+  const { server, client, error, latencyMs } = opened;
   const { name, kind, definition } = server;
   if (error !== undefined || (kind !== "http" && kind !== "sse")) return [];
+  if (client.protocolVersion === MODERN_VERSION) return [];
   const { transport: _, ...others } = definition;
   const older = { ...others, type: "sse" } as ServerDefinition;
   const limits = { signal, mostMs: LEGACY_MS + latencyMs };

@@ -16,5 +16,6 @@ function stateOf(opened: OpenedServer | undefined): "connected" | "failed" | "re
 function factsOf(opened: OpenedServer | undefined): JsonObject {
   if (opened?.tools === undefined) return {};
   const { client, latencyMs } = opened;
-  return { latencyMs: Math.round(latencyMs), serverInfo: client.serverInfo };
+  const { serverInfo, protocolVersion } = client;
+  return { latencyMs: Math.round(latencyMs), serverInfo, protocolVersion };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FINDINGS } from "../../src/cli/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
+import { startEraServer } from "../support/era-server.js";
 import { cli, fakeTerminal, projectWith, runOn, temporaryFolder } from "../support/fake-terminal.js";
 import { LegacySseServer } from "../support/legacy-sse-server.js";
 import { pemFile } from "../support/pem-file.js";
@@ -326,6 +327,8 @@ describe("doctor tries, when it is allowed to,", () => {
   it("a server without sessions, and one that does not come back", async () => {
     await using none = await startMcpTestServer({ tools, sessions: "none" });
     expect(await recoveryOf(none)).toEqual(["session-none"]);
+    await using modern = await startEraServer("modern", { tools });
+    expect(await recoveryOf(modern)).toEqual(["session-none"]);
     await using older = await startMcpTestServer({ tools });
     older.forgottenSessionAnswer = "400 no valid id";
     expect(await recoveryOf(older)).toEqual(["session-recovered"]);

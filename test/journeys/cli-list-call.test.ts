@@ -74,6 +74,7 @@ describe("list", () => {
           state: "connected",
           latencyMs: expect.any(Number),
           serverInfo: { name: "mcp-test-server", version: "1.0.0" },
+          protocolVersion: "2025-11-25",
           tools: [{ name: "forecast", description: FORECAST.description, inputSchema: FORECAST.inputSchema }],
         },
       ],

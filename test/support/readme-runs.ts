@@ -19,7 +19,7 @@ const TOOLS = [
 ];
 
 /** What the README shows of the command line, by the name of its place: printed by a real run. */
-export async function readmeRuns(): Promise<Record<string, string>> {
+async function readmeRuns(): Promise<Record<string, string>> {
   await using server = await startMcpTestServer({ tools: TOOLS });
   using folder = projectWith({
     weather: { url: server.url },
