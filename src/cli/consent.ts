@@ -39,8 +39,7 @@ function question(servers: readonly ChosenServer[]): string {
 
 function whatItDoes({ kind, address, variables, file }: ChosenServer): string {
   const what = kind === "stdio" ? `start ${address}` : `connect to ${address}`;
-  const given =
-    variables.length === 0 ? "" : ` and give it ${variables.map((name) => `$${name}`).join(", ")}`;
+  const given = variables.length === 0 ? "" : ` and give it ${variablesText(variables)}`;
   return `${what}${given} (${file ?? ""})`;
 }
 
@@ -49,7 +48,12 @@ export function refusalOf(server: ChosenServer): Finding {
   const what =
     kind === "stdio"
       ? `${file} would start a command: ${server.address}`
-      : `${file} would send ${variables.map((variable) => `$${variable}`).join(", ")} to ${server.address}`;
+      : `${file} would send ${variablesText(variables)} to ${server.address}`;
   const next = `If you trust ${file}: --yes, or name it yourself with --config ${file}.`;
   return createFinding("yes-needed", { server: name, text: `${what}. Nobody said yes.`, next });
+}
+
+/** `$TOKEN`; an input of VS Code is told by its id, `input:token`. */
+function variablesText(names: readonly string[]): string {
+  return names.map((name) => (name.startsWith("input:") ? name : `$${name}`)).join(", ");
 }

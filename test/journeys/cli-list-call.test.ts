@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
+import { runCli } from "../../src/cli/run-cli.js";
 import { widthOf } from "../../src/cli/text-width.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
-import { eventually } from "../support/clients.js";
+import { eventually, gate } from "../support/clients.js";
 import { cli, fakeTerminal, projectWith, runOn, temporaryFolder } from "../support/fake-terminal.js";
 import { quickServer } from "../support/stdio-servers.js";
 
@@ -211,6 +212,20 @@ describe("commands of a project's files", () => {
     expect(stdout).toContain("✓ plain");
     expect(server.requests.every(({ headers }) => headers["authorization"] === undefined)).toBe(true);
   });
+
+  it("and inputs of VS Code are given by --input, and need the same yes", async () => {
+    await using server = await startMcpTestServer({ tools: [FORECAST] });
+    const servers = { weather: { url: server.url, headers: { "x-key": "${input:key}" } } };
+    using folder = temporaryFolder({
+      ".vscode/mcp.json": { servers, inputs: [{ id: "key", type: "promptString" }] },
+    });
+    const missing = await cli(folder, "list");
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("--input id=value")]);
+    const refused = await cli(folder, "list", "--input", "key=canary7f3a91secret");
+    expect([refused.code, refused.stdout]).toEqual([4, expect.stringContaining("would send input:key to")]);
+    const { code } = await cli(folder, "list", "--input", "key=canary7f3a91secret", "--yes");
+    expect([code, server.requests.at(0)?.headers["x-key"]]).toEqual([0, "canary7f3a91secret"]);
+  });
 });
 
 describe("call", () => {
@@ -317,6 +332,21 @@ describe("call", () => {
     expect((await cli(undefined, "call", "--url", server.url, "facts")).stdout).toBe(
       '{\n  "rain": true\n}\n',
     );
+  });
+
+  it("is cancelled at the server when it is interrupted, and what was open is closed: 130", async () => {
+    const called = gate();
+    const slow = { name: "slow", run: () => (called.open(), new Promise(() => undefined)) };
+    await using server = await startMcpTestServer({ tools: [slow] });
+    const terminal = fakeTerminal({ columns: 80 });
+    const interrupt = new AbortController();
+    const running = runCli(["call", "--url", server.url, "slow"], terminal, interrupt.signal);
+    await called.opened;
+    interrupt.abort(new Error("Ctrl-C"));
+    expect(await running).toBe(130);
+    expect(server.received("notifications/cancelled").length).toBe(1);
+    expect([server.openSessions, terminal.written.stdout]).toEqual([[], ""]);
+    expect(terminal.written.stderr.endsWith("\r\u001b[2K")).toBe(true);
   });
 
   it("lets no result command the terminal; a pipe gets it as it is", async () => {
