@@ -4,11 +4,12 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fromTransport } from "./from-transport.js";
 import { GuardedTransport } from "./guarded-transport.js";
 import { ModernExchange } from "./modern-exchange.js";
-import { DISCOVER_METHOD, toEnvelope, toFacts } from "./modern-greeting.js";
+import { DISCOVER_METHOD, toEnvelope } from "./modern-greeting.js";
 import { ModernSession } from "./modern-session.js";
 import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
 import { ServerRequests } from "./server-requests.js";
 import type { ServerFacts, Session } from "./session.js";
+import { toServerFacts } from "./to-server-facts.js";
 
 /** Phase 2 with a server that knows no sessions: there is nothing to agree on, but it says what it is. */
 export async function openModernSession(options: OpeningOptions): Promise<Session> {
@@ -72,7 +73,7 @@ async function discover(
   const sent = exchange.send({ method: DISCOVER_METHOD, params: {} });
   const forget = attempt.onCancel((reason) => sent.cancel(reason));
   try {
-    return toFacts(await sent.answer, options);
+    return toServerFacts(await sent.answer, options);
   } finally {
     forget();
   }
