@@ -31,7 +31,10 @@ await using client = new McpClient({
 });
 
 const tools = await withLogins(client, () => client.listTools());
-const each = tools.map(({ name }) => ({ name, arguments: { ...ARGUMENTS[name] } }));
+// One tool wants to see another's schema as it arrived here.
+const { inputSchema: schema } = tools.find(({ name }) => name === "json_schema_2020_12_tool") ?? {};
+const known: typeof ARGUMENTS = { ...ARGUMENTS, json_schema_echo: { schema } };
+const each = tools.map(({ name }) => ({ name, arguments: { ...known[name] } }));
 const calls = ONLY_LISTED.has(scenario) ? [] : (toolCalls ?? each);
 for (const { name, arguments: args } of calls) {
   const result = await withLogins(client, () => client.callTool({ name, args }));

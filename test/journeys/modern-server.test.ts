@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { McpClient } from "../../src/index.js";
-import { clientOf, echo, failureOf, times } from "../support/clients.js";
+import { createMcpTools, McpClient } from "../../src/index.js";
+import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
 import { startEraServer } from "../support/era-server.js";
 
 const PINNED = { protocol: "2026-07-28" } as const;
@@ -96,6 +96,50 @@ describe("a server that speaks 2026-07-28 only", () => {
     });
     await using client = clientOf(server, PINNED);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo"]);
+  });
+});
+
+describe("what a server without sessions says of its lists and resources", () => {
+  it.each([
+    ["is listed again each time if it says so", 0, 3],
+    ["is not listed again before the time it says", 60_000, 1],
+  ])("it %s", async (_, ttlMs, listings) => {
+    await using server = await startEraServer("modern", { cacheHint: { ttlMs, cacheScope: "private" } });
+    await using mcp = await createMcpTools({ srv: { url: server.url, ...PINNED } });
+    for (const expected of listings === 1 ? [1, 1] : [2, 3]) {
+      await mcp.toolsFor({});
+      await eventually(() => server.received("tools/list").length === expected);
+    }
+    expect(server.received("tools/list")).toHaveLength(listings);
+  });
+
+  it("it tells of updates of a resource, and of no other, until nobody wants them", async () => {
+    await using server = await startEraServer("modern");
+    await using client = clientOf(server, PINNED);
+    const heard: string[] = [];
+    client.on("resourceUpdated", ({ uri }) => heard.push(uri));
+    await client.subscribeResource("demo://a");
+    await client.subscribeResource("demo://b");
+    for (const uri of ["demo://c", "demo://a", "demo://b"]) server.handler?.notify.resourceUpdated(uri);
+    await eventually(() => heard.length === 2);
+    expect(heard).toEqual(["demo://a", "demo://b"]);
+    await client.unsubscribeResource("demo://a");
+    for (const uri of ["demo://a", "demo://b"]) server.handler?.notify.resourceUpdated(uri);
+    await eventually(() => heard.length === 3);
+    expect(heard.at(-1)).toBe("demo://b");
+    expect(server.received("resources/subscribe")).toHaveLength(0);
+  });
+
+  it("it is asked for log messages with each request, and pinged in its own way", async () => {
+    await using server = await startEraServer("modern");
+    await using client = clientOf(server, PINNED);
+    await client.setLogLevel("warning");
+    await client.ping();
+    await client.callTool(echo());
+    expect(server.received("ping")).toHaveLength(0);
+    expect(server.received("tools/call")[0]?.body).toMatchObject({
+      params: { _meta: { "io.modelcontextprotocol/logLevel": "warning" } },
+    });
   });
 });
 
