@@ -227,7 +227,7 @@ export class ClientLife {
     const listening = events.isServerHeard ? session.listen() : Promise.resolve();
     const uris = this.wishes.resources.urisOf(identity);
     // Whatever is told before the server can speak is told to nobody.
-    if (uris.length > 0) await cancellation.race(listening);
+    if (uris.length > 0) await cancellation.race(listening).catch(() => undefined);
     const { connectMs: ms } = this.spec.timeouts;
     const warn = (message: string) => events.warn(message);
     await this.wishes.tell(session, { server: spec.name, identity, ms, clock, cancellation, warn });

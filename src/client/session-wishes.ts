@@ -36,7 +36,8 @@ export class SessionWishes {
 
   /**
    * Tells a new session, before anybody uses it. In the words of the protocol's first era; a session
-   * of another one takes them and does what they mean. What it refuses costs a warning.
+   * of another one takes them and does what they mean. What it refuses costs a warning. Never rejects:
+   * the session is open, and somebody has to close it.
    */
   async tell(session: Session, options: TellOptions): Promise<void> {
     const wishes = this.#wishesOf(options.identity);
@@ -46,6 +47,8 @@ export class SessionWishes {
     const problems = await withDeadline({ ms, clock, cancellation, expired }, (limited) =>
       mapLimited(wishes, CONCURRENCY, (wish) => tellOne(session, wish, limited)),
     );
+    // A client that is being closed has no wishes.
+    if (cancellation.isCancelled) return;
     const refused = problems.filter((problem) => problem !== undefined);
     for (const problem of refused.slice(0, MOST_WARNINGS)) warn(`Server "${server}" did not take ${problem}`);
     const more = refused.length - MOST_WARNINGS;

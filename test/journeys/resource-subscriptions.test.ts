@@ -200,6 +200,24 @@ describe("updates of resources", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("hold up no close, and leave no session behind, while they are being restored", async () => {
+    await using server = await startMcpTestServer({ resources: [NEWS] });
+    const client = patientClient(server);
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    hearUpdates(client);
+    await client.subscribeResource("news:today");
+    await server.restart();
+    const before = server.received("GET").length;
+    server.addFault({ type: "hang" }, { on: "GET" });
+    const calling = failureOf(client.callTool(echo()));
+    await eventually(() => server.received("GET").length > before);
+    await client.close();
+    expect((await calling).kind).toBe("closed");
+    expect(server.openSessions).toEqual([]);
+    expect(warnings).toEqual([]);
+  });
+
   it("are each user's own", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS, WEATHER] });
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
