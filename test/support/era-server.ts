@@ -5,6 +5,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { serveLibrary } from "./era-library.js";
 import { McpTestServer, type McpTestServerOptions, type TestTool } from "../../src/testing/index.js";
 
 /**
@@ -65,11 +66,34 @@ export class EraServer extends McpTestServer {
     await super.notifyToolsChanged();
   }
 
+  override async notifyResourcesChanged(): Promise<void> {
+    this.handler?.notify.resourcesChanged();
+    await super.notifyResourcesChanged();
+  }
+
+  override async notifyPromptsChanged(): Promise<void> {
+    this.handler?.notify.promptsChanged();
+    await super.notifyPromptsChanged();
+  }
+
+  override async notifyResourceUpdated(uri: string): Promise<void> {
+    this.handler?.notify.resourceUpdated(uri);
+    await super.notifyResourceUpdated(uri);
+  }
+
   #createServer(): Server {
     const server = new Server(
       { name: "era-server", version: "2.0.0" },
-      { capabilities: { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true } } },
+      {
+        capabilities: {
+          tools: { listChanged: true },
+          resources: { subscribe: true, listChanged: true },
+          prompts: { listChanged: true },
+          completions: {},
+        },
+      },
     );
+    serveLibrary(server, this);
     server.setRequestHandler("tools/list", () => ({ ...this.#listed(), ...this.#cacheHint }) as never);
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       const tool = this.tools.find(({ name }) => name === params.name);
