@@ -161,10 +161,13 @@ describe("doctor finds, on the way to a server", () => {
       });
     });
     const { origin } = new URL(front.url);
-    expect(await problemAt(`${origin}/api`)).toMatchObject({
-      code: "wrong-path",
-      next: `${origin}/mcp answers: write that address.`,
-    });
+    const found = await problemAt(`${origin}/api?key=canary7f3a91secret`, "-H", "x-key: canary7f3a91secret");
+    expect(found).toMatchObject({ code: "wrong-path", next: `${origin}/mcp answers: write that address.` });
+    const elsewhere = front.seen.filter(({ request }) => request.url?.startsWith("/api") === false);
+    expect(elsewhere.length).toBeGreaterThan(3);
+    expect(
+      elsewhere.some(({ request }) => JSON.stringify([request.url, request.headers]).includes("canary")),
+    ).toBe(false);
   });
 
   it("a redirect to another origin, which is not followed", async () => {
@@ -382,6 +385,45 @@ describe("secrets", () => {
     );
     const wrong = await cli(undefined, "list", "--url", "http://127.0.0.1:1/", "-H", CANARY);
     expect(JSON.stringify([direct, wrong])).not.toContain(CANARY);
+  });
+});
+
+describe("for programs", () => {
+  it("doctor has one document of a shape that stays", async () => {
+    await using server = await startMcpTestServer({ tools: [{ name: "quiet", run: () => "" }] });
+    using folder = projectWith({ one: { url: server.url } });
+    const { stdout } = await cli(folder, "doctor", "--json");
+    expect(JSON.parse(stdout)).toEqual({
+      command: "doctor",
+      ok: true,
+      exitCode: 0,
+      files: [{ file: ".mcp.json", servers: 1 }],
+      servers: [
+        {
+          name: "one",
+          kind: "http",
+          address: server.url,
+          scope: "project",
+          file: ".mcp.json",
+          state: "connected",
+          latencyMs: expect.any(Number),
+          serverInfo: { name: "mcp-test-server", version: "1.0.0" },
+          protocolVersion: "2025-11-25",
+          tools: 1,
+        },
+      ],
+      findings: [
+        {
+          code: "no-description",
+          severity: "note",
+          server: "one",
+          tool: "quiet",
+          text: 'Tool "quiet" has no description.',
+          next: 'Write one on the server, or as tools: { name: { description: "…" } } in code.',
+        },
+      ],
+      counts: { errors: 0, warnings: 0, notes: 1 },
+    });
   });
 });
 
