@@ -11,7 +11,7 @@ import type { ModernExchange } from "./modern-exchange.js";
 import { DISCOVER_METHOD, refusesModern } from "./modern-greeting.js";
 import type { ErrorContext } from "./rpc-failure.js";
 import type { ServerRequests } from "./server-requests.js";
-import type { ServerFacts, Session, SessionRequest } from "./session.js";
+import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
 import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
 import { Subscription } from "./subscription.js";
 import { ToolHeaders } from "./tool-headers.js";
@@ -23,6 +23,7 @@ interface ModernSessionOptions extends ErrorContext {
   /** Answers what the server asks in its results. */
   readonly requests: ServerRequests;
   readonly clock: Clock;
+  readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
   /** The transport below went by itself. */

@@ -6,6 +6,7 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { LISTEN_METHOD } from "../transports/request-envelope.js";
 import type { ModernExchange, SentRequest } from "./modern-exchange.js";
+import type { ServerNotification } from "./session.js";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -23,6 +24,7 @@ interface SubscriptionOptions {
   readonly clock: Clock;
   /** The server's. */
   readonly capabilities: JsonObject;
+  readonly onNotification: (notification: ServerNotification) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -132,7 +134,15 @@ export class Subscription {
     const waitMs = this.#waitMs;
     this.#waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
     delay(waitMs, this.#options.clock, this.#closed)
-      .then(() => (this.#current === listening ? this.#renew() : undefined))
+      .then(() => (this.#current === listening ? this.#resume(error) : undefined))
       .catch(() => undefined);
+  }
+
+  /** After a break nobody knows what was told meanwhile: resources may be others now. */
+  async #resume(broken: unknown): Promise<void> {
+    const resources = broken === undefined ? [] : [...this.#resources];
+    await this.#renew();
+    for (const uri of resources)
+      this.#options.onNotification({ method: "notifications/resources/updated", params: { uri } });
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { McpClient } from "../../src/index.js";
 import type { McpTestServerOptions } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf } from "../support/clients.js";
+import { FakeClock } from "../support/fake-clock.js";
 import { ERAS, type EraServer, startEraServer } from "../support/era-server.js";
 
 const LIBRARY: McpTestServerOptions = {
@@ -79,6 +80,24 @@ describe.each(ERAS)("the resources and prompts of a %s server", (era) => {
       await server.notifyPromptsChanged();
       return new Set(changed).size === 2;
     });
+  });
+
+  it("may be others after a restart of the server: that is told although nobody calls", async () => {
+    const clock = new FakeClock();
+    await using server = await startEraServer(era, LIBRARY);
+    await using client = clientOf(
+      server,
+      { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } },
+      { clock },
+    );
+    const heard = hearUpdates(client);
+    await client.subscribeResource("a:1");
+    await server.restart();
+    await eventually(() => {
+      clock.advance(500);
+      return heard.length > 0;
+    });
+    await untilHeard(server, "a:1", heard);
   });
 
   it("tell of updates after a restart of the server", async () => {
