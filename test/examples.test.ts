@@ -27,6 +27,7 @@ const LAST_LINES: Record<string, string> = {
   "manager-in-a-graph.ts": "   news: disconnected",
   "many-servers.ts":
     '5. Server "library" is disconnected: nothing is sent to it before it is connected again.',
+  "opentelemetry.ts": "  tools/call book  attempts: 1",
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
   "resources-and-prompts.ts": "3. menu:today is another one now: soup, fish, cake",

@@ -4,6 +4,7 @@ import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Session } from "../session/session.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
 import type { Surrounding } from "./request-events.js";
@@ -41,14 +42,16 @@ export class HandshakeWatch {
     const tellEnd = (session: Session | undefined, failure: unknown) => {
       metrics.handshakeEnded(session === undefined ? "failures" : "successes");
       const error = failure instanceof McpRuntimeError ? failure : undefined;
+      const protocolVersion = session?.facts?.protocolVersion;
       events.emit("handshakeEnded", {
         ...about,
         latencyMs: clock.now() - startedAt,
+        method: protocolVersion === MODERN_VERSION ? "server/discover" : "initialize",
         kind: session === undefined ? (error?.kind ?? "cancelled") : undefined,
         error,
         endpoint: serverEndpoint(spec),
         sessionId: shownSessionId(session, redactor),
-        protocolVersion: session?.facts?.protocolVersion,
+        protocolVersion,
       });
     };
     try {

@@ -25,8 +25,11 @@ export interface McpClientEvents {
     /** The handshake then runs within this, as in an async context. While the event is told. */
     readonly around: (surrounding: Surrounding) => void;
   };
-  handshakeEnded: HandshakeEvent &
-    Pick<RequestEnded, "latencyMs" | "kind" | "error" | "endpoint" | "sessionId" | "protocolVersion">;
+  /** `method` tells how: by a handshake or, where a server knows no sessions, by asking what it is. */
+  handshakeEnded: HandshakeEvent & { readonly method: "initialize" | "server/discover" } & Pick<
+      RequestEnded,
+      "latencyMs" | "kind" | "error" | "endpoint" | "sessionId" | "protocolVersion"
+    >;
   /**
    * A session can be used: after a handshake, or without one if it was resumed. The id of one that is
    * kept secret, because it is pinned or stored, is told in no event.

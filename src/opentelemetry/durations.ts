@@ -1,4 +1,4 @@
-import type { Attributes, Meter, MetricOptions } from "@opentelemetry/api";
+import type { Meter, MetricOptions } from "@opentelemetry/api";
 import type { McpEvents } from "../manager/mcp-events.js";
 import { attributesOfFailure, attributesOfRequest, attributesOfWay } from "./attributes.js";
 
@@ -21,26 +21,17 @@ export class Durations {
     );
   }
 
-  requestEnded(event: McpEvents["requestEnded"]): void {
-    this.#operation(event, attributesOfRequest(event));
-  }
-
-  handshakeEnded(event: McpEvents["handshakeEnded"]): void {
-    const { server } = event;
-    this.#operation(event, attributesOfRequest({ server, method: "initialize" }));
-  }
-
-  sessionEnded(event: McpEvents["sessionEnded"]): void {
-    this.#sessions.record(event.durationMs / 1_000, {
-      "langchain_mcp.server": event.server,
+  operationEnded(event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"]): void {
+    this.#operations.record(event.latencyMs / 1_000, {
+      ...attributesOfRequest(event),
       ...attributesOfWay(event),
       ...attributesOfFailure(event),
     });
   }
 
-  #operation(event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"], about: Attributes): void {
-    this.#operations.record(event.latencyMs / 1_000, {
-      ...about,
+  sessionEnded(event: McpEvents["sessionEnded"]): void {
+    this.#sessions.record(event.durationMs / 1_000, {
+      "langchain_mcp.server": event.server,
       ...attributesOfWay(event),
       ...attributesOfFailure(event),
     });

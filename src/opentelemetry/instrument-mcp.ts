@@ -57,12 +57,12 @@ export async function instrumentMcp(options: McpInstrumentationOptions = {}): Pr
     onMcpEvent("sessionLost", (event) => spans.sessionLost(event)),
     onMcpEvent("requestEnded", (event) => {
       spans.requestEnded(event);
-      durations.requestEnded(event);
+      durations.operationEnded(event);
     }),
     onMcpEvent("handshakeStarted", (event) => spans.handshakeStarted(event)),
     onMcpEvent("handshakeEnded", (event) => {
       spans.handshakeEnded(event);
-      durations.handshakeEnded(event);
+      durations.operationEnded(event);
     }),
     onMcpEvent("sessionEnded", (event) => durations.sessionEnded(event)),
   ];

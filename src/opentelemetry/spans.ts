@@ -80,8 +80,9 @@ export class Spans {
   }
 
   handshakeEnded(event: McpEvents["handshakeEnded"]): void {
-    const span = this.#open.get(event.token);
-    if (span !== undefined) this.#end(event, span, {});
+    const { token, method } = event;
+    const span = this.#open.get(token)?.updateName(method);
+    if (span !== undefined) this.#end(event, span, { "mcp.method.name": method });
   }
 
   /** What is under way is ended as it stands. */

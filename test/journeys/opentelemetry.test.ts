@@ -16,6 +16,7 @@ import { createMcpTools, createMcpToolsFromAgent, McpClient } from "../../src/in
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
 import { question, scripted } from "../support/agents.js";
 import { clientOf, echo, failureOf, gate } from "../support/clients.js";
+import { startEraServer } from "../support/era-server.js";
 import { stdioClient } from "../support/stdio-servers.js";
 import { Tracing } from "../support/tracing.js";
 
@@ -188,6 +189,20 @@ describe("a call in OpenTelemetry", () => {
     const { attributes } = tracing.span("resources/read");
     expect(attributes["mcp.resource.uri"]).toBe("postgres://db.example/customers");
     expect(JSON.stringify(await tracing.measured())).not.toMatch(/s3cr3t|postgres/);
+  });
+
+  it("to a server without sessions is told by that server's words", async () => {
+    await using server = await startEraServer("modern", { tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool(call);
+    const span = tracing.span("tools/call get_weather");
+    expect(metaOf(server)).toMatchObject({ traceparent: traceparentOf(span) });
+    expect(span.attributes).toMatchObject({ "mcp.protocol.version": "2026-07-28" });
+    expect(span.attributes).not.toHaveProperty("mcp.session.id");
+    const { attributes, parentSpanContext } = tracing.span("server/discover");
+    expect(attributes["mcp.method.name"]).toBe("server/discover");
+    expect(parentSpanContext?.spanId).toBe(span.spanContext().spanId);
   });
 
   it("of a program says that it goes through a pipe", async () => {
