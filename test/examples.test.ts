@@ -10,6 +10,7 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "examples");
 const files = readdirSync(folder);
+const readme = readFileSync(join(root, "README.md"), "utf8");
 const examples = files.filter((name) => /\.(?:ts|mjs)$/.test(name));
 
 /** What `npm run demo` runs: from the source, as it stands there. */
@@ -74,6 +75,7 @@ describe("the examples", () => {
       expect(stderr).toBe("");
       expect(stdout.trimEnd().split("\n").at(-1)).toBe(LAST_LINES[name]);
       if (name !== "create-agent.ts") expect(stdout).not.toContain("failed:");
+      if (name === "opentelemetry.ts") expect(readme).toContain(stdout);
     },
   );
 });

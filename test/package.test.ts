@@ -98,6 +98,17 @@ describe("the package, installed in an empty folder", () => {
     ]);
   });
 
+  it("names the package @opentelemetry/api when it is needed and not there", async () => {
+    const script = `import { instrumentMcp } from "langchain-mcp-runtime/opentelemetry";
+      await instrumentMcp().catch(({ kind, message }) => console.log(JSON.stringify([kind, message])));`;
+    writeFileSync(join(folder, "tracing.mjs"), script);
+    const { stdout } = await run(process.execPath, ["tracing.mjs"], { cwd: folder, timeout: 20_000 });
+    expect(JSON.parse(stdout)).toEqual([
+      "definition",
+      'instrumentMcp() needs the package "@opentelemetry/api", which is not installed. Add it to your project: npm install @opentelemetry/api',
+    ]);
+  });
+
   it("has types that compile without the optional packages", { timeout: 60_000 }, async () => {
     const code = `import { McpClient, createMcpTools } from "langchain-mcp-runtime";
       export const client = new McpClient({ name: "far", url: "wss://far.test/" });
