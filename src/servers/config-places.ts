@@ -28,6 +28,7 @@ export const CONFIG_PLACES: readonly ConfigPlace[] = [
   { scope: "project", path: "{project}/mcp.json", format: "mcp-json" },
   { scope: "project", path: "{project}/.vscode/mcp.json", format: "vscode" },
   { scope: "project", path: "{project}/.cursor/mcp.json", format: "cursor" },
+  { scope: "project", path: "{project}/.github/mcp.json", format: "copilot-cli" },
   { scope: "project", path: "{project}/.gemini/settings.json", format: "gemini-cli" },
   { scope: "project", path: "{project}/.roo/mcp.json", format: "roo-code" },
   { scope: "project", path: "{project}/.zed/settings.json", format: "zed" },

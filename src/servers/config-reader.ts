@@ -1,7 +1,7 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { ConfigProblem } from "./config-problem.js";
 import { parseConfigText } from "./parse-config-text.js";
-import { type OpenFileAt, readConfigFile } from "./read-config-file.js";
+import { MOST_BYTES, MOST_BYTES_OF_OTHERS, type OpenFileAt, readConfigFile } from "./read-config-file.js";
 
 export interface ReadConfig {
   readonly text: string;
@@ -20,26 +20,28 @@ export class ConfigReader {
   }
 
   /** Its content, or what is wrong. */
-  read(file: string): Promise<ReadConfig | ConfigProblem> {
+  read(file: string, mostBytes = MOST_BYTES): Promise<ReadConfig | ConfigProblem> {
     const known = this.#read.get(file);
     if (known !== undefined) return known;
-    const reading = this.#readNow(file);
+    const reading = this.#readNow(file, mostBytes);
     this.#read.set(file, reading);
     return reading;
   }
 
   /** As it is, without looking into it. */
-  async text(file: string): Promise<string | ConfigProblem> {
+  async text(file: string, mostBytes = MOST_BYTES_OF_OTHERS): Promise<string | ConfigProblem> {
     // A file on a network that is gone is waited for by nobody but the system.
-    const found = await this.#cancellation.race(readConfigFile(file, this.#openFile));
+    const found = await this.#cancellation.race(
+      readConfigFile(file, { openFile: this.#openFile, mostBytes }),
+    );
     if (found.state === "read") return found.text;
     if (found.state === "missing")
       return { kind: "missing-file", file, message: "The file is not there. Is its path right?" };
     return { kind: "unreadable", file, message: `The file ${found.problem}.` };
   }
 
-  async #readNow(file: string): Promise<ReadConfig | ConfigProblem> {
-    const text = await this.text(file);
+  async #readNow(file: string, mostBytes: number): Promise<ReadConfig | ConfigProblem> {
+    const text = await this.text(file, mostBytes);
     if (typeof text !== "string") return text;
     const parsed = await parseConfigText(text);
     if ("value" in parsed) return { text, value: parsed.value };

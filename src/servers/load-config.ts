@@ -9,7 +9,7 @@ import { CONFIG_PLACES, pathOfPlace, recognise } from "./config-places.js";
 import type { ConfigProblem } from "./config-problem.js";
 import { ConfigReader } from "./config-reader.js";
 import type { ConfigFile, ConfigSource } from "./config-source.js";
-import type { OpenFileAt } from "./read-config-file.js";
+import { MOST_BYTES_OF_OTHERS, type OpenFileAt } from "./read-config-file.js";
 
 export interface LoadedMcpServers {
   /** By name, in order of precedence. */
@@ -68,7 +68,7 @@ async function readFile(
 ): Promise<ConfigFile | ConfigProblem | { readonly isMissing: true }> {
   const { file, scope } = origin;
   if (/\.toml$/i.test(file)) return { kind: "unknown-format", file, message: NO_TOML };
-  const read = await reader.read(file);
+  const read = await reader.read(file, scope === "project" ? MOST_BYTES_OF_OTHERS : undefined);
   if ("kind" in read) return read.kind === "missing-file" && scope !== "given" ? { isMissing: true } : read;
   const format = formatOf(origin, read.value);
   const document = readDocument(read.value, { format, project: folders.project, answers: inputs });

@@ -1,8 +1,11 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
+const MEBIBYTE = 1024 * 1024;
 /** Some clients keep everything they know in the file that lists their servers. */
-const MOST_BYTES = 16 * 1024 * 1024;
+export const MOST_BYTES = 16 * MEBIBYTE;
+/** What others wrote may only take so long to look at. */
+export const MOST_BYTES_OF_OTHERS = MEBIBYTE;
 const CHUNK = 64 * 1024;
 
 /** A pipe is not waited for. Windows has none. */
@@ -19,6 +22,11 @@ export type OpenFileAt = (path: string) => Promise<OpenFile>;
 
 export const openOnDisk: OpenFileAt = (path) => open(path, READ);
 
+interface ReadFileOptions {
+  readonly openFile: OpenFileAt;
+  readonly mostBytes: number;
+}
+
 /** `problem` continues the sentence "The file …". */
 export type ReadFile =
   | { readonly state: "read"; readonly text: string }
@@ -26,11 +34,14 @@ export type ReadFile =
   | { readonly state: "unreadable"; readonly problem: string };
 
 /** A file as text, whatever may stand in its place. Links are followed: settings are often kept elsewhere. */
-export async function readConfigFile(path: string, openFile: OpenFileAt): Promise<ReadFile> {
+export async function readConfigFile(
+  path: string,
+  { openFile, mostBytes }: ReadFileOptions,
+): Promise<ReadFile> {
   try {
     const file = await openFile(path);
     try {
-      return await readOpen(file);
+      return await readOpen(file, mostBytes);
     } finally {
       await file.close();
     }
@@ -48,20 +59,20 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EISDIR: "is a folder",
 };
 
-async function readOpen(file: OpenFile): Promise<ReadFile> {
+async function readOpen(file: OpenFile, mostBytes: number): Promise<ReadFile> {
   const found = await file.stat();
   if (found.isDirectory()) return unreadable("is a folder");
   if (!found.isFile()) return unreadable("is no file, but a pipe, a socket or a device");
   const chunks: Uint8Array[] = [];
   // Not by its size: a file may grow, and some have none.
-  for (let total = 0; total <= MOST_BYTES;) {
+  for (let total = 0; total <= mostBytes;) {
     const chunk = Buffer.alloc(CHUNK);
     const { bytesRead } = await file.read(chunk, 0, CHUNK);
     if (bytesRead === 0) return { state: "read", text: decode(Buffer.concat(chunks)) };
     chunks.push(chunk.subarray(0, bytesRead));
     total += bytesRead;
   }
-  return unreadable(`is larger than ${MOST_BYTES / 1024 / 1024} MiB, which no list of servers is`);
+  return unreadable(`is larger than ${mostBytes / MEBIBYTE} MiB, which no list of servers is`);
 }
 
 /** Without a byte order mark. Older shells of Windows write UTF-16. */

@@ -1,4 +1,4 @@
-import { describeFound } from "../definitions/definition-issues.js";
+import { describeFound, toPath } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { SERVER_DEFAULTS } from "../definitions/server-spec.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
@@ -63,7 +63,7 @@ export function toDefinition(entry: JsonObject, { format, scope }: EntryOrigin):
     treatment: defined(treatment),
     ignored: [...ignored, ...foreign],
     off: whyOff(entry),
-    issues: issuesOf(entry),
+    issues: [...issuesOf(entry), ...issuesOfTexts(reach)],
   };
 }
 
@@ -145,6 +145,18 @@ function issuesOf(entry: JsonObject): DefinitionIssue[] {
       message: "asks for a sandbox, and there is none here: take it away to start the program without one",
     });
   return issues;
+}
+
+/** The first of each that is no text: a list can be of any length. */
+function issuesOfTexts(reach: JsonObject): DefinitionIssue[] {
+  return ["args", "env", "headers"].flatMap((key) => {
+    const value = reach[key];
+    if (!Array.isArray(value) && !isJsonObject(value)) return [];
+    const [at, found] = Object.entries(value).find(([, text]) => typeof text !== "string") ?? [];
+    if (at === undefined) return [];
+    const path = toPath([key, Array.isArray(value) ? Number(at) : at]);
+    return [{ path, message: `expected a text, found ${describeFound(found)}` }];
+  });
 }
 
 function isSwitch(value: unknown): boolean {

@@ -49,10 +49,10 @@ describe("in the place of a file", () => {
   });
 
   it("more than anybody writes", async () => {
-    const problem = await problemOf((path) => writeFileSync(path, " ".repeat(17 * 1024 * 1024)));
+    const problem = await problemOf((path) => writeFileSync(path, " ".repeat(1024 * 1024 + 1)));
     expect(problem).toMatchObject({
       kind: "unreadable",
-      message: expect.stringContaining("larger than 16 MiB"),
+      message: expect.stringContaining("larger than 1 MiB"),
     });
   });
 
@@ -101,9 +101,15 @@ describe("text that is", () => {
   it.each([
     ["deep", "[".repeat(200_000)],
     ["deep, with a comment", `// x\n${"[".repeat(200_000)}${"]".repeat(200_000)}`],
-    ["broken and large", `[${",".repeat(2 * 1024 * 1024)}`],
   ])("%s", async (_, text) => {
     expect((await problemOf((path) => writeFileSync(path, text)))?.kind).toBe("broken-json");
+  });
+
+  it("broken and large, in a file that was given", async () => {
+    using folders = new ConfigFolders();
+    const files = [folders.write("large.json", `[${",".repeat(2 * 1024 * 1024)}`)];
+    const { problems } = await loadMcpServers(folders.options({ files }));
+    expect(problems).toMatchObject([{ kind: "broken-json", file: files[0] }]);
   });
 
   it("JSON, and no list of servers", async () => {

@@ -196,6 +196,8 @@ describe("a bad server costs only itself", () => {
     ["an unknown type", { type: "carrier-pigeon", url: "https://a.example" }, "expected one of http"],
     ["no address", { url: "not an address" }, "expected an address that starts with"],
     ["a wrong list", { command: "a", args: "b" }, "args"],
+    ["a wrong argument", { command: "a", args: ["1", 2, 3] }, "args[1]: expected a text, found a number"],
+    ["a wrong header", { url: "https://a.example", headers: { x: 1 } }, "headers.x: expected a text"],
     ["a switch that is none", { command: "a", disabled: "yes" }, "expected true or false"],
     ["a command for its headers", { url: "https://a.example", headersHelper: "get-token" }, "never run"],
     ["a sandbox", { command: "a", sandboxEnabled: true }, "asks for a sandbox"],
