@@ -1,8 +1,10 @@
 export type {
   CallerContext,
+  CallInput,
   CallOutcome,
   CallToolOptions,
   CallToolsOptions,
+  ListToolsOptions,
   RequestOptions,
   ToolCall,
 } from "./client/call-tool.js";
@@ -21,7 +23,12 @@ export { McpClient } from "./client/mcp-client.js";
 export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
 export type { McpResourceContent } from "./client/resource-content.js";
 export type { LogLevel } from "./client/session-wishes.js";
-export { type ContentBlock, type OutputSchema, ToolResult } from "./client/tool-result.js";
+export {
+  type ContentBlock,
+  type InputRequired,
+  type OutputSchema,
+  ToolResult,
+} from "./client/tool-result.js";
 export type { Clock } from "./concurrency/clock.js";
 export type {
   FetchedBodyReader,
@@ -139,6 +146,7 @@ export type {
   ToolsetPromptCall,
   WantedResources,
 } from "./factories/mcp-toolset.js";
+export type { InputAnswer, InputQuestion } from "./tools/ask-for-input.js";
 export { McpTool } from "./tools/mcp-tool.js";
 export type { ToolProgress } from "./tools/report-progress.js";
 export type { McpToolDetails } from "./tools/tool-details.js";

@@ -31,12 +31,23 @@ export interface ListToolsOptions extends RequestOptions {
   readonly onTimeToLive?: ((ttlMs: number) => void) | undefined;
 }
 
+/** Answers for a server that wanted to know something first, and what it wants to be reminded of. */
+export interface CallInput {
+  readonly responses?: JsonObject | undefined;
+  readonly state?: string | undefined;
+}
+
 export interface CallToolOptions<Output = unknown> extends RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Checks and types `structuredContent`. */
   readonly output?: OutputSchema<Output> | undefined;
   /** Running it twice does no harm: it may be sent again after a failure that leaves its outcome open. */
   readonly idempotent?: boolean | undefined;
+  /**
+   * Takes over what a server without sessions asks a person: it comes back as `result.inputRequired`, and
+   * the call is made again with the answers. `{}` for a call that has none yet.
+   */
+  readonly input?: CallInput | undefined;
   /** HTTP headers for this call only. Those that the protocol owns are left out. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Goes to the server as `_meta`. */

@@ -30,6 +30,8 @@ export interface ClientRequest {
   /** Phase 1, of the client's era in which this request began; the connection itself once it is there. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The caller answers what a person is asked. */
+  readonly holdsInput: boolean;
   /** As the caller told, for whoever watches. */
   readonly caller: CallerContext | undefined;
   /** The arguments of a tool as they may be recorded, where that is not all of them. */

@@ -37,14 +37,23 @@ export function createPipeline(parts: LinkParts): Next {
 
 function send(server: string): Next {
   return ({ request, session, cancellation, onProgress }) => {
-    const { method, params, headers, context, trace, capability } = request;
+    const { method, params, headers, holdsInput, context, trace, capability } = request;
     if (session === undefined)
       return Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`));
     if (capability !== undefined && isLacking(session, capability)) {
       const text = `Server "${server}" offers no ${capability}: ${method} was not sent.`;
       return Promise.reject(new McpRuntimeError("not-found", text, { server }));
     }
-    return session.request({ method, params, cancellation, headers, context, onProgress, delivery: trace });
+    return session.request({
+      method,
+      params,
+      cancellation,
+      headers,
+      holdsInput,
+      context,
+      onProgress,
+      delivery: trace,
+    });
   };
 }
 

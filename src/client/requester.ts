@@ -34,6 +34,7 @@ interface RequesterParts {
 export interface FullRequestOptions extends RequestOptions {
   readonly onProgress?: CallToolOptions["onProgress"];
   readonly headers?: CallToolOptions["headers"];
+  readonly holdsInput?: boolean;
   readonly tool?: string;
   /** Whether it is about what the server offers, or uses it; by whether there is a tool, when left out. */
   readonly purpose?: CallContext["purpose"];
@@ -170,6 +171,7 @@ export class Requester {
       signal,
       connect,
       headers: details.headers,
+      holdsInput: details.holdsInput ?? false,
       caller: options.context,
       recordedArgs: details.recordedArgs,
       trace: details.trace ?? createTrace(),

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import type { JsonObject } from "../definitions/json.js";
 import {
+  type CallInput,
   type CallOutcome,
   type CallToolOptions,
   type CallToolsOptions,
@@ -54,14 +56,29 @@ export class ToolCalls {
     const { server, requester } = this.#parts;
     checkCall(server, call, options);
     const { name: tool, args = {} } = call;
-    const { signal, timeoutMs, onProgress, headers, context, output, meta, idempotent = false } = options;
-    const params =
-      meta === undefined ? { name: tool, arguments: args } : { name: tool, arguments: args, _meta: meta };
+    const {
+      signal,
+      timeoutMs,
+      onProgress,
+      headers,
+      context,
+      output,
+      meta,
+      input,
+      idempotent = false,
+    } = options;
+    const params = {
+      name: tool,
+      arguments: args,
+      ...(meta === undefined ? {} : { _meta: meta }),
+      ...(input === undefined ? {} : toInputParams(input)),
+    };
     const details = {
       signal,
       timeoutMs,
       onProgress,
       headers,
+      holdsInput: input !== undefined,
       context,
       tool,
       toolCallId: call.id,
@@ -75,4 +92,11 @@ export class ToolCalls {
     const { attempts } = trace;
     return toToolResult(result, { server, tool, attempts }, output);
   }
+}
+
+function toInputParams({ responses, state }: CallInput): JsonObject {
+  return {
+    ...(responses === undefined ? {} : { inputResponses: responses }),
+    ...(state === undefined ? {} : { requestState: state }),
+  };
 }

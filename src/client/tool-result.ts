@@ -28,6 +28,8 @@ export class ToolResult<Structured = unknown> {
   readonly structuredContent: Structured;
   readonly isError: boolean;
   readonly meta: JsonObject | undefined;
+  /** The tool has not run yet: its server wants to know this first. */
+  readonly inputRequired: InputRequired | undefined;
   readonly #origin: ResultOrigin;
 
   constructor(result: JsonObject, structuredContent: Structured, origin: ResultOrigin) {
@@ -35,6 +37,7 @@ export class ToolResult<Structured = unknown> {
     this.structuredContent = structuredContent;
     this.isError = result["isError"] === true;
     this.meta = isJsonObject(result["_meta"]) ? result["_meta"] : undefined;
+    this.inputRequired = toInputRequired(result);
     this.#origin = origin;
   }
 
@@ -55,6 +58,26 @@ export class ToolResult<Structured = unknown> {
   }
 }
 
+/** What a server without sessions wants to know before it runs a tool. */
+export interface InputRequired {
+  /** What a person is asked, by the server's own keys. */
+  readonly requests: Readonly<Record<string, JsonObject>>;
+  /** What is answered already. */
+  readonly responses: JsonObject;
+  /** What the server wants to be reminded of. */
+  readonly state: string | undefined;
+}
+
+function toInputRequired(result: JsonObject): InputRequired | undefined {
+  const { resultType, inputRequests, inputResponses = {}, requestState } = result;
+  if (resultType !== "input_required" || !isJsonObject(inputRequests)) return undefined;
+  return {
+    requests: inputRequests as InputRequired["requests"],
+    responses: inputResponses as JsonObject,
+    state: typeof requestState === "string" ? requestState : undefined,
+  };
+}
+
 interface ResultOrigin {
   readonly server: string;
   readonly tool: string;
@@ -70,7 +93,7 @@ export async function toToolResult<Output>(
 ): Promise<ToolResult<Output>> {
   if (!isJsonObject(value)) throw malformed(origin, "it is not an object");
   const structured = value["structuredContent"];
-  if (schema === undefined || value["isError"] === true)
+  if (schema === undefined || value["isError"] === true || value["resultType"] === "input_required")
     return new ToolResult(value, structured as Output, origin);
   const checked = await validated(structured, schema, origin);
   if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);

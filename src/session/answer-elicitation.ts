@@ -1,6 +1,12 @@
 import { z } from "zod";
 import type { JsonObject } from "../definitions/json.js";
-import type { FormHandler, ServerRequestHandlers, UrlHandler } from "../definitions/server-requests.js";
+import type {
+  FormElicitation,
+  FormHandler,
+  ServerRequestHandlers,
+  UrlElicitation,
+  UrlHandler,
+} from "../definitions/server-requests.js";
 import { toReadable } from "../errors/server-text.js";
 import { AnswerError, type Answerer, parseAsked, parseGiven, unusable } from "./answerer.js";
 import { fillForm, FORM } from "./form-fields.js";
@@ -33,6 +39,13 @@ const URL_RESULT = z.object({
   action: z.enum(["accept", "decline", "cancel"]),
   content: z.undefined({ error: "nothing is filled in where an address is opened" }).optional(),
 });
+
+/** What a person is asked, without hidden characters. */
+export function parseElicitation(params: JsonObject): FormElicitation | UrlElicitation {
+  return params["mode"] === "url"
+    ? { mode: "url", ...parseAsked(URL_REQUEST, params) }
+    : { mode: "form", ...parseAsked(FORM_REQUEST, params) };
+}
 
 /** `elicitation/create`, in the modes that have a handler. */
 export function answerElicitation({

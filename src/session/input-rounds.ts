@@ -5,6 +5,9 @@ import { quoteServer } from "../errors/server-text.js";
 import { AnswerError } from "./answerer.js";
 import type { ServerRequests } from "./server-requests.js";
 
+/** The type of a result that wants to know something first. */
+export const INPUT_REQUIRED = "input_required";
+
 /** Who asks for more than this wants no answers. */
 export const MOST_ROUNDS = 16;
 
@@ -12,24 +15,43 @@ interface InputOptions {
   readonly server: string;
   readonly requests: Pick<ServerRequests, "answer">;
   readonly cancellation: Cancellation;
+  /** Somebody else asks the person. */
+  readonly isHeld: boolean;
+}
+
+/** What becomes of a request: it is sent again with this in addition, or waits for somebody's answers. */
+type NextRound = { readonly again: JsonObject } | { readonly held: JsonObject };
+
+/** A request without what belongs to an earlier round. */
+export function withoutInput(params: JsonObject): JsonObject {
+  const { inputResponses: _, requestState: __, ...rest } = params;
+  return rest;
 }
 
 /**
  * A server without sessions asks in its result, and forgets: the request is sent again with the answers
  * and with what the server wants to be reminded of.
  */
-export async function answerInput(result: JsonObject, options: InputOptions): Promise<JsonObject> {
+export async function answerInput(result: JsonObject, options: InputOptions): Promise<NextRound> {
   const { requestState } = result;
   const asked = isJsonObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
   if (asked.length === 0 && typeof requestState !== "string")
     throw unusable(options.server, "it wants something more and does not say what");
+  const held = options.isHeld ? asked.filter(([, request]) => isForPerson(request)) : [];
+  const open = held.length === 0 ? asked : asked.filter((entry) => !held.includes(entry));
   const answers = await Promise.all(
-    asked.map(async ([key, request]) => [key, await answer(request, options)]),
+    open.map(async ([key, request]) => [key, await answer(request, options)]),
   );
-  return {
-    ...(asked.length === 0 ? {} : { inputResponses: Object.fromEntries(answers) as JsonObject }),
+  const given = {
+    ...(answers.length === 0 ? {} : { inputResponses: Object.fromEntries(answers) as JsonObject }),
     ...(typeof requestState === "string" ? { requestState } : {}),
   };
+  if (held.length === 0) return { again: given };
+  return { held: { resultType: INPUT_REQUIRED, inputRequests: Object.fromEntries(held), ...given } };
+}
+
+function isForPerson(request: unknown): boolean {
+  return isJsonObject(request) && request["method"] === "elicitation/create";
 }
 
 async function answer(

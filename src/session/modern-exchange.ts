@@ -20,6 +20,8 @@ export interface ModernRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly context?: CallContext | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** The server may ask a person, whoever else answers. */
+  readonly holdsInput?: boolean | undefined;
   /** The server says that it has begun to tell what it was asked to. */
   readonly onAcknowledged?: (() => void) | undefined;
 }
@@ -56,7 +58,8 @@ export class ModernExchange {
     this.#envelope = { ...this.#envelope, [META_KEYS.logLevel]: level };
   }
 
-  send({ method, params, headers, context, onProgress, onAcknowledged }: ModernRequest): SentRequest {
+  send(request: ModernRequest): SentRequest {
+    const { method, params, headers, context, onProgress, onAcknowledged, holdsInput } = request;
     const { transport } = this.#options;
     this.#lastId += 1;
     const id = this.#lastId;
@@ -65,13 +68,19 @@ export class ModernExchange {
     );
     const given = isJsonObject(params["_meta"]) ? params["_meta"] : {};
     const token = onProgress === undefined ? {} : { progressToken: id };
-    const _meta = { ...given, ...token, ...this.#envelope };
+    const _meta = { ...given, ...token, ...(holdsInput === true ? this.#withPerson() : this.#envelope) };
     void transport.send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { headers, context });
     return {
       answer,
       wasSent: () => transport.wasSent(id),
       cancel: (reason) => this.#cancel(id, reason),
     };
+  }
+
+  #withPerson(): JsonObject {
+    const capabilities = this.#envelope[META_KEYS.clientCapabilities] as JsonObject;
+    const elicitation = { form: {}, url: {} };
+    return { ...this.#envelope, [META_KEYS.clientCapabilities]: { ...capabilities, elicitation } };
   }
 
   /** The transport is gone: there will be no answers. */

@@ -6,9 +6,15 @@ import { quoteServer } from "../errors/server-text.js";
 import { malformedAnswer } from "../transports/json-rpc.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { GuardedTransport } from "./guarded-transport.js";
-import { answerInput, MOST_ROUNDS } from "./input-rounds.js";
+import { answerInput, INPUT_REQUIRED, MOST_ROUNDS, withoutInput } from "./input-rounds.js";
 import type { ModernExchange } from "./modern-exchange.js";
-import { DISCOVER_METHOD, refusesModern } from "./modern-greeting.js";
+import {
+  DISCOVER_METHOD,
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  mayMissSession,
+  refusesModern,
+} from "./modern-greeting.js";
 import type { ErrorContext } from "./rpc-failure.js";
 import type { ServerRequests } from "./server-requests.js";
 import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
@@ -32,19 +38,6 @@ interface ModernSessionOptions extends ErrorContext {
 
 /** How long a server gets to say that it will tell. */
 const LISTEN_MS = 500;
-/** The headers of a call are not what the server compares them with. */
-const HEADER_MISMATCH = -32_020;
-const INVALID_PARAMS = -32_602;
-/** Codes with which only a server of this revision refuses a request over HTTP. */
-const MODERN_REFUSALS: ReadonlySet<unknown> = new Set([
-  -32_601,
-  INVALID_PARAMS,
-  HEADER_MISMATCH,
-  -32_021,
-  -32_022,
-]);
-/** How servers with sessions refuse a request that has none. */
-const NO_SESSION_STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405]);
 
 /**
  * A conversation with a server that knows no sessions: it is nothing but what we remember of the
@@ -183,28 +176,38 @@ export class ModernSession implements Session {
 
   /** The request, as often as the server wants to know something more first. */
   async #untilComplete(request: SessionRequest, headers?: Record<string, string>): Promise<JsonObject> {
-    const { method, cancellation } = request;
+    const { method, cancellation, holdsInput: isHeld = false } = request;
     const { server, requests } = this.#options;
-    let { params } = request;
+    const params = withoutInput(request.params);
+    let said = request.params;
     for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
       cancellation.throwIfCancelled();
-      const { resultType = "complete", ...result } = await this.#ask(request, method, params, headers);
+      const { resultType = "complete", ...result } = await this.#ask(request, method, said, headers);
       if (resultType === "complete") return result;
-      if (resultType !== "input_required")
+      if (resultType !== INPUT_REQUIRED)
         throw malformedAnswer(this.#options, `a result of type ${JSON.stringify(resultType)}`);
-      params = { ...request.params, ...(await answerInput(result, { server, requests, cancellation })) };
+      const round = await answerInput(result, { server, requests, cancellation, isHeld });
+      if ("held" in round) return round.held;
+      said = { ...params, ...round.again };
     }
     throw malformedAnswer(this.#options, `it asked ${MOST_ROUNDS} times for something more`);
   }
 
   async #ask(
-    { cancellation, context, headers, onProgress, delivery }: SessionRequest,
+    { cancellation, context, headers, onProgress, delivery, holdsInput }: SessionRequest,
     method: string,
     params: JsonObject,
     own?: Record<string, string>,
   ): Promise<JsonObject> {
     const all = own === undefined ? headers : { ...headers, ...own };
-    const sent = this.#options.exchange.send({ method, params, headers: all, context, onProgress });
+    const sent = this.#options.exchange.send({
+      method,
+      params,
+      headers: all,
+      context,
+      onProgress,
+      holdsInput,
+    });
     if (delivery !== undefined) delivery.wasSent = () => sent.wasSent();
     const forget = cancellation.onCancel((reason) => {
       const wasSent = sent.wasSent();
@@ -224,8 +227,7 @@ export class ModernSession implements Session {
    * this revision may answer with the same status.
    */
   async #isStranger(error: unknown, request: SessionRequest): Promise<boolean> {
-    if (!(error instanceof McpRuntimeError) || !NO_SESSION_STATUSES.has(error.status)) return false;
-    if (MODERN_REFUSALS.has(error.code)) return false;
+    if (!mayMissSession(error)) return false;
     const { cancellation, context } = request;
     try {
       if (!this.#isReplaced)

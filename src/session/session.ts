@@ -39,6 +39,8 @@ export interface SessionRequest {
   readonly context?: CallContext | undefined;
   /** Told where the request is, from the moment it is handed over. */
   readonly delivery?: Delivery | undefined;
+  /** The caller answers what a person is asked: it comes back as a result that is not complete. */
+  readonly holdsInput?: boolean | undefined;
   /** Also asks the server for progress. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

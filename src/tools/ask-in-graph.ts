@@ -3,6 +3,7 @@ import { isJsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type ApprovalRequest, type Decision, readDecisions } from "./approval-request.js";
 import { GraphTask } from "./graph-task.js";
+import { lastApproval } from "./last-approval.js";
 import type { AskedAction, ReviewedCall } from "./reviewed-call.js";
 
 /** An answer to a call; `undefined` where what was answered is not what would be sent now. */
@@ -29,7 +30,7 @@ export async function askInGraph(
   const task = new GraphTask(config);
   const decisions = decisionsOf(calls, task);
   if (calls.every(({ wasAsked }) => wasAsked)) return decisions;
-  const asked = actionsOf(await task.lastQuestion());
+  const asked = actionsOf(lastApproval(await task.lastQuestion()));
   return calls.map((call, index) =>
     asked.length === calls.length && call.isSameAs(asked[index]) ? decisions[index] : undefined,
   );

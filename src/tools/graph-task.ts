@@ -38,6 +38,13 @@ export class GraphTask {
       : undefined;
   }
 
+  /** Somebody has answered a question of this task, so it runs again. */
+  get isResumed(): boolean {
+    const scratchpad = Object(this.#configurable["__pregel_scratchpad"]) as JsonObject;
+    const { resume, nullResume } = scratchpad;
+    return nullResume !== undefined || (Array.isArray(resume) && resume.length > 0);
+  }
+
   /** The last question that this task paused with, perhaps in another process. */
   async lastQuestion(): Promise<unknown> {
     const { thread_id, checkpoint_map: checkpoints, __pregel_task_id: task } = this.#configurable;

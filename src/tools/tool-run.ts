@@ -2,7 +2,9 @@ import { ToolResult } from "../client/tool-result.js";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Progress } from "../session/session.js";
 import { approve } from "./approval.js";
+import { callAskingInGraph } from "./ask-for-input.js";
 import { type PreparedCall, prepareCall, previewOf, visibleArguments } from "./prepared-call.js";
 import type { ProgressReport } from "./report-progress.js";
 import type { Settlement } from "./reviewed-call.js";
@@ -70,7 +72,7 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
   try {
     const timeoutMs = shortest(call.timeoutMs, rule.timeoutMs);
     const toolCall = { name: parts.schema.info.name, args, id: context.toolCallId };
-    const calling = caller.callTool(toolCall, {
+    const options = {
       signal: context.signal,
       timeoutMs,
       context,
@@ -79,9 +81,13 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
       idempotent: isIdempotent(parts),
       recordedArgs: () => visibleArguments(parts, args),
       secrets: parts.schema.filler.isEmpty ? undefined : parts.schema.filler.secretsIn(args),
-      onProgress: report === undefined ? undefined : (progress) => report.hear(progress),
-    });
-    const result = await unlessUnknown(parts, calling, { context, cancellation });
+      onProgress: report === undefined ? undefined : (progress: Progress) => report.hear(progress),
+    };
+    const result = await callAskingInGraph(
+      (input) =>
+        unlessUnknown(parts, caller.callTool(toolCall, { ...options, input }), { context, cancellation }),
+      { server: parts.server, tool: call.name, context },
+    );
     return await usable(parts, result, preview, cancellation);
   } finally {
     leave?.();

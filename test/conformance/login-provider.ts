@@ -15,6 +15,7 @@ export class LoginProvider implements OAuthProvider {
     redirect_uris: [this.redirectUrl],
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
+    application_type: "native",
   };
   readonly clientMetadataUrl: string | undefined;
   #information: object | undefined;
