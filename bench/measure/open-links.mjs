@@ -30,6 +30,7 @@ export async function openLinks(servers) {
     redactor: new Redactor(),
     cancellation: new Cancellation(),
     resolveSpec: async () => spec,
+    era: { isModern: false },
     watchHandshake: (_, shakeHands) => shakeHands(),
     onOpened: async () => undefined,
     onSeatGone: ignore,

@@ -135,9 +135,12 @@ describe("the events of a process", () => {
     await using server = await startMcpTestServer({ tools: [tool("Old.")] });
     using events = new ProcessEvents();
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger: SILENT });
+    const heard: unknown[] = [];
+    mcp.on("driftChecked", (event) => heard.push(event));
     await mcp.toolsFor({});
     server.tools = [tool("New.")];
     const drift = await mcp.detectDrift();
+    expect(heard).toEqual(events.of("driftChecked"));
     expect(events.of("toolsRead").map(({ found }) => found)).toEqual(["nothing", "fresh"]);
     expect(events.of("toolsListed")).toEqual(
       times(2, () => ({ server: "weather", tools: 1, kind: undefined, latencyMs: expect.any(Number) })),

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, McpClient } from "../../src/index.js";
 import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
 import { startEraServer } from "../support/era-server.js";
+import { ProcessEvents } from "../support/process-events.js";
 
 const PINNED = { protocol: "2026-07-28" } as const;
 
@@ -105,10 +106,12 @@ describe("what a server without sessions says of its lists and resources", () =>
     ["is not listed again before the time it says", 60_000, 1],
   ])("it %s", async (_, ttlMs, listings) => {
     await using server = await startEraServer("modern", { cacheHint: { ttlMs, cacheScope: "private" } });
+    using events = new ProcessEvents();
     await using mcp = await createMcpTools({ srv: { url: server.url, ...PINNED } });
     for (const expected of listings === 1 ? [1, 1] : [2, 3]) {
       await mcp.toolsFor({});
-      await eventually(() => server.received("tools/list").length === expected);
+      // Until it has ended: who asks before that shares it.
+      await eventually(() => events.of("toolsListed").length === expected);
     }
     expect(server.received("tools/list")).toHaveLength(listings);
   });
