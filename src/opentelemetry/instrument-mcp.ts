@@ -1,6 +1,7 @@
 import type { Context, MeterProvider, TextMapPropagator, TracerProvider } from "@opentelemetry/api";
 import type { RequestStarted } from "../client/request-events.js";
 import { CLIENT_INFO } from "../definitions/client-info.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { loadPeer } from "../errors/load-peer.js";
 import { onMcpEvent } from "../manager/mcp-events.js";
 import { Durations } from "./durations.js";
@@ -31,11 +32,21 @@ export interface McpInstrumentation {
   disable(): void;
 }
 
+const KEYS: Readonly<Record<keyof McpInstrumentationOptions, "object" | "function" | "boolean">> = {
+  tracerProvider: "object",
+  meterProvider: "object",
+  propagator: "object",
+  propagateTo: "function",
+  recordContent: "boolean",
+  parent: "function",
+};
+
 /**
  * Traces and measures every MCP client of this process, from now on, by the semantic conventions of
  * OpenTelemetry. Rejects with kind `definition` when `@opentelemetry/api` is missing.
  */
 export async function instrumentMcp(options: McpInstrumentationOptions = {}): Promise<McpInstrumentation> {
+  checkOptions(options);
   const api = await loadPeer("@opentelemetry/api", {
     neededBy: "instrumentMcp()",
     load: () => import("@opentelemetry/api"),
@@ -81,4 +92,15 @@ function propagatorOf(
   const { propagation } = api;
   const hasOwn = propagation.fields().length > 0;
   return hasOwn || tracerProvider === undefined ? propagation : w3cPropagator(api);
+}
+
+function checkOptions(options: object): void {
+  const issues = Object.entries(options).flatMap(([path, value]: [string, unknown]) => {
+    const expected = KEYS[path as keyof McpInstrumentationOptions];
+    if (expected === undefined)
+      return [{ path, message: `is no option; options are ${Object.keys(KEYS).join(", ")}` }];
+    const isFine = value === undefined || (typeof value === expected && value !== null);
+    return isFine ? [] : [{ path, message: `expected ${expected}, found ${describeFound(value)}` }];
+  });
+  if (issues.length > 0) throw definitionError("The set of options", issues);
 }

@@ -13,6 +13,7 @@ import {
 } from "@opentelemetry/api";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent, McpClient } from "../../src/index.js";
+import { instrumentMcp } from "../../src/opentelemetry/index.js";
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
 import { question, scripted } from "../support/agents.js";
 import { clientOf, echo, failureOf, gate } from "../support/clients.js";
@@ -354,6 +355,13 @@ describe("content", () => {
 });
 
 describe("instrumentMcp", () => {
+  it("takes no options that it does not know, or cannot use", async () => {
+    const options = { recordContents: true, parent: "span", recordContent: "yes" };
+    const failure = await failureOf(instrumentMcp(options as never));
+    expect(failure.kind).toBe("definition");
+    expect(failure.issues.map(({ path }) => path)).toEqual(["recordContents", "parent", "recordContent"]);
+  });
+
   it("sends no trace context to servers that should not have it", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using _ = await Tracing.start({ propagateTo: (name) => name === "another" });
