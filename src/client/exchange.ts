@@ -82,6 +82,7 @@ export function createTrace(): ExchangeTrace {
     attempts: 0,
     mayHaveRun: false,
     wasSent: neverSent,
+    wireId: undefined,
     session: undefined,
     latencyMs: 0,
     kind: undefined,

@@ -58,6 +58,8 @@ export interface RequestEnded extends RequestEvent {
   /** The session it was last sent over; not told of one that is kept secret. */
   readonly sessionId: string | undefined;
   readonly protocolVersion: string | undefined;
+  /** The id of the message with which it was last sent. */
+  readonly wireId: string | number | undefined;
   /** The result without secrets that are known by value. */
   readonly result: () => unknown;
 }

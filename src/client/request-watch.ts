@@ -43,7 +43,7 @@ export class RequestWatch {
     const { events, metrics, redactor, spec } = this.#parts;
     metrics.requestEnded(request);
     if (!events.has("requestEnded")) return;
-    const { latencyMs, attempts, kind, session } = request.trace;
+    const { latencyMs, attempts, kind, session, wireId } = request.trace;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
       latencyMs,
@@ -53,6 +53,7 @@ export class RequestWatch {
       endpoint: serverEndpoint(spec()),
       sessionId: shownSessionId(session, redactor),
       protocolVersion: session?.facts?.protocolVersion,
+      wireId,
       result: () => (isResult ? redactor.json(outcome) : undefined),
       ...this.#about(request),
     });

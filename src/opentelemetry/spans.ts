@@ -60,11 +60,12 @@ export class Spans {
   }
 
   requestEnded(event: McpEvents["requestEnded"]): void {
-    const { attempts, kind, tool, token } = event;
+    const { attempts, kind, tool, token, wireId } = event;
     const span = this.#open.get(token);
     if (span === undefined) return;
     const hasResult = tool !== undefined && kind === undefined && this.#records(span);
     const attributes = withoutUnknown({
+      "jsonrpc.request.id": wireId === undefined ? undefined : String(wireId),
       "langchain_mcp.attempts": attempts,
       "gen_ai.tool.call.result": hasResult ? toText(event.result()) : undefined,
     });

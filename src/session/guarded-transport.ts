@@ -103,7 +103,12 @@ export class GuardedTransport implements MessageTransport {
 
   /** Whether the server may have seen a request. */
   wasSent(id: RequestId): boolean {
-    return this.#inner.wasSent?.(this.#options.ids?.toWire(id) ?? id) ?? true;
+    return this.#inner.wasSent?.(this.wireId(id)) ?? true;
+  }
+
+  /** The id under which a request of the SDK travels. */
+  wireId(id: RequestId): RequestId {
+    return this.#options.ids?.toWire(id) ?? id;
   }
 
   /** Done when the server can speak unasked, as far as one can wait for that. */

@@ -28,6 +28,7 @@ export interface ModernRequest {
 
 /** A request that is under way. */
 export interface SentRequest {
+  readonly id: number;
   readonly answer: Promise<JsonObject>;
   /** Whether the server may have seen it. */
   wasSent(): boolean;
@@ -71,6 +72,7 @@ export class ModernExchange {
     const _meta = { ...given, ...token, ...(holdsInput === true ? this.#withPerson() : this.#envelope) };
     void transport.send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { headers, context });
     return {
+      id,
       answer,
       wasSent: () => transport.wasSent(id),
       cancel: (reason) => this.#cancel(id, reason),

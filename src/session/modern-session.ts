@@ -208,7 +208,10 @@ export class ModernSession implements Session {
       onProgress,
       holdsInput,
     });
-    if (delivery !== undefined) delivery.wasSent = () => sent.wasSent();
+    if (delivery !== undefined) {
+      delivery.wasSent = () => sent.wasSent();
+      delivery.wireId = sent.id;
+    }
     const forget = cancellation.onCancel((reason) => {
       const wasSent = sent.wasSent();
       if (delivery !== undefined) delivery.wasSent = () => wasSent;

@@ -98,7 +98,10 @@ export class SdkSession implements Session {
     const { sent, id } = transport.request({ headers, context }, () =>
       sdk.request({ method, params }, ANY_RESULT, relay.options),
     );
-    if (delivery !== undefined && id !== undefined) delivery.wasSent = () => transport.wasSent(id);
+    if (delivery !== undefined && id !== undefined) {
+      delivery.wasSent = () => transport.wasSent(id);
+      delivery.wireId = transport.wireId(id);
+    }
     const forget = cancellation.onCancel((reason) => {
       if (id === undefined) return;
       const wasSent = transport.wasSent(id);

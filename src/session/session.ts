@@ -27,6 +27,8 @@ export interface Progress {
 export interface Delivery {
   /** Whether the server may have seen it. */
   wasSent: () => boolean;
+  /** The id of its message. */
+  wireId: string | number | undefined;
 }
 
 export interface SessionRequest {

@@ -59,6 +59,7 @@ describe("a call in OpenTelemetry", () => {
       "mcp.method.name": "tools/call",
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": "get_weather",
+      "jsonrpc.request.id": String((server.received("tools/call")[0]?.body as { id: number }).id),
       "langchain_mcp.attempts": 1,
     });
     const handshake = tracing.span("initialize");
@@ -199,7 +200,11 @@ describe("a call in OpenTelemetry", () => {
     await client.callTool(call);
     const span = tracing.span("tools/call get_weather");
     expect(metaOf(server)).toMatchObject({ traceparent: traceparentOf(span) });
-    expect(span.attributes).toMatchObject({ "mcp.protocol.version": "2026-07-28" });
+    const { id } = server.received("tools/call")[0]?.body as { id: number };
+    expect(span.attributes).toMatchObject({
+      "mcp.protocol.version": "2026-07-28",
+      "jsonrpc.request.id": String(id),
+    });
     expect(span.attributes).not.toHaveProperty("mcp.session.id");
     const { attributes, parentSpanContext } = tracing.span("server/discover");
     expect(attributes["mcp.method.name"]).toBe("server/discover");
