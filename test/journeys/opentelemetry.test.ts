@@ -24,9 +24,19 @@ import { Tracing } from "../support/tracing.js";
 const weather = { name: "get_weather", run: () => "sun" };
 const call = { name: "get_weather" };
 
-function metaOf(server: McpTestServer, nth = 0): Record<string, unknown> {
-  const body = server.received("tools/call")[nth]?.body as { params: { _meta?: Record<string, unknown> } };
-  return body.params._meta ?? {};
+interface Message {
+  readonly id: number;
+  readonly params: { readonly _meta?: Record<string, unknown> };
+}
+
+/** The first call that a server got. */
+function callOf(server: McpTestServer): Message {
+  const [received] = server.received("tools/call");
+  return received?.body as Message;
+}
+
+function metaOf(server: McpTestServer): Record<string, unknown> {
+  return callOf(server).params._meta ?? {};
 }
 
 function traceparentOf(span: Pick<Span, "spanContext">): string {
@@ -59,7 +69,7 @@ describe("a call in OpenTelemetry", () => {
       "mcp.method.name": "tools/call",
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": "get_weather",
-      "jsonrpc.request.id": String((server.received("tools/call")[0]?.body as { id: number }).id),
+      "jsonrpc.request.id": String(callOf(server).id),
       "langchain_mcp.attempts": 1,
     });
     const handshake = tracing.span("initialize");
@@ -200,10 +210,9 @@ describe("a call in OpenTelemetry", () => {
     await client.callTool(call);
     const span = tracing.span("tools/call get_weather");
     expect(metaOf(server)).toMatchObject({ traceparent: traceparentOf(span) });
-    const { id } = server.received("tools/call")[0]?.body as { id: number };
     expect(span.attributes).toMatchObject({
       "mcp.protocol.version": "2026-07-28",
-      "jsonrpc.request.id": String(id),
+      "jsonrpc.request.id": String(callOf(server).id),
     });
     expect(span.attributes).not.toHaveProperty("mcp.session.id");
     const { attributes, parentSpanContext } = tracing.span("server/discover");
