@@ -149,10 +149,13 @@ export class McpClient implements AsyncDisposable {
     await this.#requester.open(options);
   }
 
-  /** The second half of a login: the code with which the user came back from `authorizationUrl`. */
-  async finishAuth(code: string, options: RequestOptions = {}): Promise<void> {
+  /**
+   * The second half of a login: the code with which the user came back from `authorizationUrl`, or all of
+   * it (`new URL(address).searchParams`): then it is also checked where it comes from.
+   */
+  async finishAuth(login: string | URLSearchParams, options: RequestOptions = {}): Promise<void> {
     await this.#requester.atSeat(options, ({ credentials }, cancellation) =>
-      cancellation.race(finishLogin(this.name, credentials, code)),
+      cancellation.race(finishLogin(this.name, credentials, login)),
     );
   }
 

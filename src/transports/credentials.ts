@@ -7,7 +7,7 @@ import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResponseHead } from "./http-exchange.js";
-import type { OAuthFlow } from "./oauth-flow.js";
+import type { FinishedLogin, OAuthFlow } from "./oauth-flow.js";
 
 /** What proves who asks, as it goes with one request. */
 export interface Proof {
@@ -79,8 +79,8 @@ export class Credentials {
     return isRenewed ? this.proof(context) : undefined;
   }
 
-  /** Takes the code that a person came back with. */
-  async finish(code: string): Promise<void> {
+  /** Takes what a person came back with. */
+  async finish(login: FinishedLogin): Promise<void> {
     const { server, sources, oauth } = this.#parts;
     const { auth } = sources;
     const source = typeof auth === "function" ? await this.#ask("auth", auth, this.#own) : auth;
@@ -88,7 +88,7 @@ export class Credentials {
       const text = `Server "${server}" has no OAuth provider in its definition (auth): there is no login to finish.`;
       throw new McpRuntimeError("definition", text, { server });
     }
-    await oauth.finish(source, code);
+    await oauth.finish(source, login);
   }
 
   /** A function of the user's: what it throws is told as what it is, a missing credential. */

@@ -4,6 +4,7 @@ import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResponseHead } from "./http-exchange.js";
+import { withIssuerCheck } from "./issuer-check.js";
 import type { SideFetch } from "./side-fetch.js";
 
 interface OAuthFlowParts {
@@ -11,6 +12,13 @@ interface OAuthFlowParts {
   readonly url: URL;
   readonly redactor: Redactor;
   readonly fetch: SideFetch;
+}
+
+/** What a person came back with from a login. */
+export interface FinishedLogin {
+  readonly code: string;
+  /** All of it, where it is known. */
+  readonly params: URLSearchParams | undefined;
 }
 
 /** What a server said about the token it wants. */
@@ -51,8 +59,8 @@ export class OAuthFlow {
   }
 
   /** Exchanges the code that a person came back with for tokens. */
-  async finish(provider: OAuthProvider, code: string): Promise<void> {
-    await this.#once(`code ${code}`, () => this.#authorize(provider, 401, code));
+  async finish(provider: OAuthProvider, login: FinishedLogin): Promise<void> {
+    await this.#once(`code ${login.code}`, () => this.#authorize(provider, 401, login));
   }
 
   async #once(key: string, work: () => Promise<void>): Promise<void> {
@@ -61,7 +69,7 @@ export class OAuthFlow {
     await running;
   }
 
-  async #authorize(provider: OAuthProvider, status: number, authorizationCode?: string): Promise<void> {
+  async #authorize(provider: OAuthProvider, status: number, login?: FinishedLogin): Promise<void> {
     const { server, url, redactor, fetch } = this.#parts;
     const { resourceMetadataUrl, scope } = this.#challenge;
     const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
@@ -73,8 +81,8 @@ export class OAuthFlow {
       serverUrl: url,
       ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
       ...(scope === undefined ? {} : { scope }),
-      ...(authorizationCode === undefined ? {} : { authorizationCode }),
-      fetchFn: fetch.fetch,
+      ...(login === undefined ? {} : { authorizationCode: login.code }),
+      fetchFn: withIssuerCheck(fetch.fetch, login?.params),
     }).catch((error: unknown) => {
       const said = redactor.text(error instanceof Error ? error.message : String(error));
       const text = `Server "${server}" wants a token, and none could be got: ${said}`;

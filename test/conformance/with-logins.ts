@@ -17,9 +17,9 @@ export async function withLogins<T>(client: McpClient, work: () => Promise<T>): 
 }
 
 /** The suite's login pages ask nothing: they send everybody back with a code. */
-async function logIn(authorizationUrl: string): Promise<string> {
+async function logIn(authorizationUrl: string): Promise<URLSearchParams> {
   const { headers, status } = await fetch(authorizationUrl, { redirect: "manual" });
-  const code = new URL(headers.get("location") ?? "about:blank").searchParams.get("code");
-  if (code === null) throw new Error(`The login page answered ${status} and gave no code.`);
-  return code;
+  const { searchParams } = new URL(headers.get("location") ?? "about:blank");
+  if (!searchParams.has("code")) throw new Error(`The login page answered ${status} and gave no code.`);
+  return searchParams;
 }
