@@ -46,7 +46,7 @@ export class ToolDesk implements AsyncDisposable {
 
   async killAll(): Promise<void> {
     const pids = [...this.#pids.values()];
-    for (const pid of pids) process.kill(pid, "SIGKILL");
+    for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
     // A process lets go of its sockets before its pipes: until it is gone, a write to it still succeeds.
     await eventually(() => this.openSockets === 0 && !pids.some(isAlive));
   }

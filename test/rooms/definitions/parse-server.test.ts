@@ -50,6 +50,8 @@ describe("what was left out is filled in", () => {
       sockets: 2,
       pages: 100,
       tools: 10_000,
+      resources: 10_000,
+      prompts: 10_000,
       identities: 1_000,
       serverRequests: 8,
     });
