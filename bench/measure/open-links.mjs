@@ -15,10 +15,14 @@ import { open } from "../peers/langchain-mcp-runtime.mjs";
 const server = "links";
 const ignore = () => undefined;
 
+/** Counts nothing, and tells nobody. */
+const BLIND = { start: (exchange, next) => next(exchange), retried: ignore, ended: ignore };
+
 /**
- * One session, and two ways over it: with all the links that a client puts around a request, in their
- * default settings, and with none. The bytes are the same: both ask for progress. Beside them the call
- * of a tool as users make it, which has all of this in it.
+ * One session, and ways over it: with all the links that a client puts around a request, in their
+ * default settings; with none; with links that count and tell nothing; and while somebody listens. The
+ * bytes are the same: all ask for progress. Beside them the call of a tool as users make it, which has
+ * all of this in it.
  */
 export async function openLinks(servers) {
   const [url] = Object.values(servers);
@@ -43,34 +47,29 @@ export async function openLinks(servers) {
   const breaker = new CircuitBreaker(spec.breaker, { clock: systemClock, onChange: ignore });
   const redactor = new Redactor();
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  const events = new ClientEvents(server, logger, redactor);
-  const metrics = new RequestMetrics();
-  const watch = new RequestWatch({ server, events, metrics, redactor, spec: () => spec });
-  const run = createPipeline({
-    server,
-    clock: systemClock,
-    random: Math.random,
-    fallback: () => spec.fallback,
-    retry: () => spec.retry,
-    tokens: new RetryTokensByIdentity(systemClock),
-    concurrentCalls: () => spec.limits.concurrentCalls,
-    breakerOf: () => breaker,
-    onRetry: ignore,
-    onSessionLost: ignore,
-    watch,
-    warn: ignore,
-  });
+  const watchWith = (events) =>
+    new RequestWatch({ server, events, metrics: new RequestMetrics(), redactor, spec: () => spec });
+  const linksWith = (watch) =>
+    createPipeline({
+      server,
+      clock: systemClock,
+      random: Math.random,
+      fallback: () => spec.fallback,
+      retry: () => spec.retry,
+      tokens: new RetryTokensByIdentity(systemClock),
+      concurrentCalls: () => spec.limits.concurrentCalls,
+      breakerOf: () => breaker,
+      onRetry: ignore,
+      onSessionLost: ignore,
+      watch,
+      warn: ignore,
+    });
+  const heard = new ClientEvents(server, logger, redactor);
+  for (const name of ["requestStarted", "requestEnded"]) heard.on(name, ignore);
   const { requestMs, totalMs } = spec.timeouts;
-  return {
-    call: ({ server: name, tool, args }) => whole.call({ server: name, tool, args }),
-    without: ({ tool, args }) =>
-      session.request({
-        method: "tools/call",
-        params: { name: tool, arguments: args },
-        cancellation: new Cancellation(),
-        onProgress: ignore,
-      }),
-    with: ({ tool, args }) => {
+  const over =
+    (run) =>
+    ({ tool, args }) => {
       const request = {
         requestId: "1",
         method: "tools/call",
@@ -90,7 +89,19 @@ export async function openLinks(servers) {
         trace: createTrace(),
       };
       return run(toExchange(request, new Cancellation(), undefined));
-    },
+    };
+  return {
+    call: ({ server: name, tool, args }) => whole.call({ server: name, tool, args }),
+    with: over(linksWith(watchWith(new ClientEvents(server, logger, redactor)))),
+    heard: over(linksWith(watchWith(heard))),
+    blind: over(linksWith(BLIND)),
+    without: ({ tool, args }) =>
+      session.request({
+        method: "tools/call",
+        params: { name: tool, arguments: args },
+        cancellation: new Cancellation(),
+        onProgress: ignore,
+      }),
     async close() {
       await connection.close();
       await whole.close();

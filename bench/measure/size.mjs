@@ -12,7 +12,7 @@ export const FULL = {
   batches: [1, 16, 64, 256],
   batchTimes: 4,
   heap: { from: 10_000, to: 100_000, every: 5_000 },
-  links: { calls: 2_000, cpuBlocks: 12, cpuBlockMs: 40, warmUpCalls: 25_000 },
+  links: { calls: 1_500, cpuBlocks: 10, cpuBlockMs: 40, warmUpCalls: 25_000 },
 };
 
 /** Whether everything runs: its figures say nothing. */

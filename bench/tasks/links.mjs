@@ -1,26 +1,27 @@
 import { openLinks } from "../measure/open-links.mjs";
 import { median } from "../measure/statistics.mjs";
 
-const WAYS = ["call", "with", "without"];
+const WAYS = ["call", "with", "without", "blind", "heard"];
 
 /**
- * What all links add, as a share of the call that a user makes. Single calls take turns for the median,
+ * What all links add, what counting and telling add, and what a listener adds, as shares of the call
+ * that a user makes. Single calls take turns for the median,
  * short blocks for the CPU: a few per cent are less than what the machine does from one second to the next.
  */
 export async function run({ servers, call, calls, cpuBlocks, cpuBlockMs }) {
   const links = await openLinks(servers);
   try {
     return {
-      p50: await p50Share(links, call, calls),
-      cpu: await cpuShare(links, call, cpuBlocks, cpuBlockMs),
+      p50: await p50Shares(links, call, calls),
+      cpu: await cpuShares(links, call, cpuBlocks, cpuBlockMs),
     };
   } finally {
     await links.close();
   }
 }
 
-async function p50Share(links, call, calls) {
-  const times = { call: [], with: [], without: [] };
+async function p50Shares(links, call, calls) {
+  const times = Object.fromEntries(WAYS.map((way) => [way, []]));
   for (let n = 0; n < calls; n += 1) {
     for (const way of inTurn(n)) {
       const start = performance.now();
@@ -28,25 +29,26 @@ async function p50Share(links, call, calls) {
       times[way].push(performance.now() - start);
     }
   }
-  return shareOf({
-    call: median(times.call),
-    with: median(times.with),
-    without: median(times.without),
-  });
+  return sharesOf(Object.fromEntries(WAYS.map((way) => [way, median(times[way])])));
 }
 
-async function cpuShare(links, call, blocks, blockMs) {
+async function cpuShares(links, call, blocks, blockMs) {
   const shares = [];
   for (let n = 0; n < blocks; n += 1) {
     const cpu = {};
     for (const way of inTurn(n)) cpu[way] = await cpuOfCall(() => links[way](call), blockMs);
-    shares.push(shareOf(cpu));
+    shares.push(sharesOf(cpu));
   }
-  return median(shares);
+  const medianOf = (name) => median(shares.map((share) => share[name]));
+  return { all: medianOf("all"), telling: medianOf("telling"), listening: medianOf("listening") };
 }
 
-function shareOf({ call, with: all, without: none }) {
-  return (all - none) / call;
+function sharesOf({ call, with: all, without, blind, heard }) {
+  return {
+    all: (all - without) / call,
+    telling: (all - blind) / call,
+    listening: (heard - all) / call,
+  };
 }
 
 async function cpuOfCall(makeCall, blockMs) {
