@@ -148,6 +148,7 @@ export type {
 } from "./factories/mcp-toolset.js";
 export type { InputAnswer, InputQuestion } from "./tools/ask-for-input.js";
 export { McpTool } from "./tools/mcp-tool.js";
+export type { InputQuestions } from "./tools/message-input.js";
 export type { ToolProgress } from "./tools/report-progress.js";
 export type { McpToolDetails } from "./tools/tool-details.js";
 export type { NamingOptions } from "./tools/tool-names.js";

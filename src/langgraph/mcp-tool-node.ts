@@ -6,6 +6,7 @@ import type { McpToolset } from "../factories/mcp-toolset.js";
 import { ApprovalDesk } from "../tools/approval-desk.js";
 import { CurrentTools } from "../tools/current-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { MessageInput } from "../tools/message-input.js";
 import { pendingCalls } from "../tools/pending-calls.js";
 import { settlementOf } from "../tools/reviewed-call.js";
 
@@ -31,6 +32,8 @@ export class McpToolNode<
 > extends ToolNode<State> {
   readonly #live: CurrentTools;
   readonly #desk = new ApprovalDesk();
+  /** Where it is noted what servers want to know first, by call. */
+  readonly #inputs = new WeakMap<ToolCall, MessageInput>();
   /** What stands for a call that was settled, until it runs. */
   readonly #carried = new WeakMap<ToolCall, ToolCall["args"]>();
 
@@ -47,7 +50,13 @@ export class McpToolNode<
 
   protected override async run(input: unknown, config: LangGraphRunnableConfig): Promise<State> {
     await this.#settle(input, config);
-    return super.run(input, config);
+    const { calls, isWhole, isAlone } = callsOf(input);
+    const inputs = isWhole && !isAlone ? await MessageInput.open(config) : undefined;
+    if (inputs === undefined) return super.run(input, config);
+    for (const call of calls) this.#inputs.set(call, inputs);
+    const output = await super.run(input, config);
+    inputs.pauseIfAsked();
+    return output;
   }
 
   protected override async runTool(
@@ -57,8 +66,15 @@ export class McpToolNode<
   ): Promise<ToolMessage | Command> {
     const isKnown = this.tools.some(({ name }) => name === call.name);
     if (!isKnown && this.#live.isGone(call.name)) return this.#live.answerGone(call);
-    const args = this.#carried.get(call) ?? call.args;
-    return super.runTool({ ...call, args }, config, state);
+    const inputs = this.#inputs.get(call);
+    const done = inputs?.resultOf(call);
+    if (done !== undefined) return done as ToolMessage;
+    const args = this.#carried.get(call) ?? { ...call.args };
+    const tool = this.#live.find(call.name);
+    if (tool !== undefined && inputs !== undefined) tool.hold(args, inputs.hold(tool, call));
+    const output = await super.runTool({ ...call, args }, config, state);
+    inputs?.keep(call, output);
+    return output;
   }
 
   /** Before anything runs: every call that needs it is prepared, asked about, and bound to the answer. */
@@ -88,6 +104,7 @@ export class McpToolNode<
 function callsOf(input: unknown) {
   const single: unknown = Reflect.get(Object(input), "lg_tool_call");
   const { messageId, allCalls, calls } = pendingCalls(input);
-  if (single === undefined) return { messageId, calls, isWhole: true };
-  return { messageId, calls: [single as ToolCall], isWhole: allCalls.length === 1 };
+  const isAlone = single !== undefined || allCalls.length === 1;
+  if (single === undefined) return { messageId, calls, isWhole: true, isAlone };
+  return { messageId, calls: [single as ToolCall], isWhole: allCalls.length === 1, isAlone };
 }

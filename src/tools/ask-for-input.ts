@@ -29,17 +29,24 @@ export interface InputAnswer {
 }
 
 /** What goes into the checkpoint with the question, for whoever goes on. */
-interface PausedCall extends InputQuestion {
+export interface PausedCall extends InputQuestion {
   readonly round: number;
   readonly required: InputRequired;
   /** An approval that the same task has asked for before. */
   readonly approval?: unknown;
 }
 
+/** A call for which somebody else asks: what to send, and what the server wants to know. */
+export interface HeldCall {
+  readonly input: CallInput;
+  required: InputRequired | undefined;
+}
+
 interface Asking {
   readonly server: string;
   readonly tool: string;
   readonly context: CallContext;
+  readonly held: HeldCall | undefined;
 }
 
 /** More wrong answers than any person gives: something answers by itself. */
@@ -55,6 +62,7 @@ export async function callAskingInGraph(
   call: (input: CallInput | undefined) => Promise<ToolResult>,
   asking: Asking,
 ): Promise<ToolResult> {
+  if (asking.held !== undefined) return callHeld(call, asking.held);
   const task = new GraphTask(asking.context.config);
   if (!canAsk(task, asking.context)) return call(undefined);
   const last = task.isResumed ? await task.lastQuestion() : undefined;
@@ -65,9 +73,20 @@ export async function callAskingInGraph(
     const { input, round } = paused === undefined ? UNASKED : await askForInput(paused, task);
     const result = await call(input);
     if (result.inputRequired === undefined) return result;
-    paused = toPaused(result.inputRequired, asking, { round: round + 1, last });
+    const { server, tool, context } = asking;
+    const about = { server, tool, toolCallId: context.toolCallId ?? "", round: round + 1 };
+    paused = toPaused(result.inputRequired, about, last);
   }
   throw nobody(asking.server);
+}
+
+async function callHeld(
+  call: (input: CallInput | undefined) => Promise<ToolResult>,
+  held: HeldCall,
+): Promise<ToolResult> {
+  const result = await call(held.input);
+  held.required = result.inputRequired;
+  return result;
 }
 
 /** Pauses until somebody gives an answer that fits. */
@@ -100,10 +119,11 @@ function isPausedCall(question: unknown, { context }: Asking): question is Pause
   return question["toolCallId"] === context.toolCallId;
 }
 
-function toPaused(
+/** `last`: what the task has asked before. */
+export function toPaused(
   required: InputRequired,
-  { server, tool, context }: Asking,
-  { round, last }: { readonly round: number; readonly last: unknown },
+  { server, tool, toolCallId, round }: Pick<PausedCall, "server" | "tool" | "toolCallId" | "round">,
+  last: unknown,
 ): PausedCall {
   const requests = Object.entries(required.requests).map(([key, request]) => [
     key,
@@ -114,7 +134,7 @@ function toPaused(
     type: "mcp_input",
     server,
     tool,
-    toolCallId: context.toolCallId ?? "",
+    toolCallId,
     requests: Object.fromEntries(requests) as InputQuestion["requests"],
     round,
     required,
@@ -134,7 +154,10 @@ function toRequest({ params }: JsonObject, server: string): FormElicitation | Ur
 type Answered = { readonly responses: JsonObject } | { readonly problem: string };
 
 /** What a person said, checked as a handler's answer is. One question may be answered without its keys. */
-async function answersTo({ requests, required, toolCallId }: PausedCall, said: unknown): Promise<Answered> {
+export async function answersTo(
+  { requests, required, toolCallId }: PausedCall,
+  said: unknown,
+): Promise<Answered> {
   const keys = Object.keys(requests);
   const byCall =
     isJsonObject(said) && isJsonObject(said["answers"]) ? said["answers"][toolCallId] : undefined;

@@ -11,6 +11,7 @@ import { systemClock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { HeldCall } from "./ask-for-input.js";
 import { withCustomData } from "./custom-data.js";
 import { toFailureMessage } from "./failure-message.js";
 import { mayNeedApproval } from "./needs-approval.js";
@@ -60,6 +61,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   private readonly parts: ToolParts;
   private readonly unchecked: this;
   private settled: WeakMap<object, Settlement> | undefined;
+  private held: WeakMap<object, HeldCall> | undefined;
 
   constructor(fields: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
@@ -71,7 +73,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     this.parts = fields.parts;
     this.unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
     // Kept out of what is printed and serialised: they lead to clients and their credentials.
-    for (const name of ["parts", "unchecked", "settled"])
+    for (const name of ["parts", "unchecked", "settled", "held"])
       Object.defineProperty(this, name, { enumerable: false });
   }
 
@@ -129,6 +131,12 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return args;
   }
 
+  /** @internal Has these arguments, which stand for a call, wait for what a door asks for. */
+  hold(args: JsonObject, held: HeldCall): void {
+    this.held ??= new WeakMap();
+    this.held.set(args, held);
+  }
+
   protected override async _call(
     args: unknown,
     runManager?: CallbackManagerForToolRun,
@@ -152,7 +160,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   private runOf(given: unknown, config: RunnableConfig, { context, report, onNote }: RunParts): ToolRun {
     const { name } = this;
     const settled = this.takeSettled(given);
-    return { name, given, context, timeoutMs: timeoutOf(config), settled, report, onNote };
+    const held = this.held?.get(Object(given) as object);
+    return { name, given, context, timeoutMs: timeoutOf(config), settled, held, report, onNote };
   }
 
   private takeSettled(args: unknown): Settlement | undefined {

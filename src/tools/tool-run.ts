@@ -4,7 +4,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Progress } from "../session/session.js";
 import { approve } from "./approval.js";
-import { callAskingInGraph } from "./ask-for-input.js";
+import { callAskingInGraph, type HeldCall } from "./ask-for-input.js";
 import { type PreparedCall, prepareCall, previewOf, visibleArguments } from "./prepared-call.js";
 import type { ProgressReport } from "./report-progress.js";
 import type { Settlement } from "./reviewed-call.js";
@@ -24,6 +24,8 @@ export interface ToolRun {
   readonly timeoutMs: number | undefined;
   /** What a door has found out about this call before. */
   readonly settled?: Settlement | undefined;
+  /** Where a door asks for what the server wants to know first. */
+  readonly held?: HeldCall | undefined;
   /** Where somebody listens to its progress. */
   readonly report?: ProgressReport | undefined;
   /** Told where somebody changed the call: what the model should know of it. */
@@ -86,8 +88,9 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
     const result = await callAskingInGraph(
       (input) =>
         unlessUnknown(parts, caller.callTool(toolCall, { ...options, input }), { context, cancellation }),
-      { server: parts.server, tool: call.name, context },
+      { server: parts.server, tool: call.name, context, held: call.held },
     );
+    if (result.inputRequired !== undefined) return result;
     return await usable(parts, result, preview, cancellation);
   } finally {
     leave?.();

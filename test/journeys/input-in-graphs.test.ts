@@ -2,7 +2,7 @@ import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../src/index.js";
 import type { TestTool } from "../../src/testing/index.js";
-import { doors, question, scripted, thread, toolMessages } from "../support/agents.js";
+import { answer, doors, question, scripted, thread, toolMessages } from "../support/agents.js";
 import { type EraServer, type ModernToolContext, startEraServer } from "../support/era-server.js";
 
 const requestedSchema = {
@@ -89,5 +89,65 @@ describe("in createAgent with mcpMiddleware", () => {
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
     expect(asked(server)).toBe(4);
+  });
+});
+
+const nodes = Object.entries(doors).filter(([name]) => name.includes("McpToolNode"));
+
+describe.each(nodes)("in %s, where all calls of a message are one task", (_, open) => {
+  it("one question is asked for all of them, and no call beside them runs again", async () => {
+    await using server = await startEraServer("modern", { tools: [book, look] });
+    const checkpointer = new MemorySaver();
+    const calls = [bookFor("ann"), { name: "inn__look", args: {} }, bookFor("bob")];
+    {
+      await using mcp = await toolsOf(server);
+      const agent = open({ model: scripted(calls), mcp, checkpointer });
+      const paused = await agent.invoke(question, thread("1"));
+      expect(paused.__interrupt__).toHaveLength(1);
+      expect(paused.__interrupt__?.[0]?.value).toMatchObject({
+        type: "mcp_inputs",
+        questions: [{ toolCallId: "call-1" }, { toolCallId: "call-3" }],
+      });
+    }
+    await using mcp = await toolsOf(server);
+    const agent = open({ model: scripted(), mcp, checkpointer });
+    const half = { answers: { "call-1": { where: accept("Rome") } } };
+    const again = await agent.invoke(new Command({ resume: half }), thread("1"));
+    expect(again.__interrupt__?.[0]?.value).toMatchObject({ problem: expect.stringContaining("call-3") });
+    const answers = { ...half.answers, "call-3": { where: accept("Oslo") } };
+    const done = await agent.invoke(new Command({ resume: { answers } }), thread("1"));
+    expect(toolMessages(done).map(({ text }) => text)).toEqual([
+      'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
+      "looked",
+      'offer for bob: {"action":"accept","content":{"city":"Oslo","nights":1}}',
+    ]);
+    expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
+    expect(asked(server)).toBe(4);
+  });
+
+  it("a call that was approved before it asked is not asked about again", async () => {
+    await using server = await startEraServer("modern", { tools: [book, look] });
+    const checkpointer = new MemorySaver();
+    const withRules = () =>
+      createMcpTools({ inn: { url: server.url, tools: { book: { requireApproval: true } } } });
+    const calls = [bookFor("ann"), { name: "inn__look", args: {} }];
+    {
+      await using mcp = await withRules();
+      const agent = open({ model: scripted(calls), mcp, checkpointer });
+      const first = await agent.invoke(question, thread("1"));
+      expect(first.__interrupt__?.[0]?.value).toHaveProperty("actionRequests");
+      expect(server.executions).toHaveLength(0);
+      const second = await agent.invoke(answer({ type: "approve" }), thread("1"));
+      expect(second.__interrupt__?.[0]?.value).toMatchObject({ type: "mcp_inputs" });
+    }
+    await using mcp = await withRules();
+    const agent = open({ model: scripted(), mcp, checkpointer });
+    const done = await agent.invoke(new Command({ resume: accept("Rome") }), thread("1"));
+    expect(toolMessages(done).map(({ text }) => text)).toEqual([
+      'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
+      "looked",
+    ]);
+    expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
+    expect(asked(server)).toBe(2);
   });
 });
