@@ -1,3 +1,4 @@
+import { PROJECT_FILES } from "../servers/config-places.js";
 import type { ConfigProblem, ConfigProblemKind } from "../servers/config-problem.js";
 import type { ConfigSource } from "../servers/config-source.js";
 import type { LoadedMcpServers } from "../servers/load-config.js";
@@ -7,7 +8,7 @@ import { closestWord } from "./closest-word.js";
 import type { CommandContext } from "./command-context.js";
 import { directServers } from "./direct-servers.js";
 import { shownPath } from "./shown-path.js";
-import { createFinding, type Finding, type FindingCode } from "./finding.js";
+import { createFinding, factText, type Finding, type FindingCode } from "./finding.js";
 import type { Terminal } from "./terminal.js";
 import { UsageError } from "./usage-error.js";
 
@@ -54,7 +55,7 @@ export function requireServers(choice: Choice): Choice {
   if (choice.servers.length > 0) return choice;
   const reason = choice.findings.find(({ severity }) => severity === "error");
   if (reason === undefined) throw new UsageError("There are no servers here.", NOWHERE);
-  throw new UsageError(reason.text, reason.next);
+  throw new UsageError(factText(reason), reason.next);
 }
 
 async function fromFiles({ line, terminal, signal }: CommandContext): Promise<Choice> {
@@ -139,7 +140,7 @@ function ofSource({ file, servers }: ConfigSource, terminal: Terminal): Finding[
 function noServers({ sources }: LoadedMcpServers): Finding {
   const text =
     sources.length === 0
-      ? "There is no config file here: no .mcp.json, mcp.json, .vscode/mcp.json or .cursor/mcp.json."
+      ? `There is no config file here: no ${PROJECT_FILES.join(", ")}.`
       : "No config file here has a server that is switched on.";
   return createFinding("config-missing", { text, next: NOWHERE });
 }
@@ -149,7 +150,8 @@ function chosen(choice: Choice, names: readonly string[]): Choice {
   const broken = choice.findings.flatMap(({ server, severity }) =>
     severity === "error" && server !== undefined ? [server] : [],
   );
-  for (const name of names) if (![...known, ...broken].includes(name)) throw unknownServer(name, known);
+  for (const name of names)
+    if (![...known, ...broken].includes(name)) throw unknownServer(name, { ...choice, known });
   return {
     ...choice,
     servers: choice.servers.filter(({ name }) => names.includes(name)),
@@ -157,7 +159,12 @@ function chosen(choice: Choice, names: readonly string[]): Choice {
   };
 }
 
-function unknownServer(name: string, known: readonly string[]): UsageError {
+function unknownServer(
+  name: string,
+  { known, findings }: Pick<Choice, "findings"> & { readonly known: readonly string[] },
+): UsageError {
+  const unused = findings.find(({ server }) => server === name);
+  if (unused !== undefined) return new UsageError(factText(unused), unused.next);
   const meant = closestWord(name, known);
   const all = known.length === 0 ? NOWHERE : `Servers are ${known.join(", ")}.`;
   return new UsageError(

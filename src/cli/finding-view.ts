@@ -1,5 +1,5 @@
 import type { Page } from "./command-context.js";
-import { type Finding, NOTHING_TO_DO, placeText } from "./finding.js";
+import { factText, type Finding, NOTHING_TO_DO } from "./finding.js";
 import { markText } from "./marks.js";
 import { wrapToWidth } from "./text-width.js";
 
@@ -31,9 +31,9 @@ function alikeLines(findings: readonly Finding[], page: Page): string[] {
   return [...facts, ...rest, ...[...advice].flatMap((next) => adviceLines(next, page))];
 }
 
-function factLines({ severity, place, text, code, server }: Finding, { paint, columns }: Page): string[] {
-  const words = withoutSubject(text, server);
-  const fact = place === undefined ? words : `${placeText(place)}: ${words}`;
+function factLines(finding: Finding, { paint, columns }: Page): string[] {
+  const { severity, text, code, server } = finding;
+  const fact = factText({ ...finding, text: withoutSubject(text, server) });
   const [first = "", ...others] = wrapToWidth(`${fact} [${code}]`, columns - 2);
   const lines = [`${markText(severity, paint)} ${first}`, ...others.map((line) => `  ${line}`)];
   return lines.map((line) => line.replace(`[${code}]`, () => paint.quiet(`[${code}]`)));
@@ -51,5 +51,7 @@ function withoutSubject(text: string, server: string | undefined): string {
   if (!text.startsWith(subject)) return text;
   const rest = text.slice(subject.length);
   // After a comma comes the place in a file, which is written as it is.
-  return rest.startsWith(", ") ? rest.slice(2) : rest.charAt(1).toUpperCase() + rest.slice(2);
+  if (rest.startsWith(", ")) return rest.slice(2);
+  const words = rest.replace(/^:? /, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -78,7 +78,12 @@ export function createFinding(code: FindingCode, details: Omit<Finding, "code" |
   return { code, severity: FINDINGS[code][0], ...details };
 }
 
+/** What is wrong, and where. */
+export function factText({ place, text }: Finding): string {
+  return place === undefined ? text : `${placeText(place)}: ${text}`;
+}
+
 /** `.mcp.json:3:5`. */
-export function placeText({ file, line, column }: FilePlace): string {
+function placeText({ file, line, column }: FilePlace): string {
   return [file, line, column].filter((part) => part !== undefined).join(":");
 }

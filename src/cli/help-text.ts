@@ -1,3 +1,4 @@
+import { PROJECT_FILES } from "../servers/config-places.js";
 import { COMMAND_NAMES, COMMANDS, type CommandName, type CommandSpec } from "./commands.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { COMMON_OPTIONS, OPTIONS, type OptionName, type OptionSpec, SERVER_OPTIONS } from "./options.js";
@@ -31,10 +32,7 @@ function overview(page: Page): string[] {
     `${page.paint.strong(PROGRAM)} <command>\n${paragraph(ABOUT, page)}`,
     section("Commands", commands, page),
     section("Where servers come from", optionRows(SERVER_OPTIONS), page),
-    paragraph(
-      "Without any of these: .mcp.json, mcp.json, .vscode/mcp.json and .cursor/mcp.json of this folder.",
-      page,
-    ),
+    paragraph(`Without any of these: ${PROJECT_FILES.join(", ")} of this folder.`, page),
     section("With every command", optionRows(COMMON_OPTIONS), page),
     section("Examples", exampleRows(examples), page),
     section(

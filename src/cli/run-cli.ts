@@ -22,6 +22,12 @@ const COMMANDS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   snapshot: async () => (await import("./snapshot-command.js")).snapshotCommand,
 };
 
+/** What is known of a command line that is wrong. */
+interface Asked {
+  readonly command: CommandName | undefined;
+  readonly wantsJson: boolean;
+}
+
 /** Carries out one command line, and gives its exit code. An aborted `signal` closes what is open. */
 export async function runCli(
   args: readonly string[],
@@ -32,13 +38,15 @@ export async function runCli(
   const wantsJson = args
     .slice(0, args.indexOf("--") === -1 ? undefined : args.indexOf("--"))
     .includes("--json");
+  let command: CommandName | undefined;
   try {
     const line = parseCommandLine(args);
+    ({ command } = line);
     const exit = isAnswered(line, terminal) ? "ok" : await runCommand(line, terminal, signal);
     return exitCodeOf(exit);
   } catch (error) {
     if (signal.aborted) return exitCodeOf("interrupted");
-    return exitCodeOf(tellFailure(error, terminal, wantsJson));
+    return exitCodeOf(tellFailure(error, terminal, { command, wantsJson }));
   }
 }
 
@@ -74,13 +82,13 @@ function printJson(document: object, stdout: OutputStream): void {
 }
 
 /** What the user can act on, in two lines; what they cannot is a mistake of ours, and told as such. */
-function tellFailure(error: unknown, { stdout, stderr, env }: Terminal, wantsJson: boolean): Exit {
+function tellFailure(error: unknown, { stdout, stderr, env }: Terminal, { command, wantsJson }: Asked): Exit {
   const isUsage = error instanceof UsageError;
   const text = redactText(error instanceof Error ? error.message : String(error));
   const next = isUsage ? error.next : "Run it again with LANGCHAIN_MCP_LOG=debug, and report it if it stays.";
   const exit = isUsage ? error.exit : "failed";
   if (wantsJson) {
-    printJson({ ok: false, exitCode: exitCodeOf(exit), error: { text, next } }, stdout);
+    printJson({ command, ok: false, exitCode: exitCodeOf(exit), error: { text, next } }, stdout);
     return exit;
   }
   const { paint, columns } = pageOf(stderr, env);

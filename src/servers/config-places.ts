@@ -53,6 +53,11 @@ export const CONFIG_PLACES: readonly ConfigPlace[] = [
   { scope: "user", path: "{xdg}/zed/settings.json", format: "zed" },
 ];
 
+/** What is looked for in the folder of a project. */
+export const PROJECT_FILES: readonly string[] = CONFIG_PLACES.filter(({ scope }) => scope === "project").map(
+  ({ path }) => restOf(path),
+);
+
 export function pathOfPlace({ path }: Pick<ConfigPlace, "path">, folders: ConfigFolders): string {
   const [, root = "", rest = ""] = /^\{(\w+)\}\/(.*)$/.exec(path) ?? [];
   return join(rootsOf(folders)[root] ?? "", rest);

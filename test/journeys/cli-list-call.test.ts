@@ -110,6 +110,25 @@ describe("list", () => {
     expect(stderr).toContain("→ Write a .mcp.json here");
   });
 
+  it("names the file that is wrong, why a server in it is not used, and every file that is looked for", async () => {
+    const gone = { url: "http://127.0.0.1:1/mcp" };
+    using folder = projectWith({ first: gone, second: gone, wrong: { colour: "red" } });
+    const missing = await cli(folder, "list", "--config", "gone.json");
+    expect([missing.code, missing.stderr]).toEqual([
+      2,
+      "✗ gone.json: The file is not there. Is its path right?\n  → Correct the path behind --config.\n",
+    ]);
+    const unused = await cli(folder, "list", "second");
+    expect([unused.code, unused.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^✗ \.mcp\.json: "second" of this file is not used: .*first/),
+    ]);
+    expect((await cli(folder, "list")).stdout).toMatch(/\.mcp\.json:\d+:5: Tells no kind of server/);
+    expect((await cli(folder, "--help")).stdout).toContain(".gemini/settings.json");
+    const document: unknown = JSON.parse((await cli(folder, "list", "third", "--json")).stdout);
+    expect(document).toMatchObject({ command: "list", ok: false, exitCode: 2 });
+  });
+
   it("fits a narrow terminal, in colours, with a live line that is gone at the end", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     server.addFault({ type: "delay", ms: 300 }, { on: "initialize", times: 1 });
