@@ -18,6 +18,11 @@ export function toDescription(text: string): string {
   return `${readable.slice(0, LONGEST_DESCRIPTION - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** A text that may end in a server's words, which stop as they like, and a sentence of ours after it. */
+export function withSentence(text: string, sentence: string): string {
+  return `${text}${/[.!?…]$/.test(text) ? "" : "."} ${sentence}`;
+}
+
 /** Some words of a server, fit for one line of an error message. */
 export function quoteServer(text: string): string {
   const line = toReadable(text).replace(/\s+/g, " ").trim();

@@ -5,6 +5,7 @@ import { ToolResult } from "../client/tool-result.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { withSentence } from "../errors/server-text.js";
 import type { ToolOffer } from "../tools/create-tools.js";
 
 /** What they need of a client. */
@@ -139,5 +140,5 @@ function isUnknown(error: unknown): error is McpRuntimeError {
 function asArgumentError(error: McpRuntimeError): McpRuntimeError {
   const hint = "The resources that are listed can be read.";
   const issues = [{ path: "uri", message: "names no resource of the server" }];
-  return error.with({ kind: "invalid-request", message: `${error.message} ${hint}`, issues });
+  return error.with({ kind: "invalid-request", message: withSentence(error.message, hint), issues });
 }

@@ -13,7 +13,7 @@ export const MOST_ROUNDS = 16;
 
 interface InputOptions {
   readonly server: string;
-  readonly requests: Pick<ServerRequests, "answer">;
+  readonly requests: Pick<ServerRequests, "answer" | "toRpcError">;
   readonly cancellation: Cancellation;
   /** Somebody else asks the person. */
   readonly isHeld: boolean;
@@ -68,13 +68,15 @@ async function answer(
       cancellation,
     );
   } catch (error) {
-    if (error instanceof AnswerError) throw notAnswered(server, method, error);
-    throw error;
+    const isSaid = error instanceof McpRuntimeError && error.kind === "refused";
+    if (cancellation.isCancelled || isSaid) throw error;
+    const { message } = requests.toRpcError(method, error);
+    throw notAnswered(server, method, (error instanceof AnswerError && error.warning) || message);
   }
 }
 
-function notAnswered(server: string, method: string, { message, warning }: AnswerError): McpRuntimeError {
-  const text = `Server "${server}" needs an answer to ${quoteServer(method)} before it goes on, and got none: ${warning ?? message}`;
+function notAnswered(server: string, method: string, why: string): McpRuntimeError {
+  const text = `Server "${server}" needs an answer to ${quoteServer(method)} before it goes on, and got none: ${why}`;
   return new McpRuntimeError("refused", text, { server });
 }
 

@@ -1,5 +1,6 @@
 import type { ProtocolOption } from "../definitions/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { withSentence } from "../errors/server-text.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
 import { refusesModern, toEnvelope } from "./modern-greeting.js";
 import type { OpeningOptions } from "./opening.js";
@@ -91,10 +92,13 @@ function modernOnly(failure: McpRuntimeError): McpRuntimeError {
 function neither(refusal: McpRuntimeError, second: McpRuntimeError): McpRuntimeError {
   return explained(
     refusal,
-    `server/discover was tried as well: ${second.message} Is there an MCP server at this address?`,
+    withSentence(
+      `server/discover was tried as well: ${second.message}`,
+      "Is there an MCP server at this address?",
+    ),
   );
 }
 
 function explained(failure: McpRuntimeError, advice: string): McpRuntimeError {
-  return failure.with({ kind: "unsupported-protocol", message: `${failure.message} ${advice}` });
+  return failure.with({ kind: "unsupported-protocol", message: withSentence(failure.message, advice) });
 }

@@ -79,7 +79,7 @@ export class ServerRequests {
       if (!cancellation.isCancelled) send({ jsonrpc: "2.0", id, result });
     } catch (error) {
       if (!cancellation.isCancelled)
-        send({ jsonrpc: "2.0", id, error: this.#toRpcError(asked.method, error) });
+        send({ jsonrpc: "2.0", id, error: this.toRpcError(asked.method, error) });
     } finally {
       if (this.#open.get(id) === cancellation) this.#open.delete(id);
     }
@@ -106,8 +106,8 @@ export class ServerRequests {
     return { server, signal: controller.signal, ...(identity === "" ? {} : { identity }) };
   }
 
-  /** What went wrong on our side stays on our side. */
-  #toRpcError(method: string, error: unknown): { code: number; message: string } {
+  /** What the server is told. What went wrong on our side stays on our side, as a warning. */
+  toRpcError(method: string, error: unknown): { code: number; message: string } {
     const { server, onWarning } = this.#options;
     if (error instanceof McpRuntimeError && error.kind === "refused")
       return { code: ANSWER_CODES.refused, message: "The user rejected the request." };

@@ -100,6 +100,23 @@ describe("a server without sessions that wants to know something first", () => {
     expect(failure.message).toMatch(/elicitation/);
   });
 
+  it("whose question makes the handler fail fails the call, and only we are told why", async () => {
+    await using server = await startEraServer("modern", { tools: [greet] });
+    const onElicit = () => {
+      throw new Error("no window");
+    };
+    await using client = clientOf(server, { onElicit });
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    const failure = await failureOf(client.callTool({ name: "greet", args: { word: "Hello" } }));
+    expect(failure).toMatchObject({
+      kind: "refused",
+      message:
+        'Server "test" needs an answer to elicitation/create before it goes on, and got none: The client failed to answer.',
+    });
+    expect(warnings).toEqual(['Server "test": the handler of elicitation/create failed: no window']);
+  });
+
   it("that asks without end is given up", async () => {
     const endless: TestTool = {
       name: "endless",
