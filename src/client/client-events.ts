@@ -1,5 +1,6 @@
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
+import { checkListener } from "../telemetry/check-listener.js";
 import { openChannels } from "../telemetry/event-channels.js";
 import { EventHub, type ListenOptions } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -29,6 +30,15 @@ const SPOKEN_BY_SERVER = [
   "promptsChanged",
   "resourceUpdated",
 ] as const;
+
+/** They stay with their client: on no channel is it told what a server says. */
+export type SpokenByServer = (typeof SPOKEN_BY_SERVER)[number];
+
+/** All of them, by name. */
+export const CLIENT_EVENTS: readonly string[] = [
+  ...Object.keys(CLIENT_CHANNELS),
+  ...SPOKEN_BY_SERVER,
+].toSorted();
 
 const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "promptsChanged"> = new Map([
   ["notifications/tools/list_changed", "toolsChanged"],
@@ -63,6 +73,7 @@ export class ClientEvents {
     listener: (event: McpClientEvents[Name]) => void,
     options?: ListenOptions,
   ): () => void {
+    checkListener(name, listener, CLIENT_EVENTS);
     return this.#hub.on(name, listener, options);
   }
 

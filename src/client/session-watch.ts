@@ -46,10 +46,12 @@ export class SessionWatch {
   forgotten({ identity, trace }: ClientRequest, { generation, session }: OpenSession): void {
     const { server, events, metrics, redactor } = this.#parts;
     trace.token ??= {};
-    metrics.sessionLost();
     const id = shownSessionId(session, redactor);
     events.emit("sessionLost", { server, identity, generation, id, token: trace.token });
-    if (this.#sessions.get(identity)?.session === session) this.#end(identity, "session-lost");
+    // Any number of requests may find out; it is lost once.
+    if (this.#sessions.get(identity)?.session !== session) return;
+    metrics.sessionLost();
+    this.#end(identity, "session-lost");
   }
 
   /** The connection below it went by itself. */

@@ -5,6 +5,7 @@ import { mapLimited } from "../concurrency/map-limited.js";
 import type { ResourceMetadata } from "../content/to-documents.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { McpResourceInfo } from "../definitions/resource-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import type { ToolsetCallOptions } from "./mcp-toolset.js";
 import { toCallerContext } from "./to-caller-context.js";
@@ -41,6 +42,13 @@ export async function readMessages(
   const prompt = await server.client.getPrompt({ name, args }, askerOf(server, options));
   const { toMessages } = await import("../content/to-messages.js");
   return toMessages(prompt);
+}
+
+/** Which server is meant, nobody can guess. */
+export function checkNamesServer(method: string, server: unknown): void {
+  if (typeof server === "string") return;
+  const text = `${method} needs the name of a server: ${method}({ server: "…", … }).`;
+  throw new McpRuntimeError("definition", text);
 }
 
 function checkUris(uris: unknown): void {

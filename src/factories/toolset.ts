@@ -7,6 +7,7 @@ import {
   checkConcurrency,
   DEFAULT_CALL_CONCURRENCY,
 } from "../client/call-tool.js";
+import { CLIENT_EVENTS } from "../client/client-events.js";
 import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
@@ -17,7 +18,8 @@ import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerFleet } from "../manager/server-fleet.js";
-import { isManagerEvent, type ServerStatus } from "../manager/server-status.js";
+import { isManagerEvent, MANAGER_EVENTS, type ServerStatus } from "../manager/server-status.js";
+import { checkListener } from "../telemetry/check-listener.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { detectDrift } from "./detect-drift.js";
 import { findTool } from "./find-tool.js";
@@ -32,8 +34,10 @@ import type {
   ToolsetPromptCall,
   WantedResources,
 } from "./mcp-toolset.js";
-import { readDocuments, readMessages } from "./read-for-langchain.js";
+import { checkNamesServer, readDocuments, readMessages } from "./read-for-langchain.js";
 import { toCallerContext } from "./to-caller-context.js";
+
+const TOOLSET_EVENTS = [...new Set([...CLIENT_EVENTS, ...MANAGER_EVENTS])].toSorted();
 
 export interface ToolsetParts {
   readonly manager: McpServerManager;
@@ -146,13 +150,15 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async getResources(
-    { server, uris }: WantedResources<Name>,
+    wanted: WantedResources<Name>,
     options: ToolsetCallOptions = {},
   ): Promise<Document<ResourceMetadata>[]> {
-    return readDocuments(this.#fleet.get(server), uris, options);
+    checkNamesServer("getResources", wanted?.server);
+    return readDocuments(this.#fleet.get(wanted.server), wanted.uris, options);
   }
 
   async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
+    checkNamesServer("getPrompt", call?.server);
     return readMessages(this.#fleet.get(call.server), call, options);
   }
 
@@ -179,6 +185,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
   ): () => void {
+    checkListener(event, listener, TOOLSET_EVENTS);
     const tell = (server: string, data: object) =>
       listener({ ...data, server } as ToolsetEvents<Name>[Event]);
     if (event !== "toolsChanged")

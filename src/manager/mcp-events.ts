@@ -1,11 +1,11 @@
-import { CLIENT_CHANNELS } from "../client/client-events.js";
+import { CLIENT_CHANNELS, type SpokenByServer } from "../client/client-events.js";
 import type { McpClientEvents } from "../client/mcp-client-events.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { checkListener } from "../telemetry/check-listener.js";
 import { listenToChannel } from "../telemetry/event-channels.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./server-status.js";
 
 /** The events of all clients and servers of this process, as they are told on its channels. */
-export type McpEvents = Omit<McpClientEvents, "notification" | "toolsChanged"> & ServerManagerEvents;
+export type McpEvents = Omit<McpClientEvents, SpokenByServer> & ServerManagerEvents;
 
 /** The events, by name. Each has a channel of `node:diagnostics_channel`: `langchain-mcp-runtime:<event>`. */
 export const MCP_EVENTS = Object.freeze(
@@ -17,8 +17,6 @@ export function onMcpEvent<Name extends keyof McpEvents>(
   name: Name,
   listener: (event: McpEvents[Name]) => void,
 ): () => void {
-  if (MCP_EVENTS.includes(name))
-    return listenToChannel(name, (message) => listener(message as McpEvents[Name]));
-  const text = `There is no event "${name}"; there are ${MCP_EVENTS.join(", ")}.`;
-  throw new McpRuntimeError("definition", text);
+  checkListener(name, listener, MCP_EVENTS);
+  return listenToChannel(name, (message) => listener(message as McpEvents[Name]));
 }

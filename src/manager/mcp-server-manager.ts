@@ -6,9 +6,15 @@ import { parseServers } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { checkListener } from "../telemetry/check-listener.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
 import { ServerFleet } from "./server-fleet.js";
-import type { ServerManagerEvents, ServerState, ServerStatus } from "./server-status.js";
+import {
+  MANAGER_EVENTS,
+  type ServerManagerEvents,
+  type ServerState,
+  type ServerStatus,
+} from "./server-status.js";
 
 const IDLE = { state: "idle", error: undefined } as const;
 
@@ -152,6 +158,7 @@ export class McpServerManager implements AsyncDisposable {
     event: Event,
     listener: (event: ServerManagerEvents[Event]) => void,
   ): () => void {
+    checkListener(event, listener, MANAGER_EVENTS);
     return this.fleet.events.on(event, listener);
   }
 

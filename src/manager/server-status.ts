@@ -47,6 +47,8 @@ export const MANAGER_CHANNELS = openChannels<ServerManagerEvents>([
   "driftChecked",
 ]);
 
+export const MANAGER_EVENTS: readonly string[] = Object.keys(MANAGER_CHANNELS).toSorted();
+
 export function isManagerEvent(name: string): name is keyof ServerManagerEvents {
-  return name in MANAGER_CHANNELS;
+  return MANAGER_EVENTS.includes(name);
 }

@@ -1,11 +1,30 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, type Logger, McpClient, onMcpEvent } from "../../src/index.js";
+import { createMcpTools, type Logger, McpClient, McpRuntimeError, onMcpEvent } from "../../src/index.js";
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf, gate, times } from "../support/clients.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { ProcessEvents } from "../support/process-events.js";
+
+describe("who listens", () => {
+  it("is told at once of an event that there is not, and has to be a function", async () => {
+    await using server = await startMcpTestServer();
+    await using mcp = await createMcpTools({ test: { url: server.url } });
+    const listeners = [
+      onMcpEvent,
+      mcp.on,
+      mcp.servers.on.bind(mcp.servers),
+      mcp.clients.test.on.bind(mcp.clients.test),
+    ];
+    for (const on of listeners as ((name: string, listener: unknown) => () => void)[]) {
+      expect(() => on("toolChanged", () => undefined)).toThrow(
+        /^There is no event "toolChanged"; there are .*toolsChanged/,
+      );
+      expect(() => on("warning", undefined)).toThrow(McpRuntimeError);
+    }
+  });
+});
 
 describe("the events of a process", () => {
   it("tell a first call from its start to its end, with the handshake in between", async () => {
@@ -264,6 +283,15 @@ describe("metrics", () => {
       sessionsLost: 1,
       breakers: { closed: 0, open: 1, "half-open": 0 },
     });
+  });
+
+  it("count a session once, however many calls find out that it is lost", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.callTool(echo());
+    server.forgetSessions();
+    await Promise.all(times(5, () => client.callTool(echo())));
+    expect(client.metrics()).toMatchObject({ sessionsLost: 1, handshakes: { successes: 2 } });
   });
 
   it("take the time by the client's clock", async () => {

@@ -114,7 +114,7 @@ describe("tools for resources", () => {
     const read = findTool(mcp.tools, "docs__read_resource");
     const unknown = await callOf(read, { uri: "file:///gone" });
     expect(unknown.status).toBe("error");
-    expect(unknown.content).toContain("Resource file:///gone not found");
+    expect(unknown.content).toContain("Resource file:///gone not found. The resources that are listed");
     expect(unknown.content).toContain("Correct the arguments and call the tool again.");
     const missing = await callOf(read, {});
     expect(missing.content).toContain("uri");
@@ -234,6 +234,11 @@ describe("a toolset's resources and prompts", () => {
     expect(await failureOf(getResources({ server: "docs", uris: README.uri as never }))).toMatchObject({
       kind: "definition",
     });
+    for (const asked of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
+      expect(await failureOf(asked)).toMatchObject({
+        kind: "definition",
+        message: expect.stringContaining("needs the name of a server"),
+      });
     expect(await getResources({ server: "docs", uris: [] })).toEqual([]);
     await mcp.servers.disconnect("docs");
     expect(await failureOf(getResources({ server: "docs" }))).toMatchObject({ kind: "not-sent" });
