@@ -57,7 +57,7 @@ export const NOTHING_TO_DO = "Nothing to do.";
 export type FindingCode = keyof typeof FINDINGS;
 
 /** Where something stands in a file. */
-export interface FilePlace {
+interface FilePlace {
   readonly file: string;
   readonly line?: number | undefined;
   readonly column?: number | undefined;

@@ -71,8 +71,19 @@ export function resolveConfigOptions(
     inputs: options.inputs ?? {},
     enabledServers: options.enabledServers,
     disabledServers: options.disabledServers ?? [],
-    filter: options.filter ?? (() => true),
+    filter: checked(options.filter ?? (() => true)),
     signal: options.signal,
+  };
+}
+
+/** A promise is always true: whoever decides later would let everything in. */
+function checked(filter: (server: ConfigCandidate) => unknown): (server: ConfigCandidate) => boolean {
+  return (server) => {
+    const said = filter(server);
+    if (!(said instanceof Promise)) return Boolean(said);
+    said.catch(() => undefined);
+    const message = "expected true or false at once, got a promise";
+    throw definitionError("What loadMcpServers was given", [{ path: "filter", message }]);
   };
 }
 
@@ -99,6 +110,8 @@ const CHECKS: Readonly<Record<keyof LoadMcpServersOptions, Check>> = {
 };
 
 function issuesOf(options: LoadMcpServersOptions): DefinitionIssue[] {
+  if (typeof options !== "object" || options === null)
+    return [{ path: "", message: `expected an object with options, found ${describeFound(options)}` }];
   const allowed = Object.keys(CHECKS).join(", ");
   return Object.entries(options).flatMap(([path, value]: [string, unknown]) => {
     const check = Object.hasOwn(CHECKS, path) ? CHECKS[path as keyof typeof CHECKS] : undefined;

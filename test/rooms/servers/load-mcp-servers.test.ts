@@ -252,6 +252,14 @@ describe("a bad server costs only itself", () => {
 });
 
 describe("options that cannot be meant", () => {
+  it("are no options at all, or a filter that decides later and so would let everything in", async () => {
+    using folders = new ConfigFolders();
+    folders.write("project/.mcp.json", { mcpServers: { a: at("a") } });
+    const late = { ...folders.options(), filter: () => Promise.resolve(false) };
+    for (const options of [null, 5, late])
+      expect(await failureOf(loadMcpServers(options as never))).toMatchObject({ kind: "definition" });
+  });
+
   it("are refused, all together", async () => {
     const options = { files: "x", user: "yes", filter: true, inputs: { a: 1 }, file: "typo" };
     const error = await failureOf(loadMcpServers(options as never));
