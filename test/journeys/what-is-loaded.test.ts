@@ -7,14 +7,14 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startEraServer } from "../support/era-server.js";
 
-const script = fileURLToPath(new URL("../support/call-once.ts", import.meta.url));
+const script = fileURLToPath(new URL("../support/call-once.mjs", import.meta.url));
 
-/** The files that a process loads which makes one call. */
+/** The files that a process loads which makes one call with what was built. */
 async function loadedBy(url: string, protocol: string): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "loaded-"));
   try {
     const env = { ...process.env, NODE_V8_COVERAGE: folder };
-    const args = ["--import", "tsx", script, url, protocol];
+    const args = [script, url, protocol];
     const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     expect(stdout.trim()).toBe("hi");
     const files = await readdir(folder);
@@ -33,9 +33,9 @@ describe("a process that makes one call", () => {
   it("loads nothing of the newer protocol for a server with sessions", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("legacy");
     const files = await loadedBy(server.url, "auto");
-    expect(has(files, "/src/session/sdk-session.ts")).toBe(true);
-    expect(has(files, "/src/session/modern-session.ts")).toBe(false);
-    expect(has(files, "/src/session/to-server-facts.ts")).toBe(false);
+    expect(has(files, "/dist/session/sdk-session.js")).toBe(true);
+    expect(has(files, "/dist/session/modern-session.js")).toBe(false);
+    expect(has(files, "/dist/session/to-server-facts.js")).toBe(false);
     expect(has(files, "@modelcontextprotocol/client")).toBe(false);
     expect(has(files, "@modelcontextprotocol/core")).toBe(false);
   });
@@ -46,8 +46,8 @@ describe("a process that makes one call", () => {
     async () => {
       await using server = await startEraServer("modern");
       const files = await loadedBy(server.url, "2026-07-28");
-      expect(has(files, "/src/session/modern-session.ts")).toBe(true);
-      expect(has(files, "/src/session/sdk-session.ts")).toBe(false);
+      expect(has(files, "/dist/session/modern-session.js")).toBe(true);
+      expect(has(files, "/dist/session/sdk-session.js")).toBe(false);
       expect(has(files, "@modelcontextprotocol/")).toBe(false);
     },
   );
