@@ -36,7 +36,7 @@ export async function startToolset<Name extends string>({
 
 /** Of servers that have failed, and of those that will. */
 function warnOfFailures(manager: McpServerManager): void {
-  const { fleet, errors } = manager;
+  const { fleet } = manager;
   const warn = (name: string, why: Error) => {
     const { isOptional, known } = fleet.get(name);
     const who = isOptional && known.tools === undefined ? "Optional server" : "Server";
@@ -44,10 +44,7 @@ function warnOfFailures(manager: McpServerManager): void {
       known.tools === undefined ? "is left out" : "is not connected, its tools are those last known";
     fleet.settings.warn(`${who} "${name}" ${what}: ${why.message}`);
   };
-  for (const name of manager.failed) {
-    const error = errors.get(name);
-    if (error !== undefined) warn(name, error);
-  }
+  for (const { name, hasFailed, error } of fleet.all) if (hasFailed && error !== undefined) warn(name, error);
   manager.on("serverChanged", ({ server, state, error }) => {
     if (state === "failed" && error !== undefined) warn(server, error);
   });

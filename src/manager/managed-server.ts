@@ -6,6 +6,7 @@ import type { ManagedServerParts, ServerMoment } from "./managed-server-parts.js
 import type { Member, MemberHooks } from "./member.js";
 import { ReconnectLadder } from "./reconnect-ladder.js";
 import type { ServerState, ServerStatus } from "./server-status.js";
+import { toFailure } from "./to-failure.js";
 
 /** One server among many: whether it is wanted, how far it is, and what was last known of its tools. */
 export class ManagedServer {
@@ -56,6 +57,11 @@ export class ManagedServer {
   get state(): ServerState {
     const isOpening = this.client.state === "connecting" && MAY_OPEN_BY_ITSELF.has(this.#state);
     return isOpening ? "connecting" : this.#state;
+  }
+
+  /** Whether the last attempt failed, also while what it began is still opening or a call tries again. */
+  get hasFailed(): boolean {
+    return this.#state === "failed";
   }
 
   get error(): McpRuntimeError | undefined {
@@ -241,9 +247,4 @@ const MAY_OPEN_BY_ITSELF: ReadonlySet<ServerState> = new Set(["idle", "failed"])
 
 function ignore(): void {
   // What the client and the catalogue have told is enough.
-}
-
-function toFailure(error: unknown): McpRuntimeError {
-  if (error instanceof McpRuntimeError) return error;
-  return new McpRuntimeError("server-error", `It could not be connected: ${String(error)}`, { cause: error });
 }

@@ -32,10 +32,8 @@ export async function startServers(manager: McpServerManager, options: StartOpti
   const cancellation = Cancellation.fromSignal(options.signal);
   let isTimeUp = false;
   let isRecalled = false;
-  const isReady = ({ state, known }: ManagedServer) =>
-    state === "connected" ||
-    state === "failed" ||
-    (isTimeUp && (known.tools !== undefined || !waitForUncached));
+  const isReady = ({ state, hasFailed, known }: ManagedServer) =>
+    state === "connected" || hasFailed || (isTimeUp && (known.tools !== undefined || !waitForUncached));
   const stops: (() => void)[] = [];
   const ready = new Promise<void>((resolve, reject) => {
     const check = () => {
@@ -73,10 +71,10 @@ export async function startServers(manager: McpServerManager, options: StartOpti
 
 /** Whether a server's failure fails the start. A wrong definition always does. */
 function fatalError(
-  { state, error, known, isOptional }: ManagedServer,
+  { hasFailed, error, known, isOptional }: ManagedServer,
   waitForUncached: boolean,
 ): McpRuntimeError | undefined {
-  if (state !== "failed" || error === undefined || known.tools !== undefined) return undefined;
+  if (!hasFailed || error === undefined || known.tools !== undefined) return undefined;
   const isPardoned = isOptional || !waitForUncached;
   return isPardoned && error.kind !== "definition" ? undefined : error;
 }

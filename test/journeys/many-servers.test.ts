@@ -89,6 +89,19 @@ describe("a start", () => {
     expect(namesOf(mcp)).toEqual(["quick__say", "slow__say"]);
   });
 
+  it("ends when a server's time is up before that of its handshake, also where the server is optional", async () => {
+    await using dead = await startMcpTestServer();
+    dead.addFault({ type: "hang" });
+    const silent = { url: dead.url, ...ONCE, timeouts: { requestMs: 50 } };
+    expect(await failureOf(createMcpTools({ silent }))).toMatchObject({ kind: "timeout", server: "silent" });
+    const warnings: string[] = [];
+    const warn = (text: string) => void warnings.push(text);
+    const logger = { debug: () => undefined, info: () => undefined, warn, error: warn };
+    await using mcp = await createMcpTools({ silent: { ...silent, optional: true } }, { logger });
+    expect(mcp.tools).toEqual([]);
+    expect(warnings).toEqual([expect.stringMatching(/^Optional server "silent" is left out: .*50 ms/)]);
+  });
+
   it("does not wait for it when told so: its tools come when they come, and are told", async () => {
     await using at = await scene();
     await using mcp = await at.start({ waitForUncached: false });
