@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
 import { AnswerError } from "./answerer.js";
-import type { ServerRequests } from "./server-requests.js";
+import { MOST_OPEN, type ServerRequests } from "./server-requests.js";
 
 /** The type of a result that wants to know something first. */
 export const INPUT_REQUIRED = "input_required";
@@ -37,6 +37,7 @@ export async function answerInput(result: JsonObject, options: InputOptions): Pr
   const asked = isJsonObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
   if (asked.length === 0 && typeof requestState !== "string")
     throw unusable(options.server, "it wants something more and does not say what");
+  if (asked.length > MOST_OPEN) throw unusable(options.server, "it asks for too much at once");
   const held = options.isHeld ? asked.filter(([, request]) => isForPerson(request)) : [];
   const open = held.length === 0 ? asked : asked.filter((entry) => !held.includes(entry));
   const answers = await Promise.all(

@@ -23,7 +23,7 @@ interface ServerRequestsOptions {
 type Send = (answer: JsonRpcMessage) => void;
 
 /** Running and waiting ones together: a server that asks for more at once wants no answers. */
-const MOST_OPEN = 256;
+export const MOST_OPEN = 256;
 
 /**
  * Answers what the server asks on one session. It stands before the SDK, which cannot take back a

@@ -128,6 +128,17 @@ describe("a server without sessions that wants to know something first", () => {
     expect(server.executions.length).toBeLessThan(30);
   });
 
+  it("that asks for too much at once asks nobody", async () => {
+    const inputRequests = Object.fromEntries(Array.from({ length: 257 }, (_, key) => [key, nameForm]));
+    const nosy: TestTool = { name: "nosy", run: () => ({ resultType: "input_required", inputRequests }) };
+    await using server = await startEraServer("modern", { tools: [nosy] });
+    let asked = 0;
+    const onElicit = () => ({ action: "decline" as const, times: (asked += 1) });
+    await using client = clientOf(server, { onElicit });
+    expect(await failureOf(client.callTool({ name: "nosy" }))).toMatchObject({ kind: "malformed" });
+    expect(asked).toBe(0);
+  });
+
   it("is not answered any more when the caller has gone", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
     const controller = new AbortController();
