@@ -27,8 +27,10 @@ const METHOD_NOT_FOUND = -32_601;
 const RESOURCE_NOT_FOUND: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
 /** The server does not speak the protocol version that the request names, and has not run it. */
 const UNSUPPORTED_VERSION = -32_022;
-/** Parse error, invalid request, invalid params. */
-const OUR_MISTAKES = new Set([-32_700, -32_600, -32_602]);
+/** The server wants to ask something, and the request does not say that anybody would answer. */
+const NOBODY_TO_ASK = -32_021;
+/** Parse error, invalid request, invalid params, a capability that is missing. */
+const OUR_MISTAKES = new Set([-32_700, -32_600, -32_602, NOBODY_TO_ASK]);
 /** What a connection that was never made is told by. */
 const NEVER_CONNECTED: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
@@ -91,4 +93,11 @@ const OPEN_ENDED: ReadonlySet<FailureKind> = new Set(["connection-lost", "unavai
  */
 export function leavesOutcomeOpen(kind: FailureKind): boolean {
   return OPEN_ENDED.has(kind);
+}
+
+/** What to do about an error with this code, where that is known. */
+export function adviceForCode(code: number | undefined): string {
+  return code === NOBODY_TO_ASK
+    ? "It wants to ask something: give its definition a handler (onElicit, onSample or roots)."
+    : "";
 }

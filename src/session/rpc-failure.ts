@@ -1,4 +1,4 @@
-import { kindOfFailure } from "../errors/kind-of-failure.js";
+import { adviceForCode, kindOfFailure } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
@@ -17,9 +17,10 @@ export function toRpcFailure(
   cause?: unknown,
 ): McpRuntimeError {
   const said = quoteServer(redactor.text(message));
+  const advice = adviceForCode(code);
   return new McpRuntimeError(
     kindOfFailure({ code, readsResource: method === "resources/read" }),
-    `Server "${server}" answered with error ${code}: ${said}`,
+    `Server "${server}" answered with error ${code}: ${said}${advice === "" ? "" : ` ${advice}`}`,
     {
       server,
       code,

@@ -1,4 +1,4 @@
-import { kindOfFailure, leavesOutcomeOpen } from "../errors/kind-of-failure.js";
+import { adviceForCode, kindOfFailure, leavesOutcomeOpen } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
@@ -100,7 +100,7 @@ function adviceFor({ status, headers, body }: FailedResponse, context: FailureCo
       return "It redirects in a way that is not followed.";
     return `Redirects to another origin are not followed; if ${target} is right, write it in the definition.`;
   }
-  return "";
+  return adviceForCode(rpcErrorOf(body)?.code);
 }
 
 /** Where a redirect points to, if it says so in a way that can be read. */

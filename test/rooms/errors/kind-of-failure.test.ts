@@ -26,6 +26,7 @@ const rows: readonly (readonly [string, FailureFacts, string])[] = [
   ["307", { status: 307 }, "invalid-request"],
   ["-32700", { code: -32_700 }, "invalid-request"],
   ["-32600", { code: -32_600 }, "invalid-request"],
+  ["-32021", { code: -32_021 }, "invalid-request"],
   ["-32601", { code: -32_601 }, "not-found"],
   ["-32602", { code: -32_602 }, "invalid-request"],
   ["-32602 about a tool that is not listed", { code: -32_602, isUnlisted: true }, "not-found"],
