@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { inspect, promisify } from "node:util";
+import { inspect } from "node:util";
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
@@ -18,6 +16,7 @@ import {
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { answer, doors, question, scripted, thread, toolMessages } from "../support/agents.js";
 import { FileSaver } from "../support/file-saver.js";
+import { resumeElsewhere } from "../support/resume-elsewhere.js";
 
 const pay: TestTool = {
   name: "pay",
@@ -208,11 +207,9 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
       const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new FileSaver(path) });
       const asked = await agent.invoke(question, thread("1"));
       expect(asked.__interrupt__).toHaveLength(1);
-      const script = fileURLToPath(new URL("../support/resume-agent.ts", import.meta.url));
-      const given = JSON.stringify([decisions.edit("ann"), decisions.approve()]);
-      const args = ["--import", "tsx", script, door, story.server.url, path, given];
-      const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
-      expect(JSON.parse(stdout)).toEqual([
+      const servers = { bank: { url: story.server.url, tools: rules } };
+      const resume = { decisions: [decisions.edit("ann"), decisions.approve()] };
+      expect(await resumeElsewhere({ door, servers, path, resume })).toEqual([
         expect.stringContaining("paid 10 to ann"),
         "looked",
         "paid 2 to bob",

@@ -1,9 +1,14 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../src/index.js";
 import type { TestTool } from "../../src/testing/index.js";
 import { answer, doors, question, scripted, thread, toolMessages } from "../support/agents.js";
 import { type EraServer, type ModernToolContext, startEraServer } from "../support/era-server.js";
+import { FileSaver } from "../support/file-saver.js";
+import { resumeElsewhere } from "../support/resume-elsewhere.js";
 
 const requestedSchema = {
   type: "object",
@@ -34,6 +39,8 @@ const toolsOf = (server: EraServer) => createMcpTools({ inn: { url: server.url }
 const bookFor = (guest: string) => ({ name: "inn__book", args: { guest } });
 const accept = (city: string) => ({ action: "accept", content: { city } });
 const asked = (server: EraServer) => server.executions.filter(({ tool }) => tool === "book").length;
+const executed = (server: EraServer) =>
+  server.executions.map(({ tool, args }) => `${tool} ${JSON.stringify(args)}`).toSorted();
 
 describe.each(Object.entries(doors))("in %s", (_, open) => {
   it("what a server wants to know pauses the graph, and its answer is sent by whoever goes on", async () => {
@@ -149,5 +156,45 @@ describe.each(nodes)("in %s, where all calls of a message are one task", (_, ope
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
     expect(asked(server)).toBe(2);
+  });
+});
+
+// A process costs seconds: one door of each kind.
+describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"])("in %s", (door) => {
+  it("another process sends the answer, and no call beside it runs again", { timeout: 60_000 }, async () => {
+    await using server = await startEraServer("modern", { tools: [book, look] });
+    const folder = mkdtempSync(join(tmpdir(), "input-"));
+    try {
+      const path = join(folder, "checkpoints");
+      const lookAt = (place: string) => ({ name: "inn__look", args: { place } });
+      const calls = [lookAt("door"), bookFor("ann"), lookAt("roof")];
+      {
+        await using mcp = await toolsOf(server);
+        const agent = doors[door]?.({ model: scripted(calls), mcp, checkpointer: new FileSaver(path) });
+        const paused = await agent?.invoke(question, thread("1"));
+        expect(paused?.__interrupt__).toHaveLength(1);
+      }
+      expect(executed(server)).toEqual([
+        'book {"guest":"ann"}',
+        'look {"place":"door"}',
+        'look {"place":"roof"}',
+      ]);
+      const servers = { inn: { url: server.url } };
+      const resume = { answers: { "call-2": { where: accept("Rome") } } };
+      expect(await resumeElsewhere({ door, servers, path, resume })).toEqual([
+        "looked",
+        'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
+        "looked",
+      ]);
+      // In both processes together: `book` once to be asked and once with the answer, `look` once for each call.
+      expect(executed(server)).toEqual([
+        'book {"guest":"ann"}',
+        'book {"guest":"ann"}',
+        'look {"place":"door"}',
+        'look {"place":"roof"}',
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
