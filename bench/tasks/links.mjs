@@ -1,7 +1,8 @@
 import { openLinks } from "../measure/open-links.mjs";
 import { median } from "../measure/statistics.mjs";
 
-const WAYS = ["call", "with", "without", "blind", "heard"];
+/** All over one session. */
+const WAYS = ["with", "without", "blind", "heard"];
 
 /**
  * What all links add, what counting and telling add, and what a listener adds, as shares of the call
@@ -21,22 +22,23 @@ export async function run({ servers, call, calls, cpuBlocks, cpuBlockMs }) {
 }
 
 async function p50Shares(links, call, calls) {
-  const times = Object.fromEntries(WAYS.map((way) => [way, []]));
-  for (let n = 0; n < calls; n += 1) {
-    for (const way of inTurn(n)) {
-      const start = performance.now();
-      await links[way](call);
-      times[way].push(performance.now() - start);
-    }
-  }
-  return sharesOf(Object.fromEntries(WAYS.map((way) => [way, median(times[way])])));
+  const times = Object.fromEntries(["call", ...WAYS].map((way) => [way, []]));
+  const measure = async (way) => {
+    const start = performance.now();
+    await links[way](call);
+    times[way].push(performance.now() - start);
+  };
+  for (let n = 0; n < calls; n += 1) for (const way of inTurn(n)) await measure(way);
+  // By itself: it has a connection of its own, and between two connections both would be quiet.
+  for (let n = 0; n < calls; n += 1) await measure("call");
+  return sharesOf(Object.fromEntries(Object.keys(times).map((way) => [way, median(times[way])])));
 }
 
 async function cpuShares(links, call, blocks, blockMs) {
   const shares = [];
   for (let n = 0; n < blocks; n += 1) {
     const cpu = {};
-    for (const way of inTurn(n)) cpu[way] = await cpuOfCall(() => links[way](call), blockMs);
+    for (const way of ["call", ...inTurn(n)]) cpu[way] = await cpuOfCall(() => links[way](call), blockMs);
     shares.push(sharesOf(cpu));
   }
   const medianOf = (name) => median(shares.map((share) => share[name]));
@@ -59,7 +61,8 @@ async function cpuOfCall(makeCall, blockMs) {
   return (user + system) / calls;
 }
 
-/** Each way comes first as often as the others. */
+/** Each way comes first, and after each of its neighbours, as often as the others. */
 function inTurn(n) {
-  return WAYS.map((_, place) => WAYS[(place + n) % WAYS.length]);
+  const turned = WAYS.map((_, place) => WAYS[(place + n) % WAYS.length]);
+  return n % 2 === 0 ? turned : turned.toReversed();
 }
