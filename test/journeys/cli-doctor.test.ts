@@ -360,7 +360,12 @@ describe("secrets", () => {
       command: { ...quickServer("dying", `--token=${CANARY}`), env: { API_KEY: CANARY } },
       sent: { url: server.url, headers: { authorization: `Bearer \${TOKEN}` } },
     };
-    using folder = temporaryFolder({ ".mcp.json": { mcpServers: servers } });
+    const saved = { name: "gone", inputSchema: { type: "object" } };
+    const resource = { $resourceType: "mcp", name: "echoing", availableTools: [saved] };
+    using folder = temporaryFolder({
+      ".mcp.json": { mcpServers: servers },
+      "agent.json": { resources: [resource] },
+    });
     const env = { TOKEN: CANARY, LANGCHAIN_MCP_LOG: "debug" };
     for (const args of [
       ["list"],
@@ -375,6 +380,12 @@ describe("secrets", () => {
         expect(stdout.length).toBeGreaterThan(100);
       }
     }
+    const drift = await runOn(fakeTerminal({ cwd: folder.path, env }), "drift", "agent.json", "--json");
+    expect(drift.stdout).toContain('"gone"');
+    expect(`${drift.stdout}${drift.stderr}`).not.toContain(CANARY);
+    const call = await runOn(fakeTerminal({ cwd: folder.path, env }), "call", "refused", "leak");
+    expect(call.stderr).toContain("connection-refused");
+    expect(`${call.stdout}${call.stderr}`).not.toContain(CANARY);
     const direct = await cli(
       undefined,
       "list",

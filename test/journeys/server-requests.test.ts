@@ -14,7 +14,7 @@ import { type SdkServer, startSdkServer } from "../support/sdk-server.js";
 type Handlers = Pick<ServerDefinition, "roots" | "onSample" | "onElicit" | "limits" | "timeouts">;
 
 const HANDLERS = {
-  roots: [{ uri: pathToFileURL("/work/project"), name: "project" }],
+  roots: [{ uri: pathToFileURL("/home/ann/project"), name: "project" }],
   onSample: ({ messages }) => ({ model: "poet", content: `on ${JSON.stringify(messages[0]?.content)}` }),
   onElicit: {
     form: ({ message }) => ({ action: "accept", content: { name: message } }),
@@ -72,7 +72,7 @@ describe.each([
       content: { name: "Which table?", guests: 2 },
     });
     expect(await ask(client, "url")).toEqual({ action: "accept" });
-    expect(await ask(client, "roots")).toEqual({ roots: [{ uri: "file:///work/project", name: "project" }] });
+    expect(await ask(client, "roots")).toEqual({ roots: [{ uri: "file:///home/ann/project", name: "project" }] });
     expect(await ask(client, "ask", { method: "ping" })).toEqual({});
     expect(await ask(client, "ask", { method: "tasks/list" })).toContain("-32601");
     await client.close();
