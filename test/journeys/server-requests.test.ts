@@ -72,7 +72,9 @@ describe.each([
       content: { name: "Which table?", guests: 2 },
     });
     expect(await ask(client, "url")).toEqual({ action: "accept" });
-    expect(await ask(client, "roots")).toEqual({ roots: [{ uri: "file:///home/ann/project", name: "project" }] });
+    expect(await ask(client, "roots")).toEqual({
+      roots: [{ uri: "file:///home/ann/project", name: "project" }],
+    });
     expect(await ask(client, "ask", { method: "ping" })).toEqual({});
     expect(await ask(client, "ask", { method: "tasks/list" })).toContain("-32601");
     await client.close();
