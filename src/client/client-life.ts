@@ -8,7 +8,7 @@ import type { EraFinding } from "../session/open-session.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
-import { ClientEra } from "./client-era.js";
+import { ClientChapter } from "./client-chapter.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { ClientEvents } from "./client-events.js";
 import { HandshakeWatch } from "./handshake-watch.js";
@@ -43,7 +43,7 @@ interface ClientLifeOptions {
   readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
 }
 
-/** A call's way to the connection of the era it began in. */
+/** A call's way to the connection of the chapter it began in. */
 export interface Ticket {
   /** The connection itself once it is there: most calls need not wait. */
   readonly connect: () => Connection | Promise<Connection>;
@@ -57,14 +57,14 @@ interface Newcomer {
 }
 
 /**
- * From the first request to `close()`, and again. A call belongs to the era it began in: closing ends
- * the calls of that era, and a call made while it closes begins the next one.
+ * From the first request to `close()`, and again. A call belongs to the chapter it began in: closing
+ * ends the calls of that chapter, and a call made while it closes begins the next one.
  */
 export class ClientLife {
   readonly #options: ClientLifeOptions;
   readonly #handshakes: HandshakeWatch;
-  #era: ClientEra;
-  #lastEra: ClientEra | undefined;
+  #chapter: ClientChapter;
+  #lastChapter: ClientChapter | undefined;
   /** What every session is to know, this one and the next. */
   readonly wishes = new SessionWishes();
   /** Which revision the server speaks, as far as it was found out or is expected. */
@@ -73,27 +73,27 @@ export class ClientLife {
   constructor(options: ClientLifeOptions) {
     this.#options = options;
     this.#handshakes = new HandshakeWatch({ ...options, server: options.spec.name });
-    this.#era = this.#newEra();
+    this.#chapter = this.#newChapter();
   }
 
   /** As it is known now: a server that is resolved later brings its own settings with its address. */
   get spec(): ServerSpec {
-    return this.#era.connection?.spec ?? this.#options.spec;
+    return this.#chapter.connection?.spec ?? this.#options.spec;
   }
 
   get isConnected(): boolean {
-    return this.#era.connection !== undefined;
+    return this.#chapter.connection !== undefined;
   }
 
   get state(): ClientState {
-    const { opening, connection } = this.#era;
+    const { opening, connection } = this.#chapter;
     if (this.session !== undefined) return "ready";
     // A session that is there but not alive was lost: nothing is under way until somebody calls.
     const isShakingHands = this.#seats.some(
       ({ keeper: { current } }) => current !== undefined && current.session === undefined,
     );
     if (isShakingHands || (opening !== undefined && connection === undefined)) return "connecting";
-    return this.#lastEra !== undefined && opening === undefined ? "closed" : "idle";
+    return this.#lastChapter !== undefined && opening === undefined ? "closed" : "idle";
   }
 
   /** The open session; of several identities, the one that was used last. */
@@ -111,12 +111,12 @@ export class ClientLife {
   }
 
   get #seats(): Seat[] {
-    return [...(this.#era.connection?.seats.all.values() ?? [])];
+    return [...(this.#chapter.connection?.seats.all.values() ?? [])];
   }
 
   /** Those of now. */
   get watch(): SessionWatch {
-    return this.#era.sessions;
+    return this.#chapter.sessions;
   }
 
   expectProtocol(version: string): void {
@@ -124,8 +124,8 @@ export class ClientLife {
   }
 
   enter(call: Cancellation): Ticket {
-    const era = this.#era;
-    return { leave: era.calls.enter(call), connect: () => era.ready ?? this.#connect(era) };
+    const chapter = this.#chapter;
+    return { leave: chapter.calls.enter(call), connect: () => chapter.ready ?? this.#connect(chapter) };
   }
 
   /** Sessions that are already open are told when the first listener comes; of one identity, or of all. */
@@ -137,38 +137,38 @@ export class ClientLife {
 
   /** Said again, with less time to drain, it hurries the first one. */
   async close(drainMs: number): Promise<void> {
-    const era = this.#era;
-    if (era.opening === undefined && era.calls.isEmpty) return this.#hurry(drainMs);
-    this.#era = this.#newEra();
-    this.#lastEra = era;
-    era.ending = this.#end(era, drainMs);
-    await era.ending;
+    const chapter = this.#chapter;
+    if (chapter.opening === undefined && chapter.calls.isEmpty) return this.#hurry(drainMs);
+    this.#chapter = this.#newChapter();
+    this.#lastChapter = chapter;
+    chapter.ending = this.#end(chapter, drainMs);
+    await chapter.ending;
   }
 
   async #hurry(drainMs: number): Promise<void> {
-    const { calls, ending } = this.#lastEra ?? {};
+    const { calls, ending } = this.#lastChapter ?? {};
     await calls?.drained(drainMs, this.#options.clock);
     calls?.cancelAll(this.#closedError());
     await ending;
   }
 
-  async #end(era: ClientEra, drainMs: number): Promise<void> {
-    await era.calls.drained(drainMs, this.#options.clock);
-    era.calls.cancelAll(this.#closedError());
-    era.closed.cancel(this.#closedError());
-    const connection = await era.opening?.catch(() => undefined);
+  async #end(chapter: ClientChapter, drainMs: number): Promise<void> {
+    await chapter.calls.drained(drainMs, this.#options.clock);
+    chapter.calls.cancelAll(this.#closedError());
+    chapter.closed.cancel(this.#closedError());
+    const connection = await chapter.opening?.catch(() => undefined);
     await connection?.close();
-    era.sessions.allClosed();
+    chapter.sessions.allClosed();
   }
 
-  #newEra(): ClientEra {
+  #newChapter(): ClientChapter {
     const { spec } = this.#options;
-    return new ClientEra(
-      (era) =>
+    return new ClientChapter(
+      (chapter) =>
         new SessionWatch({
           ...this.#options,
           server: spec.name,
-          spec: () => era.connection?.spec ?? spec,
+          spec: () => chapter.connection?.spec ?? spec,
         }),
     );
   }
@@ -179,18 +179,18 @@ export class ClientLife {
   }
 
   /** Phase 1, shared by whoever asks; a failed one is tried afresh by the next. */
-  async #connect(era: ClientEra): Promise<Connection> {
-    era.closed.throwIfCancelled();
-    era.opening ??= this.#open(era);
-    return era.opening;
+  async #connect(chapter: ClientChapter): Promise<Connection> {
+    chapter.closed.throwIfCancelled();
+    chapter.opening ??= this.#open(chapter);
+    return chapter.opening;
   }
 
-  async #open(era: ClientEra): Promise<Connection> {
+  async #open(chapter: ClientChapter): Promise<Connection> {
     const { spec, clock, events, redactor } = this.#options;
-    const { closed: cancellation } = era;
+    const { closed: cancellation } = chapter;
     const warn = (message: string) => events.warn(message);
     try {
-      era.connection = await Connection.open({
+      chapter.connection = await Connection.open({
         server: spec.name,
         clock,
         redactor,
@@ -199,11 +199,12 @@ export class ClientLife {
         era: this.#protocol,
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
-        onOpened: (identity, session, generation) => this.#welcome(era, { identity, session, generation }),
-        onLost: (identity, generation) => era.sessions.disconnected(identity, generation),
+        onOpened: (identity, session, generation) =>
+          this.#welcome(chapter, { identity, session, generation }),
+        onLost: (identity, generation) => chapter.sessions.disconnected(identity, generation),
         onSeatGone: (identity) => {
           this.#options.onSeatGone(identity);
-          era.sessions.closed(identity);
+          chapter.sessions.closed(identity);
         },
         onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
@@ -213,15 +214,15 @@ export class ClientLife {
           if (isForgotten) this.#options.onForgotten(identity, cancellation);
         },
       });
-      return era.connection;
+      return chapter.connection;
     } catch (error) {
-      era.opening = undefined;
+      chapter.opening = undefined;
       throw error;
     }
   }
 
   /** A new session gets back what the last one knew: who listens, and what was wished for. */
-  async #welcome({ closed: cancellation, sessions }: ClientEra, newcomer: Newcomer): Promise<void> {
+  async #welcome({ closed: cancellation, sessions }: ClientChapter, newcomer: Newcomer): Promise<void> {
     const { spec, clock, events } = this.#options;
     const { identity, session, generation } = newcomer;
     const listening = events.isServerHeard ? session.listen() : Promise.resolve();

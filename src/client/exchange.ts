@@ -27,7 +27,7 @@ export interface ClientRequest {
   readonly isIdempotent: boolean;
   /** The caller's own; the exchange's cancellation follows it. */
   readonly signal: AbortSignal | undefined;
-  /** Phase 1, of the client's era in which this request began; the connection itself once it is there. */
+  /** Phase 1, of the client's chapter in which this request began; the connection itself once it is there. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** The caller answers what a person is asked. */

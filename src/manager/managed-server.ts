@@ -17,7 +17,7 @@ export class ManagedServer {
   readonly #member: Member;
   readonly #ladder: ReconnectLadder;
   /** Counts the times it was let go: what began before decides nothing after. */
-  #era = 0;
+  #chapter = 0;
   #state: ServerState = "idle";
   #since = Date.now();
   #error: McpRuntimeError | undefined;
@@ -138,7 +138,7 @@ export class ManagedServer {
   /** Ends its sessions, its calls in flight and whatever is being opened, and is then as `moment` says. */
   async letGo(moment: ServerMoment = OFF): Promise<void> {
     const { state, error } = this.#parts.closed.isCancelled ? OFF : moment;
-    this.#era += 1;
+    this.#chapter += 1;
     this.#attempt = undefined;
     this.#ladder.stop();
     this.#turn(state, error);
@@ -159,16 +159,16 @@ export class ManagedServer {
   }
 
   async #tryOnce(): Promise<void> {
-    const era = this.#era;
+    const chapter = this.#chapter;
     this.#ladder.stop();
     this.#turn("connecting", undefined);
     try {
-      await this.#open(era);
-      this.#throwIfPast(era);
+      await this.#open(chapter);
+      this.#throwIfPast(chapter);
       this.#attempt = undefined;
       this.#turn("connected", undefined);
     } catch (error) {
-      if (era === this.#era) {
+      if (chapter === this.#chapter) {
         this.#attempt = undefined;
         this.#turn("failed", toFailure(error));
       }
@@ -176,20 +176,21 @@ export class ManagedServer {
     }
   }
 
-  async #open(era: number): Promise<void> {
+  async #open(chapter: number): Promise<void> {
     if (this.#parts.isListed) {
       // From a store at once, else from the server, with the repetitions of any request.
       const tools = await this.#member.catalogue.list();
-      this.#throwIfPast(era);
+      this.#throwIfPast(chapter);
       this.#known.take(tools);
     }
     await this.client.ensureSession();
   }
 
   /** Let go in between: opening more now would open what nobody closes. */
-  #throwIfPast(era: number): void {
+  #throwIfPast(chapter: number): void {
     this.throwIfOff();
-    if (era !== this.#era) throw new McpRuntimeError("cancelled", "It was given up.", { server: this.name });
+    if (chapter === this.#chapter) return;
+    throw new McpRuntimeError("cancelled", "It was given up.", { server: this.name });
   }
 
   #hear(client: McpClient): void {

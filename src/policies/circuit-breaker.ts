@@ -36,8 +36,8 @@ export class Permit {
   #isEnded = false;
 
   constructor(
-    /** Of the state in which it was given. */
-    readonly era: number,
+    /** How often the state had changed when it was given. */
+    readonly changes: number,
     /** Its place among all that were given. */
     readonly order: number,
     judge: (permit: Permit, verdict: Verdict) => void,
@@ -84,7 +84,7 @@ export class CircuitBreaker {
   /** Who entered before this had begun when the last failure was counted. */
   #countedUpTo = 0;
   /** Counts the changes of state: what was let through in an earlier state says nothing in this one. */
-  #era = 0;
+  #changes = 0;
 
   constructor(options: CircuitBreakerOptions, parts: CircuitBreakerParts) {
     this.#options = options;
@@ -124,11 +124,11 @@ export class CircuitBreaker {
   #permit(): Permit {
     this.#entered += 1;
     if (this.#state === "half-open") this.#probing += 1;
-    return new Permit(this.#era, this.#entered, this.#judge);
+    return new Permit(this.#changes, this.#entered, this.#judge);
   }
 
-  readonly #judge = ({ era, order }: Permit, verdict: Verdict): void => {
-    if (era !== this.#era) return;
+  readonly #judge = ({ changes, order }: Permit, verdict: Verdict): void => {
+    if (changes !== this.#changes) return;
     if (this.#state === "half-open") this.#probing -= 1;
     if (verdict === "success") this.#onSuccess();
     if (verdict === "failure") this.#onFailure(order);
@@ -159,7 +159,7 @@ export class CircuitBreaker {
 
   #change(state: BreakerState): void {
     this.#state = state;
-    this.#era += 1;
+    this.#changes += 1;
     this.#probing = 0;
     this.#successes = 0;
     if (state === "closed") this.#failures = 0;

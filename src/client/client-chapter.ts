@@ -4,7 +4,7 @@ import { InFlightCalls } from "./in-flight-calls.js";
 import type { SessionWatch } from "./session-watch.js";
 
 /** What is open between two times of `close()`. */
-export class ClientEra {
+export class ClientChapter {
   readonly calls = new InFlightCalls();
   readonly sessions: SessionWatch;
   /** Ends whatever is being opened. */
@@ -13,7 +13,7 @@ export class ClientEra {
   connection: Connection | undefined;
   ending: Promise<void> | undefined;
 
-  constructor(watch: (era: ClientEra) => SessionWatch) {
+  constructor(watch: (chapter: ClientChapter) => SessionWatch) {
     this.sessions = watch(this);
   }
 
