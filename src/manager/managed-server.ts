@@ -189,8 +189,7 @@ export class ManagedServer {
   /** Let go in between: opening more now would open what nobody closes. */
   #throwIfPast(chapter: number): void {
     this.throwIfOff();
-    if (chapter === this.#chapter) return;
-    throw new McpRuntimeError("cancelled", "It was given up.", { server: this.name });
+    if (chapter !== this.#chapter) throw new McpRuntimeError("cancelled", "Given up.", { server: this.name });
   }
 
   #hear(client: McpClient): void {
