@@ -1,1 +1,2 @@
-export { instrumentMcp, type McpInstrumentation, type McpInstrumentationOptions } from "./instrument-mcp.js";
+export { instrumentMcp, type McpInstrumentation } from "./instrument-mcp.js";
+export type { McpInstrumentationOptions } from "./instrumentation-options.js";

@@ -370,10 +370,86 @@ describe("content", () => {
 
 describe("instrumentMcp", () => {
   it("takes no options that it does not know, or cannot use", async () => {
-    const options = { recordContents: true, parent: "span", recordContent: "yes" };
+    const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
     const failure = await failureOf(instrumentMcp(options as never));
     expect(failure.kind).toBe("definition");
-    expect(failure.issues.map(({ path }) => path)).toEqual(["recordContents", "parent", "recordContent"]);
+    expect(failure.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      expect.stringContaining("recordContents: is no option; options are tracerProvider, "),
+      'parent: expected a function, found "span"',
+      'recordContent: expected a boolean, found "yes"',
+      "tracerProvider: expected an object with getTracer(), found an object",
+    ]);
+  });
+
+  it.each([
+    [null, "null"],
+    [5, "a number"],
+    ["otlp", '"otlp"'],
+    [[], "a list"],
+  ])("takes no options that are no object: %j", async (options, found) => {
+    const failure = await failureOf(instrumentMcp(options as never));
+    expect([failure.kind, failure.message]).toEqual([
+      "definition",
+      `The set of options is not valid:\n  expected an object, found ${found}`,
+    ]);
+  });
+
+  it("asked for twice, makes each span once and measures it once, until both have ended it", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    const second = await instrumentMcp(tracing.providers);
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect(tracing.spans.map(({ name }) => name)).toEqual(["initialize", "tools/call get_weather"]);
+    second.disable();
+    second.disable();
+    await client.callTool(call);
+    tracing.instrumentation.disable();
+    await client.callTool(call);
+    expect(tracing.spans).toHaveLength(3);
+    const counts = (await tracing.measured()).map(({ attributes, value }) => [
+      attributes["mcp.method.name"],
+      value.count,
+    ]);
+    expect(counts).toEqual([
+      ["initialize", 1],
+      ["tools/call", 2],
+    ]);
+  });
+
+  it("knows the process's own provider, also by its name", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    trace.setGlobalTracerProvider(tracing.providers.tracerProvider);
+    const others = [
+      await instrumentMcp(),
+      await instrumentMcp({ tracerProvider: trace.getTracerProvider() }),
+    ];
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect(tracing.spans).toHaveLength(2);
+    for (const other of others) other.disable();
+    trace.disable();
+  });
+
+  it("serves two providers, and measures once for a meter that both have", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    const { meterProvider } = tracing.providers;
+    await using another = await Tracing.start({ meterProvider });
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect([tracing.spans.length, another.spans.length]).toEqual([2, 2]);
+    expect((await tracing.measured()).map(({ value }) => value.count)).toEqual([1, 1]);
+  });
+
+  it("asked for with other options for the same provider, says which", async () => {
+    await using tracing = await Tracing.start();
+    const options = { ...tracing.providers, recordContent: true, parent: () => undefined };
+    const failure = await failureOf(instrumentMcp(options));
+    expect(failure.kind).toBe("definition");
+    expect(failure.issues.map(({ path }) => path)).toEqual(["recordContent", "parent"]);
+    expect(failure.message).toContain("disable() that first");
   });
 
   it("sends no trace context to servers that should not have it", async () => {

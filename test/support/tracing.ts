@@ -26,23 +26,28 @@ interface Measured {
   readonly value: Histogram;
 }
 
+interface Providers {
+  readonly tracerProvider: BasicTracerProvider;
+  readonly meterProvider: MeterProvider;
+}
+
 /** OpenTelemetry as it is, with exporters that keep what they are given. */
 export class Tracing implements AsyncDisposable {
   readonly tracer: Tracer;
+  readonly providers: Providers;
   readonly instrumentation: McpInstrumentation;
   readonly #spans: InMemorySpanExporter;
   readonly #metrics: InMemoryMetricExporter;
-  readonly #providers: readonly [BasicTracerProvider, MeterProvider];
 
   private constructor(
     instrumentation: McpInstrumentation,
     exporters: readonly [InMemorySpanExporter, InMemoryMetricExporter],
-    providers: readonly [BasicTracerProvider, MeterProvider],
+    providers: Providers,
   ) {
     this.instrumentation = instrumentation;
     [this.#spans, this.#metrics] = exporters;
-    this.#providers = providers;
-    this.tracer = providers[0].getTracer("test");
+    this.providers = providers;
+    this.tracer = providers.tracerProvider.getTracer("test");
   }
 
   static async start(options: McpInstrumentationOptions = {}): Promise<Tracing> {
@@ -53,7 +58,7 @@ export class Tracing implements AsyncDisposable {
     const meterProvider = new MeterProvider({ readers: [reader] });
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     const instrumentation = await instrumentMcp({ tracerProvider, meterProvider, ...options });
-    return new Tracing(instrumentation, [spans, metrics], [tracerProvider, meterProvider]);
+    return new Tracing(instrumentation, [spans, metrics], { tracerProvider, meterProvider });
   }
 
   /** In the order they ended. */
@@ -69,7 +74,7 @@ export class Tracing implements AsyncDisposable {
   }
 
   async measured(): Promise<Measured[]> {
-    await this.#providers[1].forceFlush();
+    await this.providers.meterProvider.forceFlush();
     const [latest] = this.#metrics.getMetrics().slice(-1);
     return (latest?.scopeMetrics ?? []).flatMap((scope) =>
       scope.metrics.flatMap(({ descriptor: { name, unit }, dataPoints }) =>
@@ -81,6 +86,6 @@ export class Tracing implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.instrumentation.disable();
     context.disable();
-    for (const provider of this.#providers) await provider.shutdown();
+    for (const provider of Object.values(this.providers)) await provider.shutdown();
   }
 }
