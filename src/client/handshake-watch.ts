@@ -1,4 +1,5 @@
 import type { Clock } from "../concurrency/clock.js";
+import type { JsonObject } from "../definitions/json.js";
 import { serverEndpoint } from "../definitions/server-endpoint.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -29,14 +30,16 @@ export class HandshakeWatch {
 
   async watch(
     { identity, spec }: { readonly identity: string; readonly spec: Pick<ServerSpec, "address"> },
-    shakeHands: () => Promise<Session>,
+    shakeHands: (meta: JsonObject) => Promise<Session>,
   ): Promise<Session> {
     const { server, clock, events, metrics, redactor } = this.#parts;
     const startedAt = clock.now();
+    const meta = new Map<string, string>();
     const surroundings: Surrounding[] = [];
     const about = { token: {}, server, identity };
     events.emit("handshakeStarted", {
       ...about,
+      addMeta: (name, value) => meta.set(name, value),
       around: (surrounding) => surroundings.push(surrounding),
     });
     const tellEnd = (session: Session | undefined, failure: unknown) => {
@@ -55,8 +58,10 @@ export class HandshakeWatch {
       });
     };
     try {
-      const session = await surround(surroundings, shakeHands, (error) =>
-        events.warn(`What a listener put around a handshake failed: ${String(error)}`),
+      const session = await surround(
+        surroundings,
+        () => shakeHands(Object.fromEntries(meta)),
+        (error) => events.warn(`What a listener put around a handshake failed: ${String(error)}`),
       );
       tellEnd(session, undefined);
       return session;

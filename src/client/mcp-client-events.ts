@@ -22,6 +22,8 @@ export interface McpClientEvents {
   requestRetried: RequestRetried;
   requestEnded: RequestEnded;
   handshakeStarted: HandshakeEvent & {
+    /** Sent along in `_meta` of what the server is greeted with. While the event is told. */
+    readonly addMeta: (name: string, value: string) => void;
     /** The handshake then runs within this, as in an async context. While the event is told. */
     readonly around: (surrounding: Surrounding) => void;
   };

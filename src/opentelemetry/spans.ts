@@ -28,8 +28,8 @@ export class Spans {
   }
 
   requestStarted(event: McpEvents["requestStarted"]): void {
-    const { api, propagator, propagatesTo, parentOf } = this.#parts;
-    const { method, token, server, resource } = event;
+    const { api, parentOf } = this.#parts;
+    const { method, token, resource } = event;
     const target = event.tool ?? event.prompt;
     const name = target === undefined ? method : `${method} ${target}`;
     const attributes = {
@@ -41,8 +41,7 @@ export class Spans {
     const { span, within } = this.#start(name, attributes, parent);
     this.#open.set(token, span);
     event.around((run) => api.context.with(within, run));
-    if (propagatesTo(server))
-      propagator.inject(within, event, { set: ({ addMeta }, key, value) => addMeta(key, value) });
+    this.#propagate(event, within);
     if (this.#records(span))
       span.setAttributes(withoutUnknown({ "gen_ai.tool.call.arguments": toText(event.args()) }));
   }
@@ -72,12 +71,14 @@ export class Spans {
     this.#end(event, span, attributes);
   }
 
-  handshakeStarted({ server, token, around }: McpEvents["handshakeStarted"]): void {
+  handshakeStarted(event: McpEvents["handshakeStarted"]): void {
     const { api } = this.#parts;
+    const { server, token, around } = event;
     const attributes = attributesOfRequest({ server, method: "initialize" });
     const { span, within } = this.#start("initialize", attributes, api.context.active());
     this.#open.set(token, span);
     around((run) => api.context.with(within, run));
+    this.#propagate(event, within);
   }
 
   handshakeEnded(event: McpEvents["handshakeEnded"]): void {
@@ -96,6 +97,12 @@ export class Spans {
     const { api, tracer } = this.#parts;
     const span = tracer.startSpan(name, { kind: api.SpanKind.CLIENT, attributes }, parent);
     return { span, within: api.trace.setSpan(parent, span) };
+  }
+
+  #propagate(event: McpEvents["requestStarted"] | McpEvents["handshakeStarted"], within: Context): void {
+    const { propagator, propagatesTo } = this.#parts;
+    if (propagatesTo(event.server))
+      propagator.inject(within, event, { set: ({ addMeta }, key, value) => addMeta(key, value) });
   }
 
   #end(event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"], span: Span, more: Attributes): void {

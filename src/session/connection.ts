@@ -1,4 +1,5 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
+import type { JsonObject } from "../definitions/json.js";
 import type { ServerAddress, ServerSpec } from "../definitions/server-spec.js";
 import { openTransportSource } from "../transports/open-transport-source.js";
 import type { ResumedSession, SourceParts, TransportSource } from "../transports/transport-source.js";
@@ -14,7 +15,8 @@ interface ConnectionEvents {
   /** Runs a handshake, and sees how it ends. */
   readonly watchHandshake: (
     handshake: { readonly identity: string; readonly spec: ResolvedSpec },
-    shakeHands: () => Promise<Session>,
+    /** Its greeting carries this along. */
+    shakeHands: (meta: JsonObject) => Promise<Session>,
   ) => Promise<Session>;
   /** A new session is there; what it should know is told to it before anybody uses it. */
   readonly onOpened: (identity: string, session: Session, generation: number) => Promise<void>;
@@ -143,9 +145,10 @@ export class Connection {
     const { server, redactor, clock, onNotification, onWarning, onError, watchHandshake } = this.#options;
     // Whoever goes on with a session knows that there are sessions.
     const protocol = resumed === undefined ? this.spec.protocol : "legacy";
-    const open = () =>
+    const open = (greetingMeta: JsonObject = {}) =>
       openSession(protocol, this.#options.era, {
         server,
+        greetingMeta,
         openTransport: () => this.#source.openTransport(credentials, resumed),
         connectMs: this.spec.timeouts.connectMs,
         redactor,

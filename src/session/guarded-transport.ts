@@ -18,7 +18,7 @@ interface GuardOptions {
   /** Where others use the same session. */
   readonly ids: WireIds | undefined;
   /** Goes along with `initialize`, which the SDK lets nobody write. */
-  readonly greetingMeta?: JsonObject | undefined;
+  readonly greetingMeta?: JsonObject;
   /** A transport that is not ours failed to start or to send: what that is in our words. */
   readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
 }
@@ -136,8 +136,8 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {
-    const { ids, greetingMeta } = this.#options;
-    const isGreeting = message.method === "initialize" && greetingMeta !== undefined;
+    const { ids, greetingMeta = {} } = this.#options;
+    const isGreeting = message.method === "initialize" && Object.keys(greetingMeta).length > 0;
     const said = isGreeting ? { ...message, params: { ...message.params, _meta: greetingMeta } } : message;
     await this.#inner.send(ids?.outgoing(said) ?? said, options);
   }

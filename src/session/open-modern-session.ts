@@ -70,7 +70,7 @@ async function discover(
   attempt: Cancellation,
   options: OpeningOptions,
 ): Promise<ServerFacts> {
-  const sent = exchange.send({ method: DISCOVER_METHOD, params: {} });
+  const sent = exchange.send({ method: DISCOVER_METHOD, params: { _meta: options.greetingMeta } });
   const forget = attempt.onCancel((reason) => sent.cancel(reason));
   try {
     return toServerFacts(await sent.answer, options);

@@ -45,7 +45,10 @@ export async function openSession(
 
 async function greet(finding: EraFinding, options: OpeningOptions): Promise<Session> {
   try {
-    return await shakeHands({ ...options, greetingMeta: toEnvelope(options.handlers) });
+    return await shakeHands({
+      ...options,
+      greetingMeta: { ...options.greetingMeta, ...toEnvelope(options.handlers) },
+    });
   } catch (refusal) {
     if (!(refusal instanceof McpRuntimeError) || !NO_HANDSHAKE.has(refusal.code)) throw refusal;
     const session = await discover(options).catch((error: unknown) => {

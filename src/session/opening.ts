@@ -14,8 +14,8 @@ export interface OpeningOptions {
   readonly openTransport: () => Promise<MessageTransport>;
   /** What is known of the server beforehand. */
   readonly facts: ServerFacts | undefined;
-  /** Goes along with `initialize`. */
-  readonly greetingMeta?: JsonObject | undefined;
+  /** Goes along with what the server is greeted with. */
+  readonly greetingMeta: JsonObject;
   /** Where others use the same session. */
   readonly ids: WireIds | undefined;
   readonly connectMs: number;

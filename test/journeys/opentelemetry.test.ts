@@ -30,13 +30,13 @@ interface Message {
 }
 
 /** The first call that a server got. */
-function callOf(server: McpTestServer): Message {
-  const [received] = server.received("tools/call");
+function callOf(server: McpTestServer, method = "tools/call"): Message {
+  const [received] = server.received(method);
   return received?.body as Message;
 }
 
-function metaOf(server: McpTestServer): Record<string, unknown> {
-  return callOf(server).params._meta ?? {};
+function metaOf(server: McpTestServer, method?: string): Record<string, unknown> {
+  return callOf(server, method).params._meta ?? {};
 }
 
 function traceparentOf(span: Pick<Span, "spanContext">): string {
@@ -87,6 +87,17 @@ describe("a call in OpenTelemetry", () => {
       traceparent: traceparentOf(tracing.span("tools/call get_weather")),
     });
   });
+
+  it.each(["auto", "legacy"] as const)(
+    "has a handshake that carries its own context (%s)",
+    async (protocol) => {
+      await using server = await startMcpTestServer({ tools: [weather] });
+      await using tracing = await Tracing.start();
+      await using client = new McpClient({ name: "test", url: server.url, protocol });
+      await client.callTool(call);
+      expect(metaOf(server, "initialize")["traceparent"]).toBe(traceparentOf(tracing.span("initialize")));
+    },
+  );
 
   it("belongs to the span that is active, with its trace state and baggage", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
@@ -218,6 +229,9 @@ describe("a call in OpenTelemetry", () => {
     const { attributes, parentSpanContext } = tracing.span("server/discover");
     expect(attributes["mcp.method.name"]).toBe("server/discover");
     expect(parentSpanContext?.spanId).toBe(span.spanContext().spanId);
+    expect(metaOf(server, "server/discover")).toMatchObject({
+      traceparent: traceparentOf(tracing.span("server/discover")),
+    });
   });
 
   it("of a program says that it goes through a pipe", async () => {
@@ -458,6 +472,7 @@ describe("instrumentMcp", () => {
     await using client = clientOf(server);
     await client.callTool(call);
     expect(metaOf(server)).not.toHaveProperty("traceparent");
+    expect(metaOf(server, "initialize")).not.toHaveProperty("traceparent");
   });
 
   it("writes trace context as the propagator that it is given", async () => {
