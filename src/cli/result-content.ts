@@ -19,13 +19,16 @@ function bytesOf(block: ContentBlock): Bytes | undefined {
 }
 
 /** Texts as they are, and a line about everything else. */
-export function contentText({ content, structuredContent }: ToolResult): string {
+export function contentText(
+  { content, structuredContent }: ToolResult,
+  textOf: (block: ContentBlock) => string = blockText,
+): string {
   if (content.length === 0 && structuredContent !== undefined)
     return JSON.stringify(structuredContent, undefined, 2);
-  return content.map(blockText).join("\n");
+  return content.map(textOf).join("\n");
 }
 
-function blockText(block: ContentBlock): string {
+export function blockText(block: ContentBlock): string {
   if (block.type === "text" && typeof block["text"] === "string") return block["text"];
   const { resource } = block;
   if (isJsonObject(resource) && typeof resource["text"] === "string") return resource["text"];
@@ -40,16 +43,23 @@ function sizeText(bytes: number): string {
   return bytes < 1_000 ? `${bytes} bytes` : `${(bytes / 1_000).toFixed(1)} kB`;
 }
 
+interface OutputFile {
+  readonly file: string;
+  readonly content: string | Uint8Array;
+  /** The block that it holds; missing where it holds all text. */
+  readonly block?: ContentBlock;
+}
+
 /** What `--output` writes: everything that has bytes, each into a file of its own, or else the text. */
-export function filesOf(
-  result: ToolResult,
-  output: string,
-): readonly { readonly file: string; readonly content: string | Uint8Array }[] {
-  const found = result.content.flatMap((block) => bytesOf(block) ?? []);
-  const [only] = found;
+export function filesOf(result: ToolResult, output: string): readonly OutputFile[] {
+  const found = result.content.flatMap((block) => {
+    const content = bytesOf(block)?.bytes;
+    return content === undefined ? [] : [{ block, content }];
+  });
+  const [only, another] = found;
   if (only === undefined) return [{ file: output, content: contentText(result) }];
-  if (found.length === 1) return [{ file: output, content: only.bytes }];
+  if (another === undefined) return [{ ...only, file: output }];
   const ending = extname(output);
   const stem = output.slice(0, output.length - ending.length);
-  return found.map(({ bytes }, index) => ({ file: `${stem}-${index + 1}${ending}`, content: bytes }));
+  return found.map((one, index) => ({ ...one, file: `${stem}-${index + 1}${ending}` }));
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -314,6 +314,21 @@ describe("call", () => {
     ]);
   });
 
+  it("saves nothing of a tool that reports an error, and says so", async () => {
+    const broken = { name: "broken", run: () => Promise.reject(new Error("no rain today")) };
+    await using server = await startMcpTestServer({ tools: [broken] });
+    using folder = projectWith({ weather: { url: server.url } });
+    const run = await cli(folder, "call", "weather", "broken", "-o", "map.png");
+    expect(run).toEqual({
+      code: 5,
+      stdout: "",
+      stderr: "✗ The tool reported an error, and map.png was not written:\nno rain today\n",
+    });
+    expect(existsSync(join(folder.path, "map.png"))).toBe(false);
+    const { stdout } = await cli(folder, "call", "weather", "broken", "-o", "map.png", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 5, isError: true, saved: [] });
+  });
+
   it("describes what is no text, and saves it with --output", async () => {
     const data = Buffer.from("pixels");
     const image = { type: "image", data: data.toString("base64"), mimeType: "image/png" };
@@ -323,7 +338,7 @@ describe("call", () => {
     using folder = projectWith({ weather: { url: server.url } });
     const described = await cli(folder, "call", "weather", "map");
     expect(described.stdout).toBe("Here:\n[image: image/png, 6 bytes; save it with --output]\n");
-    expect((await cli(folder, "call", "weather", "map", "-o", "map.png")).stdout).toBe("✓ map.png\n");
+    expect((await cli(folder, "call", "weather", "map", "-o", "map.png")).stdout).toBe("Here:\n✓ map.png\n");
     expect(readFileSync(join(folder.path, "map.png"))).toEqual(data);
     expect((await cli(folder, "call", "weather", "maps", "-o", "map.png")).stdout).toBe(
       "✓ map-1.png\n✓ map-2.png\n",
