@@ -16,6 +16,8 @@ import { UsageError } from "./usage-error.js";
 export interface Choice {
   readonly servers: readonly ChosenServer[];
   readonly findings: readonly Finding[];
+  /** Servers that are switched off, with who says so: nothing to tell, unless one is asked for by name. */
+  readonly off: readonly { readonly name: string; readonly text: string }[];
   /** The files that were read, as they are shown. */
   readonly files: readonly { readonly file: string; readonly servers: number }[];
 }
@@ -46,7 +48,8 @@ const NOWHERE =
 /** Opens nothing. Names choose among the servers that are found; none means all. */
 export async function chooseServers(context: CommandContext, names: readonly string[]): Promise<Choice> {
   const direct = directServers(context.line);
-  const choice = direct.length > 0 ? { servers: direct, findings: [], files: [] } : await fromFiles(context);
+  const choice =
+    direct.length > 0 ? { servers: direct, findings: [], off: [], files: [] } : await fromFiles(context);
   return names.length === 0 ? choice : chosen(choice, names);
 }
 
@@ -86,6 +89,7 @@ async function fromFiles({ line, terminal, signal }: CommandContext): Promise<Ch
   return {
     servers,
     findings: missing ? [...findings, noServers(loaded)] : findings,
+    off: loaded.sources.flatMap((source) => offIn(source, terminal)),
     files: loaded.sources.map((source) => ({
       file: shownPath(source.file, terminal),
       servers: source.servers.filter(({ state }) => state === "taken").length,
@@ -137,6 +141,14 @@ function ofSource({ file, servers }: ConfigSource, terminal: Terminal): Finding[
   });
 }
 
+function offIn({ file, servers }: ConfigSource, terminal: Terminal): Choice["off"] {
+  return servers.flatMap(({ name, state, reason = "its file says so" }) =>
+    state === "disabled"
+      ? [{ name, text: `"${name}" of ${shownPath(file, terminal)} is switched off: ${reason}.` }]
+      : [],
+  );
+}
+
 function noServers({ sources }: LoadedMcpServers): Finding {
   const text =
     sources.length === 0
@@ -161,8 +173,10 @@ function chosen(choice: Choice, names: readonly string[]): Choice {
 
 function unknownServer(
   name: string,
-  { known, findings }: Pick<Choice, "findings"> & { readonly known: readonly string[] },
+  { known, findings, off }: Pick<Choice, "findings" | "off"> & { readonly known: readonly string[] },
 ): UsageError {
+  const idle = off.find((one) => one.name === name);
+  if (idle !== undefined) return new UsageError(idle.text, "Switch it on there.");
   const unused = findings.find(({ server }) => server === name);
   if (unused !== undefined) return new UsageError(factText(unused), unused.next);
   const meant = closestWord(name, known);

@@ -129,6 +129,16 @@ describe("list", () => {
     expect(document).toMatchObject({ command: "list", ok: false, exitCode: 2 });
   });
 
+  it("says of a server that is switched off who says so", async () => {
+    const gone = { url: "http://127.0.0.1:1/mcp" };
+    using folder = projectWith({ first: gone, second: { url: "http://127.0.0.1:2/mcp", disabled: true } });
+    const told = await cli(folder, "list", "second");
+    expect([told.code, told.stderr]).toEqual([
+      2,
+      '✗ "second" of .mcp.json is switched off: its file says disabled: true.\n  → Switch it on there.\n',
+    ]);
+  });
+
   it("fits a narrow terminal, in colours, with a live line that is gone at the end", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     server.addFault({ type: "delay", ms: 300 }, { on: "initialize", times: 1 });
