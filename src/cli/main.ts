@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { constants } from "node:os";
+import { exitCodeOf } from "./exit-codes.js";
 import { runCli } from "./run-cli.js";
 
 const interrupted = new AbortController();
@@ -13,11 +14,12 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-// `… | head` has read enough.
 for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit();
-    throw error;
+  stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+    // `… | head` has read enough.
+    if (code === "EPIPE") process.exit();
+    if (stream === process.stdout) process.stderr.write(`✗ The output cannot be written: ${message}.\n`);
+    process.exit(exitCodeOf("failed"));
   });
 }
 

@@ -100,4 +100,15 @@ describe("on a pipe", () => {
     expect(await unread.ended).toBe(0);
     expect(unread.shown).toBe("");
   });
+
+  it.runIf(existsSync("/dev/full"))("output that cannot be written is told in a line", PATIENCE, async () => {
+    using folder = temporaryFolder();
+    const sh = (redirection: string) =>
+      run(["/bin/sh", "-c", `exec "$0" "$@" ${redirection}`, ...MAIN, "--help"], folder.path);
+    const full = sh("> /dev/full");
+    expect(await full.ended).toBe(1);
+    expect(full.shown).toMatch(/^✗ The output cannot be written: ENOSPC: .*\.\n$/);
+    const mute = sh("> /dev/full 2> /dev/full");
+    expect([await mute.ended, mute.shown]).toEqual([1, ""]);
+  });
 });
