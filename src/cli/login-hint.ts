@@ -1,6 +1,8 @@
 import { CLIENT_INFO } from "../definitions/client-info.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { HttpServerDefinition } from "../definitions/server-definition.js";
 import { quoteServer } from "../errors/server-text.js";
+import { SideFetch } from "../transports/side-fetch.js";
 import type { ChosenServer } from "./chosen-server.js";
 
 const MOST_MS = 3_000;
@@ -14,42 +16,47 @@ const GREETING = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT_INFO },
 };
 
+type Ask = (url: URL, init?: RequestInit) => Promise<Response>;
+
 /**
  * What a server that answers 401 says about how to log in: the scheme it wants, and who gives out
- * tokens. Asked without any credentials, and of the server's own origin only; nothing, where that
- * does not work.
+ * tokens. Asked without any credentials, by the same proxy and authority as the server itself, and of
+ * the server's own origin only; nothing, where that does not work.
  */
 export async function loginHint(
-  { definition }: ChosenServer,
+  { definition, redactor }: ChosenServer,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const url = "url" in definition ? new URL(definition.url) : undefined;
   if (url === undefined || !url.protocol.startsWith("http")) return undefined;
   const bare = new URL(`${url.origin}${url.pathname}`);
+  const ca = (definition as HttpServerDefinition).tls?.ca;
+  const server = { url: bare, tls: ca === undefined ? undefined : { ca } };
+  const side = new SideFetch({ server, connectMs: MOST_MS, timeoutMs: MOST_MS, redactor });
   const limited = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
+  const ask: Ask = (address, init) => side.fetch(address, { ...init, redirect: "manual", signal: limited });
   try {
-    const challenge = await challengeOf(bare, limited);
-    const metadata = await metadataOf(bare, challenge, limited);
+    const challenge = await challengeOf(bare, ask);
+    const metadata = await metadataOf(bare, challenge, ask);
     return [schemeText(challenge), issuerText(metadata)].filter((text) => text !== "").join(" ") || undefined;
   } catch {
     return undefined;
+  } finally {
+    await side.close();
   }
 }
 
-async function challengeOf(url: URL, signal: AbortSignal): Promise<string> {
-  const response = await fetch(url, {
+async function challengeOf(url: URL, ask: Ask): Promise<string> {
+  const response = await ask(url, {
     method: "POST",
-    redirect: "manual",
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
     body: JSON.stringify(GREETING),
-    signal,
   });
-  await response.body?.cancel();
   return response.headers.get("www-authenticate") ?? "";
 }
 
 /** RFC 9728. What the challenge points to at another origin is not asked. */
-async function metadataOf(url: URL, challenge: string, signal: AbortSignal): Promise<JsonObject> {
+async function metadataOf(url: URL, challenge: string, ask: Ask): Promise<JsonObject> {
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "";
   const path = url.pathname === "/" ? "" : url.pathname;
   const places = [named, `${METADATA_PATH}${path}`, METADATA_PATH]
@@ -57,7 +64,7 @@ async function metadataOf(url: URL, challenge: string, signal: AbortSignal): Pro
     .map((place) => new URL(place, url))
     .filter(({ origin }) => origin === url.origin);
   for (const place of places) {
-    const response = await fetch(place, { redirect: "manual", signal });
+    const response = await ask(place);
     const text = response.ok ? await response.text() : "";
     const metadata = text.length < LONGEST_METADATA ? parsed(text) : undefined;
     if (isJsonObject(metadata)) return metadata;

@@ -1,9 +1,10 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { FINDINGS } from "../../src/cli/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
+import { startConnectProxy } from "../support/connect-proxy.js";
 import { startEraServer } from "../support/era-server.js";
 import { cli, fakeTerminal, projectWith, runOn, temporaryFolder } from "../support/fake-terminal.js";
 import { LegacySseServer } from "../support/legacy-sse-server.js";
@@ -37,6 +38,10 @@ async function problemAt(url: string, ...args: string[]): Promise<Found | undefi
   expect(code).toBe(1);
   return findings.find(({ severity }) => severity === "error");
 }
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 describe("doctor finds in config files", () => {
   it("that there are none", async () => {
@@ -144,6 +149,22 @@ describe("doctor finds, on the way to a server", () => {
     );
     const refused = await problemAt(server.url, "--header", "authorization: Bearer canary7f3a91secret");
     expect(refused?.code).toBe("forbidden");
+  });
+
+  it("a login, asked for by the proxy and the authority of the server itself", async () => {
+    await using server = await startRawServer(({ response }) => {
+      response.writeHead(401, { "www-authenticate": 'Bearer error_description="No token"' }).end();
+    });
+    await using front = await startTlsFront(server.url);
+    await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
+    vi.stubEnv("HTTPS_PROXY", proxy.url);
+    const url = "https://mcp.test/mcp";
+    using folder = projectWith({ inside: { url, tls: { ca: pemFile("authority") } } });
+    const { findings } = await examine(folder);
+    expect(findings[0]).toMatchObject({
+      code: "login-needed",
+      text: expect.stringContaining('It asks for Bearer ("No token").'),
+    });
   });
 
   it("a wrong path, and the right one", async () => {
