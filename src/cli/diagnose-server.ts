@@ -8,12 +8,6 @@ import { otherPath } from "./other-path.js";
 import { isAnswering } from "./probe.js";
 import { findingsOfTools } from "./tool-findings.js";
 
-/**
- * The words of our own warning in `transports/stdio.ts`. A warning has no code, and the tests of this
- * room make sure that this one is still found.
- */
-const STDOUT_NOISE = /printed something on stdout that is no message/;
-
 /** What else can be found out about a server that was opened. */
 export async function diagnoseServer(opened: OpenedServer, signal: AbortSignal): Promise<Finding[]> {
   const { server, tools = [], error } = opened;
@@ -43,9 +37,9 @@ export async function explainFailure(
 }
 
 function warningsOf({ server, warnings }: OpenedServer): Finding[] {
-  return warnings.map((warning) => {
-    const isNoise = STDOUT_NOISE.test(warning);
-    const [text = ""] = toReadable(warning).split("\n");
+  return warnings.map(({ message, code }) => {
+    const isNoise = code === "stdout-noise";
+    const [text = ""] = toReadable(message).split("\n");
     const next = isNoise
       ? "Make it write logs to stderr: stdout is for messages. It is used all the same."
       : "Correct it on the server.";

@@ -1,4 +1,5 @@
 import { McpClient } from "../client/mcp-client.js";
+import type { McpClientEvents } from "../client/mcp-client-events.js";
 import { within } from "../concurrency/within.js";
 import { systemClock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
@@ -19,7 +20,7 @@ export interface OpenedServer {
   /** From nothing to the list, or to the failure. */
   readonly latencyMs: number;
   /** What the client warned of. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly McpClientEvents["warning"][];
 }
 
 const MOST_AT_ONCE = 16;
@@ -75,8 +76,8 @@ async function openServer(
   signal: AbortSignal,
 ): Promise<OpenedServer> {
   const startedAt = performance.now();
-  const warnings: string[] = [];
-  client.on("warning", ({ message }) => warnings.push(message));
+  const warnings: McpClientEvents["warning"][] = [];
+  client.on("warning", (warning) => warnings.push(warning));
   const opened = (result: Pick<OpenedServer, "tools" | "error">): OpenedServer => ({
     server,
     client,

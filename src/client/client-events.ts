@@ -4,6 +4,7 @@ import { checkListener } from "../telemetry/check-listener.js";
 import { openChannels } from "../telemetry/event-channels.js";
 import { EventHub, type ListenOptions } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
+import type { WarningCode } from "../telemetry/server-log.js";
 import { hasLine, lineOf } from "./event-lines.js";
 import type { McpClientEvents } from "./mcp-client-events.js";
 
@@ -89,10 +90,10 @@ export class ClientEvents {
     if (line !== undefined) this.debug(line);
   }
 
-  warn(text: string): void {
+  warn(text: string, code?: WarningCode): void {
     const message = this.#redactor.text(text);
     this.#log("warn", message);
-    this.#hub.emit("warning", { server: this.#server, message });
+    this.#hub.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
   }
 
   info(text: string): void {

@@ -1,5 +1,6 @@
 import type { BreakerState } from "../policies/circuit-breaker.js";
 import type { ServerNotification } from "../session/session.js";
+import type { WarningCode } from "../telemetry/server-log.js";
 import type { RequestEnded, RequestRetried, RequestStarted, Surrounding } from "./request-events.js";
 
 /** One session of a client. */
@@ -62,5 +63,5 @@ export interface McpClientEvents {
    */
   resourceUpdated: { readonly server: string; readonly identity: string; readonly uri: string };
   /** Something went wrong that costs nobody a call. */
-  warning: { readonly server: string; readonly message: string };
+  warning: { readonly server: string; readonly message: string; readonly code?: WarningCode };
 }

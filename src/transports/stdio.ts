@@ -3,7 +3,7 @@ import type { JsonRpcMessage, MessageTransport } from "../definitions/message-tr
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/server-text.js";
-import type { Logger } from "../telemetry/logger.js";
+import type { ServerLog } from "../telemetry/server-log.js";
 import {
   isRequest,
   malformedAnswer,
@@ -35,7 +35,7 @@ export interface StdioTransportOptions {
   readonly maxBytes: number;
   readonly redactor: Redactor;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "warn">;
+  readonly log: ServerLog;
   readonly startProcess: (user: ProcessUser) => ServerProcess;
 }
 
@@ -193,6 +193,7 @@ export class StdioTransport implements MessageTransport {
     else
       log.warn(
         `Server "${server}" ${said}\nOnly messages belong there, logs belong on stderr. It is used all the same.`,
+        "stdout-noise",
       );
     this.#hasToldGarbage = true;
   }

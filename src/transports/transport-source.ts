@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { Logger } from "../telemetry/logger.js";
+import type { ServerLog } from "../telemetry/server-log.js";
 import type { Credentials } from "./credentials.js";
 
 /** What a client opens once: it gives a fresh transport for each session and owns what they share. */
@@ -24,6 +24,5 @@ export interface ResumedSession {
 export interface SourceParts {
   readonly redactor: Redactor;
   readonly clock: Clock;
-  /** For what a server says beside its answers. */
-  readonly log: Pick<Logger, "info" | "warn">;
+  readonly log: ServerLog;
 }
