@@ -17,16 +17,21 @@ interface Asked {
 
 /** What functions of a definition are told about a request. */
 export function toCallContext(given: CallerContext = {}, asked: Asked): CallContext {
-  return {
-    configurable: {},
-    context: undefined,
-    state: undefined,
-    store: undefined,
-    config: {},
-    ...given,
-    ...asked,
-    signal: asked.signal,
-  };
+  const { configurable = {}, config = {}, context, state, store, runId } = given;
+  const { purpose, server, tool, toolCallId, signal } = asked;
+  return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
+}
+
+/** Who asks, and nothing else that the caller's object may have: a plain one. */
+export function toCaller({
+  configurable,
+  context,
+  state,
+  store,
+  config,
+  runId,
+}: CallerContext): CallerContext {
+  return { configurable, context, state, store, config, runId } as CallerContext;
 }
 
 /** Whose session a request belongs to. Nobody's is no answer: it would be shared with other nobodies. */

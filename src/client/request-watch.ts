@@ -6,6 +6,7 @@ import { redactUri, type Redactor } from "../errors/redaction.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientRequest, Exchange, Next } from "./exchange.js";
+import { toCaller } from "./identify.js";
 import type { Surrounding } from "./request-events.js";
 import { shownSessionId } from "./shown-session-id.js";
 import { surround } from "./surround.js";
@@ -67,7 +68,7 @@ export class RequestWatch {
     events.emit("requestStarted", {
       identity: request.identity,
       args: () => this.#argsOf(request),
-      context: () => request.caller,
+      context: () => (request.caller === undefined ? undefined : toCaller(request.caller)),
       addMeta: (name, value) => meta.set(name, value),
       around: (surrounding) => surroundings.push(surrounding),
       ...this.#about(request),

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
 
 /** Deep enough for every honest document, shallow enough for `JSON.stringify` and its like on any stack. */
 const DEEPEST = 500;
@@ -18,6 +18,14 @@ function copyLevel(value: unknown, depth: number): unknown {
   if (!isList && !isJsonObject(value)) return value;
   if (depth >= DEEPEST) return TOO_DEEP;
   if (isList) return value.map((item) => copyLevel(item, depth + 1));
-  // fromEntries defines fields, so a key "__proto__" stays a key.
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, copyLevel(field, depth + 1)]));
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setField(copy, key, copyLevel(value[key], depth + 1));
+  return copy;
+}
+
+/** A key "__proto__" stays a key. */
+function setField(target: JsonObject, key: string, value: unknown): void {
+  if (key === "__proto__")
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  else target[key] = value;
 }

@@ -1,5 +1,5 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import { askInGraph, canAskInGraph } from "./ask-in-graph.js";
 import { GraphTask } from "./graph-task.js";
 import { pendingCalls } from "./pending-calls.js";
@@ -19,7 +19,7 @@ interface Asking {
   /** The tool's name, as models see it. */
   readonly name: string;
   readonly prepared: PreparedCall;
-  readonly context: CallContext;
+  readonly context: ToolContext;
 }
 
 /** Asks from inside the tool, where no door has asked before: `onApproval`, or the graph if the call is alone. */
@@ -36,10 +36,10 @@ export async function approve(
     if (decision !== true) throw refusal(parts, "it was not approved.");
     return { type: "cleared", prepared };
   }
-  if (!canAskInGraph(context.config)) throw refusal(parts, NOBODY);
+  if (!canAskInGraph(context.runConfig)) throw refusal(parts, NOBODY);
   if (!isAlone(context)) throw refusal(parts, NOT_ALONE);
   const call = new ReviewedCall({ name, parts, context, outcome: prepared });
-  const [decision] = await askInGraph([call], context.config);
+  const [decision] = await askInGraph([call], context.runConfig);
   return decision === undefined ? call.outdated() : call.settle(decision);
 }
 
@@ -47,7 +47,7 @@ export async function approve(
  * When the graph goes on, its task runs again from the start, and with it every call that it makes:
  * asking is safe only for the one call of a message.
  */
-function isAlone({ config, toolCallId }: CallContext): boolean {
-  const { allCalls } = pendingCalls(new GraphTask(config).input);
+function isAlone({ runConfig, toolCallId }: ToolContext): boolean {
+  const { allCalls } = pendingCalls(new GraphTask(runConfig).input);
   return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
 }

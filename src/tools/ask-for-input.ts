@@ -1,6 +1,6 @@
 import type { CallInput } from "../client/call-tool.js";
 import type { InputRequired, ToolResult } from "../client/tool-result.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { FormElicitation, UrlElicitation } from "../definitions/server-requests.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -45,7 +45,7 @@ export interface HeldCall {
 interface Asking {
   readonly server: string;
   readonly tool: string;
-  readonly context: CallContext;
+  readonly context: ToolContext;
   readonly held: HeldCall | undefined;
 }
 
@@ -58,13 +58,20 @@ const UNASKED: { readonly input: CallInput; readonly round: number } = { input: 
  * runs again from its start when the graph goes on, perhaps in another process: the call is then sent
  * with the answers at once, and what was sent before is not sent again.
  */
-export async function callAskingInGraph(
+export function callAskingInGraph(
   call: (input: CallInput | undefined) => Promise<ToolResult>,
   asking: Asking,
 ): Promise<ToolResult> {
   if (asking.held !== undefined) return callHeld(call, asking.held);
-  const task = new GraphTask(asking.context.config);
-  if (!canAsk(task, asking.context)) return call(undefined);
+  const task = new GraphTask(asking.context.runConfig);
+  return canAsk(task, asking.context) ? callUntilAnswered(call, asking, task) : call(undefined);
+}
+
+async function callUntilAnswered(
+  call: (input: CallInput | undefined) => Promise<ToolResult>,
+  asking: Asking,
+  task: GraphTask,
+): Promise<ToolResult> {
   const last = task.isResumed ? await task.lastQuestion() : undefined;
   let paused = isPausedCall(last, asking) ? last : undefined;
   // Every question counts when the task runs again: those before the last one have been dealt with.
@@ -106,8 +113,8 @@ function nobody(server: string): McpRuntimeError {
 }
 
 /** Asking is safe where the task makes no other call: all that it makes, it makes again. */
-function canAsk(task: GraphTask, { toolCallId }: CallContext): boolean {
-  if (task.interrupt === undefined || toolCallId === undefined) return false;
+function canAsk(task: GraphTask, { toolCallId }: ToolContext): boolean {
+  if (toolCallId === undefined || task.interrupt === undefined) return false;
   const single: unknown = Reflect.get(Object(task.input), "lg_tool_call");
   if (isJsonObject(single)) return single["id"] === toolCallId;
   const { allCalls } = pendingCalls(task.input);

@@ -8,7 +8,6 @@ import { type LangChainBlock, textBlock } from "../content/langchain-block.js";
 import type { ToolArtifact } from "../content/tool-artifact.js";
 import { toToolContent } from "../content/tool-content.js";
 import { systemClock } from "../concurrency/clock.js";
-import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { HeldCall } from "./ask-for-input.js";
@@ -17,7 +16,7 @@ import { toFailureMessage } from "./failure-message.js";
 import { mayNeedApproval } from "./needs-approval.js";
 import { progressListeners, ProgressReport } from "./report-progress.js";
 import { ReviewedCall, type Settlement } from "./reviewed-call.js";
-import { timeoutOf, toolContext } from "./tool-context.js";
+import { timeoutOf, ToolContext } from "./tool-context.js";
 import { detailsOf, type McpToolDetails, metadataOf } from "./tool-details.js";
 import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
 import type { ToolParts } from "./tool-parts.js";
@@ -86,20 +85,17 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   override async call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
-    const config = parseCallbackConfigArg(configArg);
-    const toolCall = isToolCall(arg) ? { toolCall: arg } : {};
-    const args = ((isToolCall(arg) ? arg.args : arg) ?? {}) as JsonObject;
-    return super.call.call(
-      this.unchecked,
-      args,
-      { ...config, ...toolCall, runName: config.runName ?? this.name },
-      tags,
-    );
+    // What is spread comes last: Node 20 takes ten times as long to add to a copy.
+    const config: JsonObject = { runName: this.name, ...parseCallbackConfigArg(configArg) };
+    config["runName"] ??= this.name;
+    if (!isToolCall(arg)) return super.call.call(this.unchecked, (arg ?? {}) as JsonObject, config, tags);
+    config["toolCall"] = arg;
+    return super.call.call(this.unchecked, (arg.args ?? {}) as JsonObject, config, tags);
   }
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    const context = toolContext(this.mcp, { config });
+    const context = new ToolContext(this.mcp, config);
     const report = this.reportTo(config, context, undefined);
     return runTool(this.parts, this.runOf(args, config, { context, report })).catch((error: unknown) => {
       throw tellableFailure(error, this.parts, context);
@@ -113,7 +109,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** @internal Prepares a call, for a door that asks for approval before any call of a message runs. */
   async review(call: ToolCall, config: RunnableConfig): Promise<ReviewedCall> {
-    const context = toolContext(this.mcp, { config: { ...config, toolCall: call } as RunnableConfig });
+    const context = new ToolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
     const outcome = await prepareRun(this.parts, { given: call.args, context }).catch((error: unknown) =>
       tellableFailure(error, this.parts, context),
     );
@@ -142,19 +138,21 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     runManager?: CallbackManagerForToolRun,
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
-    const context = toolContext(this.mcp, { config, runId: runManager?.runId });
+    const context = new ToolContext(this.mcp, config, runManager?.runId);
     const report = this.reportTo(config, context, runManager);
     const notes: string[] = [];
     const run = this.runOf(args, config, { context, report, onNote: (note) => notes.push(note) });
-    const outcome = await runTool(this.parts, run).then(
-      (result) => ({ result, failure: result.isError ? toolError(this.parts, result) : undefined }),
-      (error: unknown) => ({ result: undefined, failure: tellableFailure(error, this.parts, context) }),
-    );
-    const shown = outcome.result === undefined ? undefined : this.contentOf(outcome.result, context, notes);
-    const isRejected = run.settled?.type === "rejected";
-    if (outcome.failure !== undefined)
-      return this.answerFailure(outcome.failure, context, { shown, isRejected });
-    return [shown?.content ?? "", shown?.artifact ?? EMPTY_ARTIFACT];
+    let result: ToolResult;
+    try {
+      result = await runTool(this.parts, run);
+    } catch (error) {
+      const failure = tellableFailure(error, this.parts, context);
+      const isRejected = run.settled?.type === "rejected";
+      return this.answerFailure(failure, context, { shown: undefined, isRejected });
+    }
+    const shown = this.contentOf(result, context, notes);
+    if (!result.isError) return [shown.content, shown.artifact];
+    return this.answerFailure(toolError(this.parts, result), context, { shown, isRejected: false });
   }
 
   private runOf(given: unknown, config: RunnableConfig, { context, report, onNote }: RunParts): ToolRun {
@@ -174,7 +172,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   /** `undefined` where nobody listens. */
   private reportTo(
     config: RunnableConfig,
-    { toolCallId }: CallContext,
+    { toolCallId }: ToolContext,
     runManager: CallbackManagerForToolRun | undefined,
   ): ProgressReport | undefined {
     const { parts, name: tool } = this;
@@ -184,7 +182,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return new ProgressReport({ about, listeners, clock: systemClock, warn: parts.warn });
   }
 
-  private contentOf(result: ToolResult, { toolCallId }: CallContext, notes: readonly string[]): Shown {
+  private contentOf(result: ToolResult, { toolCallId }: ToolContext, notes: readonly string[]): Shown {
     const { structuredContent, outputHandling, contentChars } = this.parts.settings;
     const cut = toolCallId !== undefined;
     const shown = toToolContent(result, { structuredContent, outputHandling, contentChars, cut });
@@ -196,7 +194,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   private async answerFailure(
     failure: McpRuntimeError,
-    { toolCallId }: CallContext,
+    { toolCallId }: ToolContext,
     { shown, isRejected }: { readonly shown: Shown | undefined; readonly isRejected: boolean },
   ): Promise<ToolOutput> {
     const isThrown = this.parts.settings.onFailure === "error" && !isRejected;

@@ -1,52 +1,48 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
 import { describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { ToolRule } from "../definitions/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ArgumentIssue } from "./enforced-schema.js";
 import { refusal } from "./refusal.js";
+import type { ToolContext } from "./tool-context.js";
 import type { ToolParts } from "./tool-parts.js";
 import { ask } from "./user-code.js";
 
-/** The model's arguments, with defaults, the rule's hidden ones, and those that the agent fills in. */
-export async function prepareArguments(
-  parts: ToolParts,
-  given: unknown,
-  context: CallContext,
-  cancellation: Cancellation,
-): Promise<JsonObject> {
-  const { rule, schema } = parts;
-  const { filler, defaults } = schema;
-  if (!isJsonObject(given))
-    throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
-  const known =
-    rule.args === undefined
-      ? given
-      : await withHidden(rule.args, given, (work) => ask(cancellation, () => work(context)));
-  const args = defaults.complete(known);
+/** The model's arguments; a model may give anything. */
+export function checkGiven(parts: ToolParts, given: unknown): JsonObject {
+  if (isJsonObject(given)) return given;
+  throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
+}
+
+/** With defaults, and with what the agent fills in. */
+export function completeArguments(parts: ToolParts, given: JsonObject, context: ToolContext): JsonObject {
+  const { filler, defaults } = parts.schema;
+  const args = defaults.complete(given);
   return filler.isEmpty ? args : filler.fill(args, agentInputOf(parts, context));
 }
 
-/** What is ours to fill in is never the model's to give, also when there is nothing to fill in. */
-async function withHidden(
+/**
+ * With the rule's hidden ones. What is ours to fill in is never the model's to give, also when there is
+ * nothing to fill in.
+ */
+export async function withHidden(
   sources: NonNullable<ToolRule["args"]>,
   given: JsonObject,
-  askUser: (work: (context: CallContext) => unknown) => Promise<unknown>,
+  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: Cancellation },
 ): Promise<JsonObject> {
   const visible = Object.entries(given).filter(([name]) => !Object.hasOwn(sources, name));
+  const valueOf = async (source: (typeof sources)[string]): Promise<unknown> =>
+    typeof source === "function" ? ask(cancellation, () => source(context.forUser())) : source;
   const hidden = await Promise.all(
-    Object.entries(sources).map(async ([name, source]) => {
-      const value: unknown = typeof source === "function" ? await askUser(source) : source;
-      return [name, value] as const;
-    }),
+    Object.entries(sources).map(async ([name, source]) => [name, await valueOf(source)] as const),
   );
   return Object.fromEntries([...visible, ...hidden.filter(([, value]) => value !== undefined)]);
 }
 
 /** The run's own input, where its config brings one; else the one that the factory was given. */
-export function agentInputOf({ agentInput }: ToolParts, { configurable }: CallContext): JsonObject {
-  const own = configurable["agentInput"];
+export function agentInputOf({ agentInput }: ToolParts, { runConfig }: ToolContext): JsonObject {
+  const own: unknown = runConfig.configurable?.["agentInput"];
   return isJsonObject(own) ? own : agentInput;
 }
 

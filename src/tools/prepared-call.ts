@@ -1,13 +1,21 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import { needsApproval } from "./needs-approval.js";
-import { agentInputOf, checkArguments, prepareArguments } from "./prepare-arguments.js";
+import {
+  agentInputOf,
+  checkArguments,
+  checkGiven,
+  completeArguments,
+  withHidden,
+} from "./prepare-arguments.js";
 import { refreshSchema } from "./refresh-schema.js";
 import { refusal } from "./refusal.js";
 import type { CallChanges, CallPreview } from "./tool-options.js";
 import type { ToolParts } from "./tool-parts.js";
 import { ask, checkChanges } from "./user-code.js";
+
+const NO_CHANGES: CallChanges = {};
 
 /** A call that is ready to be sent: every hook that comes before it has run. */
 export interface PreparedCall {
@@ -21,47 +29,39 @@ export interface PreparedCall {
 /** Everything that comes before the call but its approval: arguments, `beforeCall`, the check of the schema. */
 export async function prepareCall(
   parts: ToolParts,
-  { given, context }: { readonly given: unknown; readonly context: CallContext },
+  { given, context }: { readonly given: unknown; readonly context: ToolContext },
   cancellation: Cancellation,
 ): Promise<PreparedCall> {
   if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
-  const filled = await prepareArguments(parts, given, context, cancellation);
-  const changes = await beforeCall(parts, filled, context, cancellation);
-  const args = changes.args ?? filled;
-  return { args, headers: changes.headers, needsApproval: needsApproval(parts, args) };
-}
-
-async function beforeCall(
-  parts: ToolParts,
-  args: JsonObject,
-  context: CallContext,
-  cancellation: Cancellation,
-): Promise<CallChanges> {
+  const { args: hidden } = parts.rule;
+  const known = checkGiven(parts, given);
+  const whole = hidden === undefined ? known : await withHidden(hidden, known, { context, cancellation });
+  const filled = completeArguments(parts, whole, context);
   const { beforeCall: hook } = parts.settings;
-  if (hook === undefined) {
-    checkArguments(parts, args);
-    return {};
-  }
-  const changes = checkChanges(await ask(cancellation, () => hook(previewOf(parts, args, context))));
+  const changes =
+    hook === undefined
+      ? NO_CHANGES
+      : checkChanges(await ask(cancellation, () => hook(previewOf(parts, filled, context))));
   if (changes.veto !== undefined) throw refusal(parts, changes.veto);
-  checkArguments(parts, changes.args ?? args);
-  return changes;
+  const args = changes.args ?? filled;
+  checkArguments(parts, args);
+  return { args, headers: changes.headers, needsApproval: needsApproval(parts, args) };
 }
 
 /** A copy: what a hook does to it harms nobody. */
 export function previewOf(
   { server, schema: { info } }: ToolParts,
   args: JsonObject,
-  context: CallContext,
+  context: ToolContext,
 ): CallPreview {
-  return { server, tool: info.name, args: structuredClone(args), context };
+  return { server, tool: info.name, args: structuredClone(args), context: context.forUser() };
 }
 
 /** With the arguments that a person wrote instead, checked. What is filled in by us stays ours. */
 export function withEdits(
   parts: ToolParts,
   prepared: PreparedCall,
-  { edited, context }: { readonly edited: JsonObject; readonly context: CallContext },
+  { edited, context }: { readonly edited: JsonObject; readonly context: ToolContext },
 ): PreparedCall {
   const { rule, schema } = parts;
   const isHidden = ([name]: readonly [string, unknown]) => Object.hasOwn(rule.args ?? {}, name);

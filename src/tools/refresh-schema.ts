@@ -1,6 +1,6 @@
 import { compareSchemas, type ParameterChangeKind } from "../catalogue/compare-schemas.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolParts } from "./tool-parts.js";
 
@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<ParameterChangeKind, string>> = {
  */
 export async function refreshSchema(
   parts: ToolParts,
-  context: CallContext,
+  context: ToolContext,
   cancellation: Cancellation,
 ): Promise<void> {
   const { server, view, schema, warn } = parts;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type ActionRequest, type Decision, DECISIONS, type ReviewConfig } from "./approval-request.js";
@@ -28,7 +28,7 @@ interface ReviewedCallFields {
   /** The tool's name, as models see it. */
   readonly name: string;
   readonly parts: ToolParts;
-  readonly context: CallContext;
+  readonly context: ToolContext;
   readonly outcome: PreparedCall | McpRuntimeError;
 }
 

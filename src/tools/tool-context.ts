@@ -3,32 +3,59 @@ import type { CallContext } from "../definitions/call-context.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpToolDetails } from "./tool-details.js";
 
-/** Copies, as far as they can be made: functions of the user's get this. Made when one of them looks. */
-export function toolContext(
-  { server, name }: McpToolDetails,
-  { config, runId }: { readonly config: RunnableConfig; readonly runId?: string | undefined },
-): CallContext {
-  const given = config as JsonObject;
-  const { toolCall } = given;
-  const isCall = isJsonObject(toolCall);
-  return {
-    purpose: "call",
-    server,
-    tool: name,
+/**
+ * Who calls a tool, read from the run's config when somebody looks: most calls ask nobody. Functions of
+ * the user's get `forUser()`.
+ */
+export class ToolContext implements CallContext {
+  readonly purpose = "call";
+  readonly server: string;
+  readonly tool: string;
+  readonly toolCallId: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly runId: string | undefined;
+  /** The run's own: not for users, who could change it. */
+  readonly runConfig: RunnableConfig;
+
+  constructor({ server, name }: McpToolDetails, config: RunnableConfig, runId?: string) {
+    const { toolCall } = config as JsonObject;
+    this.server = server;
+    this.tool = name;
     // A tool call without an id is one all the same: its failure is told, not thrown.
-    toolCallId: isCall ? idOf(toolCall) : undefined,
-    get configurable() {
-      return { ...config.configurable };
-    },
-    context: given["context"],
-    state: given["state"],
-    store: given["store"],
-    signal: config.signal,
-    runId,
-    get config() {
-      return isCall ? { ...given, toolCall: structuredClone(toolCall) } : { ...given };
-    },
-  };
+    this.toolCallId = isJsonObject(toolCall) ? idOf(toolCall) : undefined;
+    this.signal = config.signal;
+    this.runId = runId;
+    this.runConfig = config;
+  }
+
+  get configurable(): JsonObject {
+    return { ...this.runConfig.configurable };
+  }
+
+  get context(): unknown {
+    return (this.runConfig as JsonObject)["context"];
+  }
+
+  get state(): unknown {
+    return (this.runConfig as JsonObject)["state"];
+  }
+
+  get store(): unknown {
+    return (this.runConfig as JsonObject)["store"];
+  }
+
+  get config(): JsonObject {
+    const config: JsonObject = { ...this.runConfig };
+    const { toolCall } = config;
+    return isJsonObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
+  }
+
+  /** A plain object, and copies as far as they can be made. */
+  forUser(): CallContext {
+    const { purpose, server, tool, toolCallId, configurable } = this;
+    const { context, state, store, signal, runId, config } = this;
+    return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
+  }
 }
 
 /** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */

@@ -1,6 +1,6 @@
 import type { ToolResult } from "../client/tool-result.js";
 import type { ToolArtifact, ToolFailure } from "../content/tool-artifact.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
@@ -28,7 +28,7 @@ export function toolError({ schema: { info }, server }: ToolParts, result: ToolR
  * The failure, if a model may be told of it. Throws what has to go through untouched: the caller's
  * own cancellation, LangGraph's interrupts and commands, and what no model can help with.
  */
-export function tellableFailure(error: unknown, parts: ToolParts, { signal }: CallContext): McpRuntimeError {
+export function tellableFailure(error: unknown, parts: ToolParts, { signal }: ToolContext): McpRuntimeError {
   if (isBubblingUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
     if (ALWAYS_THROWN.has(error.kind)) throw error;

@@ -1,6 +1,6 @@
 import type { ToolResult } from "../client/tool-result.js";
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
+import type { ToolContext } from "./tool-context.js";
 import { kindOfFailure } from "../errors/kind-of-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 5_000;
 export async function unlessUnknown(
   parts: ToolParts,
   calling: Promise<ToolResult>,
-  { context, cancellation }: { readonly context: CallContext; readonly cancellation: Cancellation },
+  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: Cancellation },
 ): Promise<ToolResult> {
   const { view, schema } = parts;
   const isUnlisted = async () => {
@@ -27,12 +27,14 @@ export async function unlessUnknown(
     const found = await view.lookUp(schema.info.name, { asker: { context }, cancellation, ...limits });
     return found.state === "unlisted";
   };
-  const result = await calling.catch(async (error: unknown) => {
+  try {
+    const result = await calling;
+    if (!result.isError || !(await isUnlisted())) return result;
+    throw unknownTool(parts, result);
+  } catch (error) {
     if (!isInvalidParams(error) || !(await isUnlisted())) throw error;
     throw error.with({ kind: kindOfFailure({ code: error.code, isUnlisted: true }) });
-  });
-  if (result.isError && (await isUnlisted())) throw unknownTool(parts, result);
-  return result;
+  }
 }
 
 function isInvalidParams(error: unknown): error is McpRuntimeError {

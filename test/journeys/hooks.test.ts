@@ -52,6 +52,17 @@ describe("a hook before the call", () => {
     expect(server.executions[0]?.args).toEqual({ text: "mine", list: [1, 2] });
   });
 
+  it("is told who calls by a plain object, which can be copied", async () => {
+    await using server = await startMcpTestServer();
+    const seen: object[] = [];
+    const beforeCall = ({ context }: CallPreview) => void seen.push({ ...context });
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    await mcp.tools[0]?.invoke({ text: "x" }, { configurable: { user: "ada" }, runName: "mine" });
+    expect(seen).toMatchObject([
+      { server: "s", tool: "echo", configurable: { user: "ada" }, config: { runName: "mine" } },
+    ]);
+  });
+
   it("may interrupt a graph: nothing is sent, and the interrupt goes through as it is", async () => {
     await using server = await startMcpTestServer();
     const interrupt = new GraphInterrupt([{ id: "1", value: "ask a person" }]);
