@@ -16,9 +16,9 @@ interface Check {
 interface Outcome {
   readonly isPassed: boolean;
   readonly passedChecks: number;
-  /** Zero: it passes whatever the client does, and proves nothing. */
+  /** Zero: all were skipped, and it proves nothing. */
   readonly allChecks: number;
-  /** Why it failed. */
+  /** Why it failed, or why nothing was checked. */
   readonly reason: string;
 }
 
@@ -74,7 +74,7 @@ async function run(suite: Suite, scenario: string): Promise<Outcome> {
       isPassed: isSuccess,
       passedChecks: passed.length,
       allChecks: counted.length,
-      reason: isSuccess ? "" : reasonOf(all, stderr),
+      reason: isSuccess ? reasonsOf(all, "SKIPPED") : failureOf(all, stderr),
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -87,14 +87,20 @@ function readChecks(folder: string): Check[] {
   return path === undefined ? [] : (JSON.parse(readFileSync(join(folder, path), "utf8")) as Check[]);
 }
 
-function reasonOf(checks: readonly Check[], stderr: string): string {
-  const bad = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING");
-  const reasons = new Set(
-    bad.map(({ name, errorMessage, description }) => `${name}: ${errorMessage ?? description}`),
-  );
-  if (reasons.size > 0) return [...reasons].join("; ");
+function failureOf(checks: readonly Check[], stderr: string): string {
+  const reasons = reasonsOf(checks, "FAILURE", "WARNING");
+  if (reasons !== "") return reasons;
   const said = stderr.split("\n").find((line) => /error|timed out/i.test(line));
   return said?.trim() ?? "The client ended with an error.";
+}
+
+/** What the checks that ended so say, each thing once. */
+function reasonsOf(checks: readonly Check[], ...statuses: Check["status"][]): string {
+  const meant = checks.filter(({ status }) => statuses.includes(status));
+  const reasons = meant.map(
+    ({ name, errorMessage, description }) => `${name}: ${errorMessage ?? description}`,
+  );
+  return [...new Set(reasons)].join("; ");
 }
 
 function versionOf({ folder }: Suite): string {
@@ -120,7 +126,7 @@ async function runAll(suite: Suite, scenarios: readonly string[], enough: number
   console.log(
     `\n${passed.length} of ${scenarios.length} scenarios passed, ${proven.length} of them by checks.`,
   );
-  if (unchecked.length > 0) console.log(`Without any check: ${unchecked.join(", ")}.`);
+  if (unchecked.length > 0) console.log(`No check ran in ${unchecked.join(", ")}.`);
   return proven.length >= enough;
 }
 
