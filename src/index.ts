@@ -108,6 +108,13 @@ export type {
   HeaderValues,
   IdentityOption,
 } from "./definitions/credential-options.js";
+export type {
+  AuthGrant,
+  EnterpriseManagedGrant,
+  JwtBearerGrant,
+  JwtRequest,
+  JwtSource,
+} from "./definitions/auth-grant.js";
 export type { OAuthProvider, OAuthTokens } from "./definitions/oauth-provider.js";
 export type { CallContext } from "./definitions/call-context.js";
 export type { HiddenArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./definitions/tool-rules.js";

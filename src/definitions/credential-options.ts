@@ -1,3 +1,4 @@
+import type { AuthGrant, ParsedGrant } from "./auth-grant.js";
 import type { CallContext } from "./call-context.js";
 import type { OAuthProvider } from "./oauth-provider.js";
 
@@ -6,10 +7,10 @@ export type HeaderValues = Readonly<Record<string, string>>;
 /** Sent with every request. Headers that the protocol owns are left out. */
 export type HeadersOption = HeaderValues | ((context: CallContext) => HeaderValues | Promise<HeaderValues>);
 
-/** An OAuth provider, or a function that gives a bearer token, or the caller's own OAuth provider. */
-export type AuthOption =
-  | OAuthProvider
-  | ((context: CallContext) => string | OAuthProvider | Promise<string | OAuthProvider>);
+/** An OAuth provider, or what to get tokens for; or a function that gives a bearer token or one of those. */
+export type AuthOption = OAuthProvider | AuthGrant | AuthFunction;
+type AuthFunction = (context: CallContext) => CallerAuth | Promise<CallerAuth>;
+type CallerAuth = string | OAuthProvider | AuthGrant;
 
 /** Whose session a call belongs to. */
 export type IdentityOption = (context: CallContext) => string;
@@ -29,5 +30,5 @@ export interface CredentialOptions {
 /** Credentials as code reads them, next to the headers that never change. */
 export interface CredentialSources {
   readonly headersOf: Exclude<HeadersOption, HeaderValues> | undefined;
-  readonly auth: AuthOption | undefined;
+  readonly auth: Exclude<AuthOption, AuthGrant> | ParsedGrant | undefined;
 }

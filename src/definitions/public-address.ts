@@ -1,4 +1,5 @@
 import { redactUrl } from "../errors/redaction.js";
+import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
 import type { JsonObject } from "./json.js";
 import { parseServer } from "./parse-server.js";
 import type { ServerDefinition } from "./server-definition.js";
@@ -14,7 +15,12 @@ export function publicAddress(name: string, definition: ServerDefinition): JsonO
     case "http":
     case "sse":
     case "websocket":
-      return { kind, url: redactUrl(address.url), headers: Object.keys(address.headers).toSorted() };
+      return {
+        kind,
+        url: redactUrl(address.url),
+        headers: Object.keys(address.headers).toSorted(),
+        ...(isAuthGrant(address.auth) ? { auth: publicGrant(address.auth) } : {}),
+      };
     case "stdio": {
       const { command, args, cwd, env } = address;
       return { kind, command, args, cwd, env: Object.keys(env).toSorted() };
@@ -28,4 +34,9 @@ export function publicAddress(name: string, definition: ServerDefinition): JsonO
     case "resolved":
       return { kind };
   }
+}
+
+/** As whom, and where: a token that is got so may show other things than another. */
+function publicGrant({ grant, issuer, clientId, scope }: ParsedGrant): JsonObject {
+  return { grant, issuer: redactUrl(issuer), clientId, scope };
 }

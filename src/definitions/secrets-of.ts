@@ -1,3 +1,4 @@
+import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
 import { basicCredentials, decoded } from "./basic-credentials.js";
 import type { TlsOptions } from "./http-options.js";
 import { pemText } from "./pem.js";
@@ -19,6 +20,7 @@ export function secretsOf(address: ServerAddress | LaterAddress, sessionId: stri
   const secrets = sessionId === undefined ? [] : [sessionId];
   if ("url" in address) secrets.push(...secretsOfUrl(address.url));
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));
+  if ("auth" in address && isAuthGrant(address.auth)) secrets.push(...secretsOfGrant(address.auth));
   if ("tls" in address) secrets.push(...secretsOfTls(address.tls ?? {}));
   if (address.kind === "stdio") secrets.push(...secretsOfProcess(address));
   if (address.kind === "lambda" && address.endpoint !== undefined) {
@@ -55,6 +57,16 @@ export function secretsOfUrl(url: URL): string[] {
     search.slice(1),
     ...query,
   ];
+}
+
+/** What is written down in it; what a function gives is not known before. */
+export function secretsOfGrant(grant: ParsedGrant): string[] {
+  const { jwt, other } =
+    grant.grant === "jwt-bearer"
+      ? { jwt: grant.assertion, other: undefined }
+      : { jwt: grant.idToken, other: grant.identityProvider.clientSecret };
+  const texts = [grant.clientSecret, other, jwt].filter((value) => typeof value === "string");
+  return texts.flatMap((secret) => [secret, encodeURIComponent(secret)]);
 }
 
 /** The key line by line: it may be told without its line breaks. Its last line may be too short to tell. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { redactUrl } from "../errors/redaction.js";
+import { addressOf } from "./address-schema.js";
+import type { AuthGrant } from "./auth-grant.js";
+import { AUTH_GRANT } from "./auth-grant-schema.js";
 import { closedObject } from "./closed-object.js";
 import type { AuthOption, HeadersOption, IdentityOption } from "./credential-options.js";
 import { describeFound } from "./definition-issues.js";
@@ -42,32 +44,17 @@ const credentials = {
   headers: z
     .union([passedOn<Exclude<HeadersOption, object>>("an object or a function", isFunction), HEADERS])
     .default({}),
-  auth: passedOn<AuthOption>(
-    "a function that gives a token, or an OAuth provider",
-    (value) => isFunction(value) || hasMethod(value, "tokens"),
-  ).optional(),
+  auth: z
+    .union([
+      passedOn<Exclude<AuthOption, AuthGrant>>(
+        "a function that gives a token, or an OAuth provider",
+        (value) => isFunction(value) || hasMethod(value, "tokens"),
+      ),
+      AUTH_GRANT,
+    ])
+    .optional(),
   identity: passedOn<IdentityOption>("a function that gives a text", isFunction).optional(),
 };
-
-function urlOf(...protocols: string[]) {
-  const expected = protocols.map((protocol) => `${protocol}//`).join(" or ");
-  return z
-    .custom<string | URL>((value) => typeof value === "string" || value instanceof URL, {
-      error: (issue) =>
-        `expected an address that starts with ${expected}, found ${describeFound(issue.input)}`,
-    })
-    .transform((value, context) => {
-      const url = URL.canParse(String(value)) ? new URL(value) : undefined;
-      if (url !== undefined && protocols.includes(url.protocol)) return url;
-      context.addIssue(`expected an address that starts with ${expected}, found ${describeAddress(value)}`);
-      return z.NEVER;
-    });
-}
-
-function describeAddress(value: string | URL): string {
-  const shown = redactUrl(value);
-  return shown === undefined ? describeFound(value) : `"${shown}"`;
-}
 
 /** What the system can hand to a process. */
 const word = z.string().regex(/^[^\0]*$/, { error: "has a null character" });
@@ -142,7 +129,7 @@ const common = {
     .optional(),
   roots: z
     .union([
-      z.array(closedObject({ uri: urlOf("file:"), name: z.string().optional() })),
+      z.array(closedObject({ uri: addressOf("file:"), name: z.string().optional() })),
       passedOn<Extract<RootsOption, (...args: never) => unknown>>("a function", isFunction),
     ])
     .optional(),
@@ -163,7 +150,7 @@ const common = {
 export const COMMON_SCHEMA = z.object(common);
 
 function httpObject() {
-  const url = urlOf("http:", "https:");
+  const url = addressOf("http:", "https:");
   return serverObject({ url, ...credentials, ...HTTP_SHAPE }).superRefine(refineHttp);
 }
 
@@ -174,7 +161,7 @@ export const SERVER_SCHEMAS = {
     path: ["session", "id"],
     error: "a session over SSE ends with its stream and cannot be resumed",
   }),
-  websocket: serverObject({ url: urlOf("ws:", "wss:"), ...credentials, tls: HTTP_SHAPE.tls }),
+  websocket: serverObject({ url: addressOf("ws:", "wss:"), ...credentials, tls: HTTP_SHAPE.tls }),
   stdio: serverObject({
     command: word.min(1),
     args: z.array(word).default([]),
@@ -186,7 +173,7 @@ export const SERVER_SCHEMAS = {
     functionName: text,
     qualifier: text.optional(),
     region: text.optional(),
-    endpoint: urlOf("http:", "https:").optional(),
+    endpoint: addressOf("http:", "https:").optional(),
   }),
   custom: serverObject({ openTransport: passedOn<() => never>("a function", isFunction) }),
   "in-process": serverObject({

@@ -1,3 +1,4 @@
+import { isAuthGrant } from "../definitions/auth-grant.js";
 import { describeFound, toPath } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { SERVER_DEFAULTS } from "../definitions/server-spec.js";
@@ -24,7 +25,7 @@ const UNDERSTOOD = new Set([
 ]);
 
 const OF_PROGRAMS: ReadonlySet<string> = new Set(["args", "env", "envFile", "cwd", "encoding"]);
-const OF_ADDRESSES: ReadonlySet<string> = new Set(["headers", "tls"]);
+const OF_ADDRESSES: ReadonlySet<string> = new Set(["headers", "tls", "auth"]);
 
 const KIND_WORDS: ReadonlyMap<unknown, string> = new Map([
   ["local", "stdio"],
@@ -50,13 +51,13 @@ export function toDefinition(entry: JsonObject, { format, scope }: EntryOrigin):
   const rules: ConfigFormat = CONFIG_FORMATS[format];
   const own = Object.fromEntries(TREATMENT.map((key) => [key, entry[key]]));
   const treatment = { ...own, ...timeoutsOf(entry, rules), tools: toolRulesOf(entry) };
-  const ignored = Object.keys(entry).filter((key) => !UNDERSTOOD.has(key));
+  const reach = defined({ ...reachOf(entry), ...kindOf(entry, rules) });
+  const ignored = Object.keys(entry).filter((key) => !UNDERSTOOD.has(key) && !Object.hasOwn(reach, key));
   // Whoever may write to the project would decide what runs without a question.
   if (scope === "project" && entry["trustAnnotations"] !== undefined) {
     Object.assign(treatment, { trustAnnotations: undefined });
     ignored.push("trustAnnotations");
   }
-  const reach = defined({ ...reachOf(entry), ...kindOf(entry, rules) });
   const foreign = Object.keys(reach).filter((key) => isForeign(key, reach));
   return {
     reach: without(reach, foreign),
@@ -72,6 +73,8 @@ function reachOf(entry: JsonObject): JsonObject {
   const { url, command, env } = reach;
   return {
     ...reach,
+    // Other clients have logins of theirs under that name.
+    ...(isAuthGrant(entry["auth"]) ? { auth: entry["auth"] } : {}),
     url: url ?? entry["httpUrl"] ?? entry["serverUrl"],
     env: toVariables(env),
     // As Zed had it once.

@@ -1,19 +1,23 @@
+import type { ZodError } from "zod";
+import { type AuthGrant, isAuthGrant, type ParsedGrant } from "../definitions/auth-grant.js";
+import { AUTH_GRANT } from "../definitions/auth-grant-schema.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { CredentialSources, HeaderValues } from "../definitions/credential-options.js";
 import { definitionError, toIssues } from "../definitions/definition-issues.js";
 import { HEADERS } from "../definitions/header-schema.js";
-import type { OAuthProvider } from "../definitions/oauth-provider.js";
 import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead } from "./http-exchange.js";
-import type { FinishedLogin, OAuthFlow } from "./oauth-flow.js";
+import type { FinishedLogin, OAuthFlow, TokenSource } from "./oauth-flow.js";
 
 /** What proves who asks, as it goes with one request. */
 export interface Proof {
   readonly headers: HeaderValues;
   readonly token: string | undefined;
-  readonly provider: OAuthProvider | undefined;
+  /** Where it comes from, unless a function gave it. */
+  readonly source: TokenSource | undefined;
 }
 
 interface CredentialParts {
@@ -30,6 +34,7 @@ interface CredentialParts {
 export class Credentials {
   readonly #parts: CredentialParts;
   #own: CallContext;
+  #granted: GrantedTokens | undefined;
 
   constructor(parts: CredentialParts) {
     this.#parts = parts;
@@ -56,39 +61,53 @@ export class Credentials {
     const { headersOf, auth } = sources;
     const headers =
       headersOf === undefined ? {} : this.#checked(await this.#ask("headers", headersOf, context));
-    const source = typeof auth === "function" ? await this.#ask("auth", auth, context) : auth;
-    const provider = typeof source === "object" && source !== null ? source : undefined;
-    const token = provider === undefined ? source : await this.#tokenOf(provider);
+    const given = await this.#auth(context);
+    const source = typeof given === "object" && given !== null ? given : undefined;
+    const token = source === undefined ? given : await this.#tokenOf(source);
     for (const value of Object.values(headers)) this.#parts.redactor.addPassing(value, secretsOfHeader);
-    if (auth === undefined || (provider !== undefined && token === undefined))
-      return { headers, provider, token: undefined };
+    if (auth === undefined || (source !== undefined && token === undefined))
+      return { headers, source, token: undefined };
     const bearer = this.#bearer(token);
-    return { headers: { ...headers, ...bearer }, provider, token: token as string };
+    return { headers: { ...headers, ...bearer }, source, token: token as string };
   }
 
   /** Another proof that is worth a try after a refusal, if there is one. */
   async renewed(used: Proof, refusal: ResponseHead, context?: CallContext): Promise<Proof | undefined> {
     const { oauth } = this.#parts;
-    const { provider, token } = used;
-    if (provider === undefined) {
+    const { source, token } = used;
+    if (source === undefined) {
       if (refusal.status !== 401) return undefined;
       const next = await this.proof(context);
       return JSON.stringify(next.headers) === JSON.stringify(used.headers) ? undefined : next;
     }
-    const isRenewed = await oauth.renew(provider, token, refusal);
+    const isRenewed = await oauth.renew(source, token, refusal);
     return isRenewed ? this.proof(context) : undefined;
   }
 
   /** Takes what a person came back with. */
   async finish(login: FinishedLogin): Promise<void> {
-    const { server, sources, oauth } = this.#parts;
-    const { auth } = sources;
-    const source = typeof auth === "function" ? await this.#ask("auth", auth, this.#own) : auth;
-    if (typeof source !== "object" || source === null) {
+    const { server, oauth } = this.#parts;
+    const source = await this.#auth(this.#own);
+    if (typeof source !== "object" || source === null || source instanceof GrantedTokens) {
       const text = `Server "${server}" has no OAuth provider in its definition (auth): there is no login to finish.`;
       throw new McpRuntimeError("definition", text, { server });
     }
     await oauth.finish(source, login);
+  }
+
+  /** A token, or where tokens come from. */
+  async #auth(context: CallContext): Promise<string | TokenSource | undefined> {
+    const { auth } = this.#parts.sources;
+    if (typeof auth !== "function") return isAuthGrant(auth) ? this.#tokensBy(auth) : auth;
+    const given = await this.#ask("auth", auth, context);
+    return isAuthGrant(given) ? this.#tokensBy(this.#checkedGrant(given)) : given;
+  }
+
+  /** Tokens outlive the proof that they were got with: a function may give another one each time. */
+  #tokensBy(grant: ParsedGrant): GrantedTokens {
+    this.#granted ??= new GrantedTokens(grant);
+    this.#granted.grant = grant;
+    return this.#granted;
   }
 
   /** A function of the user's: what it throws is told as what it is, a missing credential. */
@@ -108,16 +127,26 @@ export class Credentials {
     }
   }
 
-  async #tokenOf(provider: OAuthProvider): Promise<string | undefined> {
-    const tokens = await this.#ask("auth", () => provider.tokens(), this.#own);
+  async #tokenOf(source: TokenSource): Promise<string | undefined> {
+    const tokens = await this.#ask("auth", () => source.tokens(), this.#own);
     return tokens?.access_token;
   }
 
   #checked(headers: unknown): HeaderValues {
-    const { server } = this.#parts;
     const parsed = HEADERS.safeParse(headers);
     if (parsed.success) return parsed.data;
-    throw definitionError(`What the function headers of server "${server}" gave`, toIssues(parsed.error), {
+    throw this.#wrong("headers", parsed.error);
+  }
+
+  #checkedGrant(grant: AuthGrant): ParsedGrant {
+    const parsed = AUTH_GRANT.safeParse(grant);
+    if (parsed.success) return parsed.data;
+    throw this.#wrong("auth", parsed.error);
+  }
+
+  #wrong(name: "headers" | "auth", error: ZodError): McpRuntimeError {
+    const { server } = this.#parts;
+    return definitionError(`What the function ${name} of server "${server}" gave`, toIssues(error), {
       server,
     });
   }

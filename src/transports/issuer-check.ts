@@ -27,6 +27,11 @@ export function withIssuerCheck(fetch: Fetch, login: URLSearchParams | undefined
   };
 }
 
+/** Many write a slash at the end in one place and not in the other. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, "") === other.replace(/\/$/, "");
+}
+
 /** Of the issuer that such a document is about; nothing for other addresses. */
 function placeOf({ origin, pathname }: URL): string | undefined {
   const [, before, after = ""] = METADATA.exec(pathname) ?? [];
@@ -39,8 +44,7 @@ function check(
   login: URLSearchParams | undefined,
 ): void {
   if (typeof issuer !== "string") return;
-  // Many write a slash at the end in one place and not in the other.
-  if (place !== undefined && issuer.replace(/\/$/, "") !== place.replace(/\/$/, ""))
+  if (place !== undefined && !isSameIssuer(issuer, place))
     throw new Error("The metadata of the authorization server is about another issuer.");
   const said = login?.get("iss") ?? undefined;
   if (said !== undefined && said !== issuer)

@@ -1,8 +1,9 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider } from "../definitions/oauth-provider.js";
-import { secretsOfHeader } from "../definitions/secrets-of.js";
+import { secretsOfGrant, secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead } from "./http-exchange.js";
 import { withIssuerCheck } from "./issuer-check.js";
 import type { SideFetch } from "./side-fetch.js";
@@ -13,6 +14,9 @@ interface OAuthFlowParts {
   readonly redactor: Redactor;
   readonly fetch: SideFetch;
 }
+
+/** Where the tokens of one identity are: with the user's own provider, or with us. */
+export type TokenSource = OAuthProvider | GrantedTokens;
 
 /** What a person came back with from a login. */
 export interface FinishedLogin {
@@ -43,17 +47,18 @@ export class OAuthFlow {
   }
 
   /** Whether another token is there. Throws when a person has to log in, or nothing helps. */
-  async renew(provider: OAuthProvider, used: string | undefined, refusal: ResponseHead): Promise<boolean> {
+  async renew(source: TokenSource, used: string | undefined, refusal: ResponseHead): Promise<boolean> {
     const challenge = await challengeOf(refusal);
     const needsScope = refusal.status === 403;
     if (needsScope && challenge.error !== "insufficient_scope") return false;
     this.#challenge = { ...this.#challenge, ...challenge };
     await this.#once(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
-      const { access_token: current, refresh_token: refresh } = (await provider.tokens()) ?? {};
+      const { access_token: current, refresh_token: refresh } = (await source.tokens()) ?? {};
       if (current !== undefined && current !== used) return;
-      if (refresh !== undefined) this.#parts.redactor.addPassing(refresh, secretsOfHeader);
+      if (refresh !== undefined) this.#keepSecret(refresh);
+      if (source instanceof GrantedTokens) await this.#request(source, refusal.status);
       // A refreshed token has the scope of the one before: for more, the user has to be asked.
-      await this.#authorize(needsScope ? withoutRefreshToken(provider) : provider, refusal.status);
+      else await this.#authorize(needsScope ? withoutRefreshToken(source) : source, refusal.status);
     });
     return true;
   }
@@ -69,8 +74,31 @@ export class OAuthFlow {
     await running;
   }
 
+  /** Nobody has to log in for it. */
+  async #request(tokens: GrantedTokens, status: number): Promise<void> {
+    const { url: serverUrl, fetch } = this.#parts;
+    const { resourceMetadataUrl, scope } = this.#challenge;
+    const keepSecret = (secret: string) => this.#keepSecret(secret);
+    for (const secret of secretsOfGrant(tokens.grant)) keepSecret(secret);
+    const request = { serverUrl, resourceMetadataUrl, scope, fetch: fetch.fetch, signal: fetch.limit() };
+    await tokens.renew({ ...request, keepSecret }).catch((error: unknown) => {
+      throw this.#failure(error, status);
+    });
+  }
+
+  #keepSecret(secret: string): void {
+    this.#parts.redactor.addPassing(secret, secretsOfHeader);
+  }
+
+  #failure(error: unknown, status: number): McpRuntimeError {
+    const { server, redactor } = this.#parts;
+    const said = redactor.text(wordsOf(error));
+    const text = `Server "${server}" wants a token, and none could be got: ${said}`;
+    return new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.cause(error) });
+  }
+
   async #authorize(provider: OAuthProvider, status: number, login?: FinishedLogin): Promise<void> {
-    const { server, url, redactor, fetch } = this.#parts;
+    const { server, url, fetch } = this.#parts;
     const { resourceMetadataUrl, scope } = this.#challenge;
     const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
     let authorizationUrl: string | undefined;
@@ -84,14 +112,20 @@ export class OAuthFlow {
       ...(login === undefined ? {} : { authorizationCode: login.code }),
       fetchFn: withIssuerCheck(fetch.fetch, login?.params),
     }).catch((error: unknown) => {
-      const said = redactor.text(error instanceof Error ? error.message : String(error));
-      const text = `Server "${server}" wants a token, and none could be got: ${said}`;
-      throw new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.cause(error) });
+      throw this.#failure(error, status);
     });
     if (result === "AUTHORIZED") return;
     const text = `Server "${server}" needs somebody to log in: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
     throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
   }
+}
+
+/** Many authorization servers say a code, such as `invalid_grant`, and nothing else. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code: unknown = Reflect.get(error, "errorCode");
+  const words = [typeof code === "string" ? code : "", error.message];
+  return words.filter((word) => word !== "").join(": ");
 }
 
 async function challengeOf({ headers }: ResponseHead): Promise<Challenge> {

@@ -31,15 +31,21 @@ export class SideFetch {
 
   /** As the SDK wants it: it tests answers for being of the global class. */
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    const signals = [this.#closed.signal, ...(init.signal ? [init.signal] : [])];
-    if (this.#options.timeoutMs > 0) signals.push(AbortSignal.timeout(this.#options.timeoutMs));
-    const answer = await this.#send(String(url), { ...init, signal: AbortSignal.any(signals) });
+    const signal = init.signal ? AbortSignal.any([init.signal, this.limit()]) : this.limit();
+    const answer = await this.#send(String(url), { ...init, signal });
     const { status } = answer;
     const headers = new Headers();
     answer.headers.forEach((value, name) => headers.append(name, value));
     const body = await readAll(answer.body);
     return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers });
   };
+
+  /** Aborted when the time of one request is up, and with the client's end. */
+  limit(): AbortSignal {
+    const { timeoutMs } = this.#options;
+    const { signal } = this.#closed;
+    return timeoutMs > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : signal;
+  }
 
   async close(): Promise<void> {
     this.#closed.abort(new Error("The client was closed."));

@@ -2,15 +2,15 @@ import {
   ClientCredentialsProvider,
   PrivateKeyJwtProvider,
 } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
-import type { OAuthProvider } from "langchain-mcp-runtime";
-import { CrossAppAccessProvider } from "./cross-app-access-provider.js";
+import type { AuthGrant, OAuthProvider } from "langchain-mcp-runtime";
 import { LoginProvider } from "./login-provider.js";
 
 /** What proves who the client is, as each scenario wants it. */
-export function authFor(
+export async function authFor(
   scenario: string,
+  url: string,
   context: Readonly<Record<string, string>>,
-): OAuthProvider | undefined {
+): Promise<OAuthProvider | AuthGrant | undefined> {
   if (!scenario.startsWith("auth/")) return undefined;
   const { client_id: clientId = "", client_secret: clientSecret = "" } = context;
   switch (scenario) {
@@ -20,8 +20,21 @@ export function authFor(
       const { private_key_pem: privateKey = "", signing_algorithm: algorithm = "" } = context;
       return new PrivateKeyJwtProvider({ clientId, privateKey, algorithm });
     }
+    case "auth/wif-jwt-bearer": {
+      const { valid_jwt: assertion = "" } = context;
+      return { grant: "jwt-bearer", issuer: await issuerFor(url), clientId, assertion };
+    }
     case "auth/cross-app-access-complete-flow":
-      return new CrossAppAccessProvider(context);
+    case "auth/enterprise-managed-authorization": {
+      const {
+        idp_token_endpoint: tokenEndpoint = "",
+        idp_client_id = "",
+        idp_id_token: idToken = "",
+      } = context;
+      const identityProvider = { tokenEndpoint, clientId: idp_client_id };
+      const issuer = await issuerFor(url);
+      return { grant: "enterprise-managed", issuer, clientId, clientSecret, idToken, identityProvider };
+    }
     case "auth/pre-registration":
       return new LoginProvider({ information: { client_id: clientId, client_secret: clientSecret } });
     case "auth/basic-cimd":
@@ -29,4 +42,12 @@ export function authFor(
     default:
       return new LoginProvider();
   }
+}
+
+/** Whoever is registered at an authorization server knows its name; the suite leaves it to be looked up. */
+async function issuerFor(url: string): Promise<string> {
+  const { origin, pathname } = new URL(url);
+  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+  const { authorization_servers: servers } = (await response.json()) as { authorization_servers: string[] };
+  return servers[0] ?? "";
 }

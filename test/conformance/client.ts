@@ -20,7 +20,7 @@ const ARGUMENTS: Readonly<Record<string, object>> = { add_numbers: { a: 2, b: 3 
 /** Their servers list tools, and know no call. */
 const ONLY_LISTED: ReadonlySet<string> = new Set(["json-schema-ref-no-deref"]);
 
-const auth = authFor(scenario, context);
+const auth = await authFor(scenario, url, context);
 await using client = new McpClient({
   name: "conformance",
   url,

@@ -6,7 +6,8 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createHash } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
+import { verifiedJwt } from "./jwt.js";
 
 interface Grant {
   readonly scope: string;
@@ -20,6 +21,10 @@ interface Grant {
 export class OAuthServer implements AsyncDisposable {
   /** What was posted to the token endpoint, in order. */
   readonly tokenRequests: URLSearchParams[] = [];
+  /** Who authenticated there as what, in the same order. */
+  readonly tokenClients: (string | undefined)[] = [];
+  /** Whose JWTs it takes for a proof. */
+  trusted: KeyObject | undefined;
   /** Scopes that are needed for a tool, by its name. */
   readonly scopesOfTools = new Map<string, string>();
   readonly #behind: string;
@@ -86,7 +91,10 @@ export class OAuthServer implements AsyncDisposable {
     if (url.pathname === "/.well-known/oauth-authorization-server")
       return json(response, 200, this.#metadata());
     if (url.pathname === "/authorize") return this.#authorize(url.searchParams, response);
-    if (url.pathname === "/token") return this.#token(new URLSearchParams(await read(request)), response);
+    if (url.pathname === "/token") {
+      this.tokenClients.push(request.headers.authorization);
+      return this.#token(new URLSearchParams(await read(request)), response);
+    }
     response.writeHead(404).end();
   }
 
@@ -159,19 +167,26 @@ export class OAuthServer implements AsyncDisposable {
       token_type: "Bearer",
       expires_in: 3600,
       scope: grant.scope,
-      ...(params.get("grant_type") === "client_credentials" ? {} : { refresh_token: refresh }),
+      ...(params.has("code") || params.has("refresh_token") ? { refresh_token: refresh } : {}),
     });
   }
 
   #grantFor(params: URLSearchParams): Grant | undefined {
     const type = params.get("grant_type");
     if (type === "client_credentials") return { scope: params.get("scope") ?? "basic" };
+    if (type?.endsWith(":jwt-bearer")) return this.#grantBy(params);
     if (type === "refresh_token") return take(this.#refreshTokens, params.get("refresh_token"));
     const grant = take(this.#codes, params.get("code"));
     const hash = createHash("sha256")
       .update(params.get("code_verifier") ?? "")
       .digest("base64url");
     return grant?.verifierHash === hash ? grant : undefined;
+  }
+
+  #grantBy(params: URLSearchParams): Grant | undefined {
+    const said = verifiedJwt(params.get("assertion") ?? "", this.trusted)?.claims;
+    const isGood = said?.["aud"] === this.origin && Number(said["exp"]) * 1000 > Date.now();
+    return isGood ? { scope: params.get("scope") ?? "basic" } : undefined;
   }
 
   #next(kind: string): string {

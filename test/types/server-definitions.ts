@@ -12,6 +12,14 @@ export const allowed: ServerDefinition[] = [
   { url: "http://localhost/mcp", auth: sdkProvider },
   {
     url: "http://localhost/mcp",
+    auth: {
+      grant: "jwt-bearer",
+      issuer: "https://localhost",
+      assertion: async ({ signal }) => `${signal.aborted}`,
+    },
+  },
+  {
+    url: "http://localhost/mcp",
     identity: ({ configurable }) => String(configurable["user"]),
     headers: async ({ purpose }) => ({ "x-purpose": purpose }),
     auth: async ({ tool }) => `token-for-${tool ?? "discovery"}`,
@@ -50,6 +58,8 @@ export const refused: ServerDefinition[] = [
   { url: "http://localhost/mcp", identity: async () => "alice" },
   // @ts-expect-error a program has no credentials of this kind
   { command: "npx", auth: () => "token" },
+  // @ts-expect-error a grant has somebody to be shown to
+  { url: "http://localhost/mcp", auth: { grant: "jwt-bearer", assertion: "a.b.c" } },
   // @ts-expect-error two kinds at once
   { url: "http://localhost/mcp", command: "npx" },
   // @ts-expect-error headers are for HTTP

@@ -146,6 +146,21 @@ describe("a file of", () => {
     expect(sources[0]?.servers[0]?.ignored).toEqual(["auth"]);
   });
 
+  it("a grant under auth is ours, in any file", async () => {
+    const auth = { grant: "jwt-bearer", issuer: "https://auth.example", assertion: "${JOB_TOKEN}" };
+    const { servers, source } = await load(
+      "project/.mcp.json",
+      { mcpServers: { a: { url: "https://a.example", auth } } },
+      { env: { JOB_TOKEN: "aa.bb.cc" } },
+    );
+    expect(servers["a"]).toEqual({
+      url: "https://a.example",
+      auth: { ...auth, assertion: "aa.bb.cc" },
+      secrets: ["aa.bb.cc"],
+    });
+    expect(source?.servers[0]?.ignored).toEqual([]);
+  });
+
   it("Windsurf: serverUrl and disabledTools", async () => {
     const { servers, source } = await load("home/.codeium/windsurf/mcp_config.json", {
       mcpServers: {

@@ -1,0 +1,79 @@
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { ParsedGrant } from "../definitions/auth-grant.js";
+import type { OAuthTokens } from "../definitions/oauth-provider.js";
+import { type GiverOfJwts, jwtFrom } from "./jwt-from.js";
+import { fetchIdJag } from "./fetch-id-jag.js";
+import { isSameIssuer } from "./issuer-check.js";
+import type { SideFetch } from "./side-fetch.js";
+
+/** What a token is wanted for, and how it may be asked for. */
+export interface GrantRequest extends GiverOfJwts {
+  readonly serverUrl: URL;
+  /** Where the server told about itself. */
+  readonly resourceMetadataUrl: URL | undefined;
+  /** The rights that the server said it needs. */
+  readonly scope: string | undefined;
+  readonly fetch: SideFetch["fetch"];
+}
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/**
+ * Gets tokens by a grant. Asked once: an authorization server that says no to a proof has looked at it,
+ * and is not asked again, nor in another way.
+ */
+export async function fetchGrantedTokens(grant: ParsedGrant, request: GrantRequest): Promise<OAuthTokens> {
+  const { fetchToken } = await sdk();
+  const { fetch } = request;
+  const metadata = await metadataOf(grant.issuer, fetch);
+  const { resource, knownScope } = await resourceOf(request);
+  const scope = grant.scope ?? request.scope ?? knownScope;
+  const { origin, pathname } = request.serverUrl;
+  const exchange = { audience: metadata.issuer, resource: resource ?? `${origin}${pathname}`, scope };
+  const assertion =
+    grant.grant === "jwt-bearer"
+      ? await jwtFrom(grant.assertion, "auth.assertion", request)
+      : await fetchIdJag(grant, { ...request, ...exchange });
+  const asked = { grant_type: JWT_BEARER, assertion, ...(scope === undefined ? {} : { scope }) };
+  const client = {
+    clientMetadata: {},
+    clientInformation: () => clientOf(grant),
+    prepareTokenRequest: () => new URLSearchParams(asked),
+  };
+  return fetchToken(client as unknown as OAuthClientProvider, grant.issuer, {
+    metadata,
+    ...(resource === undefined ? {} : { resource }),
+    fetchFn: fetch,
+  });
+}
+
+const sdk = () => import("@modelcontextprotocol/sdk/client/auth.js");
+
+/** The proof is only shown to whom the definition names, so what is read has to be about them. */
+async function metadataOf(issuer: URL, fetchFn: SideFetch["fetch"]) {
+  const { discoverAuthorizationServerMetadata } = await sdk();
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+  if (metadata === undefined)
+    throw new Error(`There is no metadata of an authorization server at ${issuer.href} (auth.issuer).`);
+  if (!isSameIssuer(metadata.issuer, issuer.href))
+    throw new Error("The metadata of the authorization server is about another issuer than auth.issuer.");
+  return metadata;
+}
+
+/** What the server calls itself, which has to fit its address; and the rights that it knows. */
+async function resourceOf({ serverUrl, resourceMetadataUrl, fetch }: GrantRequest) {
+  const { discoverOAuthProtectedResourceMetadata, selectResourceURL } = await sdk();
+  const place = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
+  const metadata = await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch).catch(
+    () => undefined,
+  );
+  await selectResourceURL(serverUrl, {} as OAuthClientProvider, metadata);
+  // As the server wrote it: a URL object would put a slash at its end.
+  const { resource, scopes_supported: scopes = [] } = metadata ?? {};
+  return { resource, knownScope: scopes.length === 0 ? undefined : scopes.join(" ") };
+}
+
+function clientOf({ clientId, clientSecret }: ParsedGrant) {
+  if (clientId === undefined) return undefined;
+  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
+}
