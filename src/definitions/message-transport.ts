@@ -35,6 +35,8 @@ export interface MessageTransport {
   onerror?: ((error: Error) => void) | undefined;
   /** The id that the server gave this conversation; `undefined` for servers without sessions. */
   readonly sessionId?: string | undefined;
+  /** A server brings nothing but answers: what it would tell by itself is not asked for. */
+  readonly isOneWay?: boolean | undefined;
   setProtocolVersion?: ((version: string) => void) | undefined;
   /** Whether the server may have seen a request that is still waiting; where nobody can tell, it may. */
   wasSent?: ((id: string | number) => boolean) | undefined;

@@ -150,6 +150,7 @@ export class Connection {
         server,
         greetingMeta,
         openTransport: () => this.#source.openTransport(credentials, resumed),
+        isForeign: this.spec.address.kind === "custom",
         connectMs: this.spec.timeouts.connectMs,
         redactor,
         clock,

@@ -32,10 +32,13 @@ export function fromTransport(
   return new McpRuntimeError(kind, `${what}: ${quoteServer(redactor.text(words))}`, details);
 }
 
-/** The SDK's HTTP errors have it for a code. */
+/** The SDK's HTTP errors have it for a code, or among their data. */
 function statusIn(error: unknown): number | undefined {
-  const code = codeOf(error);
-  return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
+  return [codeOf(error), propertyOf(propertyOf(error, "data"), "status")].find(isFailureStatus);
+}
+
+function isFailureStatus(value: unknown): value is number {
+  return typeof value === "number" && value >= 400 && value < 600;
 }
 
 /** Global fetch wraps the reason in a cause, and several addresses of one host in a list. */
@@ -45,5 +48,9 @@ function networkCodesIn(error: unknown): readonly unknown[] {
 }
 
 function codeOf(error: unknown): unknown {
-  return typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
+  return propertyOf(error, "code");
+}
+
+function propertyOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

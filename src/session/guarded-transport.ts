@@ -42,6 +42,7 @@ export class GuardedTransport implements MessageTransport {
   #nextOptions: SendOptions | undefined;
   #closing: Promise<void> | undefined;
   #isClosed = false;
+  #isHandedOn = false;
 
   constructor(inner: MessageTransport, options: GuardOptions) {
     this.#inner = inner;
@@ -52,11 +53,25 @@ export class GuardedTransport implements MessageTransport {
     return this.#inner.sessionId;
   }
 
+  get isOneWay(): boolean {
+    return this.#inner.isOneWay === true;
+  }
+
   setProtocolVersion(version: string): void {
     this.#inner.setProtocolVersion?.(version);
   }
 
   async start(): Promise<void> {
+    this.takeOver();
+    try {
+      await this.#inner.start();
+    } catch (error) {
+      throw this.#options.toFailure(error, "start");
+    }
+  }
+
+  /** In place of `start`, where the transport was handed on by somebody who had started it. */
+  takeOver(): void {
     const { ids } = this.#options;
     this.#inner.onmessage = (received) => {
       const message = ids?.incoming(received) ?? received;
@@ -65,11 +80,12 @@ export class GuardedTransport implements MessageTransport {
     };
     this.#inner.onerror = (error) => this.onerror?.(error);
     this.#inner.onclose = () => this.#tellClosed();
-    try {
-      await this.#inner.start();
-    } catch (error) {
-      throw this.#options.toFailure(error, "start");
-    }
+  }
+
+  /** The transport, which this one will not close any more: somebody else goes on with it. */
+  handOn(): MessageTransport {
+    this.#isHandedOn = true;
+    return this.#inner;
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
@@ -123,16 +139,20 @@ export class GuardedTransport implements MessageTransport {
 
   /** Lets what was said last get through, and ends the session on the server. */
   async terminateSession(): Promise<void> {
+    if (this.#isHandedOn) return;
     const { clock } = this.#options;
     await within(FAREWELL_MS, clock, () => Promise.all(this.#asides));
     await within(FAREWELL_MS, clock, () => this.#inner.terminateSession?.());
   }
 
   close(): Promise<void> {
-    this.#closing ??= within(FAREWELL_MS, this.#options.clock, () => this.#inner.close()).then(() =>
-      this.#tellClosed(),
-    );
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#isHandedOn) await within(FAREWELL_MS, this.#options.clock, () => this.#inner.close());
+    this.#tellClosed();
   }
 
   async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {

@@ -7,6 +7,7 @@ import { isJsonObject } from "../definitions/json.js";
 import type { MessageTransport } from "../definitions/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/server-text.js";
+import { failureIn } from "../transports/json-rpc.js";
 import { toCapabilities } from "./client-capabilities.js";
 import { fromTransport } from "./from-transport.js";
 import { GuardedTransport } from "./guarded-transport.js";
@@ -34,7 +35,7 @@ export async function openSdkSession(options: OpeningOptions): Promise<Session> 
     const inner = await openWithin(options, attempt);
     transport = guard(inner, options);
     const sdk = createSdkClient(options);
-    greeting = hearGreeting(transport);
+    greeting = hearGreeting(transport, options);
     connecting = sdk.connect(transport, NO_SDK_TIMEOUT);
     await attempt.race(connecting);
     const isResumed = !greeting.isHeard;
@@ -89,7 +90,7 @@ interface Greeting {
 }
 
 /** Listens to the answer of `initialize`: the SDK keeps neither the version nor the reason it refused it. */
-function hearGreeting(transport: GuardedTransport): Greeting {
+function hearGreeting(transport: GuardedTransport, { onRefused }: OpeningOptions): Greeting {
   let version: string | undefined;
   let isHeard = false;
   transport.onmessage = (message) => {
@@ -97,6 +98,9 @@ function hearGreeting(transport: GuardedTransport): Greeting {
     isHeard = true;
     const named = isJsonObject(message.result) ? message.result["protocolVersion"] : undefined;
     if (typeof named === "string") version = named;
+    const { error } = message;
+    const isRefused = error !== undefined && failureIn(error.data) === undefined;
+    if (isRefused && transport.sessionId === undefined) onRefused?.(error.code, () => transport.handOn());
   };
   return {
     get isHeard() {

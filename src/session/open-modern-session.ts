@@ -17,7 +17,7 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
   const { cancellation: attempt, end } = startAttempt(options);
   let transport: GuardedTransport | undefined;
   try {
-    const inner = await openWithin(options, attempt);
+    const inner = options.started ?? (await openWithin(options, attempt));
     const requests = createRequests(options);
     transport = new GuardedTransport(inner, {
       clock: options.clock,
@@ -34,7 +34,9 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
     });
     transport.onclose = () => exchange.breakOff(endedEarly(server));
     transport.onerror = options.onError;
-    await attempt.race(transport.start());
+    attempt.throwIfCancelled();
+    if (options.started === undefined) await attempt.race(transport.start());
+    else transport.takeOver();
     const facts = await discover(exchange, attempt, options).catch((error: unknown) => {
       // Who refuses the version names others, and is to be asked once more: ours may be among them.
       if (!isRefusedVersion(error)) throw error;

@@ -1,4 +1,6 @@
+import type { MessageTransport } from "../definitions/message-transport.js";
 import type { ProtocolOption } from "../definitions/server-definition.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { withSentence } from "../errors/server-text.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
@@ -10,12 +12,15 @@ import type { Session } from "./session.js";
 export interface EraFinding {
   /** It knows no sessions. */
   isModern: boolean;
+  /** It shakes hands, but only with who does not say that there is another way. */
+  isPlain?: boolean;
 }
 
 /** It says itself that the greeting is in no protocol of its own. */
 const STRANGE: ReadonlySet<unknown> = new Set([-32_601, -32_022]);
 /** How a server that shakes no hands answers `initialize`: it knows no such method, or no such version. */
 const NO_HANDSHAKE: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
+const HUNG_UP: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
 
 /**
  * Opens a session with a server of either kind: one that shakes hands, or one that knows no sessions.
@@ -40,24 +45,66 @@ export async function openSession(
       if (!refusesModern(error)) throw error;
     }
   }
+  if (finding.isPlain === true) {
+    finding.isPlain = false;
+    try {
+      return await greetPlainly(finding, options);
+    } catch (error) {
+      if (!refusesModern(error)) throw error;
+    }
+  }
   return greet(finding, options);
 }
 
 async function greet(finding: EraFinding, options: OpeningOptions): Promise<Session> {
+  let started: MessageTransport | undefined;
   try {
     return await shakeHands({
       ...options,
       greetingMeta: { ...options.greetingMeta, ...toEnvelope(options.handlers) },
+      onRefused: (code, handOn) => {
+        if (NO_HANDSHAKE.has(code)) started = handOn();
+      },
     });
   } catch (refusal) {
-    if (!(refusal instanceof McpRuntimeError) || !NO_HANDSHAKE.has(refusal.code)) throw refusal;
-    const session = await discover(options).catch((error: unknown) => {
+    if (started === undefined && !NO_HANDSHAKE.has(codeOf(refusal)) && !isUnread(refusal, options))
+      throw refusal;
+    const session = await discoverOver(started, options).catch((error: unknown) => {
       if (!refusesModern(error)) throw error;
-      throw STRANGE.has(refusal.code) ? neither(refusal, error) : refusal;
+      return isUnread(refusal, options) ? greetPlainly(finding, options) : tellRefusal(refusal, error);
     });
-    finding.isModern = true;
+    finding.isModern = session.facts?.protocolVersion === MODERN_VERSION;
     return session;
   }
+}
+
+/** Who has refused to shake hands is asked over the same line: a program need not be started again. */
+async function discoverOver(
+  started: MessageTransport | undefined,
+  options: OpeningOptions,
+): Promise<Session> {
+  if (started === undefined) return discover(options);
+  try {
+    return await discover({ ...options, started });
+  } catch (error) {
+    // It may have hung up when it refused.
+    if (!(error instanceof McpRuntimeError) || !HUNG_UP.has(error.kind)) throw error;
+    return discover(options);
+  }
+}
+
+/**
+ * A transport that is not ours tells a refusal by its status alone. The greeting itself may be what is
+ * refused: servers compare it with headers that such a transport need not send.
+ */
+function isUnread(refusal: unknown, { isForeign }: OpeningOptions): boolean {
+  return isForeign && codeOf(refusal) === undefined && refusesModern(refusal);
+}
+
+async function greetPlainly(finding: EraFinding, options: OpeningOptions): Promise<Session> {
+  const session = await shakeHands(options).catch((error) => rethrow(error, headless));
+  finding.isPlain = true;
+  return session;
 }
 
 async function shakeHands(options: OpeningOptions): Promise<Session> {
@@ -90,6 +137,19 @@ function modernOnly(failure: McpRuntimeError): McpRuntimeError {
         `Its definition says protocol: "${MODERN_VERSION}"; without that, an older protocol is found by itself.`,
       )
     : failure;
+}
+
+function codeOf(error: unknown): number | undefined {
+  return error instanceof McpRuntimeError ? error.code : undefined;
+}
+
+function headless(failure: McpRuntimeError): McpRuntimeError {
+  const advice = `MCP ${MODERN_VERSION} was tried as well. Over HTTP it needs headers that not every transport sends: give the server's definition a url instead of openTransport.`;
+  return refusesModern(failure) ? failure.with({ message: withSentence(failure.message, advice) }) : failure;
+}
+
+function tellRefusal(refusal: unknown, second: McpRuntimeError): never {
+  throw refusal instanceof McpRuntimeError && STRANGE.has(refusal.code) ? neither(refusal, second) : refusal;
 }
 
 function neither(refusal: McpRuntimeError, second: McpRuntimeError): McpRuntimeError {

@@ -12,10 +12,16 @@ export interface OpeningOptions {
   readonly server: string;
   /** One that has a session id already needs no handshake. */
   readonly openTransport: () => Promise<MessageTransport>;
+  /** One that was started already, and is gone on with. */
+  readonly started?: MessageTransport | undefined;
+  /** It is a user's own. */
+  readonly isForeign: boolean;
   /** What is known of the server beforehand. */
   readonly facts: ServerFacts | undefined;
   /** Goes along with what the server is greeted with. */
   readonly greetingMeta: JsonObject;
+  /** The server refuses `initialize`. Whoever calls `handOn` goes on with the transport, and closes it. */
+  readonly onRefused?: ((code: number, handOn: () => MessageTransport) => void) | undefined;
   /** Where others use the same session. */
   readonly ids: WireIds | undefined;
   readonly connectMs: number;

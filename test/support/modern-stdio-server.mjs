@@ -1,9 +1,19 @@
-// A program of the SDK's second line on stdin and stdout. With "modern" it speaks 2026-07-28 only.
+// A program of the SDK's second line on stdin and stdout. With "modern" it speaks 2026-07-28 only. With "touchy" as well, and
+// dies of the next word after a greeting that it refused. Says on stderr that it was started.
 import { Server } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
-const legacy = process.argv[2] === "modern" ? "reject" : "serve";
+const [, , era] = process.argv;
 let stopped = 0;
+let hasRefused = false;
+
+process.stderr.write("started\n");
+
+if (era === "touchy")
+  process.stdin.on("data", (data) => {
+    if (hasRefused) process.exit(1);
+    hasRefused = String(data).includes('"initialize"');
+  });
 
 const tools = {
   echo: ({ text }) => text,
@@ -28,5 +38,5 @@ serveStdio(
     }));
     return server;
   },
-  { legacy },
+  { legacy: era === "dual" ? "serve" : "reject" },
 );
