@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { LISTEN_METHOD } from "../transports/request-envelope.js";
+import type { GuardedTransport } from "./guarded-transport.js";
 import type { ModernExchange, SentRequest } from "./modern-exchange.js";
 import type { ServerNotification } from "./session.js";
 
@@ -20,6 +21,8 @@ const FINAL: ReadonlySet<FailureKind> = new Set([
 ]);
 
 interface SubscriptionOptions {
+  readonly server: string;
+  readonly transport: Pick<GuardedTransport, "isOneWay">;
   readonly exchange: ModernExchange;
   readonly clock: Clock;
   /** The server's. */
@@ -53,6 +56,7 @@ export class Subscription {
 
   /** Whatever list of the server changes. Done when the server has taken note. */
   async hearLists(): Promise<void> {
+    if (this.#options.transport.isOneWay) return;
     if (this.#wantsLists) return this.#current?.acknowledged;
     this.#wantsLists = true;
     await this.#renew();
@@ -60,6 +64,7 @@ export class Subscription {
 
   /** One resource. Done when the server has taken note. */
   async hearResource(uri: string): Promise<void> {
+    if (this.#options.transport.isOneWay) throw this.#cannotTell();
     if (this.#resources.has(uri)) return this.#current?.acknowledged;
     this.#resources.add(uri);
     try {
@@ -89,6 +94,12 @@ export class Subscription {
     } finally {
       before?.sent.cancel(undefined);
     }
+  }
+
+  #cannotTell(): McpRuntimeError {
+    const { server } = this.#options;
+    const text = `Server "${server}" cannot tell of updates: on the way to it nothing but answers comes back. Read the resource again instead.`;
+    return new McpRuntimeError("definition", text, { server });
   }
 
   #wanted(): JsonObject {

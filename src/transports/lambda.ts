@@ -27,6 +27,7 @@ export class LambdaTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
+  readonly isOneWay = true;
   readonly #function: LambdaFunction;
   readonly #options: LambdaTransportOptions;
   readonly #requests = new Map<RequestId, AbortController>();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, vi } from "vitest";
 import { McpClient } from "../../src/index.js";
-import { McpTestServer } from "../../src/testing/index.js";
 import { ONCE } from "../support/clients.js";
+import { ERAS, EraServer } from "../support/era-server.js";
 import { AWS_ENVIRONMENT, LambdaEndpoint } from "../support/lambda-endpoint.js";
 import { describeTransport } from "./transport-contract.js";
 
@@ -16,25 +16,27 @@ afterEach(() => {
  * The AWS client is the real one. A function has neither a connection nor a process that outlives a
  * call: what dies and comes back here is the endpoint of AWS, with whatever runs behind it.
  */
-describeTransport("AWS Lambda", async (tools) => {
-  const server = new McpTestServer({ tools });
-  const endpoint = await LambdaEndpoint.serve(server);
-  const client = new McpClient({
-    name: "function",
-    ...ONCE,
-    functionName: "tools",
-    region: "eu-north-1",
-    endpoint: endpoint.url,
+for (const era of ERAS) {
+  describeTransport(`AWS Lambda, a ${era} server`, async (tools) => {
+    const server = new EraServer(era, { tools });
+    const endpoint = await LambdaEndpoint.serve(server);
+    const client = new McpClient({
+      name: "function",
+      ...ONCE,
+      functionName: "tools",
+      region: "eu-north-1",
+      endpoint: endpoint.url,
+    });
+    return {
+      server,
+      client,
+      kill: () => endpoint.stop(),
+      revive: () => endpoint.start(),
+      isLeft: () => endpoint.openSockets === 0,
+      async [Symbol.asyncDispose]() {
+        await client.close();
+        await endpoint.stop();
+      },
+    };
   });
-  return {
-    server,
-    client,
-    kill: () => endpoint.stop(),
-    revive: () => endpoint.start(),
-    isLeft: () => endpoint.openSockets === 0,
-    async [Symbol.asyncDispose]() {
-      await client.close();
-      await endpoint.stop();
-    },
-  };
-});
+}

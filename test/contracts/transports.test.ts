@@ -2,9 +2,10 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { Agent, fetch } from "undici";
 import { afterEach, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../src/index.js";
-import { McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
+import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { clientOf, ONCE } from "../support/clients.js";
 import { startConnectProxy } from "../support/connect-proxy.js";
+import { ERAS, EraServer } from "../support/era-server.js";
 import { pemFile } from "../support/pem-file.js";
 import { startTlsFront } from "../support/tls-front.js";
 import { stdioClient, stdioServer } from "../support/stdio-servers.js";
@@ -82,22 +83,22 @@ describeTransport("Streamable HTTP over TLS through a proxy", async (tools) => {
   return subjectOnTheWay(server, { url: "https://mcp.test/mcp", tls }, front, proxy);
 });
 
-// Without keep-alive: what a caller's own connections leave open is theirs.
-const withoutKeepAlive = () => {
-  const agent = new Agent({ pipelining: 0 });
+// Connections of the caller's own, which end by themselves: what they leave open is theirs.
+const shortLived = () => {
+  const agent = new Agent({ keepAliveTimeout: 20, keepAliveMaxTimeout: 20 });
   return { agent, [Symbol.asyncDispose]: () => agent.close() };
 };
 
 describeTransport("Streamable HTTP by a dispatcher of the caller's own", async (tools) => {
   const server = await startMcpTestServer({ tools });
-  const lent = withoutKeepAlive();
+  const lent = shortLived();
   return subjectOnTheWay(server, { url: server.url, dispatcher: lent.agent }, lent);
 });
 
 for (const answers of ["json", "sse"] as const) {
   describeTransport(`Streamable HTTP by a fetch of the caller's own, ${answers} answers`, async (tools) => {
     const server = await startMcpTestServer({ tools, answers });
-    const lent = withoutKeepAlive();
+    const lent = shortLived();
     const definition = {
       url: server.url,
       fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: lent.agent }),
@@ -114,7 +115,7 @@ describeTransport("stdio", async (tools) => {
 
 describeTransport("legacy SSE by a fetch of the caller's own", async (tools) => {
   const server = await LegacySseServer.start({ tools });
-  const lent = withoutKeepAlive();
+  const lent = shortLived();
   const definition = {
     type: "sse" as const,
     url: server.url,
@@ -123,34 +124,37 @@ describeTransport("legacy SSE by a fetch of the caller's own", async (tools) => 
   return subjectOnTheWay(server, definition, lent);
 });
 
-describeTransport("in-process", async (tools) => {
-  const server = new McpTestServer({ tools });
-  const links: { close(): Promise<void> }[] = [];
-  const client = new McpClient({
-    name: "linked",
-    server: () => ({
-      connect: async (transport) => {
-        links.push(transport);
-        await server.connect(transport);
+for (const era of ERAS) {
+  describeTransport(`in-process, a ${era} server`, async (tools) => {
+    const server = new EraServer(era, { tools });
+    const links: { close(): Promise<void> }[] = [];
+    const client = new McpClient({
+      name: "linked",
+      server: () => ({
+        connect: async (transport) => {
+          links.push(transport);
+          await server.connect(transport);
+        },
+      }),
+    });
+    return subjectOf(server, client, {
+      kill: async () => {
+        await Promise.all(links.map((link) => link.close()));
       },
-    }),
+      revive: async () => undefined,
+    });
   });
-  return subjectOf(server, client, {
-    kill: async () => {
-      await Promise.all(links.map((link) => link.close()));
-    },
-    revive: async () => undefined,
-  });
-});
+}
 
 describeTransport(
   "one of the user's own: the SDK's HTTP transport, JSON answers",
   async (tools: readonly TestTool[]) => {
     const server = await startMcpTestServer({ tools, answers: "json" });
-    const client = new McpClient({
-      name: "custom",
-      openTransport: () => new StreamableHTTPClientTransport(new URL(server.url)),
-    });
-    return subjectOf(server, client, { kill: () => server.stop(), revive: () => server.start() });
+    const lent = shortLived();
+    const fetchByIt = (url: string | URL, request: object = {}) =>
+      fetch(url, { ...request, dispatcher: lent.agent });
+    const openTransport = () =>
+      new StreamableHTTPClientTransport(new URL(server.url), { fetch: fetchByIt as never });
+    return subjectOnTheWay(server, { openTransport }, lent);
   },
 );

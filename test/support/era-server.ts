@@ -5,7 +5,9 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { serveLibrary } from "./era-library.js";
+import type { MessageTransport } from "../../src/index.js";
 import { McpTestServer, type McpTestServerOptions, type TestTool } from "../../src/testing/index.js";
 
 /**
@@ -34,6 +36,7 @@ export class EraServer extends McpTestServer {
   era: ServedEra;
   readonly #handlers: Record<Exclude<ServedEra, "legacy">, McpHttpHandler>;
   readonly #cacheHint: EraServerOptions["cacheHint"];
+  readonly #linked = new Set<Server>();
 
   constructor(era: ServedEra, { cacheHint, ...options }: EraServerOptions = {}) {
     const self: { server?: EraServer } = {};
@@ -61,8 +64,16 @@ export class EraServer extends McpTestServer {
     return this.era === "legacy" ? undefined : this.#handlers[this.era];
   }
 
+  /** Over a line of any kind. It is of the era of this moment. */
+  override async connect(transport: MessageTransport): Promise<void> {
+    if (this.era === "legacy") return super.connect(transport);
+    const legacy = this.era === "dual" ? "serve" : "reject";
+    serveStdio(() => this.#createLinked(), { transport: transport as never, legacy });
+  }
+
   override async notifyToolsChanged(): Promise<void> {
     this.handler?.notify.toolsChanged();
+    for (const server of this.#linked) await server.sendToolListChanged();
     await super.notifyToolsChanged();
   }
 
@@ -78,7 +89,15 @@ export class EraServer extends McpTestServer {
 
   override async notifyResourceUpdated(uri: string): Promise<void> {
     this.handler?.notify.resourceUpdated(uri);
+    for (const server of this.#linked) await server.sendResourceUpdated({ uri });
     await super.notifyResourceUpdated(uri);
+  }
+
+  #createLinked(): Server {
+    const server = this.#createServer();
+    this.#linked.add(server);
+    server.onclose = () => this.#linked.delete(server);
+    return server;
   }
 
   #createServer(): Server {

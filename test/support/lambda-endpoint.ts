@@ -117,7 +117,11 @@ async function ask(server: McpTestServer, message: JSONRPCMessage): Promise<unkn
   await server.connect(theirs);
   try {
     return await new Promise((resolve, reject) => {
-      ours.onmessage = resolve;
+      const said: unknown[] = [];
+      ours.onmessage = (answer) => {
+        said.push(answer);
+        if (!("method" in answer)) resolve(said.length === 1 ? answer : said);
+      };
       ours.send(message).catch(reject);
       if (!("id" in message)) resolve(null);
     });
