@@ -46,8 +46,17 @@ function flatten(issue: z.core.$ZodIssue, at: readonly PropertyKey[]): Definitio
   }
   const best = issue.errors.reduce((a, b) => (depth(b) > depth(a) ? b : a));
   if (depth(best) > 0) return best.flatMap((inner) => flatten(inner, here));
-  const messages = new Set(issue.errors.flat().map((inner) => inner.message));
-  return [{ path: toPath(here), message: [...messages].join(", or ") }];
+  return [{ path: toPath(here), message: inOneSentence(issue.errors.flat().map(({ message }) => message)) }];
+}
+
+/** `expected false, found 5` and `expected an object, found 5` are `expected false or an object, found 5`. */
+function inOneSentence(messages: readonly string[]): string {
+  const parts = messages.map((message) => /^expected (.*?)(?:, found (.*))?$/s.exec(message));
+  const wanted = parts.map((part) => part?.[1]);
+  if (wanted.includes(undefined)) return [...new Set(messages)].join(", or ");
+  const found = parts.find((part) => part?.[2] !== undefined)?.[2];
+  const sentence = `expected ${[...new Set(wanted)].join(" or ")}`;
+  return found === undefined ? sentence : `${sentence}, found ${found}`;
 }
 
 /** The error for a definition that cannot be used: every problem with its path, all together. */

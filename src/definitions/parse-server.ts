@@ -9,6 +9,7 @@ import type { ServerRequestHandlers } from "./server-requests.js";
 import { serverKindOf } from "./server-kind.js";
 import { issuesOfSessionStore } from "./session-store-issues.js";
 import { parseJsonText } from "./parse-json-text.js";
+import { PLAIN_WORDS } from "./plain-words.js";
 import { secretsOf } from "./secrets-of.js";
 import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
 import {
@@ -63,11 +64,11 @@ function checkServer(name: unknown, definition: unknown): Checked {
   }
   const kind = serverKindOf(definition);
   if (typeof kind !== "string") {
-    const others = COMMON_SCHEMA.safeParse(definition);
+    const others = COMMON_SCHEMA.safeParse(definition, PLAIN_WORDS);
     return { issues: [kind, ...(others.success ? [] : toIssues(others.error))] };
   }
   const { type: _, transport: __, ...rest } = definition;
-  const parsed = SERVER_SCHEMAS[kind].safeParse(rest);
+  const parsed = SERVER_SCHEMAS[kind].safeParse(rest, PLAIN_WORDS);
   if (!parsed.success) return { issues: toIssues(parsed.error) };
   const issues = [...issuesOfIdentity(parsed.data), ...issuesOfSessionStore(kind, parsed.data)];
   if (issues.length > 0) return { issues };

@@ -41,9 +41,7 @@ const countOrNone = z.number().int().nonnegative();
 const text = z.string().min(1);
 
 const credentials = {
-  headers: z
-    .union([passedOn<Exclude<HeadersOption, object>>("an object or a function", isFunction), HEADERS])
-    .default({}),
+  headers: z.union([HEADERS, passedOn<Exclude<HeadersOption, object>>("a function", isFunction)]).default({}),
   auth: z
     .union([
       passedOn<Exclude<AuthOption, AuthGrant>>(

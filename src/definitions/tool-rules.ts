@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
+import { closedObject } from "./closed-object.js";
 import { describeFound } from "./definition-issues.js";
 import { isJsonObject, type JsonObject } from "./json.js";
+import { PLAIN_WORDS } from "./plain-words.js";
 import type { McpToolInfo } from "./tool-info.js";
 
 /** How one tool, or all that a pattern matches, is treated. */
@@ -39,7 +41,7 @@ export type HiddenArgument =
   | readonly unknown[]
   | { readonly [key: string]: unknown };
 
-const ruleSchema = z.strictObject({
+const ruleSchema = closedObject({
   idempotent: z.boolean().optional(),
   requireApproval: z
     .custom<NonNullable<ToolRule["requireApproval"]>>(
@@ -74,7 +76,7 @@ export function issuesOfRules(rules: unknown): RuleIssue[] {
 }
 
 export function issuesOfRule(rule: unknown): RuleIssue[] {
-  const parsed = rule === false ? undefined : ruleSchema.safeParse(rule);
+  const parsed = rule === false ? undefined : ruleSchema.safeParse(rule, PLAIN_WORDS);
   return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ at: path, message }));
 }
 

@@ -160,8 +160,12 @@ function toShown({ name, variables, ignored, ...rest }: ConfigServer): ConfigSer
   };
 }
 
+function withStop(text: string): string {
+  return /[.?!]$/.test(text) ? text : `${text}.`;
+}
+
 function toTold({ kind, path, message }: ServerProblem, server: string): ConfigProblem {
   const name = toReadable(server);
   const where = path.length === 0 ? "" : `, ${toReadable(toPath(path))}`;
-  return { kind, server: name, message: `Server ${JSON.stringify(name)}${where}: ${message}.` };
+  return { kind, server: name, message: withStop(`Server ${JSON.stringify(name)}${where}: ${message}`) };
 }

@@ -14,7 +14,7 @@ import type { ConfigFile } from "./config-source.js";
 import { endpointOf } from "./endpoint-of.js";
 import { VariableExpansion, type VariableScope } from "./expand-variables.js";
 import { placeProgram, type ReadText } from "./place-program.js";
-import { toDefinition } from "./to-definition.js";
+import { toDefinition, type TranslatedEntry } from "./to-definition.js";
 
 /** What is wrong with a server, and where in it. */
 export interface ServerProblem {
@@ -52,22 +52,34 @@ export async function readServer(
   const problem = problemOf(name, value);
   if (problem !== undefined || !isJsonObject(value))
     return { variables: [], ignored: [], ...broken([{ path: "", message: problem ?? "" }]) };
-  const { reach, treatment, ignored, off, issues } = toDefinition(value, parts.file);
+  const { reach, treatment, ignored, off, issues, places } = toDefinition(value, parts.file);
   const told = { variables: [], ignored };
   const why = offBy === undefined ? off : `it is off by ${offBy} of its file`;
   if (why !== undefined) return { ...told, state: "off", why };
-  if (issues.length > 0) return { ...told, ...broken(issues) };
+  if (issues.length > 0) return inPlace({ ...told, ...broken(issues) }, places);
   const expansion = new VariableExpansion(scopeOf(parts));
   const expanded = expansion.expand(reach, []) as JsonObject;
   const variables = [...expansion.variables];
   if (expansion.problems.length > 0) {
     const problems = expansion.problems.map((one) => ({ ...one, kind: "unset-variable" as const }));
-    return { ...told, variables, state: "broken", problems };
+    return inPlace({ ...told, variables, state: "broken", problems }, places);
   }
   const placed = await placeProgram(expanded, parts.file.folder, parts.readText);
   if ("issue" in placed) return { ...told, variables, ...broken([placed.issue]) };
   const definition = { ...placed.reach, ...treatment, ...secretsOf(treatment["secrets"], expansion) };
-  return { ...told, variables, ...checked(name, definition, new Redactor(expansion.secrets)) };
+  const read = { ...told, variables, ...checked(name, definition, new Redactor(expansion.secrets)) };
+  return inPlace(read, places);
+}
+
+/** Problems are told where the file has what is wrong, by the names that it has for it. */
+function inPlace(read: ReadServer, places: TranslatedEntry["places"]): ReadServer {
+  if (read.state !== "broken") return read;
+  const problems = read.problems.map((problem) => {
+    const [first, ...rest] = problem.path;
+    const place = first === undefined ? undefined : places.get(first);
+    return place === undefined ? problem : { ...problem, path: [...place, ...rest] };
+  });
+  return { ...read, problems };
 }
 
 function problemOf(name: string, value: unknown): string | undefined {

@@ -1,10 +1,10 @@
 import { isAuthGrant } from "../definitions/auth-grant.js";
-import { describeFound, toPath } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { SERVER_DEFAULTS } from "../definitions/server-spec.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-formats.js";
 import type { ConfigScope } from "./config-source.js";
+import { issuesOfEntry, issuesOfTexts, TOOL_LISTS } from "./entry-issues.js";
 
 /** How a server is reached: here, variables have a meaning. */
 const REACH =
@@ -18,9 +18,8 @@ const TREATMENT =
 const UNDERSTOOD = new Set([
   ...REACH,
   ...TREATMENT,
-  ..."type transport transportType httpUrl serverUrl timeout includeTools excludeTools disabledTools".split(
-    " ",
-  ),
+  ...TOOL_LISTS,
+  ..."type transport transportType httpUrl serverUrl timeout".split(" "),
   ..."disabled enabled source headersHelper sandboxEnabled sandbox".split(" "),
 ]);
 
@@ -40,6 +39,8 @@ export interface TranslatedEntry {
   /** Why it is off, if it is. */
   readonly off: string | undefined;
   readonly issues: readonly DefinitionIssue[];
+  /** Where our keys stand in the file, if elsewhere. */
+  readonly places: ReadonlyMap<PropertyKey, readonly string[]>;
 }
 
 interface EntryOrigin {
@@ -52,7 +53,8 @@ export function toDefinition(entry: JsonObject, { format, scope }: EntryOrigin):
   const own = Object.fromEntries(TREATMENT.map((key) => [key, entry[key]]));
   const treatment = { ...own, ...timeoutsOf(entry, rules), tools: toolRulesOf(entry) };
   const reach = defined({ ...reachOf(entry), ...kindOf(entry, rules) });
-  const ignored = Object.keys(entry).filter((key) => !UNDERSTOOD.has(key) && !Object.hasOwn(reach, key));
+  const isHeard = (key: string) => UNDERSTOOD.has(key) || Object.hasOwn(reach, key);
+  const ignored = Object.keys(entry).filter((key) => !isHeard(key) || isOutdone(key, entry));
   // Whoever may write to the project would decide what runs without a question.
   if (scope === "project" && entry["trustAnnotations"] !== undefined) {
     Object.assign(treatment, { trustAnnotations: undefined });
@@ -64,7 +66,8 @@ export function toDefinition(entry: JsonObject, { format, scope }: EntryOrigin):
     treatment: defined(treatment),
     ignored: [...ignored, ...foreign],
     off: whyOff(entry),
-    issues: [...issuesOf(entry), ...issuesOfTexts(reach)],
+    issues: [...issuesOfEntry(entry, rules), ...issuesOfTexts(reach)],
+    places: placesOf(entry),
   };
 }
 
@@ -93,6 +96,23 @@ function toVariables(env: unknown): unknown {
   );
 }
 
+function placesOf(entry: JsonObject): TranslatedEntry["places"] {
+  const { command } = entry;
+  const first = (...keys: string[]) => [
+    keys.find((key) => (entry[key] ?? undefined) !== undefined) ?? keys[0] ?? "",
+  ];
+  const ofProgram: [string, string[]][] = [
+    ["command", ["command", "path"]],
+    ["args", ["command", "args"]],
+    ["env", ["command", "env"]],
+  ];
+  return new Map([
+    ["url", first("url", "httpUrl", "serverUrl")],
+    ["type", first("type", "transport", "transportType")],
+    ...(isJsonObject(command) ? ofProgram : []),
+  ]);
+}
+
 function kindOf(entry: JsonObject, { urlMeans }: ConfigFormat): JsonObject {
   const { type, transport, transportType, url } = entry;
   const word = type ?? transport ?? transportType;
@@ -103,19 +123,33 @@ function kindOf(entry: JsonObject, { urlMeans }: ConfigFormat): JsonObject {
 
 /** One number, for a request: others have no more. */
 function timeoutsOf({ timeout, timeouts }: JsonObject, { timeoutUnitMs }: ConfigFormat): JsonObject {
-  if (timeouts !== undefined || typeof timeout !== "number" || !(timeout > 0)) return {};
+  if (timeouts !== undefined || typeof timeout !== "number") return {};
   const requestMs = timeout * timeoutUnitMs;
   return { timeouts: { requestMs, totalMs: Math.max(requestMs, SERVER_DEFAULTS.timeouts.totalMs) } };
 }
 
-/** Ours, or what others have for the same: lists of what is allowed, and of what is not. */
+/** What others have for something of ours that stands beside it: they may read the same file. */
+function isOutdone(key: string, { tools, timeouts }: JsonObject): boolean {
+  return (key === "timeout" && timeouts !== undefined) || (key === "includeTools" && !isForAll(tools));
+}
+
+/** All tools, as others write it. */
+function isForAll(tools: unknown): boolean {
+  return tools === undefined || (Array.isArray(tools) && tools.includes("*"));
+}
+
+/** Ours, or what others have for the same; and never what any list keeps away. */
 function toolRulesOf({ tools, includeTools, excludeTools, disabledTools }: JsonObject): unknown {
-  if (tools !== undefined) return Array.isArray(tools) && tools.includes("*") ? undefined : tools;
-  const allowed = namesOrNone(includeTools);
+  const rules = isForAll(tools) ? namesOrNone(includeTools) : tools;
   const refused = [...(namesOrNone(excludeTools) ?? []), ...(namesOrNone(disabledTools) ?? [])];
-  if (refused.length === 0) return allowed;
-  const rest = allowed === undefined ? [] : [["*", false], ...allowed.map((name) => [name, {}])];
-  return Object.fromEntries([...rest, ...refused.map((name) => [name, false])]);
+  if (refused.length === 0) return rules;
+  const allowed = namesOrNone(rules);
+  const own = allowed === undefined ? rules : { "*": false, ...byName(allowed, {}) };
+  return own === undefined || isJsonObject(own) ? { ...own, ...byName(refused, false) } : own;
+}
+
+function byName(names: readonly string[], rule: JsonObject | false): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, rule]));
 }
 
 function namesOrNone(value: unknown): string[] | undefined {
@@ -128,42 +162,6 @@ function whyOff({ disabled, enabled, source, settings, command, url }: JsonObjec
   const hasOnlySettings = settings !== undefined && command === undefined && url === undefined;
   const isExtension = source === "extension" || hasOnlySettings;
   return isExtension ? "it comes with an extension that only Zed can start" : undefined;
-}
-
-/** What is not done here, and must not be left out in silence. */
-function issuesOf(entry: JsonObject): DefinitionIssue[] {
-  const switches = ["disabled", "enabled"].filter((key) => !isSwitch(entry[key]));
-  const issues = switches.map((path) => ({
-    path,
-    message: `expected true or false, found ${describeFound(entry[path])}`,
-  }));
-  if (entry["headersHelper"] !== undefined)
-    issues.push({
-      path: "headersHelper",
-      message: "is a command, and commands in values are never run: write headers with ${NAME} instead",
-    });
-  if (entry["sandboxEnabled"] === true)
-    issues.push({
-      path: "sandboxEnabled",
-      message: "asks for a sandbox, and there is none here: take it away to start the program without one",
-    });
-  return issues;
-}
-
-/** The first of each that is no text: a list can be of any length. */
-function issuesOfTexts(reach: JsonObject): DefinitionIssue[] {
-  return ["args", "env", "headers"].flatMap((key) => {
-    const value = reach[key];
-    if (!Array.isArray(value) && !isJsonObject(value)) return [];
-    const [at, found] = Object.entries(value).find(([, text]) => typeof text !== "string") ?? [];
-    if (at === undefined) return [];
-    const path = toPath([key, Array.isArray(value) ? Number(at) : at]);
-    return [{ path, message: `expected a text, found ${describeFound(found)}` }];
-  });
-}
-
-function isSwitch(value: unknown): boolean {
-  return value === undefined || typeof value === "boolean";
 }
 
 /** Clients write keys of one kind into the other: `"env": {}` next to a `url`. */

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { definitionError, toIssues, toPath } from "../../../src/definitions/definition-issues.js";
+import { PLAIN_WORDS } from "../../../src/definitions/plain-words.js";
 
 /** The issues of a value that the schema refuses. */
 function issuesOf(schema: z.ZodType, value: unknown, at?: readonly PropertyKey[]) {
-  const { error } = schema.safeParse(value);
+  const { error } = schema.safeParse(value, PLAIN_WORDS);
   return error === undefined ? [] : toIssues(error, at);
 }
 
@@ -28,9 +29,26 @@ describe("toIssues", () => {
   it("tells every problem with its path", () => {
     const schema = z.object({ name: z.string(), tools: z.array(z.object({ id: z.number() })) });
     expect(issuesOf(schema, { name: 7, tools: [{ id: 1 }, { id: "x" }] })).toEqual([
-      { path: "name", message: "Invalid input: expected string, received number" },
-      { path: "tools[1].id", message: "Invalid input: expected number, received string" },
+      { path: "name", message: "expected a text, found a number" },
+      { path: "tools[1].id", message: `expected a number, found "x"` },
     ]);
+  });
+
+  it.each([
+    [z.number(), "5", "expected a number, found another text"],
+    [z.number(), Number.NaN, "expected a number, found NaN"],
+    [z.number().int(), 1.5, "expected a whole number, found a fraction"],
+    [z.number().nonnegative(), -1, "expected a number of at least 0"],
+    [z.number().positive(), 0, "expected a number above 0"],
+    [z.string().min(1), "", 'expected a text that is not empty, found ""'],
+    [z.boolean(), "yes", 'expected true or false, found "yes"'],
+    [z.array(z.string()), {}, "expected a list, found an object"],
+    [z.record(z.string(), z.string()), [], "expected an object, found a list"],
+    [z.union([z.literal(false), z.object({})]), "no", 'expected false or an object, found "no"'],
+    [z.enum(["a", "b"]), "c", 'expected "a" or "b", found "c"'],
+    [z.string({ error: "expected a name" }), 7, "expected a name"],
+  ])("speaks plainly, whatever is wrong (%#)", (schema, value, message) => {
+    expect(issuesOf(schema, value)).toEqual([{ path: "", message }]);
   });
 
   it("begins its paths where the input stands", () => {
@@ -41,7 +59,7 @@ describe("toIssues", () => {
   it("of a union tells the problems of the branch that came furthest", () => {
     const schema = z.object({ retry: z.union([z.literal(false), z.object({ max: z.number() })]) });
     expect(issuesOf(schema, { retry: { max: "x" } })).toEqual([
-      { path: "retry.max", message: "Invalid input: expected number, received string" },
+      { path: "retry.max", message: `expected a number, found "x"` },
     ]);
   });
 
@@ -50,8 +68,7 @@ describe("toIssues", () => {
     expect(issuesOf(schema, { id: true })).toEqual([
       {
         path: "id",
-        message:
-          "Invalid input: expected string, received boolean, or Invalid input: expected number, received boolean",
+        message: "expected a text or a number, found a boolean",
       },
     ]);
   });

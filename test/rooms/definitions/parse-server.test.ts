@@ -245,11 +245,11 @@ describe("who answers what a server asks", () => {
   it.each([
     ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected an address that starts with file://"],
     ["roots[0]", { roots: [{ uri: "file:///a", path: "/a" }] }, 'unknown key "path"'],
-    ["roots", { roots: "file:///a" }, "expected a function"],
+    ["roots", { roots: "file:///a" }, "expected a list or a function, found another text"],
     ["onSample", { onSample: "gpt" }, "expected a function"],
     ["onElicit", { onElicit: {} }, "expected a function, or { form, url } with at least one of them"],
     ["onElicit", { onElicit: { page: unused } }, "expected a function, or { form, url }"],
-    ["limits.serverRequests", { limits: { serverRequests: 0 } }, "Too small"],
+    ["limits.serverRequests", { limits: { serverRequests: 0 } }, "expected a number above 0"],
   ])("%s: %j is a mistake", (path, options, message) => {
     const { issues } = definitionErrorOf(() => parseServer("a", { url, ...options } as never));
     expect(issues).toEqual([{ path, message: expect.stringContaining(message) as string }]);

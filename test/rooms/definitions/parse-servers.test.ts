@@ -64,7 +64,7 @@ describe("problems", () => {
 
   it("of a list inside are told with its place", () => {
     expect(issuesOf({ a: { command: "npx", args: ["-y", 7] } })).toEqual([
-      { path: "a.args[1]", message: "Invalid input: expected string, received number" },
+      { path: "a.args[1]", message: "expected a text, found a number" },
     ]);
   });
 
@@ -117,7 +117,7 @@ describe("unknown keys", () => {
 
   it("in a group that may be false", () => {
     expect(issuesOf({ a: { url: "http://x.test", retry: { times: 3, max: -1 } } })).toEqual([
-      { path: "a.retry.max", message: "Too small: expected number to be >=0" },
+      { path: "a.retry.max", message: "expected a number of at least 0" },
       { path: "a.retry", message: `unknown key "times"; allowed are max, baseMs, maxMs, isolated` },
     ]);
   });

@@ -240,6 +240,54 @@ describe("a file of", () => {
     expect(servers["a"]).toMatchObject({ timeouts: { requestMs: 60_000 }, tools: { x: false } });
   });
 
+  it.each([
+    ["timeout", -5, "expected how many milliseconds a request may take, found a number below 0"],
+    ["timeout", "5s", "expected how many milliseconds a request may take, found another text"],
+    ["includeTools", "a", 'expected a list of tool names, found "a"'],
+    ["excludeTools", ["a", 1], "expected a list of tool names, found a list with something else in it"],
+    ["disabledTools", {}, "expected a list of tool names, found an object"],
+    ["sandboxEnabled", "yes", 'expected true or false, found "yes"'],
+    ["transport", 7, expect.stringContaining("expected one of http, ")],
+    ["retry", "no", 'expected false or an object, found "no"'],
+  ])("any client with a wrong %s (%j) is told by file, server and key", async (key, value, message) => {
+    const { servers, problems, project } = await load("project/.mcp.json", {
+      mcpServers: { a: { url: "https://a.example/mcp", [key]: value }, b: { url: "https://b.example/mcp" } },
+    });
+    expect(Object.keys(servers)).toEqual(["b"]);
+    expect(problems).toMatchObject([
+      {
+        kind: "bad-definition",
+        server: "a",
+        file: `${project}/.mcp.json`,
+        path: `mcpServers.a.${key}`,
+        line: 5,
+      },
+    ]);
+    expect(problems[0]?.message).toEqual(
+      typeof message === "string" ? `Server "a", ${key}: ${message}.` : message,
+    );
+  });
+
+  it("other clients keeps away what they keep away, also beside our own rules", async () => {
+    const at = (name: string) => ({ url: `https://${name}.example/mcp`, excludeTools: ["x"] });
+    const { servers, problems, source } = await load("project/.mcp.json", {
+      mcpServers: {
+        all: { ...at("all"), tools: ["*"] },
+        some: { ...at("some"), tools: ["x", "y"], includeTools: ["z"] },
+        rules: { ...at("rules"), tools: { x: { idempotent: true } }, timeout: 5, timeouts: { requestMs: 7 } },
+        never: { url: "https://never.example/mcp", timeout: 0 },
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject({
+      all: { tools: { x: false } },
+      some: { tools: { "*": false, x: false, y: {} } },
+      rules: { tools: { x: false }, timeouts: { requestMs: 7 } },
+      never: { timeouts: { requestMs: 0 } },
+    });
+    expect(source?.servers.map(({ ignored }) => ignored)).toEqual([[], ["includeTools"], ["timeout"], []]);
+  });
+
   it("Zed: custom servers, also as they once were written; extensions are its own", async () => {
     const { servers, source, problems } = await load("project/.zed/settings.json", {
       ui_font_size: 16,

@@ -1,0 +1,34 @@
+import type { z } from "zod";
+import { describeFound } from "./definition-issues.js";
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+/** Makes zod say what is wrong in the words that all errors have. What a schema says itself comes first. */
+export const PLAIN_WORDS: z.core.ParseContext<z.core.$ZodIssue> = { error: toPlainWords };
+
+function toPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type")
+    return expected(EXPECTED[issue.expected] ?? `a ${issue.expected}`, issue.input);
+  if (issue.code === "invalid_value")
+    return expected(issue.values.map((value) => JSON.stringify(value)).join(" or "), issue.input);
+  if (issue.code !== "too_small") return undefined;
+  if (issue.origin === "string") return expected("a text that is not empty", issue.input);
+  return `expected a number ${issue.inclusive === false ? "above" : "of at least"} ${issue.minimum}`;
+}
+
+function expected(what: string, found: unknown): string {
+  return `expected ${what}, found ${typeof found === "number" ? describeNumber(found) : describeFound(found)}`;
+}
+
+function describeNumber(found: number): string {
+  if (!Number.isFinite(found)) return String(found);
+  return Number.isInteger(found) ? "a number" : "a fraction";
+}
