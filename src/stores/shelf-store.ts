@@ -6,7 +6,6 @@ import type { JsonValue } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { expiryOf } from "./expiry-of.js";
 import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
-import { toSoundJson } from "./sound-json.js";
 import { toStoreError } from "./store-error.js";
 import { checkStoreKey, checkStorePrefix, quoteKey } from "./store-key.js";
 import type { StoreSpec } from "./store-options.js";
@@ -58,7 +57,7 @@ export class ShelfStore implements KeyValueStore {
   async set(key: string, value: unknown, { ttlMs, signal }: StoreSetOptions = {}): Promise<void> {
     checkStoreKey(key);
     const expiresAt = expiryOf(ttlMs, this.#spec.now());
-    const text = this.#encode({ key, expiresAt }, toSoundJson(value).text);
+    const text = this.#encode({ key, expiresAt }, value);
     const what = `write ${quoteKey(key)}`;
     const entry = { key, text, ttlMs, expiresAt };
     const work = (cancellation: Cancellation) => this.#shelf.write(entry, cancellation);
@@ -121,8 +120,8 @@ export class ShelfStore implements KeyValueStore {
     return work;
   }
 
-  #encode(header: StoredHeader, json: string): string {
-    const text = encodeRecord(header, json);
+  #encode(header: StoredHeader, value: unknown): string {
+    const text = encodeRecord(header, value);
     const bytes = Buffer.byteLength(text);
     if (bytes <= this.#spec.maxBytes) return text;
     const problem = `${quoteKey(header.key)} takes ${bytes} bytes, and \`maxBytes\` allows ${this.#spec.maxBytes}`;

@@ -1,11 +1,14 @@
 import { isJsonObject, type JsonValue } from "../definitions/json.js";
-import { findHostile } from "./sound-json.js";
+import { findHostile, toSoundJson } from "./sound-json.js";
 
 /**
- * How an entry looks wherever it is kept: one line that says what it is, and the value on the next.
- * The first line can be read without the rest, which may be megabytes.
+ * How an entry looks wherever it is kept: one line that says what it is, and the value after it, as
+ * JSON or, of a text, as it is. The first line can be read without the rest, which may be megabytes.
  */
 const FORMAT = 1;
+
+/** Control characters but for the end of a line, and halves of characters: not every place gives them back. */
+const DELICATE = /[^\P{Cc}\n]|\p{Surrogate}/u;
 
 /** Of 512 bytes of key, each written as `\u0000` at worst, and the rest of the line. */
 export const LONGEST_HEADER = 4_096;
@@ -14,6 +17,11 @@ export interface StoredHeader {
   readonly key: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number | undefined;
+}
+
+interface ReadHeader extends StoredHeader {
+  /** Of a value that is a text and stands there as it is. */
+  readonly textLength: number | undefined;
 }
 
 /**
@@ -26,9 +34,11 @@ export type ReadRecord =
   | { readonly state: "expired" }
   | { readonly state: "unsound"; readonly problem: string };
 
-/** `json` is the value's. */
-export function encodeRecord({ key, expiresAt }: StoredHeader, json: string): string {
-  return `${JSON.stringify({ format: FORMAT, key, expiresAt })}\n${json}`;
+/** Throws for a value that is no JSON. */
+export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): string {
+  const isText = typeof value === "string" && !DELICATE.test(value);
+  const header = { format: FORMAT, key, expiresAt, textLength: isText ? value.length : undefined };
+  return `${JSON.stringify(header)}\n${isText ? value : toSoundJson(value).text}`;
 }
 
 /** Reads an entry as one reads what a stranger has sent. */
@@ -37,26 +47,33 @@ export function decodeRecord(text: string, key: string, now: number): ReadRecord
   if (header === undefined) return unsound("is not in the format of this package");
   if (header.key !== key) return unsound("was written for another key");
   if (hasExpired(header, now)) return { state: "expired" };
-  const value = parse(text.slice(text.indexOf("\n") + 1));
+  const body = text.slice(text.indexOf("\n") + 1);
+  if (header.textLength !== undefined)
+    return body.length === header.textLength ? { state: "live", value: body } : unsound("is not whole");
+  const value = parse(body);
   if (value === undefined) return unsound("is broken JSON");
   const problem = findHostile(value);
   return problem === undefined ? { state: "live", value: value as JsonValue } : unsound(problem);
 }
 
 /** From an entry, or from its beginning alone. */
-export function decodeHeader(text: string): StoredHeader | undefined {
+export function decodeHeader(text: string): ReadHeader | undefined {
   const end = text.indexOf("\n");
   if (end === -1 || end > LONGEST_HEADER) return undefined;
   const header = parse(text.slice(0, end));
   if (!isJsonObject(header) || header["format"] !== FORMAT) return undefined;
-  const { key, expiresAt } = header;
-  if (typeof key !== "string") return undefined;
-  if (expiresAt === undefined) return { key, expiresAt };
-  return typeof expiresAt === "number" ? { key, expiresAt } : undefined;
+  const { key, expiresAt, textLength } = header;
+  return typeof key === "string" && isNumberOrNothing(expiresAt) && isNumberOrNothing(textLength)
+    ? { key, expiresAt, textLength }
+    : undefined;
 }
 
 export function hasExpired({ expiresAt }: StoredHeader, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now;
+}
+
+function isNumberOrNothing(value: unknown): value is number | undefined {
+  return value === undefined || typeof value === "number";
 }
 
 function unsound(problem: string): ReadRecord {
