@@ -1,10 +1,13 @@
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { toReadable } from "../errors/server-text.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import { type CachedList, parseStoredList, toStoredList } from "./cached-list.js";
+import type { CachedList } from "./cached-list.js";
 import { wholeHash } from "./schema-hash.js";
 import { serverPlace } from "./server-place.js";
+import { parseStoredList, toStoredList } from "./stored-list.js";
 
 /** Changes when what is written does: what an older version wrote is then not there. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 interface ListStoreParts {
   readonly server: string;
@@ -31,8 +34,9 @@ export class ListStore {
 
   async read(identity: string): Promise<CachedList | undefined> {
     const { store, now, onProtocol } = this.#parts;
+    const unreadable = (tool: string) => this.#discard(identity, tool);
     try {
-      const list = parseStoredList(await store.get(this.#keyOf(identity)), now());
+      const list = parseStoredList(await store.get(this.#keyOf(identity)), { now: now(), unreadable });
       if (list?.notes.protocolVersion !== undefined) onProtocol?.(list.notes.protocolVersion);
       return list;
     } catch (error) {
@@ -61,12 +65,20 @@ export class ListStore {
     return () => void watching.then((stop) => stop()).catch(() => undefined);
   }
 
+  /** A list that somebody has planted: whoever looks at it is told, and the next one asks the server. */
+  #discard(identity: string, tool: string): McpRuntimeError {
+    const { server, store } = this.#parts;
+    store.delete(this.#keyOf(identity)).catch((error: unknown) => this.#warn("removed", error));
+    const text = `What is stored of tool "${toReadable(tool)}" of server "${server}" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.`;
+    return new McpRuntimeError("malformed", text, { server, tool });
+  }
+
   /** A name may be somebody's address: only its hash leaves the process. */
   #keyOf(identity: string): string {
     return `${this.#prefix}${identity === "" ? "shared" : wholeHash(identity)}`;
   }
 
-  #warn(what: "read" | "written" | "watched", error: unknown): void {
+  #warn(what: "read" | "written" | "watched" | "removed", error: unknown): void {
     const { server, warn } = this.#parts;
     warn(`The stored tools of server "${server}" could not be ${what}: ${String(error)}`);
   }

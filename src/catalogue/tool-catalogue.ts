@@ -66,7 +66,8 @@ export class ToolCatalogue {
     try {
       const { tools } = await this.#within(options, () => this.#recent(options));
       const info = tools.find((tool) => tool.name === name);
-      return info === undefined ? { state: "unlisted" } : { state: "listed", info };
+      // Read here: of what cannot be read, nothing is known.
+      return info === undefined ? { state: "unlisted" } : { state: "listed", info: { ...info } };
     } catch (error) {
       options.cancellation.throwIfCancelled();
       return { state: "unknown", error };
@@ -129,11 +130,12 @@ export class ToolCatalogue {
     return list.tools;
   }
 
-  async #recent({ asker, maxAgeMs, isDoubted }: LookUpOptions): Promise<CachedList> {
+  async #recent(options: LookUpOptions): Promise<CachedList> {
+    const { asker, maxAgeMs, isDoubted } = options;
     const { clock, source } = this.#parts;
     const identity = source.identityOf(asker);
     const slot = this.#slot(identity);
-    if (isDoubted === true) return this.#afresh(slot, identity, { asker, maxAgeMs });
+    if (isDoubted === true) return this.#afresh(slot, identity, options);
     const isYoung = (list: CachedList | undefined): list is CachedList =>
       list !== undefined && !slot.isDirty && this.#ageOf(list) < maxAgeMs;
     if (!isYoung(slot.list)) await this.#readStore(slot, identity);
@@ -144,11 +146,7 @@ export class ToolCatalogue {
     return this.#listing(slot, identity, asker);
   }
 
-  #afresh(
-    slot: ListSlot,
-    identity: string,
-    { asker, maxAgeMs }: Pick<LookUpOptions, "asker" | "maxAgeMs">,
-  ): Promise<CachedList> {
+  #afresh(slot: ListSlot, identity: string, { asker, maxAgeMs }: LookUpOptions): Promise<CachedList> {
     const askedAt = this.#parts.clock.now();
     if (slot.doubt === undefined || askedAt - slot.doubt.askedAt >= maxAgeMs)
       slot.doubt = { askedAt, listing: this.#listing(slot, identity, asker) };

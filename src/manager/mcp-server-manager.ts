@@ -91,7 +91,7 @@ export class McpServerManager implements AsyncDisposable {
 
   /** What a server last listed, or what the cache knows; `undefined` when nothing is known. */
   toolsOf(name: string): readonly McpToolInfo[] | undefined {
-    return this.fleet.get(name).known.tools;
+    return this.fleet.get(name).known.tools?.map((tool) => ({ ...tool }));
   }
 
   /** Connects what is not connected, but for `lazy` servers. Failures are in `errors`, or thrown with `strict`. */

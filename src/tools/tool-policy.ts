@@ -70,7 +70,7 @@ export class RuleSet {
   rulesFor(tool: McpToolInfo): (ToolRule | false)[] {
     if (this.#decide !== undefined) {
       // A copy: what a function does to it changes no tool.
-      const rule = this.#decide(structuredClone(tool));
+      const rule = this.#decide(structuredClone({ ...tool }));
       if (rule === undefined) return [];
       throwIfAny("It", issuesOfRule(rule));
       return [rule];

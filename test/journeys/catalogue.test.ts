@@ -1,8 +1,15 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, createMcpToolsFromAgent, type Logger } from "../../src/index.js";
+import {
+  createMcpTools,
+  createMcpToolsFromAgent,
+  type Logger,
+  type McpToolInfo,
+  type ToolRules,
+} from "../../src/index.js";
 import { fileStore, memoryStore } from "../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { eventually, failureOf, ONCE } from "../support/clients.js";
@@ -80,6 +87,40 @@ describe("a call that the server does not know", () => {
     expect((await failureOf(mcp.callTool({ name: "a" }))).kind).toBe("not-found");
     server.tools = [tool("b")];
     await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
+  });
+});
+
+describe("tools from a store", () => {
+  it("are as those from a server, to rules and to whoever asks for them", async () => {
+    await using store = memoryStore();
+    await using server = await startMcpTestServer({ tools: [tool("a"), tool("b")] });
+    const start = (rules: ToolRules) =>
+      createMcpTools({ srv: { url: server.url, tools: rules } }, { cache: { store } });
+    const told: McpToolInfo[] = [];
+    for (const _ of ["from the server", "from the store"]) {
+      await using mcp = await start((info) => {
+        told.push(info);
+        return info.description === "a" && {};
+      });
+      expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__a"]);
+      expect(await mcp.tools[0]?.invoke({})).toBe("ok");
+      expect(structuredClone(mcp.servers.toolsOf("srv"))).toStrictEqual(told.slice(-2));
+    }
+    expect(told.slice(2)).toStrictEqual(told.slice(0, 2));
+    expect(server.received("tools/list")).toHaveLength(1);
+  });
+
+  it("that somebody has planted and nobody can read fail one start, and no other", async () => {
+    await using store = memoryStore();
+    await using server = await startMcpTestServer({ tools: [tool("a")] });
+    const start = () => createMcpTools({ srv: { url: server.url } }, { cache: { store } });
+    await (await start()).close();
+    const [key = ""] = await store.list("tools/");
+    const lines = '["a"]\n{"name":"a","inputSchema":"anything"}';
+    await store.set(key, `${JSON.stringify({ listedAt: Date.now(), checksum: crc32(lines) })}\n${lines}`);
+    expect(await failureOf(start())).toMatchObject({ kind: "malformed", server: "srv", tool: "a" });
+    await using mcp = await start();
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__a"]);
   });
 });
 

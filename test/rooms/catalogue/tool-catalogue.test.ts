@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ListStore } from "../../../src/catalogue/list-store.js";
 import { ToolCatalogue } from "../../../src/catalogue/tool-catalogue.js";
@@ -12,6 +13,12 @@ const MINUTE_MS = 60_000;
 const FRESH_MS = 5 * MINUTE_MS;
 const tool = (name: string) => ({ name, run: () => "ok" });
 const userOf = ({ configurable }: { configurable: JsonObject }) => String(configurable["user"] ?? "nobody");
+
+/** As it is kept, whatever the tools are. */
+function storedList(head: object, tools: readonly JsonObject[]): string {
+  const lines = [tools.map((info) => info["name"]), ...tools].map((line) => JSON.stringify(line)).join("\n");
+  return `${JSON.stringify({ ...head, checksum: crc32(lines) })}\n${lines}`;
+}
 
 async function start(store?: KeyValueStore, definition: object = {}) {
   const server = await startMcpTestServer({ tools: [tool("a")] });
@@ -183,22 +190,8 @@ describe("a store", () => {
 
   it.each([
     ["garbage", "garbage"],
-    ["a list of something else", { listedAt: 1, tools: ["a"] }],
-    ["a list from the future", { listedAt: 1e15, tools: [{ name: "evil", inputSchema: {} }] }],
-    [
-      "one tool among many that is none",
-      { listedAt: 1, tools: [{ name: "a", inputSchema: {} }, { name: 1 }] },
-    ],
-    [
-      "one tool twice",
-      {
-        listedAt: 1,
-        tools: [
-          { name: "a", inputSchema: {} },
-          { name: "a", inputSchema: {} },
-        ],
-      },
-    ],
+    ["no text", { listedAt: 1, tools: [{ name: "evil", inputSchema: {} }] }],
+    ["a list from the future", storedList({ listedAt: 1e15 }, [{ name: "evil", inputSchema: {} }])],
   ])("that holds %s holds nothing", async (_what, value) => {
     await using store = memoryStore();
     await using writer = await start(store);
@@ -208,6 +201,27 @@ describe("a store", () => {
     await using reader = await start(store);
     reader.server.tools = [tool("true")];
     expect(await reader.names()).toEqual(["true"]);
+  });
+
+  it("that holds a tool which nobody can read says so to whoever looks, and then holds nothing", async () => {
+    await using store = memoryStore();
+    await using scene = await start(store);
+    await scene.names();
+    const [key = ""] = await store.list("tools/");
+    await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
+    const planted = scene.make();
+    const [info] = await planted.list();
+    expect(() => info?.inputSchema).toThrow(
+      'What is stored of tool "a" of server "test" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.',
+    );
+    const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+    expect(await planted.lookUp("a", options)).toMatchObject({
+      state: "unknown",
+      error: { kind: "malformed" },
+    });
+    expect(await store.list("tools/")).toEqual([]);
+    const [listed] = await scene.make().list();
+    expect(listed?.inputSchema).toEqual({ type: "object" });
   });
 
   it("that fails is a warning", async () => {
