@@ -53,8 +53,11 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
     retryTokens.forget(identity);
   };
   const onForgotten = (identity: string, cancellation: Cancellation) =>
-    void revival.begin(identity, cancellation);
-  const life = new ClientLife({ spec, clock, events, metrics, redactor, onSeatGone, onForgotten });
+    void revival.afterForgetting(identity, cancellation);
+  const onDisconnected = (identity: string, cancellation: Cancellation) =>
+    void revival.afterLoss(identity, cancellation);
+  const told = { onSeatGone, onForgotten, onDisconnected };
+  const life = new ClientLife({ spec, clock, events, metrics, redactor, ...told });
   const watch = new RequestWatch({ server, events, metrics, redactor, spec: () => life.spec });
   const policies = { random, retryTokens, breakers };
   const requester = new Requester({ server, clock, events, life, redactor, watch, ...policies });

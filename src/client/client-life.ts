@@ -41,6 +41,8 @@ interface ClientLifeOptions {
   readonly onSeatGone: (identity: string) => void;
   /** The stream on which the server speaks is refused: it does not know the session any more. */
   readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
+  /** The connection below a session went by itself. */
+  readonly onDisconnected: (identity: string, cancellation: Cancellation) => void;
 }
 
 /** A call's way to the connection of the chapter it began in. */
@@ -201,7 +203,10 @@ export class ClientLife {
         watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
         onOpened: (identity, session, generation) =>
           this.#welcome(chapter, { identity, session, generation }),
-        onLost: (identity, generation) => chapter.sessions.disconnected(identity, generation),
+        onLost: (identity, generation) => {
+          chapter.sessions.disconnected(identity, generation);
+          this.#options.onDisconnected(identity, cancellation);
+        },
         onSeatGone: (identity) => {
           this.#options.onSeatGone(identity);
           chapter.sessions.closed(identity);

@@ -13,22 +13,35 @@ interface RevivalParts {
 
 /** A server that forgets every session at once is not asked for the next one at once. */
 const WAIT_MS = 1_000;
+/** A connection that does not hold as long as this is not opened again for the sake of updates. */
+const SHORT_LIFE_MS = 30_000;
 
 /**
- * Brings back a session that a server has forgotten while somebody waits for updates of resources,
- * who may not call anything for days. A ping finds out, and is given a new session like any request.
+ * Brings back a session that is gone while somebody waits for updates of resources, who may not call
+ * anything for days. A ping finds out, and is given a new session like any request.
  */
 export class SubscriptionRevival {
   readonly #parts: RevivalParts;
   readonly #underWay = new Set<string>();
+  readonly #lastLoss = new Map<string, number>();
 
   constructor(parts: RevivalParts) {
     this.#parts = parts;
   }
 
-  /** Does nothing where nobody waits. Never rejects. */
-  async begin(identity: string, cancellation: Cancellation): Promise<void> {
-    const { clock, subscriptions, ping, warn } = this.#parts;
+  /** The connection went by itself. */
+  async afterLoss(identity: string, cancellation: Cancellation): Promise<void> {
+    const { clock, subscriptions } = this.#parts;
+    if (subscriptions.askerOf(identity) === undefined) return;
+    const before = this.#lastLoss.get(identity) ?? -Infinity;
+    this.#lastLoss.set(identity, clock.now());
+    if (clock.now() - before < SHORT_LIFE_MS) this.#giveUp("The connection was lost again.");
+    else await this.afterForgetting(identity, cancellation);
+  }
+
+  /** The server has forgotten the session. Does nothing where nobody waits. Never rejects. */
+  async afterForgetting(identity: string, cancellation: Cancellation): Promise<void> {
+    const { clock, subscriptions, ping } = this.#parts;
     const asker = subscriptions.askerOf(identity);
     if (asker === undefined || this.#underWay.has(identity)) return;
     this.#underWay.add(identity);
@@ -37,9 +50,13 @@ export class SubscriptionRevival {
       await ping({ context: asker.context });
     } catch (error) {
       if (cancellation.isCancelled) return;
-      warn(`Updates of resources are not heard before the next request: ${String(error)}`);
+      this.#giveUp(String(error));
     } finally {
       this.#underWay.delete(identity);
     }
+  }
+
+  #giveUp(why: string): void {
+    this.#parts.warn(`Updates of resources are not heard before the next request: ${why}`);
   }
 }

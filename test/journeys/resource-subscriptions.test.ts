@@ -3,13 +3,13 @@ import {
   type CallContext,
   createMcpTools,
   type InProcessServer,
-  type McpClient,
+  McpClient,
   McpServerManager,
   type MessageTransport,
 } from "../../src/index.js";
 import { memoryStore } from "../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
+import { clientOf, echo, eventually, failureOf, ONCE, times } from "../support/clients.js";
 import { FakeClock } from "../support/fake-clock.js";
 
 const NEWS = { uri: "news:today", read: () => "news" };
@@ -260,8 +260,8 @@ describe("updates of resources", () => {
 });
 
 describe("updates of resources, where a session is a connection", () => {
-  it("come again when the manager has brought the connection back", async () => {
-    const clock = new FakeClock();
+  /** A server that can be reached in this process, and its lines. */
+  function linkedServer() {
     const server = new McpTestServer({ resources: [NEWS] });
     const links: MessageTransport[] = [];
     const linked: InProcessServer = {
@@ -270,6 +270,39 @@ describe("updates of resources, where a session is a connection", () => {
         await server.connect(transport);
       },
     };
+    return { server, links, linked };
+  }
+
+  it("come again although nobody calls, unless the connection is lost again right away", async () => {
+    const clock = new FakeClock();
+    const { server, links, linked } = linkedServer();
+    await using client = new McpClient(
+      { name: "press", ...ONCE, server: linked, timeouts: UNTIMED },
+      { clock },
+    );
+    const heard = hearUpdates(client);
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    await client.subscribeResource("news:today");
+    await links[0]?.close();
+    await eventually(() => {
+      clock.advance(100);
+      return heard.length === 1;
+    });
+    await server.notifyResourceUpdated("news:today");
+    await eventually(() => heard.length === 2);
+    await links[1]?.close();
+    await eventually(() => warnings.length === 1);
+    expect(warnings[0]).toContain("not heard before the next request: The connection was lost again.");
+    expect(clock.pending).toBe(0);
+    expect(links).toHaveLength(2);
+    await client.callTool(echo());
+    expect(heard).toHaveLength(3);
+  });
+
+  it("come again when the manager has brought the connection back", async () => {
+    const clock = new FakeClock();
+    const { server, links, linked } = linkedServer();
     const manager = new McpServerManager({ press: { server: linked, timeouts: UNTIMED } }, { clock });
     try {
       await manager.connect();
