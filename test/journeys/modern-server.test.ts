@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, McpClient } from "../../src/index.js";
+import { type CallContext, createMcpTools, McpClient } from "../../src/index.js";
 import { clientOf, echo, eventually, failureOf, times } from "../support/clients.js";
 import { startEraServer } from "../support/era-server.js";
 import { ProcessEvents } from "../support/process-events.js";
@@ -114,6 +114,18 @@ describe("what a server without sessions says of its lists and resources", () =>
       await eventually(() => events.of("toolsListed").length === expected);
     }
     expect(server.received("tools/list")).toHaveLength(listings);
+  });
+
+  it("its list is each user's own, also if it calls it public", async () => {
+    await using server = await startEraServer("modern", {
+      cacheHint: { ttlMs: 60_000, cacheScope: "public" },
+    });
+    const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
+    const definition = { url: server.url, ...PINNED, lazy: true, identity: userOf, auth: userOf };
+    await using mcp = await createMcpTools({ srv: definition });
+    for (const user of ["ann", "bob"]) await mcp.toolsFor({ configurable: { user } });
+    const askers = server.received("tools/list").map(({ headers }) => headers["authorization"]);
+    expect(askers).toEqual(expect.arrayContaining(["Bearer ann", "Bearer bob"]));
   });
 
   it("it tells of updates of a resource, and of no other, until nobody wants them", async () => {
