@@ -24,12 +24,9 @@ interface GuardOptions {
 }
 
 /**
- * Stands between the SDK and any transport, ours or a user's, and keeps what the SDK relies on but
- * does not check: a request that cannot be sent gets a failure for an answer (the SDK would keep its
- * handlers for ever), nothing rejects that nobody waits for, closing takes a bounded time and is told
- * once.
- *
- * It also adds what the SDK has no way for: which id a request got, and headers and a caller for one request.
+ * Stands before any transport, ours or a user's, and keeps what a session and the SDK rely on but do not
+ * check: a request that cannot be sent gets a failure for an answer, nothing rejects that nobody waits
+ * for, closing takes a bounded time and is told once.
  */
 export class GuardedTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
@@ -38,8 +35,6 @@ export class GuardedTransport implements MessageTransport {
   readonly #inner: MessageTransport;
   readonly #options: GuardOptions;
   readonly #asides = new Set<Promise<void>>();
-  #lastRequestId: RequestId | undefined;
-  #nextOptions: SendOptions | undefined;
   #closing: Promise<void> | undefined;
   #isClosed = false;
   #isHandedOn = false;
@@ -89,32 +84,11 @@ export class GuardedTransport implements MessageTransport {
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
-    // What the SDK has to say of a request of ours is nothing.
-    const sending = this.#send(message, this.#nextOptions ?? options);
+    const sending = this.#send(message, options);
     if (!isRequest(message)) return this.#aside(sending);
-    this.#lastRequestId = message.id;
     return sending.catch((error: unknown) => {
       this.onmessage?.(toFailureAnswer(message.id, this.#options.toFailure(error, "send")));
     });
-  }
-
-  /** Makes the SDK send a request, which it does before it returns, and says which id it got. */
-  request<T>(
-    options: Pick<SendOptions, "headers" | "context">,
-    send: () => T,
-  ): { readonly sent: T; readonly id: RequestId | undefined } {
-    this.#lastRequestId = undefined;
-    this.#nextOptions = options;
-    const sent = send();
-    this.#nextOptions = undefined;
-    return { sent, id: this.#lastRequestId };
-  }
-
-  /** Ends a request of ours with this reason, and tells the server if it may know of it. */
-  cancel(id: RequestId, reason: unknown): void {
-    const params = { requestId: id, reason: "The caller no longer waits for the answer." };
-    void this.send({ jsonrpc: "2.0", method: "notifications/cancelled", params });
-    this.onmessage?.(toFailureAnswer(id, reason));
   }
 
   /** Whether the server may have seen a request. */
@@ -122,7 +96,7 @@ export class GuardedTransport implements MessageTransport {
     return this.#inner.wasSent?.(this.wireId(id)) ?? true;
   }
 
-  /** The id under which a request of the SDK travels. */
+  /** The id under which a request travels. */
   wireId(id: RequestId): RequestId {
     return this.#options.ids?.toWire(id) ?? id;
   }

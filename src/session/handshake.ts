@@ -12,21 +12,23 @@ import { toCapabilities } from "./client-capabilities.js";
 import { fromTransport } from "./from-transport.js";
 import { GuardedTransport } from "./guarded-transport.js";
 import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
-import { NO_SDK_TIMEOUT, SdkSession } from "./sdk-session.js";
+import { LegacySession } from "./legacy-session.js";
 import { ServerRequests } from "./server-requests.js";
 import type { ServerFacts, Session } from "./session.js";
 import { toRuntimeError } from "./to-runtime-error.js";
 
+/** Our deadlines rule; the SDK's own are set out of reach. */
+const NO_SDK_TIMEOUT = { timeout: 2 ** 31 - 1 } as const;
 /** How long the answer to a handshake is waited for when the client is closed in between. */
 const LAST_ANSWER_MS = 500;
 
 /**
- * Phase 2: a fresh SDK client over a fresh transport. Nothing of an earlier session goes in, so a
- * stale id cannot reach `initialize`, which servers reject. Whatever a failure leaves half-open is
- * closed before it is thrown.
+ * Phase 2: a fresh SDK client shakes hands over a fresh transport, and leaves it to the session. Nothing
+ * of an earlier session goes in, so a stale id cannot reach `initialize`, which servers reject. Whatever
+ * a failure leaves half-open is closed before it is thrown.
  */
-export async function openSdkSession(options: OpeningOptions): Promise<Session> {
-  const { server, clock, redactor } = options;
+export async function openLegacySession(options: OpeningOptions): Promise<Session> {
+  const { server, clock } = options;
   const { cancellation: attempt, end } = startAttempt(options);
   let transport: GuardedTransport | undefined;
   let greeting: Greeting | undefined;
@@ -44,8 +46,7 @@ export async function openSdkSession(options: OpeningOptions): Promise<Session> 
     if (canBeAsked(options)) await attempt.race(transport.listen());
     // It may have gone while the last word of the handshake was on its way: the SDK does not say so.
     if (sdk.transport === undefined) throw endedEarly(server);
-    const { onLost } = options;
-    return new SdkSession({ server, sdk, transport, redactor, facts, isResumed, onLost });
+    return new LegacySession({ ...options, transport, facts, isResumed });
   } catch (error) {
     const failure = toHandshakeError(error, options, greeting);
     // Nobody waits when the client is closed. An answer that is on its way tells which session to end.

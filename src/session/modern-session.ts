@@ -199,29 +199,16 @@ export class ModernSession implements Session {
     params: JsonObject,
     own?: Record<string, string>,
   ): Promise<JsonObject> {
-    const all = own === undefined ? headers : { ...headers, ...own };
-    const sent = this.#options.exchange.send({
+    return this.#options.exchange.request({
       method,
       params,
-      headers: all,
+      cancellation,
+      headers: own === undefined ? headers : { ...headers, ...own },
       context,
       onProgress,
+      delivery,
       holdsInput,
     });
-    if (delivery !== undefined) {
-      delivery.wasSent = () => sent.wasSent();
-      delivery.wireId = sent.id;
-    }
-    const forget = cancellation.onCancel((reason) => {
-      const wasSent = sent.wasSent();
-      if (delivery !== undefined) delivery.wasSent = () => wasSent;
-      sent.cancel(reason);
-    });
-    try {
-      return await sent.answer;
-    } finally {
-      forget();
-    }
   }
 
   /**

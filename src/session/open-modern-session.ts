@@ -69,14 +69,9 @@ function isRefusedVersion(error: unknown): boolean {
 
 async function discover(
   exchange: ModernExchange,
-  attempt: Cancellation,
+  cancellation: Cancellation,
   options: OpeningOptions,
 ): Promise<ServerFacts> {
-  const sent = exchange.send({ method: DISCOVER_METHOD, params: { _meta: options.greetingMeta } });
-  const forget = attempt.onCancel((reason) => sent.cancel(reason));
-  try {
-    return toServerFacts(await sent.answer, options);
-  } finally {
-    forget();
-  }
+  const params = { _meta: options.greetingMeta };
+  return toServerFacts(await exchange.request({ method: DISCOVER_METHOD, params, cancellation }), options);
 }

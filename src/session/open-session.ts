@@ -108,8 +108,8 @@ async function greetPlainly(finding: EraFinding, options: OpeningOptions): Promi
 }
 
 async function shakeHands(options: OpeningOptions): Promise<Session> {
-  const { openSdkSession } = await import("./handshake.js");
-  return openSdkSession(options);
+  const { openLegacySession } = await import("./handshake.js");
+  return openLegacySession(options);
 }
 
 async function discover(options: OpeningOptions): Promise<Session> {

@@ -6,7 +6,8 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { LISTEN_METHOD } from "../transports/request-envelope.js";
 import type { GuardedTransport } from "./guarded-transport.js";
-import type { ModernExchange, SentRequest } from "./modern-exchange.js";
+import type { ModernExchange } from "./modern-exchange.js";
+import type { SentRequest } from "./rpc-exchange.js";
 import type { ServerNotification } from "./session.js";
 
 const FIRST_WAIT_MS = 1_000;
@@ -81,8 +82,12 @@ export class Subscription {
 
   close(): void {
     this.#closed.cancel(undefined);
-    this.#current?.sent.cancel(undefined);
+    this.#giveUp(this.#current);
     this.#current = undefined;
+  }
+
+  #giveUp(listening: Listening | undefined): void {
+    if (listening !== undefined) this.#options.exchange.cancel(listening.sent, undefined);
   }
 
   async #renew(): Promise<void> {
@@ -92,7 +97,7 @@ export class Subscription {
     try {
       await this.#current?.acknowledged;
     } finally {
-      before?.sent.cancel(undefined);
+      this.#giveUp(before);
     }
   }
 
@@ -119,13 +124,9 @@ export class Subscription {
     const acknowledging = new Promise<void>((resolve) => {
       acknowledge = resolve;
     });
-    const sent = this.#options.exchange.send({
-      method: LISTEN_METHOD,
-      params: { notifications },
-      onAcknowledged: () => {
-        this.#waitMs = FIRST_WAIT_MS;
-        acknowledge?.();
-      },
+    const sent = this.#options.exchange.listen(LISTEN_METHOD, { notifications }, () => {
+      this.#waitMs = FIRST_WAIT_MS;
+      acknowledge?.();
     });
     const ended = sent.answer.then(() => undefined);
     const listening = { sent, acknowledged: Promise.race([acknowledging, ended]) };

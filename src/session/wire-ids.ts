@@ -4,10 +4,9 @@ import type { JsonRpcMessage } from "../definitions/message-transport.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
 
 /**
- * Request ids as they travel on a session that others use as well. The SDK counts from 0 in every
- * process, and a server gives the answer to 3 to whoever else has asked with 3: so each connection
- * puts something of its own before its numbers. What the SDK has for ids and progress tokens stays
- * as it is.
+ * Request ids as they travel on a session that others use as well. Every process counts from 0, and a
+ * server gives the answer to 3 to whoever else has asked with 3: so each connection puts something of
+ * its own before its numbers. The ids and progress tokens above stay as they are.
  */
 export class WireIds {
   readonly #prefix = `${randomBytes(8).toString("hex")}-`;
@@ -24,7 +23,7 @@ export class WireIds {
     return { ...message, params: { ...params, requestId: this.toWire(params?.["requestId"] as RequestId) } };
   }
 
-  /** A message as the SDK knows it. What belongs to others is left as it is: it has no such id. */
+  /** A message as it is known above. What belongs to others is left as it is: it has no such id. */
   incoming(message: JsonRpcMessage): JsonRpcMessage {
     // A server's stream may bring anything.
     if (!isJsonObject(message)) return message;

@@ -45,7 +45,7 @@ export function parseMessages(text: string): unknown[] | undefined {
 
 /**
  * Sorts what came on the stream of one request. Answers are rebuilt with nothing but what belongs
- * there: the SDK ignores a message that has a key too many, and its caller would wait for ever.
+ * there: during the handshake the SDK ignores a message that has a key too many, and would wait for ever.
  */
 export function sortReceived(value: unknown, id: RequestId): Received {
   if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return garbage("it is not JSON-RPC 2.0");
@@ -70,7 +70,8 @@ function sameId(received: unknown, id: RequestId): boolean {
   return received === id || (typeof received === "string" && received === String(id));
 }
 
-function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
+/** What a server calls an error may be anything. */
+export function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
   if (!isJsonObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
   const { code, message, data } = error;
   return {
@@ -80,7 +81,7 @@ function toRpcError(error: unknown): { code: number; message: string; data?: unk
   };
 }
 
-/** The SDK drops a whole answer whose `_meta` is not an object. */
+/** The SDK drops a greeting whose `_meta` is not an object. */
 function withUsableMeta(result: JsonObject): JsonObject {
   if (result["_meta"] === undefined || isJsonObject(result["_meta"])) return result;
   const { _meta: _, ...rest } = result;
@@ -88,8 +89,8 @@ function withUsableMeta(result: JsonObject): JsonObject {
 }
 
 /**
- * A failure of ours in the shape of an answer. It takes the same way up as a server's answer, so the
- * SDK clears everything it keeps for the request; `failureIn` takes it out again at the other end.
+ * A failure of ours in the shape of an answer. It takes the same way up as a server's answer, so that
+ * whatever is kept for the request is cleared; `failureIn` takes it out again at the other end.
  */
 export function toFailureAnswer(id: RequestId, failure: unknown): JsonRpcMessage {
   return {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type JsonRpcMessage, McpClient, type MessageTransport } from "../../src/index.js";
+import { type JsonObject, type JsonRpcMessage, McpClient, type MessageTransport } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf, ONCE, times } from "../support/clients.js";
 
@@ -79,6 +79,51 @@ describe("a transport of the user's own", () => {
   ])("whose %s is kind %s", async (_, faults, kind) => {
     await using client = customClient(() => transportOf(faults), { timeouts: { connectMs: 50 } });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind, outcomeUnknown: false });
+  });
+
+  const result = { content: [{ type: "text", text: "fine" }] };
+
+  it.each([
+    ["the id as a text", { jsonrpc: "2.0", id: "1", result }],
+    ["a field too many", { jsonrpc: "2.0", id: 1, result, extra: true }],
+    ["an odd _meta", { jsonrpc: "2.0", id: 1, result: { ...result, _meta: "none" } }],
+  ])("may answer with %s", async (_, answer) => {
+    await using client = customClient(() =>
+      transportOf({}, (__, transport) => transport.onmessage?.(answer as unknown as JsonRpcMessage)),
+    );
+    expect((await client.callTool(echo())).text()).toBe("fine");
+  });
+
+  it.each([
+    ["an error that is a text", { error: "out of paper" }, "server-error", "out of paper"],
+    ["an error that is null", { error: null }, "server-error", "null"],
+    ["a result that is a list", { result: [] }, "malformed", "not an object"],
+    ["neither result nor error", {}, "malformed", "not an object"],
+  ])("that answers with %s ends the call", async (_, answer, kind, text) => {
+    await using client = customClient(() =>
+      transportOf({}, ({ id }, transport) =>
+        transport.onmessage?.({ jsonrpc: "2.0", id, ...answer } as unknown as JsonRpcMessage),
+      ),
+    );
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind, message: expect.stringContaining(text) });
+  });
+
+  it("may tell progress and the answer in one breath, and what nobody asked for harms nothing", async () => {
+    const progress: unknown[] = [];
+    const strays = [null, 5, { jsonrpc: "2.0", id: 99, result }, { jsonrpc: "2.0", method: 7 }];
+    await using client = customClient(() =>
+      transportOf({}, ({ id, params }, transport) => {
+        for (const stray of strays) transport.onmessage?.(stray as JsonRpcMessage);
+        const { progressToken } = (params?.["_meta"] ?? {}) as JsonObject;
+        const told = { progressToken, progress: 1, total: "all", message: 3 };
+        transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/progress", params: told });
+        transport.onmessage?.({ jsonrpc: "2.0", id, result });
+      }),
+    );
+    const onProgress = (told: unknown) => void progress.push(told);
+    expect((await client.callTool(echo(), { onProgress })).text()).toBe("fine");
+    expect(progress).toEqual([{ progress: 1, total: undefined, message: undefined }]);
   });
 
   it("that ends during the handshake is kind connection-lost, and the call was not sent", async () => {

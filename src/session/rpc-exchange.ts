@@ -1,0 +1,173 @@
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import { failureIn, malformedAnswer, toFailureAnswer, toRpcError } from "../transports/json-rpc.js";
+import type { GuardedTransport } from "./guarded-transport.js";
+import { type ErrorContext, toRpcFailure } from "./rpc-failure.js";
+import type { Progress, ServerNotification, SessionRequest } from "./session.js";
+
+interface RpcExchangeOptions extends ErrorContext {
+  readonly transport: GuardedTransport;
+  /** What the server says unasked; its word on how far a request is goes to that request. */
+  readonly onNotification: (notification: ServerNotification) => void;
+}
+
+/** What is said with every message of ours that is cancelled; nothing, for most servers. */
+type CancelMeta = () => JsonObject | undefined;
+
+/** A request that is under way. */
+export class SentRequest {
+  readonly id: number;
+  readonly method: string;
+  readonly answer: Promise<JsonObject>;
+  #resolve: ((result: JsonObject) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+  readonly #onProgress: SessionRequest["onProgress"];
+
+  constructor(id: number, { method, onProgress }: Pick<SessionRequest, "method" | "onProgress">) {
+    this.id = id;
+    this.method = method;
+    this.#onProgress = onProgress;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  resolve(result: JsonObject): void {
+    this.#resolve?.(result);
+  }
+
+  reject(reason: unknown): void {
+    this.#reject?.(reason);
+  }
+
+  progress(told: Progress): void {
+    this.#onProgress?.(told);
+  }
+}
+
+/**
+ * Requests and their answers over one transport, matched by id. Our own and not the SDK's, whose client
+ * takes a third of the time of a call for it, forgets progress that comes together with the answer, and
+ * drops an answer with a field too many, so that its caller waits in vain.
+ */
+export class RpcExchange {
+  readonly #options: RpcExchangeOptions;
+  readonly #cancelMeta: CancelMeta;
+  readonly #waiting = new Map<number, SentRequest>();
+  /** The first number belongs to the handshake. */
+  #lastId = 0;
+
+  /** Takes over a transport that has been started: whoever listened to its messages hears no more. */
+  constructor(options: RpcExchangeOptions, cancelMeta: CancelMeta = () => undefined) {
+    this.#options = options;
+    this.#cancelMeta = cancelMeta;
+    options.transport.onmessage = (message) => this.#take(message);
+  }
+
+  /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
+  async request(request: SessionRequest): Promise<JsonObject> {
+    const { cancellation, delivery } = request;
+    const { transport } = this.#options;
+    const sent = this.send(request);
+    const { id } = sent;
+    if (delivery !== undefined) {
+      delivery.wasSent = () => transport.wasSent(id);
+      delivery.wireId = transport.wireId(id);
+    }
+    const forget = cancellation.onCancel((reason) => {
+      const wasSent = transport.wasSent(id);
+      if (delivery !== undefined) delivery.wasSent = () => wasSent;
+      this.cancel(sent, reason);
+    });
+    try {
+      return await sent.answer;
+    } finally {
+      forget();
+    }
+  }
+
+  send(request: Omit<SessionRequest, "cancellation" | "delivery">): SentRequest {
+    const { method, params, headers, context, onProgress } = request;
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const sent = new SentRequest(id, request);
+    this.#waiting.set(id, sent);
+    const said = onProgress === undefined ? params : withProgressToken(params, id);
+    void this.#options.transport.send({ jsonrpc: "2.0", id, method, params: said }, { headers, context });
+    return sent;
+  }
+
+  /** Ends it with this reason; the server stops as well, if it may know of it. */
+  cancel({ id }: SentRequest, reason: unknown): void {
+    if (!this.#waiting.has(id)) return;
+    const meta = this.#cancelMeta();
+    const params = {
+      requestId: id,
+      reason: "The caller no longer waits for the answer.",
+      ...(meta === undefined ? {} : { _meta: meta }),
+    };
+    void this.#options.transport.send({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    this.#take(toFailureAnswer(id, reason));
+  }
+
+  /** The transport is gone: there will be no answers. */
+  breakOff(reason: Error): void {
+    for (const sent of this.#waiting.values()) sent.reject(reason);
+    this.#waiting.clear();
+  }
+
+  #take(message: JsonRpcMessage): void {
+    // A server's stream may bring anything.
+    if (!isJsonObject(message)) return this.#stray("something that is no message");
+    const { method, params } = message;
+    if (method === undefined) this.#settle(message);
+    else if (typeof method === "string") this.#hear({ method, params: isJsonObject(params) ? params : {} });
+  }
+
+  #settle({ id, result, error }: JsonRpcMessage): void {
+    const sent = this.#of(id);
+    if (sent === undefined) return this.#stray("an answer that nobody waits for");
+    this.#waiting.delete(sent.id);
+    if (error !== undefined) sent.reject(this.#toFailure(error, sent.method));
+    else if (isJsonObject(result)) sent.resolve(result);
+    else sent.reject(malformedAnswer(this.#options, "its result is not an object"));
+  }
+
+  #toFailure(error: unknown, method: string): unknown {
+    const { server, redactor } = this.#options;
+    const ours = isJsonObject(error) ? failureIn(error["data"]) : undefined;
+    return ours === undefined ? toRpcFailure(toRpcError(error), { server, redactor, method }) : ours.reason;
+  }
+
+  #hear(notification: ServerNotification): void {
+    if (notification.method !== "notifications/progress") {
+      this.#options.onNotification(notification);
+      return;
+    }
+    const { progressToken, progress, total, message } = notification.params;
+    // What is no progress must not pass for a sign of life.
+    if (typeof progress !== "number") return;
+    this.#of(progressToken)?.progress({
+      progress,
+      total: typeof total === "number" ? total : undefined,
+      message: typeof message === "string" ? message : undefined,
+    });
+  }
+
+  /** Some servers send numbers back as texts. */
+  #of(id: unknown): SentRequest | undefined {
+    return typeof id === "number" || typeof id === "string" ? this.#waiting.get(Number(id)) : undefined;
+  }
+
+  #stray(what: string): void {
+    this.#options.transport.onerror?.(new Error(`The server sent ${what}.`));
+  }
+}
+
+function withProgressToken(params: JsonObject, progressToken: number): JsonObject {
+  // What is spread comes last: Node 20 takes ten times as long to add to a copy.
+  if (!("_meta" in params)) return { _meta: { progressToken }, ...params };
+  const given = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+  return { ...params, _meta: { ...given, progressToken } };
+}
