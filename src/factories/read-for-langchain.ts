@@ -10,12 +10,13 @@ import type { ManagedServer } from "../manager/managed-server.js";
 import type { ToolsetCallOptions } from "./mcp-toolset.js";
 import { toCallerContext } from "./to-caller-context.js";
 
-type WantedResource = Pick<McpResourceInfo, "uri"> & Partial<McpResourceInfo>;
-
 /** How many resources of a server are read at the same time. */
 const CONCURRENCY = 8;
 
-/** The resources with these URIs, or all that the server lists, as documents. */
+/**
+ * The resources with these URIs, or all that the server lists, as documents. What they are called stands
+ * in the server's list alone; where that cannot be had, they come without.
+ */
 export async function readDocuments(
   server: ManagedServer,
   uris: readonly string[] | undefined,
@@ -24,14 +25,21 @@ export async function readDocuments(
   const { client, name } = server;
   const asker = askerOf(server, options);
   checkUris(uris);
-  const wanted: readonly WantedResource[] =
-    uris?.map((uri) => ({ uri })) ?? (await client.listResources(asker));
+  if (uris?.length === 0) return [];
+  const listing = client.listResources(asker);
+  const naming = listing.then(namesByUri, () => new Map<string, string>());
+  const wanted = uris ?? (await listing).map(({ uri }) => uri);
   const { toDocuments } = await import("../content/to-documents.js");
-  const documents = await mapLimited(wanted, CONCURRENCY, async (resource) => {
-    const contents = await client.readResource(resource.uri, asker);
-    return toDocuments(contents, { server: name, name: resource.name });
-  });
-  return documents.flat();
+  const read = await mapLimited(wanted, CONCURRENCY, async (uri) => ({
+    uri,
+    contents: await client.readResource(uri, asker),
+  }));
+  const names = await naming;
+  return read.flatMap(({ uri, contents }) => toDocuments(contents, { server: name, name: names.get(uri) }));
+}
+
+function namesByUri(resources: readonly McpResourceInfo[]): ReadonlyMap<string, string> {
+  return new Map(resources.map(({ uri, name }) => [uri, name]));
 }
 
 export async function readMessages(

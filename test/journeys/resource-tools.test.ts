@@ -215,7 +215,10 @@ describe("a toolset's resources and prompts", () => {
     const config = { configurable: { user: "ann" } };
     const documents = await mcp.getResources({ server: "docs", uris: ["diary:1"] }, { config });
     expect(documents.map(({ pageContent, metadata }) => ({ pageContent, metadata }))).toEqual([
-      { pageContent: "Bearer ann", metadata: { source: "diary:1", uri: "diary:1", server: "docs" } },
+      {
+        pageContent: "Bearer ann",
+        metadata: { source: "diary:1", uri: "diary:1", server: "docs", name: "diary:1" },
+      },
     ]);
     const [message] = await mcp.getPrompt(
       { server: "docs", name: "greet", args: { name: "Bob" } },
@@ -223,6 +226,21 @@ describe("a toolset's resources and prompts", () => {
     );
     expect([message?.getType(), message?.content]).toEqual(["human", "Say hello to Bob."]);
     expect(mcp.instructions()).toEqual({ docs: "Be kind." });
+  });
+
+  it("are called as the server lists them, also when they are asked for by URI", async () => {
+    await using server = await startMcpTestServer({
+      resources: [README, { uri: "note:1", read: () => "Note." }],
+    });
+    await using mcp = await createMcpTools({ docs: { url: server.url } });
+    const all = await mcp.getResources({ server: "docs" });
+    const uris = [README.uri, "note:1"];
+    expect(await mcp.getResources({ server: "docs", uris })).toEqual(all);
+    expect(all.map(({ metadata }) => metadata.name)).toEqual(["readme", "note:1"]);
+    server.addFault({ type: "status", status: 400 }, { on: "resources/list" });
+    const [nameless] = await mcp.getResources({ server: "docs", uris });
+    expect(nameless?.metadata).not.toHaveProperty("name");
+    expect(nameless?.pageContent).toBe("# Read me");
   });
 
   it("are asked of servers that are there, by lists of URIs", async () => {
