@@ -33,6 +33,17 @@ describe("the README", () => {
     expect(await outputOf(code)).toBe(output);
   });
 
+  it("names every package that has to be installed beside it", () => {
+    const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+      readonly peerDependencies: Readonly<Record<string, string>>;
+    };
+    const [, packages = ""] = /### Packages\n([\s\S]*?)\n#/.exec(readme) ?? [];
+    const named = [...packages.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    );
+    expect(named.toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
+  });
+
   it("has the tables that the code prints (npm run readme)", () => {
     expect(withTables(readme)).toBe(readme);
   });
