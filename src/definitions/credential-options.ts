@@ -21,6 +21,11 @@ export interface CredentialOptions {
   readonly headers?: HeadersOption;
   readonly auth?: AuthOption;
   /**
+   * Tokens that are bound to a key of this client, so that nobody else can use them (DPoP, RFC 9449):
+   * where the server asks for them when left out, always (`true`), never (`false`). For OAuth only.
+   */
+  readonly dpop?: boolean;
+  /**
    * Needed as soon as `headers` or `auth` is a function: calls with the same identity share a session,
    * all others are kept apart.
    */

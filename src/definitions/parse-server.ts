@@ -70,9 +70,16 @@ function checkServer(name: unknown, definition: unknown): Checked {
   const { type: _, transport: __, ...rest } = definition;
   const parsed = SERVER_SCHEMAS[kind].safeParse(rest, PLAIN_WORDS);
   if (!parsed.success) return { issues: toIssues(parsed.error) };
-  const issues = [...issuesOfIdentity(parsed.data), ...issuesOfSessionStore(kind, parsed.data)];
+  const { data } = parsed;
+  const issues = [...issuesOfIdentity(data), ...issuesOfDpop(data), ...issuesOfSessionStore(kind, data)];
   if (issues.length > 0) return { issues };
-  return { spec: toSpec(name, kind, parsed.data) };
+  return { spec: toSpec(name, kind, data) };
+}
+
+/** There is nothing to bind to a key where no token is asked for. */
+function issuesOfDpop(parsed: ParsedServer): DefinitionIssue[] {
+  if (!("dpop" in parsed) || parsed.dpop === undefined || parsed.auth !== undefined) return [];
+  return [{ path: "dpop", message: "is for tokens of OAuth, and there is no auth" }];
 }
 
 /** What is asked before a server is looked up: which tools there are, and whose session a call belongs to. */
@@ -156,7 +163,7 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     const { functionName, qualifier, region, endpoint } = parsed;
     return { kind: "lambda", functionName, qualifier, region, endpoint };
   }
-  const { url, headers, auth } = parsed;
+  const { url, headers, auth, dpop } = parsed;
   const { tls, dispatcher, fetch } = parsed as HttpOptions;
   const byCaller = typeof headers === "function";
   return {
@@ -165,6 +172,7 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
     headers: byCaller ? {} : headers,
     headersOf: byCaller ? headers : undefined,
     auth,
+    dpop,
     tls,
     dispatcher,
     fetch,

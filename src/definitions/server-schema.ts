@@ -51,6 +51,7 @@ const credentials = {
       AUTH_GRANT,
     ])
     .optional(),
+  dpop: z.boolean().optional(),
   identity: passedOn<IdentityOption>("a function that gives a text", isFunction).optional(),
 };
 

@@ -50,6 +50,7 @@ export interface WebAddress<Kind extends string> extends CredentialSources {
   readonly url: URL;
   /** The same for everybody. */
   readonly headers: HeaderValues;
+  readonly dpop: boolean | undefined;
 }
 
 /** One that is reached over HTTP, and how. */

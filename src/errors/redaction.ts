@@ -7,7 +7,7 @@ const REDACTED = "[redacted]";
  * inside: "Bearer token missing" is a sentence and stays one.
  */
 const RECOGNISABLE: readonly (readonly [pattern: RegExp, replacement: string])[] = [
-  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)\s+["']?(?=\S+[\dA-Z])[\w\-.~+/]{4,}=*/g, `$1 ${REDACTED}`],
+  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC|DPoP)\s+["']?(?=\S+[\dA-Z])[\w\-.~+/]{4,}=*/g, `$1 ${REDACTED}`],
   [/\/\/[^/\s"'<>]+@/g, `//${REDACTED}@`],
   [/([?&#][\w.~%[\]-]+=)[^&\s"'<>#]+/g, `$1${REDACTED}`],
 ];

@@ -8,7 +8,9 @@ import { issuesOfEntry, issuesOfTexts, TOOL_LISTS } from "./entry-issues.js";
 
 /** How a server is reached: here, variables have a meaning. */
 const REACH =
-  "url headers tls command args env cwd encoding functionName qualifier region endpoint envFile".split(" ");
+  "url headers dpop tls command args env cwd encoding functionName qualifier region endpoint envFile".split(
+    " ",
+  );
 /** How it is treated: options of ours, which a file may have as well. */
 const TREATMENT =
   "timeouts session limits retry breaker tools trustAnnotations optional lazy protocol roots secrets".split(
@@ -24,7 +26,7 @@ const UNDERSTOOD = new Set([
 ]);
 
 const OF_PROGRAMS: ReadonlySet<string> = new Set(["args", "env", "envFile", "cwd", "encoding"]);
-const OF_ADDRESSES: ReadonlySet<string> = new Set(["headers", "tls", "auth"]);
+const OF_ADDRESSES: ReadonlySet<string> = new Set(["headers", "tls", "auth", "dpop"]);
 
 const KIND_WORDS: ReadonlyMap<unknown, string> = new Map([
   ["local", "stdio"],

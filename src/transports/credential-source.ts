@@ -2,6 +2,7 @@ import type { HttpOptions } from "../definitions/http-options.js";
 import type { ServerSpec, WebAddress } from "../definitions/server-spec.js";
 import type { Redactor } from "../errors/redaction.js";
 import { Credentials } from "./credentials.js";
+import { Dpop } from "./dpop.js";
 import { OAuthFlow } from "./oauth-flow.js";
 import { SideFetch } from "./side-fetch.js";
 import { toHttpUrl } from "./to-http-url.js";
@@ -19,12 +20,16 @@ export function openCredentialSource(
   // Tokens are asked for over HTTP, whatever they are for.
   const url = toHttpUrl(address.url);
   const fetch = new SideFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
+  // One key for all identities: it says which client this is, and outlives whoever is let go.
+  const dpop = new Dpop(address.dpop);
   const createCredentials = () =>
     new Credentials({
       server,
+      url,
       redactor,
+      dpop,
       sources: { headersOf, auth },
-      oauth: new OAuthFlow({ server, url, redactor, fetch }),
+      oauth: new OAuthFlow({ server, url, redactor, fetch, dpop }),
     });
   return {
     createCredentials: headersOf === undefined && auth === undefined ? undefined : createCredentials,

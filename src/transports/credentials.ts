@@ -5,11 +5,14 @@ import type { CallContext } from "../definitions/call-context.js";
 import type { CredentialSources, HeaderValues } from "../definitions/credential-options.js";
 import { definitionError, toIssues } from "../definitions/definition-issues.js";
 import { HEADERS } from "../definitions/header-schema.js";
+import type { OAuthTokens } from "../definitions/oauth-provider.js";
 import { secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { GrantedTokens } from "./granted-tokens.js";
-import type { ResponseHead } from "./http-exchange.js";
+import type { ResponseHead, ResponseHeaders } from "./http-exchange.js";
+import { type Dpop, DPOP_NONCE } from "./dpop.js";
+import { reasonOfRefusal } from "./refusal.js";
 import type { FinishedLogin, OAuthFlow, TokenSource } from "./oauth-flow.js";
 
 /** What proves who asks, as it goes with one request. */
@@ -18,10 +21,14 @@ export interface Proof {
   readonly token: string | undefined;
   /** Where it comes from, unless a function gave it. */
   readonly source: TokenSource | undefined;
+  /** For a token that is bound to a key: the header `dpop` of one request. */
+  readonly proveKey?: ((method: string, url: string | URL) => string) | undefined;
 }
 
 interface CredentialParts {
   readonly server: string;
+  readonly url: URL;
+  readonly dpop: Dpop;
   readonly sources: CredentialSources;
   readonly redactor: Redactor;
   readonly oauth: OAuthFlow;
@@ -57,24 +64,39 @@ export class Credentials {
 
   /** `context`: the call that the request belongs to; without one it is the session's own. */
   async proof(context: CallContext = this.#own): Promise<Proof> {
-    const { sources } = this.#parts;
-    const { headersOf, auth } = sources;
-    const headers =
-      headersOf === undefined ? {} : this.#checked(await this.#ask("headers", headersOf, context));
+    const { sources, dpop } = this.#parts;
+    const headers = await this.#headers(context);
     const given = await this.#auth(context);
     const source = typeof given === "object" && given !== null ? given : undefined;
-    const token = source === undefined ? given : await this.#tokenOf(source);
-    for (const value of Object.values(headers)) this.#parts.redactor.addPassing(value, secretsOfHeader);
-    if (auth === undefined || (source !== undefined && token === undefined))
-      return { headers, source, token: undefined };
-    const bearer = this.#bearer(token);
-    return { headers: { ...headers, ...bearer }, source, token: token as string };
+    const tokens = source === undefined ? undefined : await this.#tokensOf(source);
+    const isNone = source === undefined ? sources.auth === undefined : tokens?.access_token === undefined;
+    if (isNone) return { headers, source, token: undefined };
+    const token = this.#checkedToken(source === undefined ? given : tokens?.access_token);
+    const isBound = tokens !== undefined && dpop.isBound(tokens);
+    const { authorization = "" } = this.#checked({
+      authorization: `${isBound ? "DPoP" : "Bearer"} ${token}`,
+    });
+    const proveKey = (method: string, url: string | URL) => dpop.proof(method, url, token);
+    return {
+      headers: { ...headers, authorization },
+      source,
+      token,
+      proveKey: isBound ? proveKey : undefined,
+    };
+  }
+
+  /** Every answer may hold something for the next proof of a key. */
+  heard(headers: ResponseHeaders): void {
+    const { dpop, url } = this.#parts;
+    dpop.heard(url, headers[DPOP_NONCE]);
   }
 
   /** Another proof that is worth a try after a refusal, if there is one. */
   async renewed(used: Proof, refusal: ResponseHead, context?: CallContext): Promise<Proof | undefined> {
     const { oauth } = this.#parts;
-    const { source, token } = used;
+    const { source, token, proveKey } = used;
+    // The token was not looked at; what was missing has been heard with the refusal.
+    if (proveKey !== undefined && reasonOfRefusal(refusal) === "nonce") return this.proof(context);
     if (source === undefined) {
       if (refusal.status !== 401) return undefined;
       const next = await this.proof(context);
@@ -95,11 +117,25 @@ export class Credentials {
     await oauth.finish(source, login);
   }
 
+  async #headers(context: CallContext): Promise<HeaderValues> {
+    const { sources, redactor } = this.#parts;
+    const { headersOf } = sources;
+    if (headersOf === undefined) return {};
+    const headers = this.#checked(await this.#ask("headers", headersOf, context));
+    for (const value of Object.values(headers)) redactor.addPassing(value, secretsOfHeader);
+    return headers;
+  }
+
   /** A token, or where tokens come from. */
   async #auth(context: CallContext): Promise<string | TokenSource | undefined> {
-    const { auth } = this.#parts.sources;
+    const { server, sources, dpop } = this.#parts;
+    const { auth } = sources;
     if (typeof auth !== "function") return isAuthGrant(auth) ? this.#tokensBy(auth) : auth;
     const given = await this.#ask("auth", auth, context);
+    if (typeof given === "string" && dpop.isRequired) {
+      const text = `The auth of server "${server}" gave a token, and only what gets tokens can bind them to a key (dpop): give an OAuth provider or a grant.`;
+      throw new McpRuntimeError("definition", text, { server });
+    }
     return isAuthGrant(given) ? this.#tokensBy(this.#checkedGrant(given)) : given;
   }
 
@@ -127,9 +163,9 @@ export class Credentials {
     }
   }
 
-  async #tokenOf(source: TokenSource): Promise<string | undefined> {
-    const tokens = await this.#ask("auth", () => source.tokens(), this.#own);
-    return tokens?.access_token;
+  async #tokensOf(source: TokenSource): Promise<OAuthTokens | undefined> {
+    const { oauth } = this.#parts;
+    return this.#ask("auth", () => oauth.tokensOf(source), this.#own);
   }
 
   #checked(headers: unknown): HeaderValues {
@@ -151,14 +187,14 @@ export class Credentials {
     });
   }
 
-  #bearer(token: unknown): HeaderValues {
+  #checkedToken(token: unknown): string {
     const { server, redactor } = this.#parts;
     if (typeof token !== "string" || token.trim() === "") {
       const text = `The auth of server "${server}" gave no token. Nothing was sent.`;
       throw new McpRuntimeError("unauthorized", text, { server });
     }
     redactor.addPassing(token, secretsOfHeader);
-    return this.#checked({ authorization: `Bearer ${token}` });
+    return token;
   }
 }
 

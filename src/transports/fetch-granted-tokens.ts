@@ -14,6 +14,8 @@ export interface GrantRequest extends GiverOfJwts {
   /** The rights that the server said it needs. */
   readonly scope: string | undefined;
   readonly fetch: SideFetch["fetch"];
+  /** For others than the authorization server: they have nothing to do with a key that tokens are bound to. */
+  readonly plainFetch: SideFetch["fetch"];
 }
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -33,7 +35,7 @@ export async function fetchGrantedTokens(grant: ParsedGrant, request: GrantReque
   const assertion =
     grant.grant === "jwt-bearer"
       ? await jwtFrom(grant.assertion, "auth.assertion", request)
-      : await fetchIdJag(grant, { ...request, ...exchange });
+      : await fetchIdJag(grant, { ...request, ...exchange, fetch: request.plainFetch });
   const asked = { grant_type: JWT_BEARER, assertion, ...(scope === undefined ? {} : { scope }) };
   const client = {
     clientMetadata: {},

@@ -4,7 +4,7 @@ import type { JsonRpcMessage, SendOptions } from "../definitions/message-transpo
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { BeginningReader } from "./body-readers.js";
-import type { Credentials } from "./credentials.js";
+import type { Credentials, Proof } from "./credentials.js";
 import {
   type BodyReader,
   HttpExchange,
@@ -149,6 +149,7 @@ export class HttpWire {
   ): HttpExchange {
     let request = extra === undefined ? first : withHeaders(first, extra);
     let redirects = 0;
+    let proof: Proof | undefined;
     const exchange = new HttpExchange({
       onBroken: events.onBroken,
       onHead: (status, headers) => {
@@ -159,12 +160,14 @@ export class HttpWire {
           return sending?.readRefusal(status, headers) ?? events.onHead(status, headers);
         redirects += 1;
         request = { ...request, path };
-        return { data: () => undefined, end: () => this.#pool.send(way, exchange, request) };
+        return { data: () => undefined, end: () => dispatch() };
       },
     });
-    const send = (proof: Readonly<Headers>) => {
-      request = withHeaders(first, { ...proof, ...extra });
-      this.#pool.send(way, exchange, request);
+    const dispatch = () => this.#pool.send(way, exchange, this.#proven(request, proof));
+    const send = (next: Proof) => {
+      proof = next;
+      request = withHeaders(first, { ...next.headers, ...extra });
+      dispatch();
     };
     const sending = this.#prove({ exchange, events, context, send });
     if (sending === undefined) this.#pool.send(way, exchange, request);
@@ -176,12 +179,18 @@ export class HttpWire {
     readonly exchange: HttpExchange;
     readonly events: HttpExchangeEvents;
     readonly context: CallContext | undefined;
-    readonly send: (headers: Readonly<Headers>) => void;
+    readonly send: (proof: Proof) => void;
   }): ProvenSending | undefined {
     const credentials = this.#credentials;
     return credentials === undefined
       ? undefined
       : new ProvenSending({ ...parts, credentials, clock: this.clock });
+  }
+
+  /** A proof of a key is for one request to one address: made when it goes out, whatever came before. */
+  #proven(request: HttpRequest, proof: Proof | undefined): HttpRequest {
+    if (proof?.proveKey === undefined) return request;
+    return withHeaders(request, { dpop: proof.proveKey(request.method, `${this.origin}${request.path}`) });
   }
 
   /** Only within the origin, where credentials may go, and only where the method stays what it is. */

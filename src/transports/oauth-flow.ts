@@ -1,18 +1,22 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
-import type { OAuthProvider } from "../definitions/oauth-provider.js";
+import type { OAuthProvider, OAuthTokens } from "../definitions/oauth-provider.js";
 import { secretsOfGrant, secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import type { Dpop } from "./dpop.js";
 import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead } from "./http-exchange.js";
 import { withIssuerCheck } from "./issuer-check.js";
+import { challengeIn } from "./refusal.js";
 import type { SideFetch } from "./side-fetch.js";
+import { withDpop } from "./with-dpop.js";
 
 interface OAuthFlowParts {
   readonly server: string;
   readonly url: URL;
   readonly redactor: Redactor;
   readonly fetch: SideFetch;
+  readonly dpop: Dpop;
 }
 
 /** Where the tokens of one identity are: with the user's own provider, or with us. */
@@ -30,6 +34,8 @@ interface Challenge {
   readonly resourceMetadataUrl?: URL | undefined;
   readonly scope?: string | undefined;
   readonly error?: string | undefined;
+  /** Whether it takes tokens that are bound to a key. */
+  readonly takesBound?: boolean | undefined;
 }
 
 /**
@@ -53,14 +59,22 @@ export class OAuthFlow {
     if (needsScope && challenge.error !== "insufficient_scope") return false;
     this.#challenge = { ...this.#challenge, ...challenge };
     await this.#once(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
-      const { access_token: current, refresh_token: refresh } = (await source.tokens()) ?? {};
+      const { access_token: current } = (await this.tokensOf(source)) ?? {};
       if (current !== undefined && current !== used) return;
+      const { refresh_token: refresh } = (await source.tokens()) ?? {};
       if (refresh !== undefined) this.#keepSecret(refresh);
       if (source instanceof GrantedTokens) await this.#request(source, refusal.status);
       // A refreshed token has the scope of the one before: for more, the user has to be asked.
       else await this.#authorize(needsScope ? withoutRefreshToken(source) : source, refusal.status);
     });
     return true;
+  }
+
+  /** Those that may be used: where tokens have to be bound, others are none. */
+  async tokensOf(source: TokenSource): Promise<OAuthTokens | undefined> {
+    const { dpop } = this.#parts;
+    const tokens = await source.tokens();
+    return tokens !== undefined && dpop.isRequired && !dpop.isBound(tokens) ? undefined : tokens;
   }
 
   /** Exchanges the code that a person came back with for tokens. */
@@ -76,12 +90,20 @@ export class OAuthFlow {
 
   /** Nobody has to log in for it. */
   async #request(tokens: GrantedTokens, status: number): Promise<void> {
-    const { url: serverUrl, fetch } = this.#parts;
-    const { resourceMetadataUrl, scope } = this.#challenge;
+    const { url: serverUrl, fetch, dpop } = this.#parts;
+    const { resourceMetadataUrl, scope, takesBound = false } = this.#challenge;
     const keepSecret = (secret: string) => this.#keepSecret(secret);
     for (const secret of secretsOfGrant(tokens.grant)) keepSecret(secret);
-    const request = { serverUrl, resourceMetadataUrl, scope, fetch: fetch.fetch, signal: fetch.limit() };
-    await tokens.renew({ ...request, keepSecret }).catch((error: unknown) => {
+    const request = {
+      serverUrl,
+      resourceMetadataUrl,
+      scope,
+      fetch: withDpop(fetch.fetch, dpop, takesBound),
+      plainFetch: fetch.fetch,
+      signal: fetch.limit(),
+      keepSecret,
+    };
+    await tokens.renew(request).catch((error: unknown) => {
       throw this.#failure(error, status);
     });
   }
@@ -98,8 +120,8 @@ export class OAuthFlow {
   }
 
   async #authorize(provider: OAuthProvider, status: number, login?: FinishedLogin): Promise<void> {
-    const { server, url, fetch } = this.#parts;
-    const { resourceMetadataUrl, scope } = this.#challenge;
+    const { server, url, fetch, dpop } = this.#parts;
+    const { resourceMetadataUrl, scope, takesBound = false } = this.#challenge;
     const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
     let authorizationUrl: string | undefined;
     const watched = watch(provider, (address) => {
@@ -110,7 +132,7 @@ export class OAuthFlow {
       ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
       ...(scope === undefined ? {} : { scope }),
       ...(login === undefined ? {} : { authorizationCode: login.code }),
-      fetchFn: withIssuerCheck(fetch.fetch, login?.params),
+      fetchFn: withDpop(withIssuerCheck(fetch.fetch, login?.params), dpop, takesBound),
     }).catch((error: unknown) => {
       throw this.#failure(error, status);
     });
@@ -128,13 +150,17 @@ function wordsOf(error: unknown): string {
   return words.filter((word) => word !== "").join(": ");
 }
 
-async function challengeOf({ headers }: ResponseHead): Promise<Challenge> {
-  const given = headers["www-authenticate"];
-  if (given === undefined) return {};
+async function challengeOf(refusal: ResponseHead): Promise<Challenge> {
+  const given = challengeIn(refusal);
+  if (given === "") return {};
   const { extractWWWAuthenticateParams } = await import("@modelcontextprotocol/sdk/client/auth.js");
-  const value = Array.isArray(given) ? given.join(", ") : given;
+  // The SDK reads what comes after one word only.
+  const value = given.replace(/^\s*DPoP\b/i, "Bearer");
   const found = extractWWWAuthenticateParams(new Response(null, { headers: { "www-authenticate": value } }));
-  return Object.fromEntries(Object.entries(found).filter(([, field]) => field !== undefined));
+  const takesBound = /(?:^|,)\s*DPoP\b/i.test(given) ? true : undefined;
+  return Object.fromEntries(
+    Object.entries({ ...found, takesBound }).filter(([, field]) => field !== undefined),
+  );
 }
 
 /** The user's own object does the work: methods run on it, with whatever private fields it has. */

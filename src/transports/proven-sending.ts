@@ -1,6 +1,5 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { CallContext } from "../definitions/call-context.js";
-import type { HeaderValues } from "../definitions/credential-options.js";
 import { BeginningReader } from "./body-readers.js";
 import type { Credentials, Proof } from "./credentials.js";
 import type {
@@ -10,6 +9,7 @@ import type {
   ResponseHead,
   ResponseHeaders,
 } from "./http-exchange.js";
+import { reasonOfRefusal, type RefusalReason } from "./refusal.js";
 
 interface ProvenSendingParts {
   readonly credentials: Credentials;
@@ -17,12 +17,9 @@ interface ProvenSendingParts {
   readonly exchange: HttpExchange;
   readonly events: HttpExchangeEvents;
   readonly clock: Clock;
-  /** Sends the request with these headers. */
-  readonly send: (headers: HeaderValues) => void;
+  /** Sends the request with this proof. */
+  readonly send: (proof: Proof) => void;
 }
-
-/** Once for a token that is no longer good, once for one that may too little. */
-export const RENEWABLE: ReadonlySet<number> = new Set([401, 403]);
 
 /**
  * One HTTP request with credentials. A server that refuses it has not run it: where other credentials
@@ -30,7 +27,7 @@ export const RENEWABLE: ReadonlySet<number> = new Set([401, 403]);
  */
 export class ProvenSending {
   readonly #parts: ProvenSendingParts;
-  readonly #renewedFor = new Set<number>();
+  readonly #renewedFor = new Set<RefusalReason>();
   #proof: Proof | undefined;
 
   constructor(parts: ProvenSendingParts) {
@@ -44,8 +41,10 @@ export class ProvenSending {
 
   /** Who reads the body of a response that is perhaps not the last word; `undefined` if it is. */
   readRefusal(status: number, headers: ResponseHeaders): BodyReader | undefined {
-    if (!RENEWABLE.has(status) || this.#renewedFor.has(status) || this.#proof === undefined) return undefined;
-    this.#renewedFor.add(status);
+    this.#parts.credentials.heard(headers);
+    const reason = reasonOfRefusal({ status, headers });
+    if (reason === undefined || this.#renewedFor.has(reason) || this.#proof === undefined) return undefined;
+    this.#renewedFor.add(reason);
     return new BeginningReader(this.#parts.clock, (body) => this.#renew({ status, headers }, body));
   }
 
@@ -70,7 +69,7 @@ export class ProvenSending {
         return;
       }
       this.#proof = proof;
-      send(proof.headers);
+      send(proof);
     } catch (error) {
       if (!exchange.isStopped) events.onBroken(error as Error);
     }

@@ -4,10 +4,10 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../concurrency/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { BeginningReader } from "./body-readers.js";
-import type { Credentials } from "./credentials.js";
+import type { Credentials, Proof } from "./credentials.js";
 import type { ResponseHead } from "./http-exchange.js";
 import { type FailureContext, toConnectionFailure, toStatusFailure } from "./http-failures.js";
-import { RENEWABLE } from "./proven-sending.js";
+import { reasonOfRefusal, type RefusalReason } from "./refusal.js";
 
 /** The subprotocol by which both sides say that they mean MCP. */
 export const SUBPROTOCOL = "mcp";
@@ -18,7 +18,7 @@ export interface OpeningOptions extends FailureContext {
   readonly clock: Clock;
   readonly credentials: Credentials | undefined;
   /** Begins to open a WebSocket, with headers that prove who asks. */
-  readonly connect: (proof: Readonly<Record<string, string>>) => WebSocket;
+  readonly connect: (proof: Proof | undefined) => WebSocket;
 }
 
 /** How the request to open a WebSocket ended: with the connection below it, or with an HTTP response. */
@@ -35,17 +35,19 @@ export async function openWebSocket(
   onSocket: (socket: WebSocket) => void,
 ): Promise<Socket> {
   const { credentials, connect } = options;
-  const renewedFor = new Set<number>();
+  const renewedFor = new Set<RefusalReason>();
   let proof = await credentials?.proof();
   for (;;) {
-    const socket = connect(proof?.headers ?? {});
+    const socket = connect(proof);
     onSocket(socket);
     const upgrade = await untilAnswered(socket, options);
     if ("connection" in upgrade) return upgrade.connection;
     const { refusal, failure } = upgrade;
-    const isFinal = !RENEWABLE.has(refusal.status) || renewedFor.has(refusal.status) || proof === undefined;
-    renewedFor.add(refusal.status);
-    proof = isFinal || proof === undefined ? undefined : await credentials?.renewed(proof, refusal);
+    credentials?.heard(refusal.headers);
+    const reason = reasonOfRefusal(refusal);
+    if (proof === undefined || reason === undefined || renewedFor.has(reason)) throw failure;
+    renewedFor.add(reason);
+    proof = await credentials?.renewed(proof, refusal);
     if (proof === undefined) throw failure;
   }
 }

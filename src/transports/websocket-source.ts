@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { ServerSpec, WebSocketAddress } from "../definitions/server-spec.js";
 import { loadPeer } from "../errors/load-peer.js";
 import { openCredentialSource } from "./credential-source.js";
+import type { Proof } from "./credentials.js";
 import type { HttpConnector } from "./http-connector.js";
 import { openConnector } from "./open-connector.js";
 import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
@@ -25,9 +26,11 @@ export async function openWebSocketSource(
   const connector = openConnector(toHttpUrl(url), tls, { connectMs, redactor });
   const credentialSource = openCredentialSource(spec, address, redactor);
   const headers = toSendableHeaders(address.headers, url);
-  const connect = (proof: Readonly<Record<string, string>>) => {
+  const connect = (proof: Proof | undefined) => {
+    const dpop = proof?.proveKey?.("GET", toHttpUrl(url));
+    const own = { ...proof?.headers, ...(dpop === undefined ? {} : { dpop }) };
     const options = {
-      headers: { ...headers, ...withoutOwned(proof) },
+      headers: { ...headers, ...withoutOwned(own) },
       maxPayload: maxBytes,
       perMessageDeflate: false,
       followRedirects: false,

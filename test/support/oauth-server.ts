@@ -7,10 +7,13 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createHash, type KeyObject } from "node:crypto";
+import type { DpopCheck } from "./dpop-check.js";
 import { verifiedJwt } from "./jwt.js";
 
 interface Grant {
   readonly scope: string;
+  /** The key that its tokens are bound to. */
+  readonly key?: string | undefined;
   readonly verifierHash?: string | undefined;
 }
 
@@ -25,6 +28,8 @@ export class OAuthServer implements AsyncDisposable {
   readonly tokenClients: (string | undefined)[] = [];
   /** Whose JWTs it takes for a proof. */
   trusted: KeyObject | undefined;
+  /** Where there, tokens are given and taken only together with the key that they are bound to. */
+  dpop: DpopCheck | undefined;
   /** Scopes that are needed for a tool, by its name. */
   readonly scopesOfTools = new Map<string, string>();
   readonly #behind: string;
@@ -86,14 +91,16 @@ export class OAuthServer implements AsyncDisposable {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", this.origin);
     if (url.pathname === "/mcp") return this.#gate(request, response);
-    if (url.pathname.startsWith("/.well-known/oauth-protected-resource"))
-      return json(response, 200, { resource: this.url, authorization_servers: [this.origin] });
+    if (url.pathname.startsWith("/.well-known/oauth-protected-resource")) {
+      const own = { resource: this.url, authorization_servers: [this.origin] };
+      return json(response, 200, { ...own, ...this.dpop?.resourceMetadata });
+    }
     if (url.pathname === "/.well-known/oauth-authorization-server")
       return json(response, 200, this.#metadata());
     if (url.pathname === "/authorize") return this.#authorize(url.searchParams, response);
     if (url.pathname === "/token") {
       this.tokenClients.push(request.headers.authorization);
-      return this.#token(new URLSearchParams(await read(request)), response);
+      return this.#token(new URLSearchParams(await read(request)), request, response);
     }
     response.writeHead(404).end();
   }
@@ -107,16 +114,24 @@ export class OAuthServer implements AsyncDisposable {
       grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "private_key_jwt"],
+      ...this.dpop?.serverMetadata,
     };
   }
 
   async #gate(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await read(request);
-    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
+    const [scheme, token = ""] = (request.headers.authorization ?? "").split(" ");
     const grant = this.#accessTokens.get(token);
-    const challenge = `Bearer resource_metadata="${this.origin}/.well-known/oauth-protected-resource"`;
-    if (grant === undefined) {
+    const wanted = this.dpop === undefined ? "Bearer" : this.dpop.scheme;
+    const challenge = `${wanted} resource_metadata="${this.origin}/.well-known/oauth-protected-resource"`;
+    if (grant === undefined || scheme !== (grant.key === undefined ? "Bearer" : "DPoP")) {
       response.writeHead(401, { "www-authenticate": challenge }).end("no such token");
+      return;
+    }
+    const refusal = this.dpop?.refusalOf(request, { url: this.url, token, key: grant.key });
+    if (refusal !== undefined) {
+      const headers = { "www-authenticate": `DPoP error="${refusal}"`, "dpop-nonce": this.dpop?.nonce ?? "" };
+      response.writeHead(401, headers).end(refusal);
       return;
     }
     const needed = this.#scopeFor(body);
@@ -152,19 +167,25 @@ export class OAuthServer implements AsyncDisposable {
     response.writeHead(302, { location: back.href }).end();
   }
 
-  async #token(params: URLSearchParams, response: ServerResponse): Promise<void> {
+  async #token(params: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.tokenRequests.push(params);
+    const refusal = this.dpop?.refusalOf(request, { url: `${this.origin}/token` });
+    if (refusal !== undefined) {
+      response.setHeader("dpop-nonce", this.dpop?.nonce ?? "");
+      return json(response, 400, { error: refusal });
+    }
+    const key = this.dpop?.keyOf(request);
     if (this.tokenDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.tokenDelayMs));
     if (this.isDown) return json(response, 503, { error: "temporarily_unavailable" });
     const grant = this.#grantFor(params);
     if (grant === undefined) return json(response, 400, { error: "invalid_grant" });
     const access = this.#next("access");
     const refresh = this.#next("refresh");
-    this.#accessTokens.set(access, grant);
+    this.#accessTokens.set(access, { ...grant, key });
     this.#refreshTokens.set(refresh, grant);
     return json(response, 200, {
       access_token: access,
-      token_type: "Bearer",
+      token_type: key === undefined ? "Bearer" : "DPoP",
       expires_in: 3600,
       scope: grant.scope,
       ...(params.has("code") || params.has("refresh_token") ? { refresh_token: refresh } : {}),

@@ -32,8 +32,8 @@ export class WebSocketHost implements AsyncDisposable {
   }
 
   /** With a real MCP server behind each connection. */
-  static serve(server: McpTestServer): Promise<WebSocketHost> {
-    return WebSocketHost.start((socket) => void server.connect(toTransport(socket)));
+  static serve(server: McpTestServer, options?: ServerOptions): Promise<WebSocketHost> {
+    return WebSocketHost.start((socket) => void server.connect(toTransport(socket)), options);
   }
 
   get url(): string {

@@ -96,7 +96,7 @@ describe("unknown keys", () => {
       {
         path: "a",
         message:
-          `unknown key "header", "timeout"; allowed are type, transport, url, headers, auth, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, breaker, ` +
+          `unknown key "header", "timeout"; allowed are type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, breaker, ` +
           "tools, trustAnnotations, optional, lazy, protocol, roots, onSample, onElicit, fallback, classify, secrets",
       },
     ]);

@@ -1,0 +1,44 @@
+import type { OAuthTokens } from "../definitions/oauth-provider.js";
+import { DpopKey } from "./dpop-key.js";
+
+/** The header by which a server gives what the next proof has to hold. */
+export const DPOP_NONCE = "dpop-nonce";
+
+/** Tokens that are bound to a key of this client (RFC 9449): when they are wanted, and what proves the key. */
+export class Dpop {
+  /** `true`: nothing else will do; `false`: never; `undefined`: where the server asks for it. */
+  readonly #option: boolean | undefined;
+  readonly #nonces = new Map<string, string>();
+  #key: DpopKey | undefined;
+
+  constructor(option: boolean | undefined) {
+    this.#option = option;
+  }
+
+  get isRequired(): boolean {
+    return this.#option === true;
+  }
+
+  /** Whether a token is to be bound, for a server that asks for that or does not. */
+  isWanted(isAskedFor: boolean): boolean {
+    return this.#option ?? isAskedFor;
+  }
+
+  isBound(tokens: Pick<OAuthTokens, "token_type">): boolean {
+    return this.#option !== false && /^dpop$/i.test(tokens.token_type);
+  }
+
+  /** The header for one request; no other may have the same. */
+  proof(method: string, address: string | URL, token?: string): string {
+    const url = new URL(address);
+    this.#key ??= new DpopKey();
+    return this.#key.proof({ method, url, token, nonce: this.#nonces.get(url.origin) });
+  }
+
+  /** Whether an answer had something to put into the next proof. */
+  heard(address: string | URL, nonce: string | readonly string[] | null | undefined): boolean {
+    if (typeof nonce !== "string" || nonce === "") return false;
+    this.#nonces.set(new URL(address).origin, nonce);
+    return true;
+  }
+}

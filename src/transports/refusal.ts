@@ -1,0 +1,16 @@
+import type { ResponseHead } from "./http-exchange.js";
+
+/** Why another proof may help after a refusal: each reason is good for one more try. */
+export type RefusalReason = "token" | "scope" | "nonce";
+
+/** No reason: the refusal, or whatever it is, is the last word. */
+export function reasonOfRefusal(head: ResponseHead): RefusalReason | undefined {
+  if (head.status === 401) return /use_dpop_nonce/.test(challengeIn(head)) ? "nonce" : "token";
+  return head.status === 403 ? "scope" : undefined;
+}
+
+/** What a server says about the proof that it wants. */
+export function challengeIn({ headers }: ResponseHead): string {
+  const given = headers["www-authenticate"] ?? "";
+  return typeof given === "string" ? given : given.join(", ");
+}
