@@ -208,6 +208,7 @@ describe("what users can rely on", () => {
       "identityOf",
       "instructions",
       "isClientInitialized",
+      "lastLatencyMs",
       "listPrompts",
       "listResourceTemplates",
       "listResources",

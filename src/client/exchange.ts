@@ -8,7 +8,8 @@ import type { CallerContext } from "./call-tool.js";
 
 /** What somebody asks a server for: the same for all attempts at it. */
 export interface ClientRequest {
-  readonly requestId: string;
+  /** The caller's own, where it gave one. */
+  readonly requestId: string | undefined;
   readonly method: string;
   readonly params: JsonObject;
   /** The tool that is called, when one is. */
@@ -75,6 +76,7 @@ export interface ExchangeTrace extends Delivery {
   kind: FailureKind | undefined;
   /** What its events have in common; made when one is told. */
   token: object | undefined;
+  requestId: string | undefined;
 }
 
 export function createTrace(): ExchangeTrace {
@@ -87,6 +89,7 @@ export function createTrace(): ExchangeTrace {
     latencyMs: 0,
     kind: undefined,
     token: undefined,
+    requestId: undefined,
   };
 }
 

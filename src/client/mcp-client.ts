@@ -12,9 +12,8 @@ import type { ToolPolicyOptions } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
-import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { assembleClient, type ClientParts, type McpClientOptions } from "./assemble-client.js";
-import type { BreakerControl, Breakers } from "./breakers.js";
+import type { BreakerControl } from "./breakers.js";
 import type {
   CallOutcome,
   CallToolOptions,
@@ -46,8 +45,7 @@ export class McpClient implements AsyncDisposable {
   readonly fingerprint: string;
   readonly #events: ClientEvents;
   readonly #life: ClientLife;
-  readonly #breakers: Breakers;
-  readonly #metrics: RequestMetrics;
+  readonly #health: Pick<ClientParts, "breakers" | "metrics">;
   readonly #requester: Requester;
   readonly #offers: Pick<ClientParts, "tools" | "lists" | "resources" | "prompts">;
 
@@ -59,8 +57,7 @@ export class McpClient implements AsyncDisposable {
     this.fingerprint = definitionHash(name, definition);
     this.#events = parts.events;
     this.#life = parts.life;
-    this.#breakers = parts.breakers;
-    this.#metrics = parts.metrics;
+    this.#health = parts;
     this.#requester = parts.requester;
     this.#offers = parts;
   }
@@ -109,7 +106,7 @@ export class McpClient implements AsyncDisposable {
 
   /** As `breaker`, where each identity has its own. */
   breakerOf(identity: string): BreakerControl | undefined {
-    return this.#breakers.of(identity);
+    return this.#health.breakers.of(identity);
   }
 
   /** Whose session a request with these options belongs to; an empty text where everybody is one. */
@@ -128,9 +125,14 @@ export class McpClient implements AsyncDisposable {
     return this.#life.sessions();
   }
 
+  /** How long the server took for the last request that it answered. */
+  get lastLatencyMs(): number | undefined {
+    return this.#health.metrics.lastLatencyMs;
+  }
+
   /** What became of its requests since it was made: a frozen copy. */
   metrics(): ServerMetrics {
-    return Object.freeze({ ...this.#metrics.snapshot(), breakers: this.#breakers.count() });
+    return Object.freeze({ ...this.#health.metrics.snapshot(), breakers: this.#health.breakers.count() });
   }
 
   /** Listens; the function that comes back stops. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { serverEndpoint } from "../definitions/server-endpoint.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
@@ -86,10 +87,11 @@ export class RequestWatch {
   #about({ requestId, method, params, tool, trace }: ClientRequest) {
     const { server, redactor } = this.#parts;
     trace.token ??= {};
+    trace.requestId ??= requestId ?? randomUUID();
     const { name, uri } = params;
     const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
     const resource = typeof uri === "string" ? redactUri(redactor.text(uri)) : undefined;
-    return { token: trace.token, requestId, server, method, tool, prompt, resource };
+    return { token: trace.token, requestId: trace.requestId, server, method, tool, prompt, resource };
   }
 
   #argsOf({ params, tool, recordedArgs }: ClientRequest): JsonObject | undefined {

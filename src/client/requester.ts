@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
@@ -38,7 +37,7 @@ export interface FullRequestOptions extends RequestOptions {
   readonly tool?: string;
   /** Whether it is about what the server offers, or uses it; by whether there is a tool, when left out. */
   readonly purpose?: CallContext["purpose"];
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
   /** The model's id of the call. */
   readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
@@ -143,7 +142,7 @@ export class Requester {
     }
   }
 
-  async #send(
+  #send(
     method: string,
     params: JsonObject,
     details: FullRequestOptions,
@@ -157,7 +156,7 @@ export class Requester {
     const { signal, timeoutMs } = options;
     const { identity, context } = this.#whoAsks(options, details);
     const request = {
-      requestId: details.requestId ?? randomUUID(),
+      requestId: details.requestId,
       method,
       params,
       tool: details.tool,

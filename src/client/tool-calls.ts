@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Clock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import type { JsonObject } from "../definitions/json.js";
@@ -15,7 +14,7 @@ import {
 import { createTrace, type ExchangeTrace } from "./exchange.js";
 import { outcomeOf } from "./outcome-of.js";
 import type { Requester } from "./requester.js";
-import { type ToolResult, toToolResult } from "./tool-result.js";
+import { toCheckedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
 interface ToolCallsParts {
   readonly server: string;
@@ -32,7 +31,7 @@ export class ToolCalls {
   }
 
   call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
-    return this.#send(call, options, call?.id ?? randomUUID(), createTrace());
+    return this.#send(call, options, call?.id, createTrace());
   }
 
   try<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
@@ -50,7 +49,7 @@ export class ToolCalls {
   async #send<Output>(
     call: ToolCall,
     options: CallToolOptions<Output>,
-    requestId: string,
+    requestId: string | undefined,
     trace: ExchangeTrace,
   ): Promise<ToolResult<Output>> {
     const { server, requester } = this.#parts;
@@ -67,12 +66,9 @@ export class ToolCalls {
       input,
       idempotent = false,
     } = options;
-    const params = {
-      name: tool,
-      arguments: args,
-      ...(meta === undefined ? {} : { _meta: meta }),
-      ...(input === undefined ? {} : toInputParams(input)),
-    };
+    const params: JsonObject = { name: tool, arguments: args };
+    if (meta !== undefined) params["_meta"] = meta;
+    if (input !== undefined) Object.assign(params, toInputParams(input));
     const details = {
       signal,
       timeoutMs,
@@ -89,8 +85,8 @@ export class ToolCalls {
       secrets: options.secrets,
     };
     const result = await requester.request("tools/call", params, details);
-    const { attempts } = trace;
-    return toToolResult(result, { server, tool, attempts }, output);
+    const origin = { server, tool, attempts: trace.attempts };
+    return output === undefined ? toToolResult(result, origin) : toCheckedResult(result, origin, output);
   }
 }
 

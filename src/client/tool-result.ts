@@ -85,17 +85,21 @@ interface ResultOrigin {
   readonly attempts?: number;
 }
 
-/** Reads the result of `tools/call`; with a schema, `structuredContent` is checked and typed by it. */
-export async function toToolResult<Output>(
+/** Reads the result of `tools/call`. */
+export function toToolResult<Output>(value: unknown, origin: ResultOrigin): ToolResult<Output> {
+  if (!isJsonObject(value)) throw malformed(origin, "it is not an object");
+  return new ToolResult(value, value["structuredContent"] as Output, origin);
+}
+
+/** Reads it, and has `structuredContent` checked and typed by a schema. */
+export async function toCheckedResult<Output>(
   value: unknown,
   origin: ResultOrigin,
-  schema: OutputSchema<Output> | undefined,
+  schema: OutputSchema<Output>,
 ): Promise<ToolResult<Output>> {
-  if (!isJsonObject(value)) throw malformed(origin, "it is not an object");
-  const structured = value["structuredContent"];
-  if (schema === undefined || value["isError"] === true || value["resultType"] === "input_required")
-    return new ToolResult(value, structured as Output, origin);
-  const checked = await validated(structured, schema, origin);
+  const result = toToolResult<Output>(value, origin);
+  if (!isJsonObject(value) || result.isError || value["resultType"] === "input_required") return result;
+  const checked = await validated(result.structuredContent, schema, origin);
   if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);
   const issues = checked.issues.map(({ message, path }) => ({
     path: ["structuredContent", ...(path ?? []).map(toSegment)].join("."),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject, setField } from "../definitions/json.js";
 
 /** Deep enough for every honest document, shallow enough for `JSON.stringify` and its like on any stack. */
 const DEEPEST = 500;
@@ -21,11 +21,4 @@ function copyLevel(value: unknown, depth: number): unknown {
   const copy: JsonObject = {};
   for (const key of Object.keys(value)) setField(copy, key, copyLevel(value[key], depth + 1));
   return copy;
-}
-
-/** A key "__proto__" stays a key. */
-function setField(target: JsonObject, key: string, value: unknown): void {
-  if (key === "__proto__")
-    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
-  else target[key] = value;
 }

@@ -1,5 +1,5 @@
 import { describeFound } from "./definition-issues.js";
-import { isJsonObject, type JsonObject } from "./json.js";
+import { isJsonObject, type JsonObject, setField } from "./json.js";
 
 export interface CopyOptions {
   /** What is no JSON (functions, instances of classes) is a problem, or kept as it is. */
@@ -79,15 +79,8 @@ class UntrustedCopier {
     // Like JSON.stringify: what is undefined is not there.
     if (value === undefined && !isList) return;
     const copy = this.#enter(value);
-    // Assigning `__proto__` would change the prototype instead of adding a key.
     if (isList) target.push(copy);
-    else
-      Object.defineProperty(target, key, {
-        value: copy,
-        writable: true,
-        enumerable: true,
-        configurable: true,
-      });
+    else setField(target, key, copy);
   }
 
   /** The copy of a value; that of an object is filled later, when its turn comes. */

@@ -17,3 +17,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   // The last link of every chain has no prototype, also in another realm.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
+
+/** Also for a key `__proto__`, which an assignment would lose. */
+export function setField(target: JsonObject, key: string, value: unknown): void {
+  if (key === "__proto__")
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  else target[key] = value;
+}

@@ -22,7 +22,6 @@ export class ManagedServer {
   #since = Date.now();
   #error: McpRuntimeError | undefined;
   #attempt: Promise<void> | undefined;
-  #latencyMs: number | undefined;
   readonly #known: KnownTools;
 
   constructor(createMember: (hooks: MemberHooks) => Member, parts: ManagedServerParts) {
@@ -106,7 +105,7 @@ export class ManagedServer {
       tools: this.#known.tools?.length ?? 0,
       ...(this.#error === undefined || state === "connecting" ? {} : { error: this.#error }),
       breaker: this.client.breaker?.stats().state,
-      latencyMs: this.#latencyMs,
+      latencyMs: this.client.lastLatencyMs,
     };
   }
 
@@ -193,9 +192,6 @@ export class ManagedServer {
   }
 
   #hear(client: McpClient): void {
-    client.on("requestEnded", ({ kind, latencyMs }) => {
-      if (kind === undefined || kind === "tool-error") this.#latencyMs = latencyMs;
-    });
     client.on("sessionOpened", () => this.#onOpened());
     client.on("connectionLost", ({ identity }) => {
       if (this.#state === "connected" && identity === this.#ownIdentity()) this.#onLost();

@@ -55,9 +55,16 @@ export class RequestMetrics {
   readonly #methods = new Map<string, Tally>();
   readonly #handshakes = { successes: 0, failures: 0 };
   #sessionsLost = 0;
+  #lastLatencyMs: number | undefined;
+
+  /** How long the server took for the last request that it answered. */
+  get lastLatencyMs(): number | undefined {
+    return this.#lastLatencyMs;
+  }
 
   requestEnded(request: EndedRequest): void {
-    const { method, tool } = request;
+    const { method, tool, trace } = request;
+    if (trace.kind === undefined || trace.kind === "tool-error") this.#lastLatencyMs = trace.latencyMs;
     if (tool === undefined) return tallyOf(this.#methods, method).add(request);
     this.#calls.add(request);
     tallyOf(this.#tools, tool).add(request);

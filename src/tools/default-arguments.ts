@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject, setField } from "../definitions/json.js";
 import { declaredArguments, followReference, type Declared } from "./declared-arguments.js";
 import { kindOf, namesKind } from "./read-facts.js";
 
@@ -30,15 +30,18 @@ export class DefaultArguments {
   #complete(args: JsonObject, { schema, depth }: Place): JsonObject {
     if (depth > DEEPEST) return args;
     const declared = this.#declaredBy(schema);
-    const given = Object.entries(args)
-      .filter(([name, value]) => !isLeftOut(name, value, declared, this.#root))
-      .map(([name, value]) => [name, this.#completeInside(value, declared.schemasOf(name), depth)] as const);
-    if (declared.defaults.length === 0) return Object.fromEntries(given);
-    const present = new Set(given.map(([name]) => name));
-    const defaults = declared.defaults
-      .filter(([name, inner]) => !present.has(name) && namesKind(inner, kindOf(inner["default"])))
-      .map(([name, inner]) => [name, structuredClone(inner["default"])] as const);
-    return Object.fromEntries([...given, ...defaults]);
+    const complete: JsonObject = {};
+    for (const name of Object.keys(args)) {
+      const value = args[name];
+      if (!isLeftOut(name, value, declared, this.#root))
+        setField(complete, name, this.#completeInside(value, declared.schemasOf(name), depth));
+    }
+    for (const [name, inner] of declared.defaults) {
+      const { default: usual } = inner;
+      if (!Object.hasOwn(complete, name) && namesKind(inner, kindOf(usual)))
+        setField(complete, name, structuredClone(usual));
+    }
+    return complete;
   }
 
   #completeInside(value: unknown, schemas: readonly unknown[], depth: number): unknown {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject, setField } from "../definitions/json.js";
 import { toReadable } from "../errors/server-text.js";
 import { anchorsOf, draftOf, resolveFragment, toFragment, type Draft } from "./local-references.js";
 import {
@@ -83,7 +83,7 @@ class Copying implements SoundSchema {
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
     if (this.ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
-    if (ANNOTATIONS.has(keyword)) put(step.target, keyword, value);
+    if (ANNOTATIONS.has(keyword)) setField(step.target, keyword, value);
     else if (DYNAMIC_KEYWORDS.has(keyword)) this.#drop(`the dynamic reference ${keyword}`);
     else if (isAssertion(keyword)) this.#copyAssertion(step, keyword, value);
     else this.#copySchemas(step, keyword, value);
@@ -96,7 +96,7 @@ class Copying implements SoundSchema {
       if (problem !== undefined) return this.#drop(`the pattern ${quote(String(value))}, which ${problem}`);
     }
     if (keyword === "$ref") return this.#copyReference(step, String(value));
-    put(step.target, keyword, value);
+    setField(step.target, keyword, value);
   }
 
   #copyReference(step: Step, reference: string): void {
@@ -106,7 +106,7 @@ class Copying implements SoundSchema {
     const found =
       step.embedded || pointer === undefined ? undefined : resolveFragment(this.original, pointer);
     if (!isSchema(found)) return this.#drop(`the reference ${quote(reference)}, which leads nowhere`);
-    put(step.target, "$ref", pointer);
+    setField(step.target, "$ref", pointer);
   }
 
   #toPointer(fragment: string): string | undefined {
@@ -121,11 +121,11 @@ class Copying implements SoundSchema {
         return this.#drop(`an empty "${keyword}"`);
       }
       const copies = value.map((schema) => this.#copySchema(step, schema));
-      return put(step.target, keyword, copies);
+      return setField(step.target, keyword, copies);
     }
     if (SCHEMA_MAP_KEYWORDS.has(keyword) && isJsonObject(value)) return this.#copyMap(step, keyword, value);
     if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) {
-      return put(step.target, keyword, this.#copySchema(step, value));
+      return setField(step.target, keyword, this.#copySchema(step, value));
     }
     if (
       SCHEMA_KEYWORDS.has(keyword) ||
@@ -136,7 +136,7 @@ class Copying implements SoundSchema {
     }
     // Somebody's own keyword: nobody reads it, but a reference may point into it.
     if (isJsonObject(value) && !keyword.startsWith("__")) {
-      put(step.target, keyword, this.#copySchema(step, value));
+      setField(step.target, keyword, this.#copySchema(step, value));
     }
   }
 
@@ -147,10 +147,10 @@ class Copying implements SoundSchema {
       if (problem !== undefined) {
         this.#drop(`the property pattern ${quote(name)}, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
-      } else if (keyword === "dependencies" && isListOfText(schema)) put(copy, name, schema);
-      else put(copy, name, this.#copySchema(step, schema));
+      } else if (keyword === "dependencies" && isListOfText(schema)) setField(copy, name, schema);
+      else setField(copy, name, this.#copySchema(step, schema));
     }
-    put(step.target, keyword, copy);
+    setField(step.target, keyword, copy);
   }
 
   #copySchema({ depth, embedded }: Step, source: unknown): JsonObject | boolean {
@@ -203,11 +203,6 @@ function loosen(node: JsonObject): void {
 
 function isSchema(value: unknown): value is JsonObject | boolean {
   return typeof value === "boolean" || isJsonObject(value);
-}
-
-/** Also for a key like `__proto__`, which an assignment would lose. */
-function put(target: JsonObject, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function quote(text: string): string {

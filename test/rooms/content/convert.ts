@@ -6,7 +6,7 @@ export async function convert(
   result: unknown,
   options: Partial<ContentOptions> = {},
 ): Promise<ReturnType<typeof toToolContent>> {
-  const read = await toToolResult(result, { server: "files", tool: "read" }, undefined);
+  const read = toToolResult(result, { server: "files", tool: "read" });
   return toToolContent(read, { ...CONTENT_DEFAULTS, ...options });
 }
 

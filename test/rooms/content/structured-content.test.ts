@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { toToolResult } from "../../../src/client/tool-result.js";
+import { toCheckedResult } from "../../../src/client/tool-result.js";
 import { CONTENT_DEFAULTS, toToolContent } from "../../../src/content/tool-content.js";
 import { convert } from "./convert.js";
 
@@ -106,7 +106,7 @@ describe("structuredContent", () => {
   it("that an output schema turned into other types can still be shown", async () => {
     const schema = z.object({ id: z.coerce.bigint(), at: z.coerce.date() });
     const wire = { structuredContent: { id: "9007199254740993", at: "2026-01-02T03:04:05Z" } };
-    const result = await toToolResult(wire, { server: "files", tool: "read" }, schema);
+    const result = await toCheckedResult(wire, { server: "files", tool: "read" }, schema);
     expect(toToolContent(result, CONTENT_DEFAULTS).content).toBe(
       '{"id":"9007199254740993","at":"2026-01-02T03:04:05.000Z"}',
     );
