@@ -14,11 +14,13 @@ import type { HeldCall } from "./ask-for-input.js";
 import { withCustomData } from "./custom-data.js";
 import { toFailureMessage } from "./failure-message.js";
 import { mayNeedApproval } from "./needs-approval.js";
+import { once } from "./once.js";
 import { progressListeners, ProgressReport } from "./report-progress.js";
 import { ReviewedCall, type Settlement } from "./reviewed-call.js";
 import { timeoutOf, ToolContext } from "./tool-context.js";
 import { detailsOf, type McpToolDetails, metadataOf } from "./tool-details.js";
 import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
+import type { ToolInside } from "./tool-inside.js";
 import type { ToolParts } from "./tool-parts.js";
 import { prepareRun, runTool, type ToolRun } from "./tool-run.js";
 
@@ -57,10 +59,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   override readonly description: string;
   override readonly responseFormat = "content_and_artifact";
   readonly mcp: McpToolDetails;
-  private readonly parts: ToolParts;
-  private readonly unchecked: this;
-  private settled: WeakMap<object, Settlement> | undefined;
-  private held: WeakMap<object, HeldCall> | undefined;
+  declare private readonly inside: ToolInside;
 
   constructor(fields: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
@@ -69,11 +68,10 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     this.name = fields.name;
     this.description = fields.description;
     this.mcp = detailsOf(fields.parts);
-    this.parts = fields.parts;
-    this.unchecked = Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this;
-    // Kept out of what is printed and serialised: they lead to clients and their credentials.
-    for (const name of ["parts", "unchecked", "settled", "held"])
-      Object.defineProperty(this, name, { enumerable: false });
+    const unchecked = once(() => Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this);
+    const inside: ToolInside = { parts: fields.parts, unchecked };
+    // Kept out of what is printed and serialised: it leads to clients and their credentials.
+    Object.defineProperty(this, "inside", { value: inside });
   }
 
   /** The schema that models see: of the tool as it is known now. */
@@ -88,9 +86,10 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     // What is spread comes last: Node 20 takes ten times as long to add to a copy.
     const config: JsonObject = { runName: this.name, ...parseCallbackConfigArg(configArg) };
     config["runName"] ??= this.name;
-    if (!isToolCall(arg)) return super.call.call(this.unchecked, (arg ?? {}) as JsonObject, config, tags);
+    if (!isToolCall(arg))
+      return super.call.call(this.inside.unchecked(), (arg ?? {}) as JsonObject, config, tags);
     config["toolCall"] = arg;
-    return super.call.call(this.unchecked, (arg.args ?? {}) as JsonObject, config, tags);
+    return super.call.call(this.inside.unchecked(), (arg.args ?? {}) as JsonObject, config, tags);
   }
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
@@ -122,15 +121,15 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
    */
   carry(call: ToolCall, settlement: Settlement): JsonObject {
     const args = { ...call.args };
-    this.settled ??= new WeakMap();
-    this.settled.set(args, settlement);
+    this.inside.settled ??= new WeakMap();
+    this.inside.settled.set(args, settlement);
     return args;
   }
 
   /** @internal Has these arguments, which stand for a call, wait for what a door asks for. */
   hold(args: JsonObject, held: HeldCall): void {
-    this.held ??= new WeakMap();
-    this.held.set(args, held);
+    this.inside.held ??= new WeakMap();
+    this.inside.held.set(args, held);
   }
 
   protected override async _call(
@@ -155,17 +154,21 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return this.answerFailure(toolError(this.parts, result), context, { shown, isRejected: false });
   }
 
+  private get parts(): ToolParts {
+    return this.inside.parts;
+  }
+
   private runOf(given: unknown, config: RunnableConfig, { context, report, onNote }: RunParts): ToolRun {
     const { name } = this;
     const settled = this.takeSettled(given);
-    const held = this.held?.get(Object(given) as object);
+    const held = this.inside.held?.get(Object(given) as object);
     return { name, given, context, timeoutMs: timeoutOf(config), settled, held, report, onNote };
   }
 
   private takeSettled(args: unknown): Settlement | undefined {
     if (typeof args !== "object" || args === null) return undefined;
-    const settled = this.settled?.get(args);
-    this.settled?.delete(args);
+    const settled = this.inside.settled?.get(args);
+    this.inside.settled?.delete(args);
     return settled;
   }
 

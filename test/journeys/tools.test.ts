@@ -114,7 +114,7 @@ describe("a tool", () => {
   it("prints nothing of its clients", async () => {
     await using story = await toolsOf([echo]);
     expect(JSON.stringify(story.tool)).not.toContain("settings");
-    expect(Object.keys(story.tool)).not.toContain("parts");
+    expect(Object.keys(story.tool)).not.toContain("inside");
   });
 });
 
