@@ -108,7 +108,7 @@ export class LiveTools {
       const listed = server.isListed ? await this.#listed(server, context) : undefined;
       return this.#offerOf(server, listed);
     });
-    return createTools(offers.flat(), this.#create).filter((tool) => isOffered(fleet, tool));
+    return offered(createTools(offers.flat(), this.#create), fleet);
   }
 
   async #listed(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
@@ -130,7 +130,7 @@ export class LiveTools {
       const before = known.get(tool.name);
       return before !== undefined && isSame(before, tool) ? before : tool;
     });
-    this.#shown = this.#all.filter((tool) => isOffered(fleet, tool));
+    this.#shown = offered(this.#all, fleet);
     const isPending = offers.length < fleet.all.length;
     warnOfUnmetRules(offers, isPending ? { ...this.#create, rules: undefined } : this.#create);
   }
@@ -151,9 +151,12 @@ export class LiveTools {
   }
 }
 
-function isOffered({ all }: ServerFleet, { mcp }: McpTool): boolean {
-  const server = all.find(({ name }) => name === mcp.server);
-  return server !== undefined && !server.isOff && server.member.pins?.isBlocked(mcp.name) !== true;
+function offered(tools: readonly McpTool[], fleet: ServerFleet): McpTool[] {
+  const servers = new Map(fleet.on.map((server) => [server.name, server]));
+  return tools.filter(({ mcp }) => {
+    const server = servers.get(mcp.server);
+    return server !== undefined && server.member.pins?.isBlocked(mcp.name) !== true;
+  });
 }
 
 /** To whoever uses them. What is the same object, as of a list that was not listed again, is not read. */

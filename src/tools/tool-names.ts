@@ -140,6 +140,8 @@ function findCollisions(
   names: readonly string[],
   reserved: readonly string[],
 ): Collision[] {
+  const all = [...reserved, ...names];
+  if (new Set(all).size === all.length) return [];
   const owners = new Map<string, string[]>(
     reserved.map((name) => [name, ["a name of yours (naming.reserved)"]]),
   );
