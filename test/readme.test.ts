@@ -41,7 +41,7 @@ describe("the README", () => {
     const named = [...packages.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell = ""]) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
     );
-    expect(named.toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
+    expect(new Set(named)).toEqual(new Set(Object.keys(manifest.peerDependencies)));
   });
 
   it("has the tables that the code prints (npm run readme)", () => {
