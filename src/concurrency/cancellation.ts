@@ -1,4 +1,11 @@
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { onAbort } from "./abort-fan-out.js";
+
+function checkSignal(signal: Partial<AbortSignal> | null): void {
+  if (typeof signal?.addEventListener === "function") return;
+  const found = signal === null ? "null" : `a ${typeof signal}`;
+  throw new McpRuntimeError("definition", `signal has to be an AbortSignal, found ${found}.`);
+}
 
 type Listener = (reason: unknown) => void;
 
@@ -21,6 +28,7 @@ export class Cancellation {
   static fromSignal(signal: AbortSignal | undefined): Cancellation {
     const cancellation = new Cancellation();
     if (signal === undefined) return cancellation;
+    checkSignal(signal);
     if (signal.aborted) {
       cancellation.cancel(signal.reason);
       return cancellation;

@@ -1,5 +1,6 @@
 import { McpRuntimeError, type DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import type { z } from "zod";
+import { isJsonObject } from "./json.js";
 
 /** What was found, in words that cannot give anything away. */
 export function describeFound(value: unknown): string {
@@ -7,7 +8,9 @@ export function describeFound(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "string") return isPlainWord(value) ? JSON.stringify(value) : "another text";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+  if (typeof value !== "object") return `a ${typeof value}`;
+  if (value instanceof Promise) return "a promise (is an await missing?)";
+  return isJsonObject(value) ? "an object" : "an instance of a class";
 }
 
 /** Short and without digits: a slip of the pen, hardly a token. */

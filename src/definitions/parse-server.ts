@@ -25,7 +25,9 @@ import {
 export function parseServer(name: string, definition: ServerDefinition): ServerSpec {
   const parsed = checkServer(name, definition);
   if ("issues" in parsed)
-    throw definitionError(`Server ${JSON.stringify(name)}`, parsed.issues, { server: name });
+    throw isNamed(name)
+      ? definitionError(`Server ${JSON.stringify(name)}`, parsed.issues, { server: name })
+      : definitionError("The server", parsed.issues);
   return parsed.spec;
 }
 
@@ -53,11 +55,17 @@ function within(name: string, issue: DefinitionIssue): DefinitionIssue {
   return { path: `${head}${separator}${issue.path}`, message: issue.message };
 }
 
+function isNamed(name: unknown): name is string {
+  return typeof name === "string" && name.trim() !== "";
+}
+
 type Checked = { readonly spec: ServerSpec } | { readonly issues: readonly DefinitionIssue[] };
 
 function checkServer(name: unknown, definition: unknown): Checked {
-  if (typeof name !== "string" || name.trim() === "") {
-    return { issues: [{ path: "name", message: "expected a name that is not empty" }] };
+  if (!isNamed(name)) {
+    const found = typeof name === "string" ? "" : `, found ${describeFound(name)}`;
+    const message = `expected a name that is not empty${found}`;
+    return { issues: [{ path: "name", message }] };
   }
   if (!isJsonObject(definition)) {
     return { issues: [{ path: "", message: `expected an object, found ${describeFound(definition)}` }] };

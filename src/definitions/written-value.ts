@@ -43,8 +43,7 @@ function describe(value: unknown): string {
   const found = attempt(() => {
     if (value === UNREADABLE) return value;
     if (Array.isArray(value)) return isWhole(value) ? "a list" : "a list with gaps";
-    const isInstance = typeof value === "object" && value !== null && !isJsonObject(value);
-    return isInstance ? "an instance of a class" : describeFound(value);
+    return describeFound(value);
   });
   return found === UNREADABLE ? "something that cannot be read" : found;
 }

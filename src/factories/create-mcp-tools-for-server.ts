@@ -1,7 +1,7 @@
 import { toAgentTool } from "../catalogue/agent-tools.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { McpAgentResource } from "../definitions/agent-definition.js";
-import { definitionError } from "../definitions/definition-issues.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { parseAgent } from "../definitions/parse-agent.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { EventHub } from "../telemetry/event-hub.js";
@@ -24,10 +24,11 @@ export interface ServerToolsOptions extends FactoryOptions {
  * resource whose tools are found out live needs a factory that may wait: `createMcpToolsFromAgent`.
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
-  const { client } = options;
   const { create, catalogue: settings, resourceTools } = resolveFactoryOptions(options, "none", ["client"]);
+  const { client } = options;
   if (!(client instanceof McpClient)) {
-    throw definitionError("The set of options", [{ path: "client", message: "expected an McpClient" }]);
+    const message = `expected an McpClient, found ${describeFound(client)}`;
+    throw definitionError("The set of options", [{ path: "client", message }]);
   }
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined || !parsed.isEnabled) return [];
@@ -55,7 +56,16 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
 function parseResource(resource: unknown, warn: (message: string) => void): readonly McpAgentResource[] {
   const marked =
     typeof resource === "object" && resource !== null ? { $resourceType: "mcp", ...resource } : resource;
-  const { resources, warnings } = parseAgent({ resources: [marked] });
-  for (const warning of warnings) warn(warning);
-  return resources;
+  try {
+    const { resources, warnings } = parseAgent({ resources: [marked] });
+    for (const warning of warnings) warn(warning);
+    return resources;
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    const issues = error.issues.map((issue) => ({ ...issue, path: issue.path.replace(AT, "") }));
+    throw definitionError("The agent resource", issues);
+  }
 }
+
+/** Where an agent with this resource alone has it. */
+const AT = /^resources\[0\]\.?/;

@@ -1,8 +1,13 @@
 import type { CallerContext } from "../client/call-tool.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { CallerConfig } from "./mcp-toolset.js";
 
-/** Who asks, by the config of a run. */
+/** Who asks, by the config of a run. Throws kind `definition` for what is none. */
 export function toCallerContext(config: CallerConfig): CallerContext {
+  if (typeof config !== "object" || config === null) {
+    const message = `expected the config of a run, { configurable: { … } }, found ${describeFound(config)}`;
+    throw definitionError("What a toolset was given", [{ path: "config", message }]);
+  }
   return {
     configurable: { ...config.configurable },
     context: config["context"],

@@ -14,6 +14,7 @@ import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../content/to-documents.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -92,7 +93,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return this.tools.filter((tool) => servers.includes(tool.mcp.server as Name));
   }
 
-  toolsFor(config: CallerConfig): Promise<McpTool[]> {
+  async toolsFor(config: CallerConfig): Promise<McpTool[]> {
     return this.#tools.listFor(toCallerContext(config));
   }
 
@@ -144,6 +145,10 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     calls: readonly ToolsetCall<Name>[],
     options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
   ): Promise<CallOutcome[]> {
+    if (!Array.isArray(calls)) {
+      const message = `expected a list of { name, args }, found ${describeFound(calls)}`;
+      throw definitionError("The call of callTools", [{ path: "", message }]);
+    }
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
     checkConcurrency("toolset", concurrency);
     return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));

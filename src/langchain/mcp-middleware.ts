@@ -2,6 +2,7 @@ import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
+import { checkToolset } from "../factories/check-toolset.js";
 import type { McpToolset } from "../factories/mcp-toolset.js";
 import { ApprovalDesk, type CallPlace } from "../tools/approval-desk.js";
 import { CurrentTools } from "../tools/current-tools.js";
@@ -30,6 +31,7 @@ export function mcpMiddleware<Name extends string>(
   toolset: McpToolset<Name>,
   { servers = [], name = "mcpMiddleware" }: McpMiddlewareOptions<Name> = {},
 ): AgentMiddleware<undefined, undefined, unknown, readonly []> {
+  checkToolset("mcpMiddleware", toolset);
   const live = new CurrentTools(() => toolset.getTools(...servers));
   const approval = new AgentApproval(live);
   // While somebody listens, servers are heard that change their tools by themselves.

@@ -2,6 +2,7 @@ import type { BaseMessage, ToolCall, ToolMessage } from "@langchain/core/message
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Command, LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
+import { checkToolset } from "../factories/check-toolset.js";
 import type { McpToolset } from "../factories/mcp-toolset.js";
 import { ApprovalDesk } from "../tools/approval-desk.js";
 import { CurrentTools } from "../tools/current-tools.js";
@@ -38,6 +39,7 @@ export class McpToolNode<
   readonly #carried = new WeakMap<ToolCall, ToolCall["args"]>();
 
   constructor(toolset: McpToolset<Name>, options: McpToolNodeOptions<Name> = {}) {
+    checkToolset("McpToolNode", toolset);
     const { tools: others = [], servers = [], ...nodeOptions } = options;
     super([], nodeOptions);
     const live = new CurrentTools(() => toolset.getTools(...servers));

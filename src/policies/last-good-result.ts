@@ -1,3 +1,4 @@
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { FallbackCall, FallbackResult } from "../definitions/fallback-call.js";
 import type { FallbackOption } from "../definitions/server-definition.js";
 
@@ -14,10 +15,12 @@ const DEFAULT_ENTRIES = 500;
  * Answers with what the same call gave last, for tools that are idempotent, by identity and arguments.
  * The result says so in `_meta`: `"langchain-mcp-runtime/fallback": { kind, ageMs }`.
  */
-export function lastGoodResult({
-  maxAgeMs,
-  maxEntries = DEFAULT_ENTRIES,
-}: LastGoodResultOptions): Exclude<FallbackOption, (...args: never) => unknown> {
+export function lastGoodResult(
+  options: LastGoodResultOptions,
+): Exclude<FallbackOption, (...args: never) => unknown> {
+  const { maxAgeMs, maxEntries = DEFAULT_ENTRIES } = options ?? {};
+  checkNumber("maxAgeMs", maxAgeMs);
+  checkNumber("maxEntries", maxEntries);
   const kept = new Map<string, { readonly result: FallbackResult; readonly at: number }>();
   return {
     remember(call, result) {
@@ -36,6 +39,12 @@ export function lastGoodResult({
       return { ...result, _meta: { ...result._meta, "langchain-mcp-runtime/fallback": note } };
     },
   };
+}
+
+function checkNumber(path: string, value: unknown): void {
+  if (typeof value === "number" && value >= 0) return;
+  const message = `expected a number of at least 0, found ${describeFound(value)}`;
+  throw definitionError("What lastGoodResult was given", [{ path, message }]);
 }
 
 /** The order of keys makes no difference. */

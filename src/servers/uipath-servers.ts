@@ -1,4 +1,5 @@
 import type { McpAgentResource } from "../definitions/agent-definition.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { HttpServerDefinition, ResolveContext } from "../definitions/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
@@ -23,6 +24,10 @@ const REQUEST_MS = 10_000;
  * platform when a server is first needed, not before. The token goes to the platform's origin only.
  */
 export function uipathServers(options: UipathOptions = {}): UipathLookup {
+  if (typeof options !== "object" || options === null) {
+    const message = `expected an object, found ${describeFound(options)}`;
+    throw definitionError("The way to UiPath", [{ path: "", message }]);
+  }
   resolveUipathSettings(options, process.env);
   return async (resource, context = nobody()) => {
     // Read again: a token in the environment may have been renewed.

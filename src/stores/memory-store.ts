@@ -15,10 +15,12 @@ export interface MemoryStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
+const SUBJECT = "The memory store";
+
 /** Entries in this process, for as long as it lives. What is read is frozen and shared: a read costs nothing. */
 export function memoryStore(options: MemoryStoreOptions = {}): KeyValueStore {
-  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...defined(options) };
-  checkPositive("The memory store", { maxEntries, maxTotalBytes });
+  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...defined(SUBJECT, options) };
+  checkPositive(SUBJECT, { maxEntries, maxTotalBytes });
   return new MemoryStore({ maxEntries, maxTotalBytes }, options.now ?? Date.now);
 }
 

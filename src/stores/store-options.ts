@@ -38,7 +38,7 @@ export interface StoreSpec {
 const NAMESPACE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function resolveStoreOptions(subject: string, options: NamespacedStoreOptions): StoreSpec {
-  const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...defined(options) };
+  const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...defined(subject, options) };
   checkPositive(subject, { timeoutMs, maxBytes });
   if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) {
     const message = `expected letters, digits, "-" and "_", at most 64, found ${describeFound(namespace)}`;
@@ -60,8 +60,13 @@ export function checkPositive(subject: string, values: Readonly<Record<string, u
 
 /** What is `undefined` was not said. */
 export function defined<Options extends object>(
+  subject: string,
   options: Options,
 ): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } {
+  if (typeof options !== "object" || options === null) {
+    const message = `expected an object of options, found ${describeFound(options)}`;
+    throw definitionError(subject, [{ path: "", message }]);
+  }
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Name in keyof Options]?: Exclude<Options[Name], undefined> };
 }
