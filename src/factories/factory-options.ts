@@ -4,6 +4,7 @@ import {
   issuesOfCatalogue,
   resolveCatalogueOptions,
 } from "../manager/catalogue-options.js";
+import { issuesOfLogger } from "../manager/logger-issues.js";
 import { issuesOfLife, type LifeOptions, type McpServerManagerOptions } from "../manager/manager-options.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
@@ -85,11 +86,12 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
     return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
   }
   const unknown = Object.keys(options).filter((key) => !allowed.includes(key));
-  const { agentInput, resourceTools } = options as FactoryOptions;
+  const { agentInput, resourceTools, logger } = options as FactoryOptions;
   return [
     ...unknown.map((key) => ({ path: key, message: `is no option; options are ${allowed.join(", ")}` })),
     ...issuesOfCatalogue(options),
     ...issuesOfLife(options),
+    ...issuesOfLogger(logger),
     ...(agentInput === undefined || isJsonObject(agentInput)
       ? []
       : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../concurrency/clock.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { issuesOfLogger } from "./logger-issues.js";
 import {
   type CatalogueOptions,
   type CatalogueSettings,
@@ -84,7 +85,7 @@ export function resolveManagerOptions(options: McpServerManagerOptions): Manager
 function issuesOf(options: unknown): DefinitionIssue[] {
   if (typeof options !== "object" || options === null)
     return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
-  const { strict, dropFailed, listTools } = options as McpServerManagerOptions;
+  const { strict, dropFailed, listTools, logger } = options as McpServerManagerOptions;
   const flags = Object.entries({ strict, dropFailed }).filter(
     ([, flag]) => flag !== undefined && typeof flag !== "boolean",
   );
@@ -99,6 +100,7 @@ function issuesOf(options: unknown): DefinitionIssue[] {
     ...(listTools === undefined || typeof listTools === "function"
       ? []
       : [{ path: "listTools", message: `expected a function, found ${describeFound(listTools)}` }]),
+    ...issuesOfLogger(logger),
     ...issuesOfLife(options),
     ...issuesOfCatalogue(options),
   ];

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { isJsonObject } from "../definitions/json.js";
+import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 
 export interface NamingOptions {
   /** What stands before a tool's name: `server__tool`, nothing, `mcp__server__tool`, or what a function makes of both. */
@@ -29,23 +31,40 @@ const CHOICES = {
 
 /** What was left out, or is `undefined`, is filled in. */
 export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
+  const issues = issuesOfNaming(options);
+  if (issues.length > 0) throw definitionError("The set of options", issues);
   const { prefix = defaultPrefix, illegal, onCollision, reserved } = options;
-  const naming: Naming = {
+  return {
     prefix,
     illegal: illegal ?? NAMING_DEFAULTS.illegal,
     onCollision: onCollision ?? NAMING_DEFAULTS.onCollision,
     reserved: reserved ?? NAMING_DEFAULTS.reserved,
   };
-  const issues = Object.entries(CHOICES)
-    .filter(([key, choices]) => {
-      const value = naming[key as keyof typeof CHOICES];
-      return (
-        !choices.some((choice) => choice === value) && !(key === "prefix" && typeof value === "function")
-      );
-    })
-    .map(([key, choices]) => ({ path: `naming.${key}`, message: `expected one of ${choices.join(", ")}` }));
-  if (issues.length > 0) throw definitionError("The set of options", issues);
-  return naming;
+}
+
+function issuesOfNaming(options: unknown): DefinitionIssue[] {
+  const keys = Object.keys(NAMING_DEFAULTS);
+  if (!isJsonObject(options)) {
+    const message = `expected an object with ${keys.join(", ")}, found ${describeFound(options)}`;
+    return [{ path: "naming", message }];
+  }
+  return Object.entries(options).flatMap(([key, value]) => {
+    const path = `naming.${key}`;
+    if (!keys.includes(key)) return [{ path, message: `is no option; options are ${keys.join(", ")}` }];
+    const expected = expectedOf(key, value);
+    return expected === undefined
+      ? []
+      : [{ path, message: `expected ${expected}, found ${describeFound(value)}` }];
+  });
+}
+
+/** What the value of an option should be, if it is something else. */
+function expectedOf(key: string, value: unknown): string | undefined {
+  if (value === undefined || (key === "prefix" && typeof value === "function")) return undefined;
+  const choices: readonly unknown[] | undefined = CHOICES[key as keyof typeof CHOICES];
+  if (choices !== undefined) return choices.includes(value) ? undefined : `one of ${choices.join(", ")}`;
+  const isNames = Array.isArray(value) && value.every((name) => typeof name === "string");
+  return isNames ? undefined : "a list of names";
 }
 
 /** A tool of a server, by its server's own name for it. */

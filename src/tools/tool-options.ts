@@ -124,17 +124,29 @@ function issuesOf(options: ToolOptions): DefinitionIssue[] {
     (path) => options[path] !== undefined && typeof options[path] !== "function",
   ).map((path) => ({ path, message: `expected a function, found ${describeFound(options[path])}` }));
   const handling = issuesOfHandling(options.outputHandling);
-  const { contentChars } = options.limits ?? {};
-  const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && contentChars > 0);
-  const limits = isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number from 1" }];
   const { meta } = options;
   const isMeta = meta === undefined || typeof meta === "function" || isJsonObject(meta);
   return [
     ...choices,
     ...functions,
-    ...limits,
+    ...issuesOfLimits(options.limits),
     ...handling,
     ...(isMeta ? [] : [{ path: "meta", message: "expected an object or a function" }]),
+  ];
+}
+
+function issuesOfLimits(limits: unknown): DefinitionIssue[] {
+  if (limits === undefined) return [];
+  if (!isJsonObject(limits))
+    return [{ path: "limits", message: `expected { contentChars }, found ${describeFound(limits)}` }];
+  const { contentChars, ...others } = limits;
+  const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && Number(contentChars) > 0);
+  return [
+    ...(isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number from 1" }]),
+    ...Object.keys(others).map((key) => ({
+      path: `limits.${key}`,
+      message: "is no limit of tools, which is contentChars; those of a server stand in its definition",
+    })),
   ];
 }
 

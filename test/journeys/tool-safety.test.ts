@@ -341,7 +341,17 @@ describe("names", () => {
 describe("options", () => {
   it.each([
     [{ onfailure: "error" }, "onfailure"],
-    [{ naming: { prefix: "bogus" } }, "naming.prefix"],
+    [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, found "bogus"'],
+    [
+      { naming: "none" },
+      'naming: expected an object with prefix, illegal, onCollision, reserved, found "none"',
+    ],
+    [{ naming: { prefixes: "none" } }, "naming.prefixes: is no option; options are prefix, illegal"],
+    [{ naming: { reserved: "search" } }, 'naming.reserved: expected a list of names, found "search"'],
+    [{ limits: 5 }, "limits: expected { contentChars }, found a number"],
+    [{ limits: { contentChars: 0 } }, "limits.contentChars: expected a whole number from 1"],
+    [{ limits: { sockets: 5 } }, "limits.sockets: is no limit of tools"],
+    [{ logger: { log: () => undefined } }, "logger: expected an object with debug, info, warn, error"],
     [{ outputHandling: "artifact" }, "outputHandling"],
     [{ outputHandling: { image: "Content" } }, "outputHandling.image"],
     [{ concurrency: 0 }, "concurrency"],
