@@ -74,7 +74,8 @@ export class OAuthFlow {
   async tokensOf(source: TokenSource): Promise<OAuthTokens | undefined> {
     const { dpop } = this.#parts;
     const tokens = await source.tokens();
-    return tokens !== undefined && dpop.isRequired && !dpop.isBound(tokens) ? undefined : tokens;
+    const isOfNoUse = dpop.isRequired && tokens?.access_token !== undefined && !dpop.isBound(tokens);
+    return isOfNoUse ? undefined : tokens;
   }
 
   /** Exchanges the code that a person came back with for tokens. */
