@@ -21,6 +21,7 @@ import type { ServerFacts, ServerNotification, Session, SessionRequest } from ".
 import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
 import { Subscription } from "./subscription.js";
 import { ToolHeaders } from "./tool-headers.js";
+import { withoutStamp } from "./without-stamp.js";
 
 interface ModernSessionOptions extends ErrorContext {
   readonly transport: GuardedTransport;
@@ -183,7 +184,7 @@ export class ModernSession implements Session {
     for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
       cancellation.throwIfCancelled();
       const { resultType = "complete", ...result } = await this.#ask(request, method, said, headers);
-      if (resultType === "complete") return result;
+      if (resultType === "complete") return withoutStamp(result);
       if (resultType !== INPUT_REQUIRED)
         throw malformedAnswer(this.#options, `a result of type ${JSON.stringify(resultType)}`);
       const round = await answerInput(result, { server, requests, cancellation, isHeld });

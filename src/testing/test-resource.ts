@@ -84,7 +84,7 @@ function toListed({ uri, name = uri, title, description, mimeType }: TestResourc
   return { uri, name, title, description, mimeType };
 }
 
-function toContent({ uri, mimeType }: TestResource, read: unknown): JsonObject {
+export function toContent({ uri, mimeType }: TestResource, read: unknown): JsonObject {
   if (read instanceof Uint8Array) return { uri, mimeType, blob: Buffer.from(read).toString("base64") };
   return { uri, mimeType, text: String(read) };
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, type Logger, McpClient, McpRuntimeError, onMcpEvent } from "../../src/index.js";
 import { McpTestServer, startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf, gate, times } from "../support/clients.js";
+import { ERAS, EraServer, startEraServer } from "../support/era-server.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { ProcessEvents } from "../support/process-events.js";
 
@@ -27,43 +28,51 @@ describe("who listens", () => {
 });
 
 describe("the events of a process", () => {
-  it("tell a first call from its start to its end, with the handshake in between", async () => {
-    await using server = await startMcpTestServer();
-    using events = new ProcessEvents();
-    const client = clientOf(server, {}, {});
-    await client.callTool({ ...echo(), id: "mine" });
-    await client.close();
-    expect(events.names).toEqual([
-      "requestStarted",
-      "handshakeStarted",
-      "handshakeEnded",
-      "sessionOpened",
-      "requestEnded",
-      "sessionEnded",
-    ]);
-    const [started] = events.of("requestStarted");
-    const [ended] = events.of("requestEnded");
-    expect(started).toMatchObject({ server: "test", method: "tools/call", tool: "echo", requestId: "mine" });
-    expect(ended).toMatchObject({
-      server: "test",
-      method: "tools/call",
-      tool: "echo",
-      requestId: "mine",
-      attempts: 1,
-      kind: undefined,
-      error: undefined,
-      endpoint: { transport: "http", host: "127.0.0.1", port: Number(new URL(server.url).port) },
-      protocolVersion: expect.stringMatching(/^20/),
-      sessionId: expect.any(String),
-    });
-    expect(ended?.token).toBe(started?.token);
-    const [handshake] = events.of("handshakeEnded");
-    expect(handshake).toMatchObject({ server: "test", kind: undefined, sessionId: ended?.sessionId });
-    expect(handshake?.token).toBe(events.of("handshakeStarted")[0]?.token);
-    expect(events.of("sessionEnded")).toEqual([
-      expect.objectContaining({ generation: 1, kind: undefined, sessionId: ended?.sessionId }),
-    ]);
-  });
+  it.each(ERAS)(
+    "tell a first call from its start to its end, with the handshake in between (%s)",
+    async (era) => {
+      await using server = await startEraServer(era);
+      using events = new ProcessEvents();
+      const client = clientOf(server, {}, {});
+      await client.callTool({ ...echo(), id: "mine" });
+      await client.close();
+      expect(events.names).toEqual([
+        "requestStarted",
+        "handshakeStarted",
+        "handshakeEnded",
+        "sessionOpened",
+        "requestEnded",
+        "sessionEnded",
+      ]);
+      const [started] = events.of("requestStarted");
+      const [ended] = events.of("requestEnded");
+      expect(started).toMatchObject({
+        server: "test",
+        method: "tools/call",
+        tool: "echo",
+        requestId: "mine",
+      });
+      expect(ended).toMatchObject({
+        server: "test",
+        method: "tools/call",
+        tool: "echo",
+        requestId: "mine",
+        attempts: 1,
+        kind: undefined,
+        error: undefined,
+        endpoint: { transport: "http", host: "127.0.0.1", port: Number(new URL(server.url).port) },
+        protocolVersion: expect.stringMatching(/^20/),
+        sessionId: era === "modern" ? undefined : expect.any(String),
+      });
+      expect(ended?.token).toBe(started?.token);
+      const [handshake] = events.of("handshakeEnded");
+      expect(handshake).toMatchObject({ server: "test", kind: undefined, sessionId: ended?.sessionId });
+      expect(handshake?.token).toBe(events.of("handshakeStarted")[0]?.token);
+      expect(events.of("sessionEnded")).toEqual([
+        expect.objectContaining({ generation: 1, kind: undefined, sessionId: ended?.sessionId }),
+      ]);
+    },
+  );
 
   it("tell of a session that was lost, by the request that found out", async () => {
     await using server = await startMcpTestServer();
@@ -133,8 +142,8 @@ describe("the events of a process", () => {
     ]);
   });
 
-  it("show arguments and results to who asks, and to nobody who prints them", async () => {
-    await using client = new McpClient({ name: "linked", server: new McpTestServer() });
+  it.each(ERAS)("show arguments and results to who asks, and to nobody who prints them (%s)", async (era) => {
+    await using client = new McpClient({ name: "linked", server: new EraServer(era) });
     using events = new ProcessEvents();
     await client.callTool(echo("a private word"), { recordedArgs: () => ({ text: "***" }) });
     await client.callTool(echo("a private word"));

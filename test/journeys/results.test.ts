@@ -3,19 +3,33 @@ import { z } from "zod";
 import { McpClient, type McpRuntimeError } from "../../src/index.js";
 import { McpTestServer, type TestTool } from "../../src/testing/index.js";
 import { failureOf, times } from "../support/clients.js";
+import { ERAS, EraServer, type ServedEra } from "../support/era-server.js";
 
-function clientWith(...tools: TestTool[]): McpClient {
-  return new McpClient({ name: "linked", server: new McpTestServer({ tools }) });
+function clientOn(era: ServedEra, ...tools: TestTool[]): McpClient {
+  return new McpClient({ name: "linked", server: new EraServer(era, { tools }) });
 }
 
-describe("a result", () => {
+const clientWith = (...tools: TestTool[]) => clientOn("legacy", ...tools);
+
+describe.each(ERAS)("a result (%s)", (era) => {
+  it("has the _meta that the tool gave it, and none else", async () => {
+    const content = [{ type: "text", text: "one" }];
+    await using client = clientOn(
+      era,
+      { name: "plain", run: () => ({ content }) },
+      { name: "marked", run: () => ({ content, _meta: { "example.com/page": 1 } }) },
+    );
+    expect((await client.callTool({ name: "plain" })).meta).toBeUndefined();
+    expect((await client.callTool({ name: "marked" })).meta).toEqual({ "example.com/page": 1 });
+  });
+
   it("has its text, a line for each block", async () => {
     const content = [
       { type: "text", text: "one" },
       { type: "image", data: "", mimeType: "image/png" },
       { type: "text", text: "two" },
     ];
-    await using client = clientWith({ name: "t", run: () => ({ content }) });
+    await using client = clientOn(era, { name: "t", run: () => ({ content }) });
     const result = await client.callTool({ name: "t" });
     expect(result.text()).toBe("one\ntwo");
     expect(result.content).toHaveLength(3);
@@ -23,7 +37,8 @@ describe("a result", () => {
   });
 
   it("has JSON: what is structured, or else the text", async () => {
-    await using client = clientWith(
+    await using client = clientOn(
+      era,
       { name: "text", run: () => '{"a":1}' },
       {
         name: "both",
@@ -38,7 +53,7 @@ describe("a result", () => {
   });
 
   it("with a schema is typed and checked", async () => {
-    await using client = clientWith({
+    await using client = clientOn(era, {
       name: "weather",
       run: ({ city }) => ({
         content: [],
@@ -57,7 +72,7 @@ describe("a result", () => {
   });
 
   it("that is an error of the tool is a result, and no schema is asked", async () => {
-    await using client = clientWith({
+    await using client = clientOn(era, {
       name: "broken",
       run: () => {
         throw new Error("out of paper");

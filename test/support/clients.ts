@@ -53,3 +53,16 @@ export async function eventually(check: () => boolean | Promise<boolean>, within
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+
+/** Says something until it is heard: a stream may be on its way still when the first word is said. */
+export async function sayUntil(say: () => Promise<void>, isHeard: () => boolean): Promise<void> {
+  const isHeardSoon = () =>
+    eventually(isHeard, 100).then(
+      () => true,
+      () => false,
+    );
+  await eventually(async () => {
+    await say();
+    return isHeardSoon();
+  });
+}

@@ -1,16 +1,13 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { listPage } from "../../src/testing/list-page.js";
 import type { McpTestServer } from "../../src/testing/index.js";
+import { toContent } from "../../src/testing/test-resource.js";
 
 const INVALID_PARAMS = -32_602;
 
-/** The resources and prompts of a test server on a server of the SDK's second line. */
-export function serveLibrary(server: Server, library: McpTestServer): void {
-  const page = (
-    key: string,
-    items: readonly unknown[],
-    params: { cursor?: string | undefined } | undefined,
-  ) => listPage({ key, items, another: () => ({}) }, library.listing, params?.cursor) as never;
+/** The resources of a test server on a server of the SDK's second line. */
+export function serveResources(server: Server, library: McpTestServer): void {
+  const page = pageOf(library);
   server.setRequestHandler("resources/list", ({ params }) => {
     const items = (library.resources ?? []).map(({ uri, name = uri, mimeType }) => ({ uri, name, mimeType }));
     return page("resources", items, params);
@@ -22,9 +19,14 @@ export function serveLibrary(server: Server, library: McpTestServer): void {
     const found = library.resources?.find(({ uri }) => uri === params.uri);
     if (found === undefined) throw refusal(`Resource ${params.uri} not found`);
     const headers = Object.fromEntries(http?.req?.headers ?? []);
-    const text = String(await found.read({ signal: mcpReq.signal, headers }));
-    return { contents: [{ uri: found.uri, mimeType: found.mimeType, text }] };
+    const read = await found.read({ signal: mcpReq.signal, headers });
+    return { contents: Array.isArray(read) ? read : [toContent(found, read)] } as never;
   });
+}
+
+/** Its prompts. */
+export function servePrompts(server: Server, library: McpTestServer): void {
+  const page = pageOf(library);
   server.setRequestHandler("prompts/list", ({ params }) => {
     const items = (library.prompts ?? []).map(({ name, arguments: args }) => ({ name, arguments: args }));
     return page("prompts", items, params);
@@ -40,6 +42,11 @@ export function serveLibrary(server: Server, library: McpTestServer): void {
     const values = [...(found?.complete?.(argument, context?.arguments ?? {}) ?? [])];
     return { completion: { values, total: values.length, hasMore: false } };
   });
+}
+
+function pageOf({ listing }: McpTestServer) {
+  return (key: string, items: readonly unknown[], params: { cursor?: string | undefined } | undefined) =>
+    listPage({ key, items, another: () => ({}) }, listing, params?.cursor) as never;
 }
 
 function refusal(message: string): Error {

@@ -6,8 +6,9 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { serveLibrary } from "./era-library.js";
+import { servePrompts, serveResources } from "./era-library.js";
 import type { MessageTransport } from "../../src/index.js";
+import { listPage } from "../../src/testing/list-page.js";
 import { McpTestServer, type McpTestServerOptions, type TestTool } from "../../src/testing/index.js";
 
 /**
@@ -36,6 +37,7 @@ export class EraServer extends McpTestServer {
   era: ServedEra;
   readonly #handlers: Record<Exclude<ServedEra, "legacy">, McpHttpHandler>;
   readonly #cacheHint: EraServerOptions["cacheHint"];
+  readonly #instructions: string | undefined;
   readonly #linked = new Set<Server>();
 
   constructor(era: ServedEra, { cacheHint, ...options }: EraServerOptions = {}) {
@@ -52,6 +54,7 @@ export class EraServer extends McpTestServer {
     self.server = this;
     this.era = era;
     this.#cacheHint = cacheHint;
+    this.#instructions = options.instructions;
     const create = () => this.#createServer();
     const responseMode = options.answers === "sse" ? "sse" : "auto";
     this.#handlers = {
@@ -69,6 +72,11 @@ export class EraServer extends McpTestServer {
     if (this.era === "legacy") return super.connect(transport);
     const legacy = this.era === "dual" ? "serve" : "reject";
     serveStdio(() => this.#createLinked(), { transport: transport as never, legacy });
+  }
+
+  /** Somebody wants to hear what it says by itself. */
+  async listenedTo(): Promise<void> {
+    await this.waitFor(this.era === "legacy" ? "GET" : "subscriptions/listen");
   }
 
   override async notifyToolsChanged(): Promise<void> {
@@ -101,19 +109,25 @@ export class EraServer extends McpTestServer {
   }
 
   #createServer(): Server {
+    const { resources, prompts } = this;
+    const instructions = this.#instructions;
     const server = new Server(
       { name: "era-server", version: "2.0.0" },
       {
         capabilities: {
           tools: { listChanged: true },
-          resources: { subscribe: true, listChanged: true },
-          prompts: { listChanged: true },
-          completions: {},
+          ...(resources === undefined ? {} : { resources: { subscribe: true, listChanged: true } }),
+          ...(prompts === undefined ? {} : { prompts: { listChanged: true }, completions: {} }),
         },
+        ...(instructions === undefined ? {} : { instructions }),
       },
     );
-    serveLibrary(server, this);
-    server.setRequestHandler("tools/list", () => ({ ...this.#listed(), ...this.#cacheHint }) as never);
+    if (resources !== undefined) serveResources(server, this);
+    if (prompts !== undefined) servePrompts(server, this);
+    server.setRequestHandler(
+      "tools/list",
+      ({ params }) => ({ ...this.#listed(params?.cursor), ...this.#cacheHint }) as never,
+    );
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       const tool = this.tools.find(({ name }) => name === params.name);
       const args = (params.arguments ?? {}) as Record<string, unknown>;
@@ -126,14 +140,15 @@ export class EraServer extends McpTestServer {
     return server;
   }
 
-  #listed() {
-    const tools = this.tools.map(({ name, description, inputSchema = { type: "object" } }) => ({
-      name,
-      description,
-      inputSchema,
-    }));
-    return { tools: [...tools, ...this.malformedTools] };
+  #listed(cursor: string | undefined) {
+    const items = [...this.tools.map(toListed), ...this.malformedTools];
+    const another = (position: number) => toListed({ name: `tool-${position}`, run: () => undefined });
+    return listPage({ key: "tools", items, another }, this.listing, cursor);
   }
+}
+
+function toListed({ inputSchema = { type: "object" }, ...tool }: TestTool) {
+  return { ...tool, inputSchema, run: undefined };
 }
 
 async function run(
