@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Fault } from "../../src/testing/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, failureOf } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const rpcError = (code: number) =>
   JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message: "no" } });
@@ -49,11 +50,16 @@ const rows: readonly (readonly [string, Fault, string, { runs: number; unknown: 
   ],
 ];
 
-describe.each(["json", "sse"] as const)("a server that answers as %s", (answers) => {
+const WAYS = ERAS.flatMap((era) => [
+  { era, answers: "json" as const },
+  { era, answers: "sse" as const },
+]);
+
+describe.each(WAYS)("a $era server that answers as $answers", ({ era, answers }) => {
   it.each(rows)(
     "%s fails at once, is not repeated, and the next call works",
     async (_, fault, expected, { runs, unknown }) => {
-      await using server = await startMcpTestServer({ answers });
+      await using server = await startEraServer(era, { answers });
       await using client = clientOf(server);
       await client.ensureSession();
       server.addFault(fault, { on: "tools/call", times: 1 });
@@ -75,7 +81,9 @@ describe.each(["json", "sse"] as const)("a server that answers as %s", (answers)
       expect(server.received("initialize")).toHaveLength(1);
     },
   );
+});
 
+describe.each(["json", "sse"] as const)("a server that answers as %s", (answers) => {
   it("an answer over the limit is too-large, and the rest is not read", async () => {
     await using server = await startMcpTestServer({ answers });
     await using client = clientOf(server, { limits: { responseBytes: 100_000 } });
@@ -105,9 +113,9 @@ describe.each(["json", "sse"] as const)("a server that answers as %s", (answers)
   });
 });
 
-describe("what a failure tells", () => {
+describe.each(ERAS)("what a failure tells (%s)", (era) => {
   it("when to come back, as seconds and as a date", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     await using client = clientOf(server);
     await client.ensureSession();
     const before = Date.now();
@@ -126,7 +134,7 @@ describe("what a failure tells", () => {
   });
 
   it("the server's own words, in one line without what a terminal would obey", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     await using client = clientOf(server);
     await client.ensureSession();
     const body = "first\n\u001b[31msecond\u202e";
@@ -142,7 +150,7 @@ describe("what a failure tells", () => {
     [-32603, "server-error"],
     [-32000, "server-error"],
   ])("JSON-RPC error %i, also without the id of the request, as kind %s", async (code, kind) => {
-    await using server = await startMcpTestServer({ answers: "json" });
+    await using server = await startEraServer(era, { answers: "json" });
     await using client = clientOf(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json" };
@@ -154,7 +162,7 @@ describe("what a failure tells", () => {
   });
 });
 
-describe("what only looks broken", () => {
+describe.each(ERAS)("what only looks broken (%s)", (era) => {
   it.each([
     [
       "a key too many in the answer",
@@ -165,11 +173,12 @@ describe("what only looks broken", () => {
       { jsonrpc: "2.0", result: { _meta: "odd", content: [{ type: "text", text: "ok" }] } },
     ],
   ])("%s is read all the same", async (_, answer) => {
-    await using server = await startMcpTestServer({ answers: "json" });
+    await using server = await startEraServer(era, { answers: "json" });
     await using client = clientOf(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json; charset=utf-8" };
-    const id = 1;
+    // The second request after what opens a session, or the first that needs none.
+    const id = era === "modern" ? 2 : 1;
     const remove = server.addFault(
       { type: "status", status: 200, headers, body: JSON.stringify({ ...answer, id }) },
       { on: "tools/call" },

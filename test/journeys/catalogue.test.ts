@@ -13,6 +13,7 @@ import {
 import { fileStore, memoryStore } from "../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { eventually, failureOf, ONCE } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const tool = (name: string, description = name): TestTool => ({ name, description, run: () => "ok" });
 const CANARY = "canary7f3a91secret";
@@ -30,23 +31,29 @@ function warnings() {
 }
 
 describe("a server that says that its tools changed", () => {
-  it("is listed once more for all that it says, over the stream on which it speaks", async () => {
-    await using server = await startMcpTestServer({ tools: [tool("a")] });
-    await using mcp = await createMcpTools({ srv: { url: server.url } });
-    let heard = 0;
-    mcp.clients.srv.on("toolsChanged", () => (heard += 1));
-    await server.waitFor("GET");
-    // The stream may be on its way still when the first word is said.
-    await eventually(async () => {
-      await server.notifyToolsChanged();
-      return heard > 0;
-    });
-    await eventually(() => server.received("tools/list").length === 2);
-    server.tools = [tool("b")];
-    for (const _ of [1, 2, 3]) await server.notifyToolsChanged();
-    await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
-    expect(server.received("tools/list")).toHaveLength(3);
-  });
+  it.each(ERAS)(
+    "is listed once more for all that it says, over the stream on which it speaks (%s)",
+    async (era) => {
+      await using server = await startEraServer(era, {
+        tools: [tool("a")],
+        cacheHint: { ttlMs: 60_000, cacheScope: "private" },
+      });
+      await using mcp = await createMcpTools({ srv: { url: server.url } });
+      let heard = 0;
+      mcp.clients.srv.on("toolsChanged", () => (heard += 1));
+      await server.listenedTo();
+      // The stream may be on its way still when the first word is said.
+      await eventually(async () => {
+        await server.notifyToolsChanged();
+        return heard > 0;
+      });
+      await eventually(() => server.received("tools/list").length === 2);
+      server.tools = [tool("b")];
+      for (const _ of [1, 2, 3]) await server.notifyToolsChanged();
+      await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
+      expect(server.received("tools/list")).toHaveLength(3);
+    },
+  );
 });
 
 describe("a toolset that was closed", () => {

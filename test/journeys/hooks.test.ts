@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type CallPreview, createMcpTools, type ResultPreview } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { failureOf, times } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const call = (text: string, id = "call-1") => ({
   type: "tool_call" as const,
@@ -12,9 +13,9 @@ const call = (text: string, id = "call-1") => ({
   args: { text },
 });
 
-describe("a hook before the call", () => {
+describe.each(ERAS)("a hook before the call (%s)", (era) => {
   it("gives each call headers of its own, in one session", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     await using mcp = await createMcpTools(
       { s: { url: server.url } },
       { beforeCall: ({ args }: CallPreview) => ({ headers: { "x-order": String(args["text"]) } }) },
@@ -28,18 +29,20 @@ describe("a hook before the call", () => {
   });
 
   it("cannot replace what the protocol owns", async () => {
-    await using server = await startMcpTestServer();
-    const headers = { "Mcp-Session-Id": "stolen", Accept: "text/plain", "x-mine": "1" };
+    await using server = await startEraServer(era);
+    const stolen = { "Mcp-Session-Id": "stolen", "Mcp-Method": "tools/list", Accept: "text/plain" };
+    const headers = { ...stolen, "x-mine": "1" };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall: () => ({ headers }) });
     expect(await mcp.tools[0]?.invoke({ text: "fine" })).toBe("fine");
     const [received] = server.received("tools/call");
     expect(received?.headers["mcp-session-id"]).toBe(server.openSessions[0]);
+    expect(received?.headers["mcp-method"]).toBe(era === "modern" ? "tools/call" : undefined);
     expect(received?.headers["accept"]).toBe("application/json, text/event-stream");
     expect(received?.headers["x-mine"]).toBe("1");
   });
 
   it("gets a copy of the arguments, and what it does to it harms nobody", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     const given = { text: "mine", list: [1, 2] };
     const beforeCall = ({ args }: CallPreview) => {
       (args["list"] as number[]).push(3);
@@ -53,7 +56,7 @@ describe("a hook before the call", () => {
   });
 
   it("is told who calls by a plain object, which can be copied", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     const seen: object[] = [];
     const beforeCall = ({ context }: CallPreview) => void seen.push({ ...context });
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
@@ -64,7 +67,7 @@ describe("a hook before the call", () => {
   });
 
   it("may interrupt a graph: nothing is sent, and the interrupt goes through as it is", async () => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     const interrupt = new GraphInterrupt([{ id: "1", value: "ask a person" }]);
     const beforeCall = () => {
       throw interrupt;

@@ -8,7 +8,8 @@ import { mcpMiddleware } from "../../src/langchain/index.js";
 import { McpToolNode } from "../../src/langgraph/index.js";
 import { startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { type Agent, doors, question, scripted, toolMessages } from "../support/agents.js";
-import { eventually } from "../support/clients.js";
+import { sayUntil } from "../support/clients.js";
+import { ERAS, startEraServer, type ServedEra } from "../support/era-server.js";
 
 const early: TestTool = { name: "early", run: () => "early ran" };
 const late: TestTool = { name: "late", run: () => "late ran" };
@@ -19,23 +20,19 @@ const changed: TestTool = {
   run: ({ city }) => `early in ${String(city)}`,
 };
 
-async function setUp(tools: readonly TestTool[]) {
-  const server = await startMcpTestServer({ tools });
+async function setUp(tools: readonly TestTool[], era: ServedEra = "legacy") {
+  const server = await startEraServer(era, { tools });
   const mcp: McpToolset = await createMcpTools({ srv: { url: server.url } });
   return {
     server,
     mcp,
     /** The server has other tools now, and says so. A door listens: that is what keeps the stream open. */
     async offer(...now: readonly TestTool[]) {
-      await server.waitFor("GET");
+      await server.listenedTo();
       server.tools = now;
-      await eventually(async () => {
-        await server.notifyToolsChanged();
-        return (
-          mcp.tools.length === now.length &&
-          mcp.tools.every(({ description }, n) => isOf(now[n], description))
-        );
-      });
+      const isShown = () =>
+        mcp.tools.length === now.length && mcp.tools.every(({ description }, n) => isOf(now[n], description));
+      await sayUntil(() => server.notifyToolsChanged(), isShown);
     },
     async [Symbol.asyncDispose]() {
       await mcp.close();
@@ -60,8 +57,8 @@ function watching(model: ReturnType<typeof fakeModel>) {
 }
 
 describe.each(Object.entries(doors))("in %s", (_, open) => {
-  it("a tool that arrives later is shown to the model, and runs", async () => {
-    await using story = await setUp([early]);
+  it.each(ERAS)("a tool that arrives later is shown to the model, and runs (%s)", async (era) => {
+    await using story = await setUp([early], era);
     const { model, given } = watching(scripted([{ name: "srv__late", args: {} }]));
     const agent = open({ model, mcp: story.mcp });
     await story.offer(early, late);

@@ -129,7 +129,7 @@ describe("what a server without sessions says of its lists and resources", () =>
   });
 
   it("it tells of updates of a resource, and of no other, until nobody wants them", async () => {
-    await using server = await startEraServer("modern");
+    await using server = await startEraServer("modern", { resources: [] });
     await using client = clientOf(server, PINNED);
     const heard: string[] = [];
     client.on("resourceUpdated", ({ uri }) => heard.push(uri));

@@ -13,6 +13,7 @@ import {
   type TestTool,
 } from "../../src/testing/index.js";
 import { echo, eventually, failureOf, gate, times } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const QUICK = { retry: { max: 2, baseMs: 1, maxMs: 5 }, breaker: false } as const;
 
@@ -25,13 +26,13 @@ function clientOf(server: McpTestServer, definition: object = {}, options: McpCl
 
 const cut: Fault = { type: "cut", when: "during" };
 
-describe("a call that may have run", () => {
+describe.each(ERAS)("a call that may have run (%s)", (era) => {
   it.each([
     ["connection-lost", cut],
     ["unavailable", { type: "status", status: 503 }],
     ["server-error", { type: "status", status: 500 }],
   ] as const)("is not sent again after %s", async (kind, fault) => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     await using client = clientOf(server);
     await client.ensureSession();
     server.addFault(fault, { on: "tools/call" });
@@ -49,7 +50,7 @@ describe("a call that may have run", () => {
     ["server-error", { type: "status", status: 500 }],
     ["timeout", { type: "hang" }],
   ] as const)("is sent again after %s where somebody said that it is idempotent", async (kind, fault) => {
-    await using server = await startMcpTestServer();
+    await using server = await startEraServer(era);
     // Short only where it has to pass: a busy machine needs longer for an answer.
     const requestMs = kind === "timeout" ? 300 : 10_000;
     await using client = clientOf(server, { timeouts: { requestMs } });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, type ToolProgress } from "../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { gate } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 import { doors, question, scripted, thread } from "../support/agents.js";
 
 /** Tells of its progress, and ends when somebody has heard it. */
@@ -53,11 +54,11 @@ describe.each(Object.entries(doors))("in %s", (_, open) => {
   });
 });
 
-describe("onProgress", () => {
+describe.each(ERAS)("onProgress (%s)", (era) => {
   it("hears of calls outside of agents, too", async () => {
     const heard: ToolProgress[] = [];
     const { copy, onProgress } = copying();
-    await using server = await startMcpTestServer({ tools: [copy] });
+    await using server = await startEraServer(era, { tools: [copy] });
     await using mcp = await createMcpTools(
       { srv: { url: server.url } },
       {
@@ -76,7 +77,7 @@ describe("onProgress", () => {
     const warnings: string[] = [];
     const { copy, end } = copying();
     const logger = { debug() {}, info() {}, warn: (message: string) => warnings.push(message), error() {} };
-    await using server = await startMcpTestServer({ tools: [copy] });
+    await using server = await startEraServer(era, { tools: [copy] });
     await using mcp = await createMcpTools(
       { srv: { url: server.url } },
       {

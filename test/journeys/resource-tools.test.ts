@@ -11,6 +11,7 @@ import {
 } from "../../src/index.js";
 import { startMcpTestServer, type TestResource } from "../../src/testing/index.js";
 import { clientOf, eventually, failureOf } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const README: TestResource = {
   uri: "file:///readme.md",
@@ -48,9 +49,9 @@ describe("tools for resources", () => {
     expect(library.received("resources/list")).toEqual([]);
   });
 
-  it("list and read, in an agent", async () => {
+  it.each(ERAS)("list and read, in an agent (%s)", async (era) => {
     const resources = [README, DOT];
-    await using server = await startMcpTestServer({ resources, resourceTemplates: [FILES] });
+    await using server = await startEraServer(era, { resources, resourceTemplates: [FILES] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
     const llm = fakeModel()
       .respondWithTools([{ name: "docs__list_resources", args: {} }])
@@ -80,12 +81,12 @@ describe("tools for resources", () => {
     ]);
   });
 
-  it("tell which text is which, where one URI gives several", async () => {
+  it.each(ERAS)("tell which text is which, where one URI gives several (%s)", async (era) => {
     const read = () => [
       { uri: "dir:a", text: "A" },
       { uri: "dir:b", text: "B" },
     ];
-    await using server = await startMcpTestServer({ resources: [{ uri: "dir:all", read }] });
+    await using server = await startEraServer(era, { resources: [{ uri: "dir:all", read }] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
     const message = await callOf(findTool(mcp.tools, "docs__read_resource"), { uri: "dir:all" });
     expect(message.content).toEqual([

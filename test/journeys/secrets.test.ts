@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpToolsFromAgent, McpClient, parseServers } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, failureOf, ONCE } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 import { Exits } from "../support/exits.js";
 
 const CANARY = "canary7f3a91secret";
@@ -18,8 +19,8 @@ const json = { "content-type": "application/json" };
 type Args = Readonly<Record<string, unknown>>;
 
 describe("secrets of a definition", () => {
-  it("are in nothing that leaves, whatever a server does with them", async () => {
-    await using server = await startMcpTestServer({ answers: "json" });
+  it.each(ERAS)("are in nothing that leaves, whatever a server does with them (%s)", async (era) => {
+    await using server = await startEraServer(era, { answers: "json" });
     const exits = await Exits.open();
     const url = `${server.url.replace("http://", `http://user:${CANARY}@`)}?key=${CANARY}`;
     const definition = { url, headers: { authorization: `Bearer ${CANARY}`, "x-api-key": CANARY } };

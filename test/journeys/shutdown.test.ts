@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf, gate, times } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const run = promisify(execFile);
 
@@ -46,16 +47,18 @@ describe("close", () => {
     expect(server.received("DELETE")).toHaveLength(1);
   });
 
-  it("ends calls in flight with kind closed, wherever they are", async () => {
+  it.each(ERAS)("ends calls in flight with kind closed, wherever they are (%s)", async (era) => {
     const { tools, open } = slowServer();
-    await using server = await startMcpTestServer({ tools });
+    await using server = await startEraServer(era, { tools });
     const client = clientOf(server);
+    client.on("toolsChanged", () => undefined);
     await client.ensureSession();
     const running = failureOf(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await client.close();
     expect(await running).toMatchObject({ kind: "closed", tool: "slow", attempts: 1 });
-    expect(server.received("notifications/cancelled")).toHaveLength(1);
+    expect(server.received("notifications/cancelled")).toHaveLength(era === "modern" ? 0 : 1);
+    await eventually(() => server.openSockets === 0);
     open();
   });
 
@@ -128,14 +131,14 @@ describe("close", () => {
     expect(server.openSessions).toHaveLength(1);
   });
 
-  it("is not the end: the client can be used again", async () => {
-    await using server = await startMcpTestServer();
+  it.each(ERAS)("is not the end: the client can be used again (%s)", async (era) => {
+    await using server = await startEraServer(era);
     await using client = clientOf(server);
     await client.callTool(echo("one"));
     await client.close();
     expect((await client.callTool(echo("two"))).text()).toBe("two");
     expect(client.state).toBe("ready");
-    expect(server.received("initialize")).toHaveLength(2);
+    expect(server.received(era === "modern" ? "server/discover" : "initialize")).toHaveLength(2);
   });
 
   it("does not end a call that is made while it runs", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent } from "../../src/index.js";
-import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
+import { type McpTestServer, type TestTool } from "../../src/testing/index.js";
 import { eventually, failureOf, ONCE } from "../support/clients.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 
 const failing: TestTool = {
   name: "failing",
@@ -23,9 +24,9 @@ function answerInvalidParams(server: McpTestServer): void {
   server.addFault({ type: "status", status: 200, headers, body }, { on: "tools/call" });
 }
 
-describe("a tool that its server no longer has", () => {
+describe.each(ERAS)("a tool that its server no longer has (%s)", (era) => {
   it("is not-found when the server answers with an error result", async () => {
-    await using server = await startMcpTestServer({ tools: [leaving] });
+    await using server = await startEraServer(era, { tools: [leaving] });
     await using mcp = await toolsOf(server);
     server.tools = [failing];
     expect(await failureOf(mcp.callTool({ name: "leaving" }))).toMatchObject({
@@ -37,7 +38,7 @@ describe("a tool that its server no longer has", () => {
   });
 
   it("is not-found when the server answers -32602", async () => {
-    await using server = await startMcpTestServer({ tools: [leaving] });
+    await using server = await startEraServer(era, { tools: [leaving] });
     await using mcp = await toolsOf(server);
     server.tools = [];
     answerInvalidParams(server);
@@ -48,7 +49,7 @@ describe("a tool that its server no longer has", () => {
   });
 
   it("is told to a model in words of its own", async () => {
-    await using server = await startMcpTestServer({ tools: [leaving] });
+    await using server = await startEraServer(era, { tools: [leaving] });
     await using mcp = await toolsOf(server);
     server.tools = [];
     const call = { type: "tool_call" as const, id: "1", name: "srv__leaving", args: {} };
@@ -60,7 +61,7 @@ describe("a tool that its server no longer has", () => {
   });
 
   it("is not-found when only an agent's snapshot knew it", async () => {
-    await using server = await startMcpTestServer({ tools: [failing] });
+    await using server = await startEraServer(era, { tools: [failing] });
     const availableTools = [{ name: "invented", inputSchema: { type: "object" } }];
     await using mcp = await createMcpToolsFromAgent(
       { resources: [{ $resourceType: "mcp", name: "srv", availableTools }] },
@@ -70,9 +71,9 @@ describe("a tool that its server no longer has", () => {
   });
 });
 
-describe("a tool that its server has", () => {
+describe.each(ERAS)("a tool that its server has (%s)", (era) => {
   it("and that reports an error is believed, whatever it says", async () => {
-    await using server = await startMcpTestServer({ tools: [failing] });
+    await using server = await startEraServer(era, { tools: [failing] });
     await using mcp = await toolsOf(server);
     for (let n = 0; n < 3; n += 1) {
       const result = await mcp.callTool({ name: "failing" });
@@ -82,7 +83,7 @@ describe("a tool that its server has", () => {
   });
 
   it("and that rejects its arguments stays invalid-request", async () => {
-    await using server = await startMcpTestServer({ tools: [leaving] });
+    await using server = await startEraServer(era, { tools: [leaving] });
     await using mcp = await toolsOf(server);
     answerInvalidParams(server);
     expect(await failureOf(mcp.callTool({ name: "leaving" }))).toMatchObject({
@@ -92,21 +93,21 @@ describe("a tool that its server has", () => {
   });
 
   it("costs no list when it works", async () => {
-    await using server = await startMcpTestServer({ tools: [leaving] });
+    await using server = await startEraServer(era, { tools: [leaving] });
     await using mcp = await toolsOf(server);
     for (let n = 0; n < 3; n += 1) await mcp.callTool({ name: "leaving" });
     expect(server.received("tools/list")).toHaveLength(1);
   });
 
   it("keeps its error when the list cannot be had", async () => {
-    await using server = await startMcpTestServer({ tools: [failing] });
+    await using server = await startEraServer(era, { tools: [failing] });
     await using mcp = await toolsOf(server);
     server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
     expect(await mcp.callTool({ name: "failing" })).toMatchObject({ isError: true });
   });
 
   it("lets its caller go while the list is on its way", async () => {
-    await using server = await startMcpTestServer({ tools: [failing] });
+    await using server = await startEraServer(era, { tools: [failing] });
     await using mcp = await toolsOf(server);
     server.addFault({ type: "hang" }, { on: "tools/list" });
     const controller = new AbortController();
