@@ -4,7 +4,7 @@ import { createPipeline } from "../../dist/client/links.js";
 import { RequestWatch } from "../../dist/client/request-watch.js";
 import { RetryTokensByIdentity } from "../../dist/client/retry-tokens-by-identity.js";
 import { Cancellation } from "../../dist/concurrency/cancellation.js";
-import { systemClock } from "../../dist/concurrency/clock.js";
+import { PooledClock } from "../../dist/concurrency/pooled-clock.js";
 import { parseServer } from "../../dist/definitions/parse-server.js";
 import { Redactor } from "../../dist/errors/redaction.js";
 import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
@@ -14,6 +14,7 @@ import { open } from "../peers/langchain-mcp-runtime.mjs";
 
 const server = "links";
 const ignore = () => undefined;
+const clock = new PooledClock();
 
 /** Counts nothing, and tells nobody. */
 const BLIND = { start: (exchange, next) => next(exchange), retried: ignore, ended: ignore };
@@ -30,7 +31,7 @@ export async function openLinks(servers) {
   const spec = parseServer(server, { url });
   const connection = await Connection.open({
     server,
-    clock: systemClock,
+    clock,
     redactor: new Redactor(),
     cancellation: new Cancellation(),
     resolveSpec: async () => spec,
@@ -44,7 +45,7 @@ export async function openLinks(servers) {
   });
   const { keeper } = connection.seats.enter("", undefined);
   const { session } = await keeper.hold(new Cancellation());
-  const breaker = new CircuitBreaker(spec.breaker, { clock: systemClock, onChange: ignore });
+  const breaker = new CircuitBreaker(spec.breaker, { clock, onChange: ignore });
   const redactor = new Redactor();
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
   const watchWith = (events) =>
@@ -52,11 +53,11 @@ export async function openLinks(servers) {
   const linksWith = (watch) =>
     createPipeline({
       server,
-      clock: systemClock,
+      clock,
       random: Math.random,
       fallback: () => spec.fallback,
       retry: () => spec.retry,
-      tokens: new RetryTokensByIdentity(systemClock),
+      tokens: new RetryTokensByIdentity(clock),
       concurrentCalls: () => spec.limits.concurrentCalls,
       breakerOf: () => breaker,
       onRetry: ignore,
@@ -77,7 +78,7 @@ export async function openLinks(servers) {
         tool,
         identity: "",
         context: undefined,
-        startedAt: systemClock.now(),
+        startedAt: clock.now(),
         requestMs,
         totalMs,
         isIdempotent: false,

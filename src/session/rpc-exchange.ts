@@ -21,6 +21,7 @@ export class SentRequest {
   readonly answer: Promise<JsonObject>;
   #resolve: ((result: JsonObject) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
+  #forget: (() => void) | undefined;
   readonly #onProgress: SessionRequest["onProgress"];
 
   constructor(id: number, { method, onProgress }: Pick<SessionRequest, "method" | "onProgress">) {
@@ -33,11 +34,18 @@ export class SentRequest {
     });
   }
 
+  /** What has to be done once the answer is there, or will not come. */
+  onEnd(forget: () => void): void {
+    this.#forget = forget;
+  }
+
   resolve(result: JsonObject): void {
+    this.#forget?.();
     this.#resolve?.(result);
   }
 
   reject(reason: unknown): void {
+    this.#forget?.();
     this.#reject?.(reason);
   }
 
@@ -66,7 +74,7 @@ export class RpcExchange {
   }
 
   /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
-  async request(request: SessionRequest): Promise<JsonObject> {
+  request(request: SessionRequest): Promise<JsonObject> {
     const { cancellation, delivery } = request;
     const { transport } = this.#options;
     const sent = this.send(request);
@@ -80,11 +88,10 @@ export class RpcExchange {
       if (delivery !== undefined) delivery.wasSent = () => wasSent;
       this.cancel(sent, reason);
     });
-    try {
-      return await sent.answer;
-    } finally {
-      forget();
-    }
+    // A transport may have answered while it sent.
+    if (this.#waiting.has(id)) sent.onEnd(forget);
+    else forget();
+    return sent.answer;
   }
 
   send(request: Omit<SessionRequest, "cancellation" | "delivery">): SentRequest {

@@ -80,7 +80,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   }
 
   /** The run's name is the tool's, in every trace. No arguments are an empty object. */
-  override async call(
+  override call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
     // What is spread comes last: Node 20 takes ten times as long to add to a copy.

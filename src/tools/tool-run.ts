@@ -65,7 +65,14 @@ async function cancellable<T>(
 async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation): Promise<ToolResult> {
   const { context, report } = call;
   const { settings, slots } = parts;
-  const { args, headers } = await clearedCall(parts, call, cancellation);
+  const settled: Settlement = call.settled ?? {
+    type: "unasked",
+    prepared: await prepareCall(parts, call, cancellation),
+  };
+  const isReady = settled.type === "unasked" && !settled.prepared.needsApproval;
+  const { args, headers } = isReady
+    ? settled.prepared
+    : await clearedCall(parts, call, settled, cancellation);
   const { meta: metaOption, afterCall } = settings;
   const meta =
     typeof metaOption === "function"
@@ -119,22 +126,28 @@ function send(
   );
 }
 
-/** The call as it may be sent: as a door has settled it, or prepared and approved here. */
+/** The call as it may be sent: as a door has settled it, or approved here. */
 async function clearedCall(
   parts: ToolParts,
   call: ToolRun,
+  settled: Settlement,
   cancellation: Cancellation,
 ): Promise<PreparedCall> {
-  const { name, context, settled } = call;
-  if (settled?.type === "failed" || settled?.type === "rejected") throw settled.failure;
-  if (settled?.type === "cleared") {
-    if (settled.note !== undefined) call.onNote?.(settled.note);
-    return settled.prepared;
+  switch (settled.type) {
+    case "failed":
+    case "rejected":
+      throw settled.failure;
+    case "cleared":
+      if (settled.note !== undefined) call.onNote?.(settled.note);
+      return settled.prepared;
+    case "unasked": {
+      const { prepared } = settled;
+      if (!prepared.needsApproval) return prepared;
+      const { name, context } = call;
+      const answer = await approve(parts, { name, prepared, context }, cancellation);
+      return clearedCall(parts, call, answer, cancellation);
+    }
   }
-  const prepared = settled?.prepared ?? (await prepareCall(parts, call, cancellation));
-  if (!prepared.needsApproval) return prepared;
-  const settlement = await approve(parts, { name, prepared, context }, cancellation);
-  return clearedCall(parts, { ...call, settled: settlement }, cancellation);
 }
 
 /** The user's word first, then the server's where it is trusted. */
