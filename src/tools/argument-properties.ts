@@ -36,6 +36,15 @@ const MASK = "***";
 const LONGEST_NOTE = 500;
 const REPLACED = "whatever is given here is replaced.";
 
+/** As for all tools but those of an agent. */
+const FILLS_NOTHING: Omit<ArgumentFiller, "shownSchema"> = {
+  isEmpty: true,
+  filledNames: new Set(),
+  fill: (args) => args,
+  masked: (args) => asObject(copyOf(args)),
+  secretsIn: () => [],
+};
+
 /**
  * Reads the properties once, for all calls of a tool. A parent path wins over its children, but for
  * a list that is built of them. A path that cannot be read is an error of kind `definition`.
@@ -45,13 +54,14 @@ export function compileArgumentProperties(
   inputSchema: JsonObject,
 ): ArgumentFiller {
   const entries = toEntries(properties);
+  if (entries.length === 0) return { ...FILLS_NOTHING, shownSchema: inputSchema };
   const rules = topmost(entries);
   const steps = inOrder(rules);
   const sensitive = entries.filter(({ property }) => property.isSensitive);
   return {
-    isEmpty: entries.length === 0,
+    isEmpty: false,
     filledNames: new Set(entries.map(({ path }) => String(path[0]))),
-    shownSchema: entries.length === 0 ? inputSchema : toShown(inputSchema, rules, sensitive),
+    shownSchema: toShown(inputSchema, rules, sensitive),
     fill: (args, agentInput) => steps.reduce((filled, step) => applyStep(filled, step, agentInput), args),
     masked: (args) => asObject(copyOf(mask(args, sensitive, 0))),
     secretsIn: (args) => sensitive.flatMap(({ path }) => allAt(args, path).flatMap(textsIn)),

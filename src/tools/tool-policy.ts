@@ -31,7 +31,8 @@ export class ToolPolicy {
     try {
       const matching = this.#levels.map((level) => level.rulesFor(tool));
       if (matching.some(([best]) => best === false)) return false;
-      return merge(matching.flat().filter((rule) => rule !== false));
+      const rules = matching.flat().filter((rule) => rule !== false);
+      return rules.length === 0 ? {} : merge(rules);
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
       this.#warn(`Tool "${tool.name}" is left out: its rule failed: ${said}`);
