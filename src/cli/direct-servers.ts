@@ -65,7 +65,7 @@ function nameOfHost(url: string): string {
   const { hostname = "" } = URL.canParse(address) ? new URL(address) : {};
   if (/^[\d.]+$|:/.test(hostname)) return "server";
   const label = hostname.split(".").find((part) => !/^(?:www|mcp|api)$/.test(part));
-  return label ?? (hostname || "server");
+  return label || hostname || "server";
 }
 
 /** `npx -y @scope/server-files@1.2 .` is `server-files`. */

@@ -102,6 +102,14 @@ describe("list", () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, '✗ There is no server "bb".\n  → Did you mean b?\n']);
   });
 
+  it.each(["::::", ""])("says of %j that it is no address", async (url) => {
+    const { code, stderr } = await cli(undefined, "list", "--url", url);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^✗ The server cannot be used: url: expected an address that starts with http:/),
+    ]);
+  });
+
   it("says what is missing where there is no server", async () => {
     using folder = temporaryFolder();
     const { code, stderr } = await cli(folder, "list");
