@@ -23,6 +23,8 @@ export class IdleSockets {
   readonly #connected = new Set<PooledClient>();
   #keepMs: number;
   #heard: unknown;
+  /** By the clock: whoever falls idle from now on is stale later still. */
+  #noneStaleBefore = 0;
 
   constructor(options: IdleSocketsOptions) {
     this.#options = options;
@@ -44,11 +46,19 @@ export class IdleSockets {
     const [, seconds] = /\btimeout=(\d+)/i.exec(String(said)) ?? [];
     const { keepMs } = this.#options;
     this.#keepMs = seconds === undefined ? keepMs : Math.min(keepMs, Number(seconds) * 1_000 - MARGIN_MS);
+    this.#noneStaleBefore = 0;
   }
 
   endStale(): void {
-    const longAgo = this.#options.now() - this.#keepMs;
-    for (const client of this.#connected) if (client.idleSince <= longAgo) client.endSocket();
+    const now = this.#options.now();
+    if (now < this.#noneStaleBefore) return;
+    const longAgo = now - this.#keepMs;
+    let oldest = now;
+    for (const client of this.#connected) {
+      if (client.idleSince <= longAgo) client.endSocket();
+      else oldest = Math.min(oldest, client.idleSince);
+    }
+    this.#noneStaleBefore = oldest + this.#keepMs;
   }
 }
 
