@@ -17,6 +17,7 @@ import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src
 import { answer, doors, question, scripted, thread, toolMessages } from "../support/agents.js";
 import { FileSaver } from "../support/file-saver.js";
 import { resumeElsewhere } from "../support/resume-elsewhere.js";
+import { ERAS, type ServedEra, startEraServer } from "../support/era-server.js";
 
 const pay: TestTool = {
   name: "pay",
@@ -44,8 +45,12 @@ interface Story extends AsyncDisposable {
   readonly mcp: McpToolset;
 }
 
-async function setUp(options: McpToolsOptions = {}, tools: ToolRules = rules): Promise<Story> {
-  const server = await startMcpTestServer({ tools: [pay, look] });
+async function setUp(
+  options: McpToolsOptions = {},
+  tools: ToolRules = rules,
+  era: ServedEra = "legacy",
+): Promise<Story> {
+  const server = await startEraServer(era, { tools: [pay, look] });
   const mcp = await createMcpTools({ bank: { url: server.url, tools } }, options);
   return {
     server,
@@ -142,14 +147,13 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
     expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
   });
 
-  it("each hook runs once, and what it gave is what is asked about and sent", async () => {
+  it.each(ERAS)("each hook runs once, and what it gave is what is asked about and sent (%s)", async (era) => {
     const prepared: string[] = [];
-    await using story = await setUp({
-      beforeCall: ({ tool, args }) => {
-        prepared.push(tool);
-        return tool === "pay" ? { args: { ...args, amount: Number(args["amount"]) * 100 } } : undefined;
-      },
-    });
+    const beforeCall: McpToolsOptions["beforeCall"] = ({ tool, args }) => {
+      prepared.push(tool);
+      return tool === "pay" ? { args: { ...args, amount: Number(args["amount"]) * 100 } } : undefined;
+    };
+    await using story = await setUp({ beforeCall }, rules, era);
     const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
     const asked = await agent.invoke(question, thread("1"));
     expect(asked.__interrupt__).toMatchObject([

@@ -6,6 +6,7 @@ import { createMcpTools, createMcpToolsFromAgent, type CallContext, type Logger 
 import { fileStore } from "../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { failureOf } from "../support/clients.js";
+import { ERAS, type ServedEra, startEraServer } from "../support/era-server.js";
 
 const FORECAST: TestTool = {
   name: "forecast",
@@ -51,8 +52,8 @@ const AGENT = {
 
 const call = (args: object) => ({ type: "tool_call" as const, id: "1", name: "forecast", args });
 
-async function agentWith(tools: readonly TestTool[], options: object = {}) {
-  const server = await startMcpTestServer({ tools });
+async function agentWith(tools: readonly TestTool[], options: object = {}, era: ServedEra = "legacy") {
+  const server = await startEraServer(era, { tools });
   const mcp = await createMcpToolsFromAgent(AGENT, { servers: { weather: { url: server.url } }, ...options });
   return {
     server,
@@ -66,9 +67,9 @@ async function agentWith(tools: readonly TestTool[], options: object = {}) {
   };
 }
 
-describe("a tool that was saved with an agent", () => {
+describe.each(ERAS)("a tool that was saved with an agent (%s)", (era) => {
   it("is compared with the server once, and called", async () => {
-    await using scene = await agentWith([FORECAST]);
+    await using scene = await agentWith([FORECAST], {}, era);
     expect(scene.server.requests).toEqual([]);
     expect((await scene.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
     await scene.invoke({ city: "Rome" });
@@ -76,12 +77,12 @@ describe("a tool that was saved with an agent", () => {
   });
 
   it("is called when more may be given than the agent knows", async () => {
-    await using scene = await agentWith([WITH_UNIT]);
+    await using scene = await agentWith([WITH_UNIT], {}, era);
     expect((await scene.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
   });
 
   it("is not called when calls as they were no longer work: the model gets the parameters as they are", async () => {
-    await using scene = await agentWith([WITH_DAYS]);
+    await using scene = await agentWith([WITH_DAYS], {}, era);
     const told = await scene.invoke({ city: "Oslo" });
     expect(told.status).toBe("error");
     expect(told.content).toContain("has changed since it was described");
@@ -92,7 +93,7 @@ describe("a tool that was saved with an agent", () => {
   });
 
   it("is not called when it is gone", async () => {
-    await using scene = await agentWith([{ ...FORECAST, name: "renamed" }]);
+    await using scene = await agentWith([{ ...FORECAST, name: "renamed" }], {}, era);
     const told = await scene.invoke({ city: "Oslo" });
     expect(told).toMatchObject({ status: "error" });
     expect(told.content).toContain("The server does not know this tool.");
@@ -101,7 +102,7 @@ describe("a tool that was saved with an agent", () => {
 
   it("is called as it is known when the server does not list", async () => {
     const { said, logger } = warnings();
-    await using scene = await agentWith([FORECAST], { logger });
+    await using scene = await agentWith([FORECAST], { logger }, era);
     scene.server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
     expect((await scene.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
     expect(said.join()).toContain("could not be compared with the server");
@@ -111,7 +112,7 @@ describe("a tool that was saved with an agent", () => {
     const [resource] = AGENT.resources;
     const discoveryMode = { type: "cached", refreshSchemaBeforeCall: false };
     const agent = { resources: [{ ...resource, toolsConfiguration: { discoveryMode } }] };
-    await using server = await startMcpTestServer({ tools: [WITH_DAYS] });
+    await using server = await startEraServer(era, { tools: [WITH_DAYS] });
     await using mcp = await createMcpToolsFromAgent(agent, { servers: { weather: { url: server.url } } });
     await mcp.tools[0]?.invoke(call({ city: "Oslo" }));
     expect(server.received("tools/list")).toEqual([]);
