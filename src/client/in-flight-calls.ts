@@ -1,28 +1,29 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
+import { Roster } from "../concurrency/roster.js";
 
 /** The calls that are under way, so that closing can wait for them and then end them. */
 export class InFlightCalls {
-  readonly #calls = new Set<Cancellation>();
+  readonly #calls = new Roster<Cancellation>();
   #whenEmpty: (() => void)[] = [];
 
   get isEmpty(): boolean {
-    return this.#calls.size === 0;
+    return this.#calls.isEmpty;
   }
 
   /** The function that comes back says that the call is over. */
   enter(call: Cancellation): () => void {
-    this.#calls.add(call);
+    const place = this.#calls.enter(call);
     return () => {
-      this.#calls.delete(call);
-      if (this.#calls.size > 0) return;
+      this.#calls.leave(place);
+      if (!this.#calls.isEmpty) return;
       for (const tell of this.#whenEmpty.splice(0)) tell();
     };
   }
 
   /** Until none is left, but no longer than `ms`. */
   drained(ms: number, clock: Clock): Promise<void> {
-    if (this.#calls.size === 0 || ms === 0) return Promise.resolve();
+    if (this.#calls.isEmpty || ms === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const stop = clock.after(ms, resolve);
       this.#whenEmpty.push(() => {
@@ -33,6 +34,6 @@ export class InFlightCalls {
   }
 
   cancelAll(reason: unknown): void {
-    for (const call of this.#calls) call.cancel(reason);
+    for (const call of this.#calls.all()) call.cancel(reason);
   }
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "./clock.js";
+import { Roster } from "./roster.js";
 
 /** Shorter ones are rare, and longer ones too: they have timers of their own. */
 const SHORTEST_POOLED_MS = 100;
@@ -35,7 +36,7 @@ export class PooledClock implements Clock {
 class TimerPool {
   readonly #ms: number;
   readonly #onIdle: () => void;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Roster<Waiting>();
   #timer: NodeJS.Timeout;
 
   /** `onIdle`: its time was up, and nobody waited. */
@@ -46,11 +47,10 @@ class TimerPool {
   }
 
   add(action: () => void): () => void {
-    const waiting = { dueAt: systemClock.now() + this.#ms, action };
-    this.#waiting.add(waiting);
-    if (this.#waiting.size === 1) this.#timer.ref();
+    if (this.#waiting.isEmpty) this.#timer.ref();
+    const place = this.#waiting.enter({ dueAt: systemClock.now() + this.#ms, action });
     return () => {
-      if (this.#waiting.delete(waiting) && this.#waiting.size === 0) this.#timer.unref();
+      if (this.#waiting.leave(place) && this.#waiting.isEmpty) this.#timer.unref();
     };
   }
 
@@ -60,13 +60,9 @@ class TimerPool {
 
   #fire(): void {
     try {
-      for (const waiting of this.#waiting) {
-        if (!isDue(waiting)) break;
-        this.#waiting.delete(waiting);
-        waiting.action();
-      }
+      while (isDue(this.#waiting.first)) this.#waiting.shift()?.action();
     } finally {
-      const [next] = this.#waiting;
+      const { first: next } = this.#waiting;
       if (next === undefined) this.#onIdle();
       else this.#timer = this.#arm(next.dueAt - systemClock.now());
     }
@@ -74,6 +70,6 @@ class TimerPool {
 }
 
 /** Node's timers count whole milliseconds, and may be one early. */
-function isDue({ dueAt }: Waiting): boolean {
-  return dueAt - systemClock.now() < 1;
+function isDue(waiting: Waiting | undefined): boolean {
+  return waiting !== undefined && waiting.dueAt - systemClock.now() < 1;
 }

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { Roster, type RosterPlace } from "../../../src/concurrency/roster.js";
+import { createDice } from "../../support/dice.js";
+
+describe("a roster", () => {
+  it("tells who is there in the order in which they came, whoever left", () => {
+    const roster = new Roster<string>();
+    const [a, b, c] = ["a", "b", "c"].map((value) => roster.enter(value)) as RosterPlace<string>[];
+    expect(roster.all()).toEqual(["a", "b", "c"]);
+    expect(roster.leave(b as RosterPlace<string>)).toBe(true);
+    expect(roster.leave(b as RosterPlace<string>)).toBe(false);
+    expect(roster.all()).toEqual(["a", "c"]);
+    expect(roster.shift()).toBe("a");
+    expect(roster.leave(a as RosterPlace<string>)).toBe(false);
+    expect(roster.first).toBe("c");
+    roster.leave(c as RosterPlace<string>);
+    expect(roster.isEmpty).toBe(true);
+    expect(roster.shift()).toBeUndefined();
+  });
+
+  it("holds the same as a set, whatever is done to both", () => {
+    const dice = createDice(7);
+    const roster = new Roster<number>();
+    const places = new Map<number, RosterPlace<number>>();
+    for (let n = 0; n < 2_000; n += 1) {
+      const leaving = [...places.keys()][dice.between(0, places.size * 2)];
+      if (leaving === undefined) places.set(n, roster.enter(n));
+      else {
+        roster.leave(places.get(leaving) as RosterPlace<number>);
+        places.delete(leaving);
+      }
+      expect(roster.all()).toEqual([...places.keys()]);
+      expect(roster.first).toBe([...places.keys()][0]);
+    }
+  });
+});
