@@ -4,7 +4,7 @@ import { createPipeline } from "../../dist/client/links.js";
 import { RequestWatch } from "../../dist/client/request-watch.js";
 import { RetryTokensByIdentity } from "../../dist/client/retry-tokens-by-identity.js";
 import { Cancellation } from "../../dist/concurrency/cancellation.js";
-import { PooledClock } from "../../dist/concurrency/pooled-clock.js";
+import { systemClock as clock } from "../../dist/concurrency/clock.js";
 import { parseServer } from "../../dist/definitions/parse-server.js";
 import { Redactor } from "../../dist/errors/redaction.js";
 import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
@@ -14,7 +14,6 @@ import { open } from "../peers/langchain-mcp-runtime.mjs";
 
 const server = "links";
 const ignore = () => undefined;
-const clock = new PooledClock();
 
 /** Counts nothing, and tells nobody. */
 const BLIND = { start: (exchange, next) => next(exchange), retried: ignore, ended: ignore };

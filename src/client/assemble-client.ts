@@ -1,6 +1,5 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
-import { PooledClock } from "../concurrency/pooled-clock.js";
+import { type Clock, systemClock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
@@ -39,7 +38,7 @@ export interface ClientParts {
 /** What a client consists of, put together. Opens nothing. */
 export function assembleClient(spec: ServerSpec, options: McpClientOptions): ClientParts {
   const { name: server } = spec;
-  const { clock = new PooledClock(), random = Math.random, logger = createConsoleLogger() } = options;
+  const { clock = systemClock, random = Math.random, logger = createConsoleLogger() } = options;
   const redactor = new Redactor(spec.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();

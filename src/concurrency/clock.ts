@@ -1,3 +1,5 @@
+import { AsyncResource } from "node:async_hooks";
+
 /** Time, as a parameter: tests hold it still. */
 export interface Clock {
   /** Milliseconds that only ever grow; differences count, not the value. */
@@ -12,7 +14,29 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, action) {
+    keepList(ms);
     const timer = setTimeout(action, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
+
+/** The lengths of deadlines; shorter timers are rare, and longer ones would be kept for long. */
+const SHORTEST_KEPT_MS = 100;
+const LONGEST_KEPT_MS = 60_000;
+const MOST_KEPT = 16;
+/** Of the process, as Node's lists are. */
+const kept = new Set<number>();
+/** What is made here belongs to no call, and keeps nothing that belongs to one. */
+const outside = new AsyncResource("LangChainMcpTimers");
+
+/**
+ * Node keeps the timers of one length in a list, makes it for the first and drops it with the last: for
+ * a deadline of one call after the other that is 4 % of a local call. A timer that does nothing, and
+ * keeps no process alive, keeps the list.
+ */
+function keepList(ms: number): void {
+  if (kept.has(ms) || kept.size >= MOST_KEPT) return;
+  if (ms < SHORTEST_KEPT_MS || ms > LONGEST_KEPT_MS || !Number.isInteger(ms)) return;
+  kept.add(ms);
+  outside.runInAsyncScope(() => setTimeout(() => kept.delete(ms), ms).unref());
+}

@@ -23,11 +23,6 @@ export class Roster<Value> {
     return this.#first === undefined;
   }
 
-  /** Who came first of those who are there. */
-  get first(): Value | undefined {
-    return this.#first?.value;
-  }
-
   enter(value: Value): RosterPlace<Value> {
     const place = new RosterPlace(value, this.#last);
     if (this.#last === undefined) this.#first = place;
@@ -36,23 +31,14 @@ export class Roster<Value> {
     return place;
   }
 
-  /** Says whether it was taken until now. */
-  leave(place: RosterPlace<Value>): boolean {
-    if (!place.isTaken) return false;
+  leave(place: RosterPlace<Value>): void {
+    if (!place.isTaken) return;
     place.isTaken = false;
     const { before, after } = place;
     if (before === undefined) this.#first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    return true;
-  }
-
-  /** Takes out whoever came first. */
-  shift(): Value | undefined {
-    const place = this.#first;
-    if (place !== undefined) this.leave(place);
-    return place?.value;
   }
 
   /** All who are there now. */

@@ -1,6 +1,5 @@
 import type { McpClientOptions } from "../client/assemble-client.js";
-import type { Clock } from "../concurrency/clock.js";
-import { PooledClock } from "../concurrency/pooled-clock.js";
+import { type Clock, systemClock } from "../concurrency/clock.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
@@ -68,7 +67,7 @@ const KEYS = [
 export function resolveManagerOptions(options: McpServerManagerOptions): ManagerSettings {
   const issues = issuesOf(options);
   if (issues.length > 0) throw definitionError("The set of options", issues);
-  const { logger = createConsoleLogger(), clock = new PooledClock() } = options;
+  const { logger = createConsoleLogger(), clock = systemClock } = options;
   const warn = (message: string) => logger.warn(message);
   return {
     concurrency: options.concurrency ?? MANAGER_DEFAULTS.concurrency,

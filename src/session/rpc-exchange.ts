@@ -1,6 +1,12 @@
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
-import { failureIn, malformedAnswer, toFailureAnswer, toRpcError } from "../transports/json-rpc.js";
+import {
+  failureIn,
+  isErrorAnswer,
+  malformedAnswer,
+  toFailureAnswer,
+  toRpcError,
+} from "../transports/json-rpc.js";
 import type { GuardedTransport } from "./guarded-transport.js";
 import { type ErrorContext, toRpcFailure } from "./rpc-failure.js";
 import type { Progress, ServerNotification, SessionRequest } from "./session.js";
@@ -128,15 +134,16 @@ export class RpcExchange {
     // A server's stream may bring anything.
     if (!isJsonObject(message)) return this.#stray("something that is no message");
     const { method, params } = message;
-    if (method === undefined) this.#settle(message);
-    else if (typeof method === "string") this.#hear({ method, params: isJsonObject(params) ? params : {} });
+    if (typeof method === "string") this.#hear({ method, params: isJsonObject(params) ? params : {} });
+    else this.#settle(message);
   }
 
-  #settle({ id, result, error }: JsonRpcMessage): void {
+  #settle(message: JsonRpcMessage): void {
+    const { id, result, error } = message;
     const sent = this.#of(id);
     if (sent === undefined) return this.#stray("an answer that nobody waits for");
     this.#waiting.delete(sent.id);
-    if (error !== undefined) sent.reject(this.#toFailure(error, sent.method));
+    if (isErrorAnswer(message)) sent.reject(this.#toFailure(error, sent.method));
     else if (isJsonObject(result)) sent.resolve(result);
     else sent.reject(malformedAnswer(this.#options, "its result is not an object"));
   }

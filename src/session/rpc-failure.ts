@@ -10,21 +10,37 @@ export interface ErrorContext {
   readonly method?: string | undefined;
 }
 
+interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** What the server said, as it said it. */
+class ServerError extends Error {
+  override readonly name = "ServerError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: RpcError) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
 /** The server's answer to a request is an error. */
 export function toRpcFailure(
-  { code, message }: { readonly code: number; readonly message: string },
+  error: RpcError,
   { server, redactor, method }: ErrorContext,
-  cause?: unknown,
+  cause: unknown = new ServerError(error),
 ): McpRuntimeError {
+  const { code, message } = error;
   const said = quoteServer(redactor.text(message));
   const advice = adviceForCode(code);
   return new McpRuntimeError(
     kindOfFailure({ code, readsResource: method === "resources/read" }),
     `Server "${server}" answered with error ${code}: ${said}${advice === "" ? "" : ` ${advice}`}`,
-    {
-      server,
-      code,
-      ...(cause === undefined ? {} : { cause: redactor.cause(cause) }),
-    },
+    { server, code, cause: redactor.cause(cause) },
   );
 }

@@ -14,8 +14,7 @@ export class ToolContext implements CallContext {
   readonly toolCallId: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly runId: string | undefined;
-  /** The run's own: not for users, who could change it. */
-  readonly runConfig: RunnableConfig;
+  readonly #config: RunnableConfig;
 
   constructor({ server, name }: McpToolDetails, config: RunnableConfig, runId?: string) {
     const { toolCall } = config as JsonObject;
@@ -25,27 +24,32 @@ export class ToolContext implements CallContext {
     this.toolCallId = isJsonObject(toolCall) ? idOf(toolCall) : undefined;
     this.signal = config.signal;
     this.runId = runId;
-    this.runConfig = config;
+    this.#config = config;
+  }
+
+  /** The run's own: not for users, who could change it. */
+  get runConfig(): RunnableConfig {
+    return this.#config;
   }
 
   get configurable(): JsonObject {
-    return { ...this.runConfig.configurable };
+    return { ...this.#config.configurable };
   }
 
   get context(): unknown {
-    return (this.runConfig as JsonObject)["context"];
+    return (this.#config as JsonObject)["context"];
   }
 
   get state(): unknown {
-    return (this.runConfig as JsonObject)["state"];
+    return (this.#config as JsonObject)["state"];
   }
 
   get store(): unknown {
-    return (this.runConfig as JsonObject)["store"];
+    return (this.#config as JsonObject)["store"];
   }
 
   get config(): JsonObject {
-    const config: JsonObject = { ...this.runConfig };
+    const config: JsonObject = { ...this.#config };
     const { toolCall } = config;
     return isJsonObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
   }

@@ -52,13 +52,19 @@ export function sortReceived(value: unknown, id: RequestId): Received {
   if (typeof value["method"] === "string") return { is: "call", message: value as unknown as JsonRpcMessage };
   const { error, result } = value;
   // A server that could not read the request answers without its id; on this stream it is still ours.
-  const isOurs = sameId(value["id"], id) || (value["id"] == null && error !== undefined);
+  const isError = isErrorAnswer(value);
+  const isOurs = sameId(value["id"], id) || (value["id"] == null && isError);
   if (!isOurs) {
     return { is: "answer to another", why: `it answers another request (id ${JSON.stringify(value["id"])})` };
   }
-  if (error !== undefined) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
+  if (isError) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
   if (!isJsonObject(result)) return garbage("its result is not an object");
   return { is: "answer", message: { jsonrpc: "2.0", id, result: withUsableMeta(result) } };
+}
+
+/** Servers that write every field send null for none. */
+export function isErrorAnswer({ error, result }: { error?: unknown; result?: unknown }): boolean {
+  return error !== undefined && (error !== null || result === undefined || result === null);
 }
 
 function garbage(why: string): Received {

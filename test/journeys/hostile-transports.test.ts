@@ -86,6 +86,7 @@ describe("a transport of the user's own", () => {
   it.each([
     ["the id as a text", { jsonrpc: "2.0", id: "1", result }],
     ["a field too many", { jsonrpc: "2.0", id: 1, result, extra: true }],
+    ["fields that are null", { jsonrpc: "2.0", id: 1, method: null, error: null, result }],
     ["an odd _meta", { jsonrpc: "2.0", id: 1, result: { ...result, _meta: "none" } }],
   ])("may answer with %s", async (_, answer) => {
     await using client = customClient(() =>
@@ -107,6 +108,15 @@ describe("a transport of the user's own", () => {
     );
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind, message: expect.stringContaining(text) });
+  });
+
+  it("keeps what a server says of its error, in the cause", async () => {
+    const error = { code: -32_000, message: "out of paper", data: { tray: 2 } };
+    await using client = customClient(() =>
+      transportOf({}, ({ id }, transport) => transport.onmessage?.({ jsonrpc: "2.0", id, error })),
+    );
+    const { cause } = (await failureOf(client.callTool(echo()))) as Error;
+    expect(cause).toMatchObject({ name: "ServerError", ...error });
   });
 
   it("may tell progress and the answer in one breath, and what nobody asked for harms nothing", async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/concurrency/clock.js";
 
@@ -21,7 +22,7 @@ describe("systemClock", () => {
   });
 
   it("an action that was taken back does not run", () => {
-    const stop = systemClock.after(100, () => expect.unreachable());
+    const stop = systemClock.after(99, () => expect.unreachable());
     stop();
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -38,5 +39,30 @@ describe("systemClock", () => {
     const before = systemClock.now();
     vi.advanceTimersByTime(5);
     expect(systemClock.now() - before).toBeGreaterThanOrEqual(5);
+  });
+});
+
+const activeTimers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+
+describe("a timer of a length that deadlines have", () => {
+  it("keeps the process alive while somebody waits, and no longer", () => {
+    const before = activeTimers();
+    const stops = [systemClock.after(4_321, vi.fn()), systemClock.after(4_321, vi.fn())];
+    expect(activeTimers()).toBe(before + 2);
+    for (const stop of stops) stop();
+    expect(activeTimers()).toBe(before);
+  });
+
+  it("runs its action in the async context of whoever set it", async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen = await Promise.all(
+      ["ada", "bob", "cyd"].map((user) =>
+        storage.run(
+          user,
+          () => new Promise((resolve) => systemClock.after(101, () => resolve(storage.getStore()))),
+        ),
+      ),
+    );
+    expect(seen).toEqual(["ada", "bob", "cyd"]);
   });
 });
