@@ -2,7 +2,6 @@ import { CLIENT_INFO } from "../definitions/client-info.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { HttpServerDefinition } from "../definitions/server-definition.js";
 import { quoteServer } from "../errors/server-text.js";
-import { SideFetch } from "../transports/side-fetch.js";
 import type { ChosenServer } from "./chosen-server.js";
 
 const MOST_MS = 3_000;
@@ -32,6 +31,7 @@ export async function loginHint(
   const bare = new URL(`${url.origin}${url.pathname}`);
   const ca = (definition as HttpServerDefinition).tls?.ca;
   const server = { url: bare, tls: ca === undefined ? undefined : { ca } };
+  const { SideFetch } = await import("../transports/side-fetch.js");
   const side = new SideFetch({ server, connectMs: MOST_MS, timeoutMs: MOST_MS, redactor });
   const limited = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
   const ask: Ask = (address, init) => side.fetch(address, { ...init, redirect: "manual", signal: limited });
