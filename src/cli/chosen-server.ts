@@ -1,3 +1,4 @@
+import { isAuthGrant } from "../definitions/auth-grant.js";
 import { parseServer } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { ServerAddress, ServerKind } from "../definitions/server-spec.js";
@@ -19,19 +20,30 @@ export interface ChosenServer {
   readonly kind: ServerKind;
   /** Where it is, or what starts it, without anything secret. */
   readonly address: string;
+  /** Who is sent what stands in its definition: the server, and whoever gives tokens for it. */
+  readonly recipients: readonly string[];
   readonly redactor: Redactor;
 }
 
-type Facts = "kind" | "address" | "redactor";
+type ParsedAddress = ServerAddress | { readonly kind: "resolved" };
+type Facts = "kind" | "address" | "recipients" | "redactor";
 
 /** Throws kind `definition` when the definition is wrong. */
 export function toChosenServer(server: Omit<ChosenServer, Facts>): ChosenServer {
   const { address, secrets } = parseServer(server.name, server.definition);
   const redactor = new Redactor(secrets);
-  return { ...server, kind: address.kind, address: redactor.text(addressText(address)), redactor };
+  const place = redactor.text(addressText(address));
+  const givers = tokenGiversOf(address).map((url) => redactor.text(redactUrl(url) ?? ""));
+  return { ...server, kind: address.kind, address: place, recipients: [place, ...givers], redactor };
 }
 
-function addressText(address: ServerAddress | { readonly kind: "resolved" }): string {
+function tokenGiversOf(address: ParsedAddress): URL[] {
+  const auth = "auth" in address ? address.auth : undefined;
+  if (!isAuthGrant(auth)) return [];
+  return [auth.issuer, ...(auth.grant === "enterprise-managed" ? [auth.identityProvider.tokenEndpoint] : [])];
+}
+
+function addressText(address: ParsedAddress): string {
   switch (address.kind) {
     case "http":
     case "sse":

@@ -37,9 +37,10 @@ function question(servers: readonly ChosenServer[]): string {
   return ["Files of this folder want to:", ...rows, "Do you trust them?"].join("\n");
 }
 
-function whatItDoes({ kind, address, variables, file }: ChosenServer): string {
-  const what = kind === "stdio" ? `start ${address}` : `connect to ${address}`;
-  const given = variables.length === 0 ? "" : ` and give it ${variablesText(variables)}`;
+function whatItDoes({ kind, address, recipients, variables, file }: ChosenServer): string {
+  const what = kind === "stdio" ? `start ${address}` : `connect to ${recipients.join(", ")}`;
+  const whom = recipients.length === 1 ? "it" : "them";
+  const given = variables.length === 0 ? "" : ` and give ${whom} ${variablesText(variables)}`;
   return `${what}${given} (${file ?? ""})`;
 }
 
@@ -48,7 +49,7 @@ export function refusalOf(server: ChosenServer): Finding {
   const what =
     kind === "stdio"
       ? `${file} would start a command: ${server.address}`
-      : `${file} would send ${variablesText(variables)} to ${server.address}`;
+      : `${file} would send ${variablesText(variables)} to ${server.recipients.join(", ")}`;
   const next = `If you trust ${file}: --yes, or name it yourself with --config ${file}.`;
   return createFinding("yes-needed", { server: name, text: `${what}. Nobody said yes.`, next });
 }

@@ -250,6 +250,31 @@ describe("commands of a project's files", () => {
     expect(server.requests.every(({ headers }) => headers["authorization"] === undefined)).toBe(true);
   });
 
+  it("and whoever gives tokens for a server is named with it, since they are sent variables, too", async () => {
+    const identityProvider = { tokenEndpoint: "https://idp.evil.example/token?a=b", clientId: "a" };
+    const secret = { issuer: "https://evil.example", clientId: "a", clientSecret: "${SHOP_TOKEN}" };
+    using folder = projectWith({
+      job: { url: "https://good.example", auth: { grant: "jwt-bearer", ...secret, assertion: "aa.bb.cc" } },
+      user: {
+        url: "https://good.example/mcp",
+        auth: { grant: "enterprise-managed", ...secret, idToken: "aa.bb.cc", identityProvider },
+      },
+    });
+    const env = { SHOP_TOKEN: "canary7f3a91secret" };
+    const { stdout } = await runOn(fakeTerminal({ cwd: folder.path, env }), "list");
+    expect(stdout).toContain(
+      "would send $SHOP_TOKEN to https://good.example/, https://evil.example/. Nobody",
+    );
+    const terminal = fakeTerminal({ cwd: folder.path, columns: 200, env });
+    const running = runOn(terminal, "list");
+    await eventually(() => terminal.written.stderr.includes("[y/N] "));
+    terminal.stdin.end("n\n");
+    await running;
+    expect(terminal.written.stderr).toContain(
+      "connect to https://good.example/mcp, https://evil.example/, https://idp.evil.example/token and give them $SHOP_TOKEN",
+    );
+  });
+
   it("and inputs of VS Code are given by --input, and need the same yes", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const servers = { weather: { url: server.url, headers: { "x-key": "${input:key}" } } };
