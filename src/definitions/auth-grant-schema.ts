@@ -12,7 +12,7 @@ export function isJwt(text: unknown): text is string {
 }
 
 /** Of somebody who is shown secrets. */
-const safeAddress = addressOf("https:", "http:").refine(
+export const SAFE_ADDRESS = addressOf("https:", "http:").refine(
   ({ protocol, hostname }) => protocol === "https:" || LOOPBACK.test(hostname),
   { error: "expected https://: secrets are sent there" },
 );
@@ -26,7 +26,7 @@ const client = {
   clientSecret: text.optional(),
 };
 const common = {
-  issuer: safeAddress,
+  issuer: SAFE_ADDRESS,
   scope: text.optional(),
 };
 
@@ -46,7 +46,7 @@ const enterpriseManaged = closedObject({
   ...common,
   ...client,
   idToken: jwt,
-  identityProvider: closedObject({ tokenEndpoint: safeAddress, ...client }),
+  identityProvider: closedObject({ tokenEndpoint: SAFE_ADDRESS, ...client }),
 });
 
 /** What is written for `auth` in the place of a provider. */

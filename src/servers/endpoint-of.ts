@@ -11,11 +11,20 @@ export function endpointOf(name: string, definition: ServerDefinition): string {
   if ("url" in address) {
     const headers = Object.entries(address.headers).map(([key, value]) => [key.toLowerCase(), value]);
     // Of HTTP and SSE only one can be right about an address.
-    return JSON.stringify([address.url.href, sorted(headers)]);
+    return JSON.stringify([address.url.href, sorted(headers), inOrder(address.auth)]);
   }
   if (address.kind !== "stdio") return JSON.stringify(address);
   const { command, args, env, cwd } = address;
   return JSON.stringify([command, args, sorted(Object.entries(env)), cwd]);
+}
+
+/** A grant, as it stands in a file: however its keys were ordered, it is the same. */
+function inOrder(value: unknown): unknown {
+  if (value instanceof URL) return value.href;
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, inner]) => [key, inOrder(inner)]);
 }
 
 function sorted(entries: string[][]): string[][] {

@@ -1,9 +1,10 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { AuthorizationServerMetadata } from "@modelcontextprotocol/sdk/shared/auth.js";
 import type { ParsedGrant } from "../definitions/auth-grant.js";
 import type { OAuthTokens } from "../definitions/oauth-provider.js";
 import { type GiverOfJwts, jwtFrom } from "./jwt-from.js";
 import { fetchIdJag } from "./fetch-id-jag.js";
-import { isSameIssuer } from "./issuer-check.js";
+import { fetchIssuerMetadata, type IssuerMetadata } from "./issuer-metadata.js";
 import type { SideFetch } from "./side-fetch.js";
 
 /** What a token is wanted for, and how it may be asked for. */
@@ -27,11 +28,10 @@ const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 export async function fetchGrantedTokens(grant: ParsedGrant, request: GrantRequest): Promise<OAuthTokens> {
   const { fetchToken } = await sdk();
   const { fetch } = request;
-  const metadata = await metadataOf(grant.issuer, fetch);
+  const metadata = await fetchIssuerMetadata(grant.issuer, fetch);
   const { resource, knownScope } = await resourceOf(request);
   const scope = grant.scope ?? request.scope ?? knownScope;
-  const { origin, pathname } = request.serverUrl;
-  const exchange = { audience: metadata.issuer, resource: resource ?? `${origin}${pathname}`, scope };
+  const exchange = { audience: metadata.issuer, resource, scope };
   const assertion =
     grant.grant === "jwt-bearer"
       ? await jwtFrom(grant.assertion, "auth.assertion", request)
@@ -43,26 +43,26 @@ export async function fetchGrantedTokens(grant: ParsedGrant, request: GrantReque
     prepareTokenRequest: () => new URLSearchParams(asked),
   };
   return fetchToken(client as unknown as OAuthClientProvider, grant.issuer, {
-    metadata,
-    ...(resource === undefined ? {} : { resource }),
+    metadata: toSdkMetadata(metadata),
+    resource,
     fetchFn: fetch,
   });
 }
 
 const sdk = () => import("@modelcontextprotocol/sdk/client/auth.js");
 
-/** The proof is only shown to whom the definition names, so what is read has to be about them. */
-async function metadataOf(issuer: URL, fetchFn: SideFetch["fetch"]) {
-  const { discoverAuthorizationServerMetadata } = await sdk();
-  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
-  if (metadata === undefined)
-    throw new Error(`There is no metadata of an authorization server at ${issuer.href} (auth.issuer).`);
-  if (!isSameIssuer(metadata.issuer, issuer.href))
-    throw new Error("The metadata of the authorization server is about another issuer than auth.issuer.");
-  return metadata;
+/** It asks for more than it reads: of the endpoints only the one for tokens. */
+function toSdkMetadata({
+  token_endpoint: endpoint,
+  ...metadata
+}: IssuerMetadata): AuthorizationServerMetadata {
+  return { ...metadata, token_endpoint: endpoint.href } as unknown as AuthorizationServerMetadata;
 }
 
-/** What the server calls itself, which has to fit its address; and the rights that it knows. */
+/**
+ * What the server calls itself, which has to fit its address; and the rights that it knows. One that does
+ * not say gets tokens for its address: a token for nobody in particular could be used elsewhere.
+ */
 async function resourceOf({ serverUrl, resourceMetadataUrl, fetch }: GrantRequest) {
   const { discoverOAuthProtectedResourceMetadata, selectResourceURL } = await sdk();
   const place = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
@@ -71,7 +71,8 @@ async function resourceOf({ serverUrl, resourceMetadataUrl, fetch }: GrantReques
   );
   await selectResourceURL(serverUrl, {} as OAuthClientProvider, metadata);
   // As the server wrote it: a URL object would put a slash at its end.
-  const { resource, scopes_supported: scopes = [] } = metadata ?? {};
+  const { origin, pathname } = serverUrl;
+  const { resource = `${origin}${pathname}`, scopes_supported: scopes = [] } = metadata ?? {};
   return { resource, knownScope: scopes.length === 0 ? undefined : scopes.join(" ") };
 }
 

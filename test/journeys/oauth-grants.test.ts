@@ -154,6 +154,32 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
 
+  it.each([404, 503])(
+    "gets a token for the server alone, also where it hides what it is (%i)",
+    async (status) => {
+      await using world = await start();
+      world.oauth.resourceStatus = status;
+      await using client = world.clientWith(world.workload());
+      await client.callTool(echo());
+      expect(world.oauth.tokenRequests.map((params) => params.get("resource"))).toEqual([world.oauth.url]);
+    },
+  );
+
+  it("shows it to nobody who could be overheard", async () => {
+    await using world = await start();
+    world.oauth.metadata = { token_endpoint: "http://auth.example/token" };
+    await using client = world.clientWith(world.workload());
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure.message).toContain("token_endpoint: expected https://: secrets are sent there");
+  });
+
+  it("takes an issuer that gives tokens and has no logins", async () => {
+    await using world = await start();
+    world.oauth.metadata = { authorization_endpoint: undefined, response_types_supported: undefined };
+    await using client = world.clientWith(world.workload());
+    expect((await client.callTool(echo("in"))).text()).toBe("in");
+  });
+
   it("has no login that could be finished", async () => {
     await using world = await start();
     await using client = world.clientWith(world.workload());

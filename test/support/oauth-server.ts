@@ -39,6 +39,10 @@ export class OAuthServer implements AsyncDisposable {
   readonly #codes = new Map<string, Grant>();
   #publicOrigin: string | undefined;
   #count = 0;
+  /** Over what it says of itself as an authorization server; `undefined` takes something away. */
+  metadata: object = {};
+  /** What is answered where the MCP server says what it is; 200 when it does. */
+  resourceStatus = 200;
   tokenDelayMs = 0;
   isDown = false;
 
@@ -93,7 +97,7 @@ export class OAuthServer implements AsyncDisposable {
     if (url.pathname === "/mcp") return this.#gate(request, response);
     if (url.pathname.startsWith("/.well-known/oauth-protected-resource")) {
       const own = { resource: this.url, authorization_servers: [this.origin] };
-      return json(response, 200, { ...own, ...this.dpop?.resourceMetadata });
+      return json(response, this.resourceStatus, { ...own, ...this.dpop?.resourceMetadata });
     }
     if (url.pathname === "/.well-known/oauth-authorization-server")
       return json(response, 200, this.#metadata());
@@ -115,6 +119,7 @@ export class OAuthServer implements AsyncDisposable {
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "private_key_jwt"],
       ...this.dpop?.serverMetadata,
+      ...this.metadata,
     };
   }
 

@@ -66,6 +66,23 @@ describe("precedence", () => {
     });
   });
 
+  it("one address with two grants is two servers: they may be two accounts", async () => {
+    using folders = new ConfigFolders();
+    const grant = { grant: "jwt-bearer", issuer: "https://auth.example", assertion: "aa.bb.cc" };
+    const { assertion, ...rest } = grant;
+    folders.write("project/.mcp.json", {
+      mcpServers: {
+        none: at("x"),
+        first: { ...at("x"), auth: grant },
+        same: { ...at("x"), auth: { assertion, ...rest } },
+        other: { ...at("x"), auth: { ...grant, issuer: "https://other.example" } },
+        third: { ...at("x"), auth: { ...grant, assertion: "aa.bb.dd" } },
+      },
+    });
+    const { servers } = await loadMcpServers(folders.options());
+    expect(Object.keys(servers)).toEqual(["none", "first", "other", "third"]);
+  });
+
   it("a definition that is off or broken still has its name: nothing else takes its place", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", {

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { SAFE_ADDRESS } from "../definitions/auth-grant-schema.js";
+import { isSameIssuer } from "./issuer-check.js";
+import type { SideFetch } from "./side-fetch.js";
+
+/** As much as a grant needs: who only gives tokens for proofs has no place for logins. */
+const METADATA = z.looseObject({
+  issuer: z.string(),
+  token_endpoint: SAFE_ADDRESS,
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+});
+
+export type IssuerMetadata = z.output<typeof METADATA>;
+
+/** The proof is only shown to whom the definition names, so what is read has to be about them. */
+export async function fetchIssuerMetadata(issuer: URL, fetch: SideFetch["fetch"]): Promise<IssuerMetadata> {
+  const parsed = METADATA.safeParse(await documentOf(issuer, fetch));
+  if (!parsed.success) {
+    const [{ path = [], message = "" } = {}] = parsed.error.issues;
+    throw new Error(
+      `The metadata of the authorization server (auth.issuer) are wrong: ${path.join(".")}: ${message}`,
+    );
+  }
+  if (!isSameIssuer(parsed.data.issuer, issuer.href))
+    throw new Error("The metadata of the authorization server is about another issuer than auth.issuer.");
+  return parsed.data;
+}
+
+/** From the first of the places where it may be. */
+async function documentOf(issuer: URL, fetch: SideFetch["fetch"]): Promise<unknown> {
+  const { buildDiscoveryUrls } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const { fetchWithinOrigin } = await import("@modelcontextprotocol/sdk/shared/transport.js");
+  const get = fetchWithinOrigin(fetch);
+  for (const { url } of buildDiscoveryUrls(issuer)) {
+    const response = await get(url, { headers: { accept: "application/json" } });
+    if (response.ok) return response.json();
+    if (response.status >= 500)
+      throw new Error(`The authorization server answered ${response.status} when asked for its metadata.`);
+  }
+  throw new Error(`There is no metadata of an authorization server at ${issuer.href} (auth.issuer).`);
+}
