@@ -12,7 +12,7 @@ export function isJwt(text: unknown): text is string {
 }
 
 /** Of somebody who is shown secrets. */
-export const SAFE_ADDRESS = addressOf("https:", "http:").refine(
+const safeAddress = addressOf("https:", "http:").refine(
   ({ protocol, hostname }) => protocol === "https:" || LOOPBACK.test(hostname),
   { error: "expected https://: secrets are sent there" },
 );
@@ -26,7 +26,7 @@ const client = {
   clientSecret: text.optional(),
 };
 const common = {
-  issuer: SAFE_ADDRESS,
+  issuer: safeAddress,
   scope: text.optional(),
 };
 
@@ -46,10 +46,20 @@ const enterpriseManaged = closedObject({
   ...common,
   ...client,
   idToken: jwt,
-  identityProvider: closedObject({ tokenEndpoint: SAFE_ADDRESS, ...client }),
+  identityProvider: closedObject({ tokenEndpoint: safeAddress, ...client }),
 });
 
 /** What is written for `auth` in the place of a provider. */
 export const AUTH_GRANT = z.discriminatedUnion("grant", [jwtBearer, enterpriseManaged], {
   error: 'expected one that has a grant of "jwt-bearer" or "enterprise-managed"',
 }) satisfies z.ZodType<ParsedGrant>;
+
+/**
+ * What an issuer says of itself, as much of it as a grant needs: who only gives tokens for proofs has no
+ * place for logins.
+ */
+export const ISSUER_METADATA = z.looseObject({
+  issuer: text,
+  token_endpoint: safeAddress,
+  token_endpoint_auth_methods_supported: z.array(text).optional(),
+});

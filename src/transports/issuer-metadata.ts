@@ -1,25 +1,16 @@
-import { z } from "zod";
-import { SAFE_ADDRESS } from "../definitions/auth-grant-schema.js";
+import { ISSUER_METADATA } from "../definitions/auth-grant-schema.js";
+import { toIssues } from "../definitions/definition-issues.js";
 import { isSameIssuer } from "./issuer-check.js";
 import type { SideFetch } from "./side-fetch.js";
 
-/** As much as a grant needs: who only gives tokens for proofs has no place for logins. */
-const METADATA = z.looseObject({
-  issuer: z.string(),
-  token_endpoint: SAFE_ADDRESS,
-  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
-});
-
-export type IssuerMetadata = z.output<typeof METADATA>;
+export type IssuerMetadata = ReturnType<(typeof ISSUER_METADATA)["parse"]>;
 
 /** The proof is only shown to whom the definition names, so what is read has to be about them. */
 export async function fetchIssuerMetadata(issuer: URL, fetch: SideFetch["fetch"]): Promise<IssuerMetadata> {
-  const parsed = METADATA.safeParse(await documentOf(issuer, fetch));
+  const parsed = ISSUER_METADATA.safeParse(await documentOf(issuer, fetch));
   if (!parsed.success) {
-    const [{ path = [], message = "" } = {}] = parsed.error.issues;
-    throw new Error(
-      `The metadata of the authorization server (auth.issuer) are wrong: ${path.join(".")}: ${message}`,
-    );
+    const issues = toIssues(parsed.error).map(({ path, message }) => `${path}: ${message}`);
+    throw new Error(`The metadata of the authorization server cannot be used: ${issues.join("; ")}`);
   }
   if (!isSameIssuer(parsed.data.issuer, issuer.href))
     throw new Error("The metadata of the authorization server is about another issuer than auth.issuer.");
