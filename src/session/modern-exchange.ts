@@ -41,8 +41,9 @@ export class ModernExchange {
 
   /** Asks the server to tell something unasked, for as long as the request is open. */
   listen(method: string, params: JsonObject, onAcknowledged: () => void): SentRequest {
-    const sent = this.#rpc.send({ method, params: this.#enveloped(params) });
-    this.#unacknowledged.set(sent.id, onAcknowledged);
+    const sent = this.#rpc.send({ method, params: this.#enveloped(params) }, (id) =>
+      this.#unacknowledged.set(id, onAcknowledged),
+    );
     const forget = () => this.#unacknowledged.delete(sent.id);
     sent.answer.then(forget, forget);
     return sent;

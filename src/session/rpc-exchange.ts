@@ -100,12 +100,14 @@ export class RpcExchange {
     return sent.answer;
   }
 
-  send(request: Omit<SessionRequest, "cancellation" | "delivery">): SentRequest {
+  /** A transport may bring something about the request while it sends: `onId` comes before that. */
+  send(request: Omit<SessionRequest, "cancellation" | "delivery">, onId?: (id: number) => void): SentRequest {
     const { method, params, headers, context, onProgress } = request;
     this.#lastId += 1;
     const id = this.#lastId;
     const sent = new SentRequest(id, request);
     this.#waiting.set(id, sent);
+    onId?.(id);
     const said = onProgress === undefined ? params : withProgressToken(params, id);
     void this.#options.transport.send({ jsonrpc: "2.0", id, method, params: said }, { headers, context });
     return sent;
