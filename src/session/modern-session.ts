@@ -67,8 +67,9 @@ export class ModernSession implements Session {
     transport.onclose = () => {
       const isLost = this.#end === undefined;
       this.#end ??= "lost";
-      this.#subscription.close();
-      exchange.breakOff(brokenOff(server, this.#end));
+      const reason = brokenOff(server, this.#end);
+      exchange.breakOff(reason);
+      this.#subscription.close(reason);
       if (isLost) onLost();
     };
   }
@@ -102,14 +103,14 @@ export class ModernSession implements Session {
   retire(): void {
     if (this.#end !== undefined) return;
     this.#end = "retired";
-    this.#subscription.close();
+    this.#subscription.close(brokenOff(this.#options.server, this.#end));
     if (this.#inFlight === 0) void this.#options.transport.close();
   }
 
   async close(): Promise<void> {
     if (this.#end !== undefined) return;
     this.#end = "closed";
-    this.#subscription.close();
+    this.#subscription.close(brokenOff(this.#options.server, this.#end));
     this.#options.transport.stopAnswering();
     await this.#options.transport.close();
   }
