@@ -1,6 +1,5 @@
 import { type LoadMcpServersOptions, resolveConfigOptions } from "./config-options.js";
-import { type LoadedMcpServers, loadConfig } from "./load-config.js";
-import { openOnDisk } from "./read-config-file.js";
+import type { LoadedMcpServers } from "./load-config.js";
 
 /**
  * The servers of the config files of MCP clients, ready for `createMcpTools`. Nothing is started or
@@ -8,5 +7,10 @@ import { openOnDisk } from "./read-config-file.js";
  * itself; what throws are bad options (kind `definition`) and the caller's signal.
  */
 export async function loadMcpServers(options: LoadMcpServersOptions = {}): Promise<LoadedMcpServers> {
-  return loadConfig(resolveConfigOptions(options, process.platform), openOnDisk);
+  const resolved = resolveConfigOptions(options, process.platform);
+  const [{ loadConfig }, { openOnDisk }] = await Promise.all([
+    import("./load-config.js"),
+    import("./read-config-file.js"),
+  ]);
+  return loadConfig(resolved, openOnDisk);
 }
