@@ -35,6 +35,15 @@ export class LatencyHistogram {
     if (micros > this.#max) this.#max = micros;
   }
 
+  /** Takes over all that another one has recorded. */
+  add(other: LatencyHistogram): void {
+    for (const [index, count] of other.#counts.entries())
+      this.#counts[index] = (this.#counts[index] ?? 0) + count;
+    this.#count += other.#count;
+    this.#min = Math.min(this.#min, other.#min);
+    this.#max = Math.max(this.#max, other.#max);
+  }
+
   /** The time within which this part of all was done: 0.95 for p95. 0 when there is none. */
   quantileMs(part: number): number {
     const rank = Math.max(1, Math.ceil(part * this.#count));

@@ -50,7 +50,6 @@ const OTHERS = "(others)";
 
 /** Counts what a client does. What a healthy call costs here is a few additions. */
 export class RequestMetrics {
-  readonly #calls = new Tally();
   readonly #tools = new Map<string, Tally>();
   readonly #methods = new Map<string, Tally>();
   readonly #handshakes = { successes: 0, failures: 0 };
@@ -65,18 +64,13 @@ export class RequestMetrics {
   requestEnded(request: EndedRequest): void {
     const { method, tool, trace } = request;
     if (trace.kind === undefined || trace.kind === "tool-error") this.#lastLatencyMs = trace.latencyMs;
-    if (tool === undefined) return tallyOf(this.#methods, method).add(request);
-    this.#calls.add(request);
-    tallyOf(this.#tools, tool).add(request);
+    if (tool === undefined) tallyOf(this.#methods, method).count(request);
+    else tallyOf(this.#tools, tool).count(request);
   }
 
   requestRetried({ method, tool }: Pick<EndedRequest, "method" | "tool">): void {
-    if (tool === undefined) {
-      tallyOf(this.#methods, method).retries += 1;
-      return;
-    }
-    this.#calls.retries += 1;
-    tallyOf(this.#tools, tool).retries += 1;
+    const tally = tool === undefined ? tallyOf(this.#methods, method) : tallyOf(this.#tools, tool);
+    tally.retries += 1;
   }
 
   handshakeEnded(outcome: "successes" | "failures"): void {
@@ -89,7 +83,7 @@ export class RequestMetrics {
 
   snapshot(): ClientMetrics {
     return Object.freeze({
-      ...this.#calls.snapshot(),
+      ...sumOf(this.#tools.values()).snapshot(),
       handshakes: Object.freeze({ ...this.#handshakes }),
       sessionsLost: this.#sessionsLost,
       tools: snapshots(this.#tools),
@@ -105,7 +99,7 @@ class Tally {
   readonly #failures = new Map<FailureKind, number>();
   readonly #latency = new LatencyHistogram();
 
-  add({ trace }: EndedRequest): void {
+  count({ trace }: EndedRequest): void {
     const { latencyMs, attempts, kind } = trace;
     this.#calls += 1;
     // What was never sent says nothing about how long the server takes.
@@ -113,6 +107,15 @@ class Tally {
     if (kind === undefined) return;
     this.#failed += 1;
     this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + 1);
+  }
+
+  add(other: Tally): void {
+    this.retries += other.retries;
+    this.#calls += other.#calls;
+    this.#failed += other.#failed;
+    for (const [kind, count] of other.#failures)
+      this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + count);
+    this.#latency.add(other.#latency);
   }
 
   snapshot(): CallMetrics {
@@ -133,6 +136,12 @@ class Tally {
             }),
     });
   }
+}
+
+function sumOf(tallies: Iterable<Tally>): Tally {
+  const sum = new Tally();
+  for (const tally of tallies) sum.add(tally);
+  return sum;
 }
 
 function tallyOf(tallies: Map<string, Tally>, name: string): Tally {
