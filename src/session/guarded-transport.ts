@@ -23,6 +23,13 @@ interface GuardOptions {
   readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
 }
 
+/** A started transport that somebody else goes on with, and closes. */
+export interface HandedOn {
+  readonly transport: MessageTransport;
+  /** It has ended since, when nobody else could hear of it. */
+  readonly isGone: () => boolean;
+}
+
 /**
  * Stands before any transport, ours or a user's, and keeps what a session and the SDK rely on but do not
  * check: a request that cannot be sent gets a failure for an answer, nothing rejects that nobody waits
@@ -37,6 +44,7 @@ export class GuardedTransport implements MessageTransport {
   readonly #asides = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #isClosed = false;
+  #isGone = false;
   #isHandedOn = false;
 
   constructor(inner: MessageTransport, options: GuardOptions) {
@@ -74,13 +82,16 @@ export class GuardedTransport implements MessageTransport {
       if (!isTaken) this.onmessage?.(message);
     };
     this.#inner.onerror = (error) => this.onerror?.(error);
-    this.#inner.onclose = () => this.#tellClosed();
+    this.#inner.onclose = () => {
+      this.#isGone = true;
+      this.#tellClosed();
+    };
   }
 
   /** The transport, which this one will not close any more: somebody else goes on with it. */
-  handOn(): MessageTransport {
+  handOn(): HandedOn {
     this.#isHandedOn = true;
-    return this.#inner;
+    return { transport: this.#inner, isGone: () => this.#isGone };
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {

@@ -90,17 +90,20 @@ interface Greeting {
   facts(sdk: Client): ServerFacts | undefined;
 }
 
+/** The SDK counts its requests from here. */
+const GREETING_ID = 0;
+
 /** Listens to the answer of `initialize`: the SDK keeps neither the version nor the reason it refused it. */
 function hearGreeting(transport: GuardedTransport, { onRefused }: OpeningOptions): Greeting {
   let version: string | undefined;
   let isHeard = false;
   transport.onmessage = (message) => {
-    if (isHeard || message.method !== undefined) return;
+    if (isHeard || !isGreetingAnswer(message)) return;
     isHeard = true;
     const named = isJsonObject(message.result) ? message.result["protocolVersion"] : undefined;
     if (typeof named === "string") version = named;
     const { error } = message;
-    const isRefused = error !== undefined && failureIn(error.data) === undefined;
+    const isRefused = isJsonObject(error) && failureIn(error.data) === undefined;
     if (isRefused && transport.sessionId === undefined) onRefused?.(error.code, () => transport.handOn());
   };
   return {
@@ -122,6 +125,13 @@ function hearGreeting(transport: GuardedTransport, { onRefused }: OpeningOptions
       };
     },
   };
+}
+
+/** What has no id, or another one, answers something else. Some servers send numbers back as texts. */
+function isGreetingAnswer(message: unknown): boolean {
+  return (
+    isJsonObject(message) && message["method"] === undefined && String(message["id"]) === `${GREETING_ID}`
+  );
 }
 
 function toHandshakeError(

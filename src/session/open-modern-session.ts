@@ -2,7 +2,7 @@ import type { Cancellation } from "../concurrency/cancellation.js";
 import { isJsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { fromTransport } from "./from-transport.js";
-import { GuardedTransport } from "./guarded-transport.js";
+import { GuardedTransport, type HandedOn } from "./guarded-transport.js";
 import { ModernExchange } from "./modern-exchange.js";
 import { DISCOVER_METHOD, toEnvelope } from "./modern-greeting.js";
 import { ModernSession } from "./modern-session.js";
@@ -17,7 +17,7 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
   const { cancellation: attempt, end } = startAttempt(options);
   let transport: GuardedTransport | undefined;
   try {
-    const inner = options.started ?? (await openWithin(options, attempt));
+    const inner = options.started?.transport ?? (await openWithin(options, attempt));
     const requests = createRequests(options);
     transport = new GuardedTransport(inner, {
       clock: options.clock,
@@ -36,7 +36,7 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
     transport.onerror = options.onError;
     attempt.throwIfCancelled();
     if (options.started === undefined) await attempt.race(transport.start());
-    else transport.takeOver();
+    else takeOver(transport, options.started, server);
     const facts = await discover(exchange, attempt, options).catch((error: unknown) => {
       // Who refuses the version names others, and is to be asked once more: ours may be among them.
       if (!isRefusedVersion(error)) throw error;
@@ -49,6 +49,11 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
   } finally {
     end();
   }
+}
+
+function takeOver(transport: GuardedTransport, { isGone }: HandedOn, server: string): void {
+  transport.takeOver();
+  if (isGone()) throw endedEarly(server);
 }
 
 function createRequests(options: OpeningOptions): ServerRequests {

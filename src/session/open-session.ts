@@ -1,9 +1,9 @@
-import type { MessageTransport } from "../definitions/message-transport.js";
 import type { ProtocolOption } from "../definitions/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { withSentence } from "../errors/server-text.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
+import type { HandedOn } from "./guarded-transport.js";
 import { refusesModern, toEnvelope } from "./modern-greeting.js";
 import type { OpeningOptions } from "./opening.js";
 import type { Session } from "./session.js";
@@ -57,7 +57,7 @@ export async function openSession(
 }
 
 async function greet(finding: EraFinding, options: OpeningOptions): Promise<Session> {
-  let started: MessageTransport | undefined;
+  let started: HandedOn | undefined;
   try {
     return await shakeHands({
       ...options,
@@ -79,10 +79,7 @@ async function greet(finding: EraFinding, options: OpeningOptions): Promise<Sess
 }
 
 /** Who has refused to shake hands is asked over the same line: a program need not be started again. */
-async function discoverOver(
-  started: MessageTransport | undefined,
-  options: OpeningOptions,
-): Promise<Session> {
+async function discoverOver(started: HandedOn | undefined, options: OpeningOptions): Promise<Session> {
   if (started === undefined) return discover(options);
   try {
     return await discover({ ...options, started });

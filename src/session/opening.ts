@@ -5,6 +5,7 @@ import type { MessageTransport } from "../definitions/message-transport.js";
 import type { ServerRequestHandlers } from "../definitions/server-requests.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import type { HandedOn } from "./guarded-transport.js";
 import type { ServerFacts, ServerNotification } from "./session.js";
 import type { WireIds } from "./wire-ids.js";
 
@@ -13,7 +14,7 @@ export interface OpeningOptions {
   /** One that has a session id already needs no handshake. */
   readonly openTransport: () => Promise<MessageTransport>;
   /** One that was started already, and is gone on with. */
-  readonly started?: MessageTransport | undefined;
+  readonly started?: HandedOn | undefined;
   /** It is a user's own. */
   readonly isForeign: boolean;
   /** What is known of the server beforehand. */
@@ -21,7 +22,7 @@ export interface OpeningOptions {
   /** Goes along with what the server is greeted with. */
   readonly greetingMeta: JsonObject;
   /** The server refuses `initialize`. Whoever calls `handOn` goes on with the transport, and closes it. */
-  readonly onRefused?: ((code: number, handOn: () => MessageTransport) => void) | undefined;
+  readonly onRefused?: ((code: number, handOn: () => HandedOn) => void) | undefined;
   /** Where others use the same session. */
   readonly ids: WireIds | undefined;
   readonly connectMs: number;

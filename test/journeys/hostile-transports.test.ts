@@ -149,6 +149,47 @@ describe("a transport of the user's own", () => {
     });
   });
 
+  it("may bring an error of nobody's before the greeting, and is closed like any other", async () => {
+    let closed = 0;
+    const open = () => {
+      const transport = transportOf({ close: async () => void (closed += 1) });
+      const { send } = transport;
+      transport.send = async (message) => {
+        const error = { code: -32601, message: "what?" };
+        const stray = { jsonrpc: "2.0", id: null, error } as unknown as JsonRpcMessage;
+        if (message.method === "initialize") transport.onmessage?.(stray);
+        await send(message);
+      };
+      return transport;
+    };
+    const client = customClient(open);
+    await client.callTool(echo());
+    await client.close();
+    expect(closed).toBe(1);
+  });
+
+  it("that refuses the greeting and ends is opened anew for another", async () => {
+    let opened = 0;
+    const open = () => {
+      opened += 1;
+      const transport = transportOf();
+      transport.send = async ({ method, id }) => {
+        const discovered = { supportedVersions: ["2026-07-28"], capabilities: {}, content: [] };
+        const error = { code: -32601, message: "what?" };
+        if (method === "initialize") {
+          transport.onmessage?.({ jsonrpc: "2.0", id, error });
+          transport.onclose?.();
+        } else if (opened > 1) {
+          transport.onmessage?.({ jsonrpc: "2.0", id, result: discovered });
+        }
+      };
+      return transport;
+    };
+    await using client = customClient(open, { timeouts: { connectMs: 2_000 } });
+    expect((await client.callTool(echo())).content).toEqual([]);
+    expect(opened).toBe(2);
+  });
+
   it("whose error answer is followed by its end keeps the answer", async () => {
     const open = () =>
       transportOf({}, (message, transport) => {
