@@ -48,9 +48,10 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
     settings: () => life.spec.breaker,
     onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
-  const onSeatGone = (identity: string) => {
+  const onSeatGone = (identity: string, cancellation: Cancellation) => {
     breakers.forget(identity);
     retryTokens.forget(identity);
+    revival.forget(identity, cancellation);
   };
   const onForgotten = (identity: string, cancellation: Cancellation) =>
     void revival.afterForgetting(identity, cancellation);

@@ -38,7 +38,7 @@ interface ClientLifeOptions {
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
   /** An identity has no session any more, because others needed the room. */
-  readonly onSeatGone: (identity: string) => void;
+  readonly onSeatGone: (identity: string, cancellation: Cancellation) => void;
   /** The stream on which the server speaks is refused: it does not know the session any more. */
   readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
   /** The connection below a session went by itself. */
@@ -208,7 +208,7 @@ export class ClientLife {
           this.#options.onDisconnected(identity, cancellation);
         },
         onSeatGone: (identity) => {
-          this.#options.onSeatGone(identity);
+          this.#options.onSeatGone(identity, cancellation);
           chapter.sessions.closed(identity);
         },
         onNotification: (notification, identity) => events.notify(notification, identity),

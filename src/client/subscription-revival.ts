@@ -23,18 +23,20 @@ const SHORT_LIFE_MS = 30_000;
 export class SubscriptionRevival {
   readonly #parts: RevivalParts;
   readonly #underWay = new Set<string>();
-  readonly #lastLoss = new Map<string, number>();
+  /** When each identity's connection was lost, in one life of the client: a new one knows nothing of it. */
+  readonly #losses = new WeakMap<Cancellation, Map<string, number>>();
 
   constructor(parts: RevivalParts) {
     this.#parts = parts;
   }
 
-  /** The connection went by itself. */
+  /** The connection went by itself. The cancellation is that of the client's life. */
   async afterLoss(identity: string, cancellation: Cancellation): Promise<void> {
     const { clock, subscriptions } = this.#parts;
     if (subscriptions.askerOf(identity) === undefined) return;
-    const before = this.#lastLoss.get(identity) ?? -Infinity;
-    this.#lastLoss.set(identity, clock.now());
+    const losses = this.#losses.get(cancellation) ?? new Map<string, number>();
+    const before = losses.get(identity) ?? -Infinity;
+    this.#losses.set(cancellation, losses.set(identity, clock.now()));
     if (clock.now() - before < SHORT_LIFE_MS) this.#giveUp("The connection was lost again.");
     else await this.afterForgetting(identity, cancellation);
   }
@@ -54,6 +56,11 @@ export class SubscriptionRevival {
     } finally {
       this.#underWay.delete(identity);
     }
+  }
+
+  /** The identity has no connection any more that could be lost. */
+  forget(identity: string, cancellation: Cancellation): void {
+    this.#losses.get(cancellation)?.delete(identity);
   }
 
   #giveUp(why: string): void {

@@ -300,6 +300,26 @@ describe("updates of resources, where a session is a connection", () => {
     expect(heard).toHaveLength(3);
   });
 
+  it("come again although nobody calls, when the client was closed and used again since the last loss", async () => {
+    const clock = new FakeClock();
+    const { links, linked } = linkedServer();
+    await using client = new McpClient(
+      { name: "press", ...ONCE, server: linked, timeouts: UNTIMED },
+      { clock },
+    );
+    await client.subscribeResource("news:today");
+    for (const reopened of [2, 4]) {
+      await links.at(-1)?.close();
+      await eventually(() => {
+        clock.advance(100);
+        return links.length === reopened && client.state === "ready";
+      });
+      await client.close();
+      await client.callTool(echo());
+    }
+    expect(links).toHaveLength(5);
+  });
+
   it("come again when the manager has brought the connection back", async () => {
     const clock = new FakeClock();
     const { server, links, linked } = linkedServer();
