@@ -26,8 +26,9 @@ type Send = (answer: JsonRpcMessage) => void;
 export const MOST_OPEN = 256;
 
 /**
- * Answers what the server asks on one session. It stands before the SDK, which cannot take back a
- * request with the id 0, the first that its own servers give, and bounds nothing.
+ * Answers what the server asks on one session, from its first message on. The SDK's client, which shakes
+ * hands, is left none of it: it cannot take back a request with the id 0, the first that its own servers
+ * give, and bounds nothing.
  */
 export class ServerRequests {
   readonly #options: ServerRequestsOptions;
