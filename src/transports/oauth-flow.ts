@@ -3,6 +3,7 @@ import type { OAuthProvider, OAuthTokens } from "../definitions/oauth-provider.j
 import { secretsOfGrant, secretsOfHeader } from "../definitions/secrets-of.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { quoteServer } from "../errors/server-text.js";
 import type { Dpop } from "./dpop.js";
 import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead } from "./http-exchange.js";
@@ -115,7 +116,7 @@ export class OAuthFlow {
 
   #failure(error: unknown, status: number): McpRuntimeError {
     const { server, redactor } = this.#parts;
-    const said = redactor.text(wordsOf(error));
+    const said = quoteServer(redactor.text(wordsOf(error)));
     const text = `Server "${server}" wants a token, and none could be got: ${said}`;
     return new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.cause(error) });
   }

@@ -241,6 +241,16 @@ describe("a server that a company's identity provider lets people use (enterpris
       expect(JSON.stringify(failure)).not.toContain(secret);
   });
 
+  it("and is quoted, not let through: of a bounded length, on one line", async () => {
+    await using world = await start();
+    world.idp.refusedAudiences.add(world.oauth.origin);
+    world.idp.words = `\u001b[31mno\n\n\u202ewell${" no".repeat(5_000)}`;
+    await using client = world.clientWith(world.managed(world.idp.idTokenOf("alice")));
+    const { message } = await failureOf(client.callTool(echo()));
+    expect(message).toContain("access_denied: no well no no");
+    expect(message.length).toBeLessThan(500);
+  });
+
   it("a function that gives something else is told what is wrong", async () => {
     await using world = await start();
     await using client = new McpClient({

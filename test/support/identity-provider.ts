@@ -12,6 +12,8 @@ export class IdentityProvider implements AsyncDisposable {
   readonly exchanges: URLSearchParams[] = [];
   /** What it does not let anybody use. */
   readonly refusedAudiences = new Set<string>();
+  /** What it says then. */
+  words = "not for you";
   readonly #server: Server;
 
   private constructor() {
@@ -58,7 +60,7 @@ export class IdentityProvider implements AsyncDisposable {
     if (said === undefined || !isAsked) return [400, { error: "invalid_request" }];
     const audience = params.get("audience") ?? "";
     if (this.refusedAudiences.has(audience))
-      return [400, { error: "access_denied", error_description: "not for you" }];
+      return [400, { error: "access_denied", error_description: this.words }];
     const claims = { sub: said["sub"], aud: audience, resource: params.get("resource"), exp: soon() };
     const jag = signJwt(this.key, claims, { typ: "oauth-id-jag+jwt" });
     return [200, { access_token: jag, issued_token_type: `${TOKEN_TYPE}:id-jag`, token_type: "N_A" }];
