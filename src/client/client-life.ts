@@ -9,6 +9,7 @@ import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientChapter } from "./client-chapter.js";
+import type { ClientKeys } from "../transports/dpop.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
 import type { ClientEvents } from "./client-events.js";
 import { HandshakeWatch } from "./handshake-watch.js";
@@ -71,6 +72,7 @@ export class ClientLife {
   readonly wishes = new SessionWishes();
   /** Which revision the server speaks, as far as it was found out or is expected. */
   readonly #protocol: EraFinding = { isModern: false };
+  readonly #keys: ClientKeys = {};
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
@@ -199,6 +201,7 @@ export class ClientLife {
         log: events,
         cancellation,
         era: this.#protocol,
+        keys: this.#keys,
         resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
         watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
         onOpened: (identity, session, generation) =>

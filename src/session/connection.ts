@@ -86,10 +86,10 @@ export class Connection {
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
-    const { redactor, clock, log } = options;
+    const { redactor, clock, log, keys } = options;
     const spec = await options.resolveSpec();
     redactor.add(spec.secrets);
-    const source = await openTransportSource(spec, spec.address, { redactor, clock, log });
+    const source = await openTransportSource(spec, spec.address, { redactor, clock, log, keys });
     const createStored = await loadStored(spec, options);
     return new Connection(spec, { options, source, createStored });
   }

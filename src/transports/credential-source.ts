@@ -1,18 +1,17 @@
 import type { HttpOptions } from "../definitions/http-options.js";
 import type { ServerSpec, WebAddress } from "../definitions/server-spec.js";
-import type { Redactor } from "../errors/redaction.js";
 import { Credentials } from "./credentials.js";
 import { Dpop } from "./dpop.js";
 import { OAuthFlow } from "./oauth-flow.js";
 import { SideFetch } from "./side-fetch.js";
 import { toHttpUrl } from "./to-http-url.js";
-import type { TransportSource } from "./transport-source.js";
+import type { SourceParts, TransportSource } from "./transport-source.js";
 
 /** Where the credentials of each identity come from; nowhere, when they are the same for everybody. */
 export function openCredentialSource(
   spec: ServerSpec,
   address: WebAddress<string> & HttpOptions,
-  redactor: Redactor,
+  { redactor, keys }: Pick<SourceParts, "redactor" | "keys">,
 ): Pick<TransportSource, "createCredentials" | "close"> {
   const { name: server, timeouts } = spec;
   const { connectMs } = timeouts;
@@ -21,7 +20,7 @@ export function openCredentialSource(
   const url = toHttpUrl(address.url);
   const fetch = new SideFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
   // One key for all identities: it says which client this is, and outlives whoever is let go.
-  const dpop = new Dpop(address.dpop);
+  const dpop = new Dpop(address.dpop, keys);
   const createCredentials = () =>
     new Credentials({
       server,

@@ -96,7 +96,7 @@ export class Credentials {
     const { oauth } = this.#parts;
     const { source, token, proveKey } = used;
     // The token was not looked at; what was missing has been heard with the refusal.
-    if (proveKey !== undefined && reasonOfRefusal(refusal) === "nonce") return this.proof(context);
+    if (proveKey !== undefined && reasonOfRefusal(refusal) === "key") return this.proof(context);
     if (source === undefined) {
       if (refusal.status !== 401) return undefined;
       const next = await this.proof(context);

@@ -4,15 +4,21 @@ import { DpopKey } from "./dpop-key.js";
 /** The header by which a server gives what the next proof has to hold. */
 export const DPOP_NONCE = "dpop-nonce";
 
+/** What a client has made for itself. It outlives connections, as the tokens do that are bound to it. */
+export interface ClientKeys {
+  dpop?: DpopKey;
+}
+
 /** Tokens that are bound to a key of this client (RFC 9449): when they are wanted, and what proves the key. */
 export class Dpop {
   /** `true`: nothing else will do; `false`: never; `undefined`: where the server asks for it. */
   readonly #option: boolean | undefined;
   readonly #nonces = new Map<string, string>();
-  #key: DpopKey | undefined;
+  readonly #keys: ClientKeys;
 
-  constructor(option: boolean | undefined) {
+  constructor(option: boolean | undefined, keys: ClientKeys) {
     this.#option = option;
+    this.#keys = keys;
   }
 
   get isRequired(): boolean {
@@ -31,8 +37,8 @@ export class Dpop {
   /** The header for one request; no other may have the same. */
   proof(method: string, address: string | URL, token?: string): string {
     const url = new URL(address);
-    this.#key ??= new DpopKey();
-    return this.#key.proof({ method, url, token, nonce: this.#nonces.get(url.origin) });
+    this.#keys.dpop ??= new DpopKey();
+    return this.#keys.dpop.proof({ method, url, token, nonce: this.#nonces.get(url.origin) });
   }
 
   /** Whether an answer had something to put into the next proof. */

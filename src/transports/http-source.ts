@@ -17,7 +17,7 @@ export function openHttpSource(spec: ServerSpec, address: HttpAddress, parts: So
   const { redactor } = parts;
   const { connectMs } = timeouts;
   const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor });
-  const source = openCredentialSource(spec, address, redactor);
+  const source = openCredentialSource(spec, address, parts);
   const wire = { server, url, headers, pool, ...parts, maxBytes: limits.responseBytes };
   const finding = { isLegacy: false };
   const open: Record<typeof kind, TransportSource["openTransport"]> = {

@@ -1,11 +1,14 @@
 import type { ResponseHead } from "./http-exchange.js";
 
 /** Why another proof may help after a refusal: each reason is good for one more try. */
-export type RefusalReason = "token" | "scope" | "nonce";
+export type RefusalReason = "token" | "scope" | "key";
+
+/** It was about the proof of the key, which may be old or lack a server's word; the token was not looked at. */
+const OF_KEY = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
 
 /** No reason: the refusal, or whatever it is, is the last word. */
 export function reasonOfRefusal(head: ResponseHead): RefusalReason | undefined {
-  if (head.status === 401) return /use_dpop_nonce/.test(challengeIn(head)) ? "nonce" : "token";
+  if (head.status === 401) return OF_KEY.test(challengeIn(head)) ? "key" : "token";
   return head.status === 403 ? "scope" : undefined;
 }
 

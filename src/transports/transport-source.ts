@@ -3,6 +3,7 @@ import type { MessageTransport } from "../definitions/message-transport.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerLog } from "../telemetry/server-log.js";
 import type { Credentials } from "./credentials.js";
+import type { ClientKeys } from "./dpop.js";
 
 /** What a client opens once: it gives a fresh transport for each session and owns what they share. */
 export interface TransportSource {
@@ -25,4 +26,5 @@ export interface SourceParts {
   readonly redactor: Redactor;
   readonly clock: Clock;
   readonly log: ServerLog;
+  readonly keys: ClientKeys;
 }

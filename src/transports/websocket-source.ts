@@ -24,7 +24,7 @@ export async function openWebSocketSource(
   const { connectMs } = timeouts;
   const maxBytes = limits.responseBytes;
   const connector = openConnector(toHttpUrl(url), tls, { connectMs, redactor });
-  const credentialSource = openCredentialSource(spec, address, redactor);
+  const credentialSource = openCredentialSource(spec, address, parts);
   const headers = toSendableHeaders(address.headers, url);
   const connect = (proof: Proof | undefined) => {
     const dpop = proof?.proveKey?.("GET", toHttpUrl(url));

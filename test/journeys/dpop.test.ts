@@ -68,6 +68,29 @@ describe("tokens that are bound to a key (DPoP)", () => {
     expect(world.mcp.executions).toHaveLength(1);
   });
 
+  it.each([
+    [1, true],
+    [9, false],
+  ])("a proof that is refused %i times is made anew once, and the token stays", async (refusals, ok) => {
+    const check = new DpopCheck();
+    await using world = await start(check);
+    await using client = world.clientWith(world.machine());
+    await client.callTool(echo());
+    check.rejections = refusals;
+    expect((await client.tryCallTool(echo("again"))).ok).toBe(ok);
+    expect(world.oauth.tokenRequests).toHaveLength(1);
+    expect(check.rejections).toBe(Math.max(refusals - 2, 0));
+  });
+
+  it("work after the client was closed and used again: the key is the client's", async () => {
+    await using world = await start(new DpopCheck());
+    await using client = world.clientWith(world.machine());
+    await client.callTool(echo("one"));
+    await client.close();
+    expect((await client.callTool(echo("two"))).text()).toBe("two");
+    expect(world.oauth.tokenRequests).toHaveLength(1);
+  });
+
   it("people who log in get them, also when they are refreshed", async () => {
     const check = new DpopCheck();
     await using world = await start(check);

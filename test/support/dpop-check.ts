@@ -19,6 +19,8 @@ export class DpopCheck {
   scheme = "DPoP";
   resourceMetadata: object = {};
   serverMetadata: object = { dpop_signing_alg_values_supported: ["ES256"] };
+  /** How many more proofs with a token it takes for bad ones. */
+  rejections = 0;
   /** All that were good, by address. */
   readonly proofs: string[] = [];
   readonly #seen = new Set<unknown>();
@@ -39,10 +41,14 @@ export class DpopCheck {
       claims["htu"] === url &&
       Math.abs(Number(claims["iat"]) - Date.now() / 1000) < 60 &&
       claims["ath"] === (token === undefined ? undefined : hash(token)) &&
-      (key === undefined || key === this.keyOf(request)) &&
       !this.#seen.has(claims["jti"]);
     if (!isGood) return "invalid_dpop_proof";
     this.#seen.add(claims["jti"]);
+    if (token !== undefined && this.rejections > 0) {
+      this.rejections -= 1;
+      return "invalid_dpop_proof";
+    }
+    if (key !== undefined && key !== this.keyOf(request)) return "invalid_token";
     if (claims["nonce"] !== this.nonce) return "use_dpop_nonce";
     this.proofs.push(url);
     return undefined;
