@@ -34,6 +34,10 @@ export interface JwtBearerGrant<Address = string | URL> extends GrantOptions<Add
 export interface EnterpriseManagedGrant<Address = string | URL> extends GrantOptions<Address> {
   readonly grant: "enterprise-managed";
   readonly clientId: string;
+  /**
+   * A user's. A function is not told who calls, and needs an `identity` next to `auth`: what it gives is
+   * used for all calls of that identity. For many users, `auth` itself is a function.
+   */
   readonly idToken: JwtSource;
   readonly identityProvider: {
     readonly tokenEndpoint: Address;

@@ -26,7 +26,7 @@ export interface CredentialOptions {
    */
   readonly dpop?: boolean;
   /**
-   * Needed as soon as `headers` or `auth` is a function: calls with the same identity share a session,
+   * Needed as soon as `headers`, `auth` or its `idToken` is a function: calls with the same identity share a session,
    * all others are kept apart.
    */
   readonly identity?: IdentityOption;

@@ -1,4 +1,5 @@
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import { isJsonObject } from "./json.js";
 
 interface Identified {
   readonly headers?: unknown;
@@ -9,7 +10,8 @@ interface Identified {
 
 /** What would let two users share a session. */
 export function issuesOfIdentity({ headers, auth, identity, session }: Identified): DefinitionIssue[] {
-  const byCaller = Object.entries({ headers, auth }).find(([, value]) => typeof value === "function");
+  const sources = { headers, auth, "auth.idToken": isJsonObject(auth) ? auth["idToken"] : undefined };
+  const byCaller = Object.entries(sources).find(([, value]) => typeof value === "function");
   if (byCaller !== undefined && identity === undefined) {
     const message = `is needed, because ${byCaller[0]} depends on the caller: identity: (context) => string tells whose session a call belongs to`;
     return [{ path: "identity", message }];

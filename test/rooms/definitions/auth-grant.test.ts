@@ -33,6 +33,15 @@ describe("a grant in a definition", () => {
     expect(parsed(auth).identity).toBeUndefined();
   });
 
+  it("with a function for a user's token needs one: it could be anybody's", () => {
+    const auth = { ...managed, idToken: () => jwt };
+    expect(issuesWith(auth)).toMatchObject([
+      { path: "identity", message: expect.stringContaining("auth.idToken depends on the caller") },
+    ]);
+    const definition = { ...definitionWith(auth), identity: () => "ann" } as ServerDefinition;
+    expect(parseServer("crm", definition).identity).toBeTypeOf("function");
+  });
+
   it.each([
     [
       "no issuer",
