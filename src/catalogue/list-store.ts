@@ -26,15 +26,27 @@ interface ListStoreParts {
 export class ListStore {
   readonly #parts: ListStoreParts;
   readonly #prefix: string;
+  /** Whose list turned out to be a planted one: until another is written, there is none. */
+  readonly #discarded = new Set<string>();
 
   constructor(parts: ListStoreParts) {
     this.#parts = parts;
     this.#prefix = `tools/${FORMAT}/${serverPlace(parts.server, parts.fingerprint)}/`;
   }
 
-  async read(identity: string): Promise<CachedList | undefined> {
+  /** `onUnreadable`: the list that was read is worth nothing. Said once, when somebody looks at it. */
+  async read(identity: string, onUnreadable?: () => void): Promise<CachedList | undefined> {
     const { store, now, onProtocol } = this.#parts;
-    const unreadable = (tool: string) => this.#discard(identity, tool);
+    if (this.#discarded.has(identity)) return undefined;
+    let isDiscarded = false;
+    const unreadable = (tool: string) => {
+      if (!isDiscarded) {
+        isDiscarded = true;
+        this.#discard(identity);
+        onUnreadable?.();
+      }
+      return this.#unreadable(tool);
+    };
     try {
       const list = parseStoredList(await store.get(this.#keyOf(identity)), { now: now(), unreadable });
       if (list?.notes.protocolVersion !== undefined) onProtocol?.(list.notes.protocolVersion);
@@ -49,6 +61,7 @@ export class ListStore {
     const { store, keepMs: ttlMs } = this.#parts;
     try {
       await store.set(this.#keyOf(identity), toStoredList(list), { ttlMs });
+      this.#discarded.delete(identity);
     } catch (error) {
       this.#warn("written", error);
     }
@@ -66,9 +79,13 @@ export class ListStore {
   }
 
   /** A list that somebody has planted: whoever looks at it is told, and the next one asks the server. */
-  #discard(identity: string, tool: string): McpRuntimeError {
-    const { server, store } = this.#parts;
-    store.delete(this.#keyOf(identity)).catch((error: unknown) => this.#warn("removed", error));
+  #discard(identity: string): void {
+    this.#discarded.add(identity);
+    this.#parts.store.delete(this.#keyOf(identity)).catch((error: unknown) => this.#warn("removed", error));
+  }
+
+  #unreadable(tool: string): McpRuntimeError {
+    const { server } = this.#parts;
     const text = `What is stored of tool "${toReadable(tool)}" of server "${server}" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.`;
     return new McpRuntimeError("malformed", text, { server, tool });
   }

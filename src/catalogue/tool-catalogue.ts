@@ -171,7 +171,9 @@ export class ToolCatalogue {
 
   async #read(store: ListStore, slot: ListSlot, identity: string): Promise<void> {
     slot.isRead = true;
-    const list = await store.read(identity);
+    const list: CachedList | undefined = await store.read(identity, () => {
+      if (slot.list === list) slot.list = undefined;
+    });
     if (list === undefined) return;
     await this.#parts.inspect(list.tools, identity);
     // A listing may have ended meanwhile.

@@ -108,7 +108,21 @@ export class LiveTools {
       const listed = server.isListed ? await this.#listed(server, context) : undefined;
       return this.#offerOf(server, listed);
     });
-    return offered(createTools(offers.flat(), this.#create), fleet);
+    return offered(this.#make(offers.flat()), fleet);
+  }
+
+  /** What a store gave of an optional server may turn out to be unreadable when it is looked at. */
+  #make(offers: readonly ToolOffer[]): McpTool[] {
+    try {
+      return createTools(offers, this.#create);
+    } catch (error) {
+      const { server } = error instanceof McpRuntimeError && error.kind === "malformed" ? error : {};
+      const others = offers.filter((offer) => offer.server !== server);
+      const isPardoned = this.#parts.fleet.all.some((one) => one.name === server && one.isOptional);
+      if (!isPardoned || others.length === offers.length) throw error;
+      this.#create.warn(`Optional server "${server}" is left out: ${String(error)}`);
+      return this.#make(others);
+    }
   }
 
   async #listed(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
@@ -126,7 +140,7 @@ export class LiveTools {
     const { fleet } = this.#parts;
     const offers = fleet.all.flatMap((server) => this.#offerOf(server, server.known.tools));
     const known = new Map(this.#all.map((tool) => [tool.name, tool]));
-    this.#all = createTools(offers, this.#create).map((tool) => {
+    this.#all = this.#make(offers).map((tool) => {
       const before = known.get(tool.name);
       return before !== undefined && isSame(before, tool) ? before : tool;
     });

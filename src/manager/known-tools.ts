@@ -29,7 +29,14 @@ export class KnownTools {
   }
 }
 
-/** A list that has not been listed again is the same object: nothing of it needs to be read. */
+/**
+ * A list that has not been listed again is the same object: nothing of it needs to be read. One that
+ * cannot be read, which a store may have given, is like no other.
+ */
 function isSame(before: readonly McpToolInfo[], now: readonly McpToolInfo[]): boolean {
-  return before === now || schemaHash(before) === schemaHash(now);
+  try {
+    return before === now || schemaHash(before) === schemaHash(now);
+  } catch {
+    return false;
+  }
 }

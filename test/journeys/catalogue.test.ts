@@ -129,6 +129,21 @@ describe("tools from a store", () => {
     await using mcp = await start();
     expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__a"]);
   });
+
+  it("that somebody has planted leave out an optional server alone, until it has listed", async () => {
+    await using store = memoryStore();
+    await using server = await startMcpTestServer({ tools: [tool("a")] });
+    await using other = await startMcpTestServer({ tools: [tool("b")] });
+    const extra = { url: server.url, optional: true };
+    await (await createMcpTools({ extra }, { cache: { store } })).close();
+    const [key = ""] = await store.list("tools/");
+    const lines = '["a"]\n{"name":"a","inputSchema":"anything"}';
+    await store.set(key, `${JSON.stringify({ listedAt: Date.now(), checksum: crc32(lines) })}\n${lines}`);
+    await using mcp = await createMcpTools({ extra, main: { url: other.url } }, { cache: { store } });
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["main__b"]);
+    await mcp.refresh();
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["extra__a", "main__b"]);
+  });
 });
 
 describe("one store for many", () => {

@@ -214,14 +214,27 @@ describe("a store", () => {
     expect(() => info?.inputSchema).toThrow(
       'What is stored of tool "a" of server "test" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.',
     );
+    expect(await store.list("tools/")).toEqual([]);
+    const [listed] = await planted.list();
+    expect(listed?.inputSchema).toEqual({ type: "object" });
+    // Whoever still has the old one does not take the new one away.
+    expect(() => info?.inputSchema).toThrow("cannot be read");
+    expect(await store.list("tools/")).toEqual([key]);
+  });
+
+  it("that holds a tool which nobody can read says nothing of it when it is looked up", async () => {
+    await using store = memoryStore();
+    await using scene = await start(store);
+    await scene.names();
+    const [key = ""] = await store.list("tools/");
+    await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
+    const planted = scene.make();
     const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
     expect(await planted.lookUp("a", options)).toMatchObject({
       state: "unknown",
       error: { kind: "malformed" },
     });
-    expect(await store.list("tools/")).toEqual([]);
-    const [listed] = await scene.make().list();
-    expect(listed?.inputSchema).toEqual({ type: "object" });
+    expect(await planted.lookUp("a", options)).toMatchObject({ state: "listed" });
   });
 
   it("that fails is a warning", async () => {
