@@ -22,7 +22,7 @@ export type { BreakerControl } from "./client/breakers.js";
 export { McpClient } from "./client/mcp-client.js";
 export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
 export type { McpResourceContent } from "./client/resource-content.js";
-export type { LogLevel } from "./client/session-wishes.js";
+export type { LogLevel } from "./client/log-level.js";
 export {
   type ContentBlock,
   type InputRequired,

@@ -5,6 +5,7 @@ import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { Breakers } from "./breakers.js";
+import { checkObject } from "./check-object.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLife } from "./client-life.js";
 import { Requester } from "./requester.js";
@@ -38,7 +39,11 @@ export interface ClientParts {
 /** What a client consists of, put together. Opens nothing. */
 export function assembleClient(spec: ServerSpec, options: McpClientOptions): ClientParts {
   const { name: server } = spec;
-  const { clock = systemClock, random = Math.random, logger = createConsoleLogger() } = options;
+  const {
+    clock = systemClock,
+    random = Math.random,
+    logger = createConsoleLogger(),
+  } = checkObject(options, { subject: "The client", path: "options", server });
   const redactor = new Redactor(spec.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();

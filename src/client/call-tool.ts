@@ -2,6 +2,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Progress } from "../session/session.js";
+import { checkObject } from "./check-object.js";
 import type { OutputSchema, ToolResult } from "./tool-result.js";
 
 export interface ToolCall {
@@ -88,7 +89,7 @@ export function checkCall(server: string, call: ToolCall, options: RequestOption
   if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {
     throw wrong(`The arguments of tool "${call.name}" must be an object.`);
   }
-  checkTimeout(server, options);
+  checkOptions(server, options);
 }
 
 export function checkConcurrency(server: string, concurrency: number): void {
@@ -102,7 +103,9 @@ export function checkConcurrency(server: string, concurrency: number): void {
   );
 }
 
-export function checkTimeout(server: string, { timeoutMs }: RequestOptions): void {
+export function checkOptions(server: string, options: RequestOptions): void {
+  const { timeoutMs, context } = checkObject(options, { subject: "The request", path: "options", server });
+  if (context !== undefined) checkObject(context, { subject: "The request", path: "context", server });
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
   throw new McpRuntimeError(
     "definition",

@@ -8,6 +8,7 @@ import type { EraFinding } from "../session/open-session.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
+import { checkObject } from "./check-object.js";
 import { ClientChapter } from "./client-chapter.js";
 import type { ClientKeys } from "../transports/dpop.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";
@@ -140,7 +141,9 @@ export class ClientLife {
   }
 
   /** Said again, with less time to drain, it hurries the first one. */
-  async close(drainMs: number): Promise<void> {
+  async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
+    const { drainMs: given } = checkObject(options, { subject: "The call of close", path: "options" });
+    const drainMs = given ?? this.spec.session.drainMs;
     const chapter = this.#chapter;
     if (chapter.opening === undefined && chapter.calls.isEmpty) return this.#hurry(drainMs);
     this.#chapter = this.#newChapter();

@@ -22,17 +22,18 @@ import type {
   RequestOptions,
   ToolCall,
 } from "./call-tool.js";
+import { checkObject } from "./check-object.js";
 import type { Completion, CompletionCall } from "./completion.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife, ClientState, SessionView } from "./client-life.js";
 import { finishLogin } from "./finish-login.js";
 import { SHARED_IDENTITY } from "./identify.js";
+import { checkLogLevel, type LogLevel } from "./log-level.js";
 import type { McpClientEvents } from "./mcp-client-events.js";
 import type { McpPrompt, PromptCall } from "./prompt.js";
 import type { Requester } from "./requester.js";
 import type { McpResourceContent } from "./resource-content.js";
 import type { ServerMetrics } from "./server-metrics.js";
-import type { LogLevel } from "./session-wishes.js";
 import type { ToolResult } from "./tool-result.js";
 
 /**
@@ -51,7 +52,7 @@ export class McpClient implements AsyncDisposable {
 
   /** Opens nothing. Throws kind `definition` when the definition is wrong. */
   constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
-    const { name, ...definition } = server;
+    const { name, ...definition } = checkObject(server, { subject: "The server" });
     const parts = assembleClient(parseServer(name, definition), options);
     this.name = name;
     this.fingerprint = definitionHash(name, definition);
@@ -230,6 +231,7 @@ export class McpClient implements AsyncDisposable {
 
   /** Which log messages the server should send; kept across sessions. They come as `notification`. */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
+    checkLogLevel(this.name, level);
     await this.#requester.request("logging/setLevel", { level }, { ...options, isIdempotent: true });
     this.#life.wishes.logLevel = level;
   }
@@ -239,7 +241,7 @@ export class McpClient implements AsyncDisposable {
    * using the client again starts it anew.
    */
   async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
-    await this.#life.close(options.drainMs ?? this.#life.spec.session.drainMs);
+    await this.#life.close(options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,7 +6,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Seat } from "../session/seats.js";
-import { type CallToolOptions, checkTimeout, type RequestOptions } from "./call-tool.js";
+import { type CallToolOptions, checkOptions, type RequestOptions } from "./call-tool.js";
 import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
@@ -95,7 +95,7 @@ export class Requester {
    */
   async operation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
     const { server, life } = this.#parts;
-    checkTimeout(server, options);
+    checkOptions(server, options);
     const cancellation = Cancellation.fromSignal(options.signal);
     const { connect, leave } = life.enter(cancellation);
     try {
@@ -121,12 +121,12 @@ export class Requester {
     work: (seat: Seat, cancellation: Cancellation) => Promise<void>,
   ): Promise<void> {
     const { server, clock, life } = this.#parts;
+    checkOptions(server, options);
     const ms = options.timeoutMs ?? life.spec.timeouts.totalMs;
     const expired = () =>
       new McpRuntimeError("timeout", `Server "${server}" did not open a session within ${ms} ms.`, {
         server,
       });
-    checkTimeout(server, options);
     const cancellation = Cancellation.fromSignal(options.signal);
     const { connect, leave } = life.enter(cancellation);
     try {
@@ -179,6 +179,7 @@ export class Requester {
   }
 
   identityOf(options: RequestOptions, details: Pick<FullRequestOptions, "purpose"> = {}): string {
+    checkOptions(this.#parts.server, options);
     return this.#whoAsks(options, details).identity;
   }
 

@@ -5,9 +5,8 @@ import { mapLimited } from "../concurrency/map-limited.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Session } from "../session/session.js";
+import type { LogLevel } from "./log-level.js";
 import { ResourceSubscriptions } from "./resource-subscriptions.js";
-
-export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
 interface TellOptions {
   readonly server: string;

@@ -1,6 +1,8 @@
 import type { Clock } from "../concurrency/clock.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { JsonObject } from "../definitions/json.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import {
   type CallInput,
   type CallOutcome,
@@ -8,6 +10,7 @@ import {
   type CallToolsOptions,
   checkCall,
   checkConcurrency,
+  checkOptions,
   DEFAULT_CALL_CONCURRENCY,
   type ToolCall,
 } from "./call-tool.js";
@@ -41,8 +44,11 @@ export class ToolCalls {
   }
 
   async many(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
+    const { server } = this.#parts;
+    if (!Array.isArray(calls)) throw notCalls(server, calls);
+    checkOptions(server, options);
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
-    checkConcurrency(this.#parts.server, concurrency);
+    checkConcurrency(server, concurrency);
     return mapLimited(calls, concurrency, (call) => this.try(call, each));
   }
 
@@ -88,6 +94,11 @@ export class ToolCalls {
     const origin = { server, tool, attempts: trace.attempts };
     return output === undefined ? toToolResult(result, origin) : toCheckedResult(result, origin, output);
   }
+}
+
+function notCalls(server: string, found: unknown): McpRuntimeError {
+  const message = `expected a list of { name, args }, found ${describeFound(found)}`;
+  return definitionError("The call of callTools", [{ path: "", message }], { server });
 }
 
 function toInputParams({ responses, state }: CallInput): JsonObject {

@@ -39,6 +39,41 @@ describe("what cannot be used is told in our words:", () => {
       "name: expected a name that is not empty, found a bigint",
     ],
     [
+      "a client of nothing",
+      () => new McpClient(wrong(null)),
+      "The server is not valid:\n  expected an object",
+    ],
+    [
+      "a client with options of nothing",
+      () => new McpClient({ name: "unused", server: new McpTestServer() }, wrong(null)),
+      "The client is not valid:\n  options: expected an object, found null",
+    ],
+    ["calls that are none", () => unused().callTools(wrong(5)), "a list of { name, args }, found a number"],
+    [
+      "calls with options of nothing",
+      () => unused().callTools([], wrong(null)),
+      "expected an object, found null",
+    ],
+    ["a call with options of nothing", () => unused().callTool(echo(), wrong(null)), "an object, found null"],
+    ["a list with options of nothing", () => unused().listTools(wrong(null)), "an object, found null"],
+    ["a session with options of nothing", () => unused().ensureSession(wrong(null)), "an object, found null"],
+    [
+      "a subscription with options of nothing",
+      () => unused().subscribeResource("a:1", wrong(null)),
+      "an object, found null",
+    ],
+    [
+      "a caller of nothing",
+      () => unused().callTool(echo(), { context: wrong(null) }),
+      "an object, found null",
+    ],
+    ["an end with options of nothing", () => unused().close(wrong(null)), "an object, found null"],
+    [
+      "a log level that is none",
+      () => unused().setLogLevel(wrong("loud")),
+      'expected one of debug, info, notice, warning, error, critical, alert, emergency, found "loud"',
+    ],
+    [
       "a resource that is none",
       () => createMcpToolsForServer("docs", { client: unused() }),
       'The agent resource is not valid:\n  expected an object, found "docs"',
