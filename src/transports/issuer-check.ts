@@ -1,4 +1,5 @@
 import { isJsonObject } from "../definitions/json.js";
+import type { KnownDiscovery } from "./known-discovery.js";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -9,10 +10,16 @@ const METADATA = /^(.*?)\/\.well-known\/(?:oauth-authorization-server|openid-con
  * Looks at what is read about an authorization server, which must be about that server: otherwise one
  * server could send a login, or its code, to another. `login` is what a user came back with; then it
  * must say that it comes from there, where the server says that its answers do (RFC 8414, RFC 9207).
+ * `known` is not read again, and is looked at before anything is sent: throws, as the requests do.
  */
-export function withIssuerCheck(fetch: Fetch, login: URLSearchParams | undefined): Fetch {
+export function withIssuerCheck(
+  fetch: Fetch,
+  login: URLSearchParams | undefined,
+  known: KnownDiscovery = {},
+): Fetch {
   // Servers of the first revision with logins name no authorization server: it is looked for at their own origin.
-  let isNamed = false;
+  let isNamed = known.resource !== undefined;
+  if (known.issuer !== undefined) check(known.issuer, isNamed ? known.place : undefined, login);
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.ok && new URL(url).pathname.includes(RESOURCE)) isNamed = true;

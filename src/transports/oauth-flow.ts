@@ -8,6 +8,7 @@ import type { Dpop } from "./dpop.js";
 import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead } from "./http-exchange.js";
 import { withIssuerCheck } from "./issuer-check.js";
+import { knownDiscovery } from "./known-discovery.js";
 import { challengeIn } from "./refusal.js";
 import type { SideFetch } from "./side-fetch.js";
 import { withDpop } from "./with-dpop.js";
@@ -100,7 +101,7 @@ export class OAuthFlow {
       serverUrl,
       resourceMetadataUrl,
       scope,
-      fetch: withDpop(fetch.fetch, dpop, takesBound),
+      fetch: withDpop(fetch.fetch, dpop, { isAskedFor: takesBound }),
       plainFetch: fetch.fetch,
       signal: fetch.limit(),
       keepSecret,
@@ -122,25 +123,32 @@ export class OAuthFlow {
   }
 
   async #authorize(provider: OAuthProvider, status: number, login?: FinishedLogin): Promise<void> {
-    const { server, url, fetch, dpop } = this.#parts;
-    const { resourceMetadataUrl, scope, takesBound = false } = this.#challenge;
-    const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
+    const { server } = this.#parts;
     let authorizationUrl: string | undefined;
     const watched = watch(provider, (address) => {
       authorizationUrl = address.href;
     });
-    const result = await auth(watched as unknown as OAuthClientProvider, {
-      serverUrl: url,
-      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-      ...(scope === undefined ? {} : { scope }),
-      ...(login === undefined ? {} : { authorizationCode: login.code }),
-      fetchFn: withDpop(withIssuerCheck(fetch.fetch, login?.params), dpop, takesBound),
-    }).catch((error: unknown) => {
+    const result = await this.#auth(watched, login).catch((error: unknown) => {
       throw this.#failure(error, status);
     });
     if (result === "AUTHORIZED") return;
     const text = `Server "${server}" needs somebody to log in: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
     throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
+  }
+
+  async #auth(provider: OAuthProvider, login: FinishedLogin | undefined): Promise<"AUTHORIZED" | "REDIRECT"> {
+    const { url, fetch, dpop } = this.#parts;
+    const { resourceMetadataUrl, scope, takesBound: isAskedFor = false } = this.#challenge;
+    const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
+    const known = await knownDiscovery(provider);
+    const checked = withIssuerCheck(fetch.fetch, login?.params, known);
+    return auth(provider as unknown as OAuthClientProvider, {
+      serverUrl: url,
+      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(login === undefined ? {} : { authorizationCode: login.code }),
+      fetchFn: withDpop(checked, dpop, { isAskedFor, known }),
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import { type Dpop, DPOP_NONCE } from "./dpop.js";
+import type { KnownDiscovery } from "./known-discovery.js";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -10,11 +11,16 @@ const ALGORITHM = "ES256";
 
 /**
  * Asks for tokens that are bound to our key. Whether the server takes such tokens, and its authorization
- * server gives them, stands in their metadata, which come by here before. `isAskedFor`: it has said so.
+ * server gives them, stands in their metadata, which come by here before, or are `known`. `isAskedFor`: it
+ * has said so.
  */
-export function withDpop(fetch: Fetch, dpop: Dpop, isAskedFor: boolean): Fetch {
-  let isTaken = isAskedFor;
-  let isGiven = true;
+export function withDpop(
+  fetch: Fetch,
+  dpop: Dpop,
+  { isAskedFor, known = {} }: { readonly isAskedFor: boolean; readonly known?: KnownDiscovery },
+): Fetch {
+  let isTaken = isAskedFor || (known.resource !== undefined && takesBound(known.resource));
+  let isGiven = known.issuer === undefined || knowsAlgorithm(known.issuer);
   return async (url, init) => {
     if (init?.method === "POST" && init.body instanceof URLSearchParams) {
       const isBound = dpop.isRequired || (dpop.isWanted(isTaken) && isGiven);

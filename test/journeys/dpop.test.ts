@@ -4,7 +4,7 @@ import { McpClient, type OAuthProvider } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, failureOf, ONCE, times } from "../support/clients.js";
 import { DpopCheck } from "../support/dpop-check.js";
-import { MemoryOAuthProvider } from "../support/memory-oauth-provider.js";
+import { MemoryOAuthProvider, RememberingOAuthProvider } from "../support/memory-oauth-provider.js";
 import { OAuthServer } from "../support/oauth-server.js";
 import { WebSocketHost } from "../support/websocket-host.js";
 
@@ -106,6 +106,18 @@ describe("tokens that are bound to a key (DPoP)", () => {
       "authorization_code",
       "refresh_token",
     ]);
+  });
+
+  it("also those whose provider remembers what the servers have said", async () => {
+    const check = new DpopCheck();
+    check.scheme = "Bearer";
+    check.resourceMetadata = { dpop_bound_access_tokens_required: true };
+    await using world = await start(check);
+    const provider = new RememberingOAuthProvider();
+    await using client = world.clientWith(provider);
+    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    await client.finishAuth(await world.oauth.logIn(authorizationUrl ?? ""));
+    expect(provider.tokens()?.token_type).toBe("DPoP");
   });
 
   it("a request that is sent on within a server proves the key anew", async () => {

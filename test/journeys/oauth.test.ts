@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { type CallContext, McpClient, type OAuthProvider } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, failureOf, ONCE, times } from "../support/clients.js";
-import { MemoryOAuthProvider } from "../support/memory-oauth-provider.js";
+import { MemoryOAuthProvider, RememberingOAuthProvider } from "../support/memory-oauth-provider.js";
 import { OAuthServer } from "../support/oauth-server.js";
 
 async function start() {
@@ -51,6 +51,19 @@ describe("a server that wants an OAuth token", () => {
     await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
     expect((await client.callTool(echo("in"))).text()).toBe("in");
     expect(world.mcp.received("initialize")).toHaveLength(1);
+  });
+
+  it("takes no code from elsewhere, also where the provider remembers whom it asked", async () => {
+    await using world = await start();
+    await using client = world.clientWith(new RememberingOAuthProvider());
+    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    const code = await world.oauth.logIn(authorizationUrl ?? "");
+    const back = (iss: string) => client.finishAuth(new URLSearchParams({ code, iss }));
+    const failure = await failureOf(back("https://evil.example"));
+    expect(failure.message).toContain("comes from another authorization server");
+    expect(world.oauth.tokenRequests).toEqual([]);
+    await back(world.oauth.origin);
+    expect((await client.callTool(echo("in"))).text()).toBe("in");
   });
 
   it("ten calls refused at once renew the token once, and all ten are answered", async () => {

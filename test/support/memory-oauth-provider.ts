@@ -36,3 +36,16 @@ export class MemoryOAuthProvider implements OAuthProvider {
     this.#tokens = undefined;
   }
 }
+
+/** Remembers also where tokens come from, so that nobody is asked about it a second time. */
+export class RememberingOAuthProvider extends MemoryOAuthProvider {
+  #state: object | undefined;
+
+  discoveryState(): object | undefined {
+    return this.#state;
+  }
+
+  saveDiscoveryState(state: object): void {
+    this.#state = state;
+  }
+}
