@@ -7,6 +7,7 @@ import {
   type MessageTransport,
 } from "../../src/index.js";
 import { eventually, failureOf, ONCE } from "../support/clients.js";
+import { FakeClock } from "../support/fake-clock.js";
 
 const DISCOVERED = {
   supportedVersions: ["2026-07-28"],
@@ -24,9 +25,13 @@ class StreamingServer {
   };
   onStream: (stream: JsonRpcMessage) => void = () => undefined;
 
-  client(): McpClient {
+  client(clock?: FakeClock): McpClient {
     const openTransport = () => this.transport;
-    return new McpClient({ name: "streams", protocol: "2026-07-28", openTransport, ...ONCE });
+    const timeouts = clock === undefined ? {} : { connectMs: 0, requestMs: 0, totalMs: 0 };
+    return new McpClient(
+      { name: "streams", protocol: "2026-07-28", openTransport, ...ONCE, timeouts },
+      { clock },
+    );
   }
 
   say(message: Omit<JsonRpcMessage, "jsonrpc">): void {
@@ -38,9 +43,9 @@ class StreamingServer {
     this.say({ method: "notifications/subscriptions/acknowledged", params });
   }
 
-  refuse(stream: JsonRpcMessage): void {
+  refuse(stream: JsonRpcMessage, error = { code: -32602, message: "no such resource" }): void {
     this.streams.splice(this.streams.indexOf(stream), 1);
-    this.say({ id: stream.id, error: { code: -32602, message: "no such resource" } });
+    this.say({ id: stream.id, error });
   }
 
   /** Takes every stream but one for this URI. */
@@ -86,6 +91,21 @@ describe("a server without sessions", () => {
     server.onStream = (stream) => queueMicrotask(() => server.acknowledge(stream));
     await client.subscribeResource("b:1");
     expect(server.streams.map(wantedBy)).toEqual([["a:1", "b:1"]]);
+  });
+
+  it("whose stream broke before it refused a resource is asked for the others again", async () => {
+    const clock = new FakeClock();
+    const server = new StreamingServer();
+    await using client = server.client(clock);
+    server.takeAllBut("bad:1");
+    await client.subscribeResource("a:1");
+    server.refuse(server.streams[0] as JsonRpcMessage, { code: -32000, message: "out of order" });
+    expect(await failureOf(client.subscribeResource("bad:1"))).toMatchObject({ kind: "invalid-request" });
+    await eventually(() => {
+      clock.advance(500);
+      return server.streams.length === 1;
+    });
+    expect(server.streams.map(wantedBy)).toEqual([["a:1"]]);
   });
 
   it("may take note of a later wish first: the earlier one is heard, too", async () => {
