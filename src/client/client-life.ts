@@ -3,7 +3,7 @@ import type { Clock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { Connection } from "../session/connection.js";
+import type { Connection } from "../session/connection.js";
 import type { EraFinding } from "../session/open-session.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
@@ -197,7 +197,8 @@ export class ClientLife {
     const { closed: cancellation } = chapter;
     const warn = (message: string) => events.warn(message);
     try {
-      chapter.connection = await Connection.open({
+      const phase1 = await import("../session/connection.js");
+      chapter.connection = await phase1.Connection.open({
         server: spec.name,
         clock,
         redactor,
