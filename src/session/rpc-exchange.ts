@@ -17,7 +17,7 @@ interface RpcExchangeOptions extends ErrorContext {
   readonly onNotification: (notification: ServerNotification) => void;
 }
 
-/** What is said with every message of ours that is cancelled; nothing, for most servers. */
+/** What goes along with the word that a request is cancelled; nothing, for most servers. */
 type CancelMeta = () => JsonObject | undefined;
 
 /** A request that is under way. */
@@ -62,8 +62,8 @@ export class SentRequest {
 
 /**
  * Requests and their answers over one transport, matched by id. Our own and not the SDK's, whose client
- * takes a third of the time of a call for it, forgets progress that comes together with the answer, and
- * drops an answer with a field too many, so that its caller waits in vain.
+ * takes as much time for it as the rest of a session, forgets progress that comes together with the
+ * answer, and drops an answer with a field too many, so that its caller waits in vain.
  */
 export class RpcExchange {
   readonly #options: RpcExchangeOptions;
