@@ -65,6 +65,17 @@ async function start(store?: KeyValueStore, definition: object = {}) {
   };
 }
 
+/** A catalogue that finds a list in the store which is as it was written, with a tool that nobody can read. */
+async function plantUnreadable(
+  scene: Awaited<ReturnType<typeof start>>,
+  store: ReturnType<typeof memoryStore>,
+) {
+  await scene.names();
+  const [key = ""] = await store.list("tools/");
+  await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
+  return { planted: scene.make(), key };
+}
+
 describe("the tools of a server", () => {
   it("are listed once for all who ask together, and then are at hand", async () => {
     await using scene = await start();
@@ -206,10 +217,7 @@ describe("a store", () => {
   it("that holds a tool which nobody can read says so to whoever looks, and then holds nothing", async () => {
     await using store = memoryStore();
     await using scene = await start(store);
-    await scene.names();
-    const [key = ""] = await store.list("tools/");
-    await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
-    const planted = scene.make();
+    const { planted, key } = await plantUnreadable(scene, store);
     const [info] = await planted.list();
     expect(() => info?.inputSchema).toThrow(
       'What is stored of tool "a" of server "test" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.',
@@ -225,10 +233,7 @@ describe("a store", () => {
   it("that holds a tool which nobody can read says nothing of it when it is looked up", async () => {
     await using store = memoryStore();
     await using scene = await start(store);
-    await scene.names();
-    const [key = ""] = await store.list("tools/");
-    await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
-    const planted = scene.make();
+    const { planted } = await plantUnreadable(scene, store);
     const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
     expect(await planted.lookUp("a", options)).toMatchObject({
       state: "unknown",
