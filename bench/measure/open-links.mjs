@@ -1,15 +1,15 @@
-import { ClientEvents } from "../../dist/client/client-events.js";
-import { createTrace, toExchange } from "../../dist/client/exchange.js";
-import { createPipeline } from "../../dist/client/links.js";
-import { RequestWatch } from "../../dist/client/request-watch.js";
-import { RetryTokensByIdentity } from "../../dist/client/retry-tokens-by-identity.js";
-import { Cancellation } from "../../dist/concurrency/cancellation.js";
-import { systemClock as clock } from "../../dist/concurrency/clock.js";
-import { parseServer } from "../../dist/definitions/parse-server.js";
-import { Redactor } from "../../dist/errors/redaction.js";
-import { CircuitBreaker } from "../../dist/policies/circuit-breaker.js";
-import { Connection } from "../../dist/session/connection.js";
-import { RequestMetrics } from "../../dist/telemetry/request-metrics.js";
+import { ClientEvents } from "../../build/client/client-events.js";
+import { createTrace, toExchange } from "../../build/client/exchange.js";
+import { createPipeline } from "../../build/client/links.js";
+import { RequestWatch } from "../../build/client/request-watch.js";
+import { RetryTokensByIdentity } from "../../build/client/retry-tokens-by-identity.js";
+import { Cancellation } from "../../build/concurrency/cancellation.js";
+import { systemClock as clock } from "../../build/concurrency/clock.js";
+import { parseServer } from "../../build/definitions/parse-server.js";
+import { Redactor } from "../../build/errors/redaction.js";
+import { CircuitBreaker } from "../../build/policies/circuit-breaker.js";
+import { Connection } from "../../build/session/connection.js";
+import { RequestMetrics } from "../../build/telemetry/request-metrics.js";
 import { open } from "../peers/langchain-mcp-runtime.mjs";
 
 const server = "links";

@@ -33,9 +33,8 @@ describe("a process that makes one call", () => {
   it("loads nothing of the newer protocol for a server with sessions", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("legacy");
     const files = await loadedBy(server.url, "auto");
-    expect(has(files, "/dist/session/handshake.js")).toBe(true);
-    expect(has(files, "/dist/session/modern-session.js")).toBe(false);
-    expect(has(files, "/dist/session/to-server-facts.js")).toBe(false);
+    expect(has(files, "/dist/chunks/handshake.js")).toBe(true);
+    expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(false);
     expect(has(files, "@modelcontextprotocol/client")).toBe(false);
     expect(has(files, "@modelcontextprotocol/core")).toBe(false);
   });
@@ -46,8 +45,8 @@ describe("a process that makes one call", () => {
     async () => {
       await using server = await startEraServer("modern");
       const files = await loadedBy(server.url, "2026-07-28");
-      expect(has(files, "/dist/session/modern-session.js")).toBe(true);
-      expect(has(files, "/dist/session/handshake.js")).toBe(false);
+      expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(true);
+      expect(has(files, "/dist/chunks/handshake.js")).toBe(false);
       expect(has(files, "@modelcontextprotocol/")).toBe(false);
     },
   );
