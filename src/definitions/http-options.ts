@@ -5,10 +5,15 @@ export type Pem = string | Uint8Array;
 export interface TlsOptions {
   /** Authorities that are trusted instead of the public ones. */
   readonly ca?: Pem | readonly Pem[] | undefined;
-  /** A certificate of our own, for servers that ask for one, with whatever leads up to its authority. */
+  /**
+   * A certificate of our own, for a server that asks for one, with whatever leads up to its authority.
+   * Shown to the origin of that server only.
+   */
   readonly cert?: Pem | undefined;
   /** The key of `cert`, without a passphrase. */
   readonly key?: Pem | undefined;
+  /** Who else may be shown `cert`, such as an authorization server: `https://login.example.com`. */
+  readonly certOrigins?: readonly string[] | undefined;
 }
 
 /** An undici dispatcher (`Agent`, `ProxyAgent`, `MockAgent` … of undici 7 or later), or what works like one. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { addressOf } from "./address-schema.js";
 import { closedObject } from "./closed-object.js";
 import type { FetchFunction, HttpDispatcher, HttpOptions, Pem } from "./http-options.js";
 import { certificatesIn, privateKeyIn } from "./pem.js";
@@ -14,17 +15,26 @@ const PRIVATE_KEY = "expected a private key without passphrase in PEM, as text o
 const certificates = pemOf(CERTIFICATES, (pem) => certificatesIn(pem) !== undefined);
 const privateKey = pemOf(PRIVATE_KEY, (pem) => privateKeyIn(pem) !== undefined);
 
+const secureOrigin = addressOf("https:").transform((url, context) => {
+  if (url.href === `${url.origin}/`) return url.origin;
+  context.addIssue(`expected no more than an origin, such as "${url.origin}"`);
+  return z.NEVER;
+});
+
 const tls = closedObject({
   ca: z.union([z.array(certificates, CERTIFICATES).min(1, CERTIFICATES), certificates]).optional(),
   cert: certificates.optional(),
   key: privateKey.optional(),
-}).superRefine(({ cert, key }, context) => {
+  certOrigins: z.array(secureOrigin, "expected a list of origins").optional(),
+}).superRefine(({ cert, key, certOrigins }, context) => {
   const complain = (path: string, message: string) =>
     context.addIssue({ code: "custom", path: [path], message });
   if (cert !== undefined && key === undefined) complain("key", "is missing: a certificate needs its key");
   if (key !== undefined && cert === undefined) complain("cert", "is missing: a key needs its certificate");
   if (cert !== undefined && key !== undefined && !isPair(cert, key))
     complain("key", "is not the key of cert");
+  if (certOrigins !== undefined && cert === undefined)
+    complain("certOrigins", "has no effect without a certificate: give cert and key");
 });
 
 function isPair(cert: Pem, key: Pem): boolean {

@@ -64,11 +64,15 @@ export class SideFetch {
     return this.#agent.dispatcher;
   }
 
-  /** Elsewhere the public authorities count as well, and our certificate is nobody's business. */
+  /** Elsewhere the public authorities count as well, and our certificate is shown only to who is named. */
   #trustFor({ origin }: URL): TlsOptions | undefined {
     const { url, tls } = this.#options.server;
-    if (tls?.ca === undefined || origin === url.origin) return tls;
-    return { ca: [...rootCertificates, ...[tls.ca].flat()] };
+    if (tls === undefined || origin === url.origin) return tls;
+    const { ca, cert, key, certOrigins = [] } = tls;
+    return {
+      ca: ca === undefined ? undefined : [...rootCertificates, ...[ca].flat()],
+      ...(certOrigins.includes(origin) ? { cert, key } : {}),
+    };
   }
 }
 

@@ -9,6 +9,7 @@ import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { startMcpTestServer } from "../../src/testing/index.js";
 import { echo, eventually, failureOf, gate, ONCE, times } from "../support/clients.js";
 import { startConnectProxy } from "../support/connect-proxy.js";
+import { signingKey, signJwt } from "../support/jwt.js";
 import { OAuthServer } from "../support/oauth-server.js";
 import { pemFile } from "../support/pem-file.js";
 import { startTlsFront } from "../support/tls-front.js";
@@ -142,25 +143,11 @@ describe("behind a proxy", () => {
     await using server = await startMcpTestServer();
     await using front = await startTlsFront(server.url);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port }, tls: true });
-    // Whom Node trusts is settled when a process starts.
     const script = `import { McpClient } from "./src/index.ts";
       const client = new McpClient({ name: "far", url: "https://mcp.test/mcp" });
       console.log((await client.callTool({ name: "echo", args: { text: "hi" } })).text());
       await client.close();`;
-    const { stdout, stderr } = await promisify(execFile)(
-      process.execPath,
-      ["--import", "tsx", "--input-type=module", "-e", script],
-      {
-        cwd: fileURLToPath(new URL("../..", import.meta.url)),
-        env: {
-          ...process.env,
-          HTTPS_PROXY: proxy.url,
-          NODE_EXTRA_CA_CERTS: fileURLToPath(
-            new URL("../support/certificates/authority.pem", import.meta.url),
-          ),
-        },
-      },
-    );
+    const { stdout, stderr } = await runTrusting(script, { HTTPS_PROXY: proxy.url });
     expect({ stdout, stderr }).toEqual({ stdout: "hi\n", stderr: "" });
     expect(proxy.asked[0]?.authority).toBe("mcp.test:443");
   });
@@ -402,6 +389,34 @@ describe("what is asked of an authorization server", () => {
     await eventually(() => proxy.openSockets === 0);
   });
 
+  it.each([
+    ["not shown our certificate", {}, undefined],
+    ["shown it when it is named", { certOrigins: ["https://proxy.test"] }, "Test only: client"],
+  ])("is %s, when it is elsewhere", async (_, more, shown) => {
+    await using world = await startWithLoginElsewhere();
+    vi.stubEnv("HTTPS_PROXY", world.proxy.url);
+    const tls = { ca: authority, ...ours, ...more };
+    await using far = client({ url: "https://mcp.test/mcp", auth: world.auth, tls });
+    expect((await far.callTool(echo("in"))).text()).toBe("in");
+    expect(new Set(world.server.clients)).toEqual(new Set(["Test only: client"]));
+    expect(new Set(world.login.clients)).toEqual(new Set([shown]));
+  });
+
+  it("is not shown our certificate where the public authorities are trusted, either", async () => {
+    await using world = await startWithLoginElsewhere();
+    const definition = { name: "far", url: "https://mcp.test/mcp", auth: world.auth, tls: ours };
+    const { stdout } = await runTrusting(
+      `import { McpClient } from "./src/index.ts";
+      const client = new McpClient(${JSON.stringify(definition)});
+      console.log((await client.callTool({ name: "echo", args: { text: "in" } })).text());
+      await client.close();`,
+      { HTTPS_PROXY: world.proxy.url },
+    );
+    expect(stdout).toBe("in\n");
+    expect(new Set(world.server.clients)).toEqual(new Set(["Test only: client"]));
+    expect(new Set(world.login.clients)).toEqual(new Set([undefined]));
+  });
+
   it("goes by the caller's own dispatcher", async () => {
     await using server = await startMcpTestServer();
     await using gated = await OAuthServer.start(server.url);
@@ -432,6 +447,39 @@ describe("what is asked of an authorization server", () => {
     expect(carried).toContain("/token");
   });
 });
+
+/** Runs a script where Node trusts our authority as it does the public ones: that is settled at the start. */
+function runTrusting(script: string, env: Readonly<Record<string, string>>) {
+  const trusted = fileURLToPath(new URL("../support/certificates/authority.pem", import.meta.url));
+  return promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script], {
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: trusted, ...env },
+  });
+}
+
+/** A server at mcp.test whose tokens are given at proxy.test; both ask for a certificate, and take none. */
+async function startWithLoginElsewhere() {
+  const asks = { ca: authority, requestCert: true, rejectUnauthorized: false };
+  const origin = "https://proxy.test";
+  const mcp = await startMcpTestServer();
+  const oauth = await OAuthServer.start(mcp.url, origin);
+  const workload = signingKey();
+  oauth.trusted = workload.publicKey;
+  oauth.resourceStatus = 404;
+  const server = await startTlsFront(`http://127.0.0.1:${oauth.port}/mcp`, asks);
+  const login = await startTlsFront(`http://127.0.0.1:${oauth.port}`, asks);
+  const proxy = await startConnectProxy({ hosts: { "mcp.test": server.port, "proxy.test": login.port } });
+  const assertion = signJwt(workload, { aud: origin, exp: Math.floor(Date.now() / 1000) + 600 });
+  return {
+    server,
+    login,
+    proxy,
+    auth: { grant: "jwt-bearer" as const, issuer: origin, assertion },
+    async [Symbol.asyncDispose]() {
+      for (const started of [proxy, login, server, oauth, mcp]) await started[Symbol.asyncDispose]();
+    },
+  };
+}
 
 function closing(value: Agent) {
   return { value, [Symbol.asyncDispose]: () => value.close() };

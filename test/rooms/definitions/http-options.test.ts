@@ -21,6 +21,7 @@ describe("tls", () => {
     ["several", { ca: [ca, Buffer.from(pemFile("stranger"))] }],
     ["several in one text", { ca: `# ours\n${ca}\n# theirs\n${pemFile("stranger")}` }],
     ["a certificate and its key", { cert, key }],
+    ["a certificate that others may see", { cert, key, certOrigins: ["https://login.test:8443"] }],
     [
       "a certificate with its authority, as bytes",
       { cert: Buffer.from(`${cert}${ca}`), key: Buffer.from(key) },
@@ -43,9 +44,39 @@ describe("tls", () => {
     ["a certificate without key", { cert }, "key", "is missing: a certificate needs its key"],
     ["a key without certificate", { key }, "cert", "is missing: a key needs its certificate"],
     ["another's key", { cert, key: pemFile("server-key") }, "key", "is not the key of cert"],
-    ["another option", { pfx: "" }, "", 'unknown key "pfx"; allowed are ca, cert, key'],
+    ["another option", { pfx: "" }, "", 'unknown key "pfx"; allowed are ca, cert, key, certOrigins'],
+    [
+      "one other that is no list",
+      { cert, key, certOrigins: "https://a.test" },
+      "certOrigins",
+      "expected a list of origins",
+    ],
+    [
+      "an origin that is an address",
+      { cert, key, certOrigins: ["https://ann:pass@login.test/token?q=1"] },
+      "certOrigins[0]",
+      'expected no more than an origin, such as "https://login.test"',
+    ],
+    [
+      "an origin without TLS",
+      { cert, key, certOrigins: ["http://login.test"] },
+      "certOrigins[0]",
+      'expected an address that starts with https://, found "http://login.test/"',
+    ],
+    [
+      "who may see no certificate",
+      { ca, certOrigins: ["https://login.test"] },
+      "certOrigins",
+      "has no effect without a certificate: give cert and key",
+    ],
   ])("may not be %s", (_, tls, path, message) => {
     expect(issuesOf({ tls })).toEqual([{ path: path === "" ? "a.tls" : `a.tls.${path}`, message }]);
+  });
+
+  it("writes the origins of others as they are compared", () => {
+    const tls = { cert, key, certOrigins: ["HTTPS://Login.TEST:443/"] };
+    const parsed = parseServer("a", { url: "https://x.test", tls }).address;
+    expect(parsed).toMatchObject({ tls: { certOrigins: ["https://login.test"] } });
   });
 
   it("is never shown, and known as a secret", () => {
