@@ -15,7 +15,7 @@ export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/req
 export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
 export type { CatalogueEvents } from "./catalogue/catalogue-events.js";
 export type { ServerEndpoint } from "./definitions/server-endpoint.js";
-export type { McpClientOptions } from "./client/assemble-client.js";
+export type { McpClientOptions } from "./client/client-options.js";
 export type { ClientState, SessionView } from "./client/client-life.js";
 export type { Completion, CompletionCall } from "./client/completion.js";
 export type { BreakerControl } from "./client/breakers.js";

@@ -1,13 +1,13 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
-import { type Clock, systemClock } from "../concurrency/clock.js";
+import { systemClock } from "../concurrency/clock.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { Redactor } from "../errors/redaction.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { Breakers } from "./breakers.js";
-import { checkObject } from "./check-object.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLife } from "./client-life.js";
+import { checkClientOptions, type McpClientOptions } from "./client-options.js";
 import { Requester } from "./requester.js";
 import { RequestWatch } from "./request-watch.js";
 import { RetryTokensByIdentity } from "./retry-tokens-by-identity.js";
@@ -16,13 +16,6 @@ import { ServerPrompts } from "./server-prompts.js";
 import { ServerResources } from "./server-resources.js";
 import { SubscriptionRevival } from "./subscription-revival.js";
 import { ToolCalls } from "./tool-calls.js";
-
-export interface McpClientOptions {
-  readonly logger?: Logger | undefined;
-  readonly clock?: Clock | undefined;
-  /** The dice for waits between repetitions, from 0 to 1. */
-  readonly random?: (() => number) | undefined;
-}
 
 export interface ClientParts {
   readonly events: ClientEvents;
@@ -43,7 +36,7 @@ export function assembleClient(spec: ServerSpec, options: McpClientOptions): Cli
     clock = systemClock,
     random = Math.random,
     logger = createConsoleLogger(),
-  } = checkObject(options, { subject: "The client", path: "options", server });
+  } = checkClientOptions(server, options);
   const redactor = new Redactor(spec.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();

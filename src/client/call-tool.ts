@@ -1,8 +1,8 @@
+import { checkObject } from "../definitions/check-object.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Progress } from "../session/session.js";
-import { checkObject } from "./check-object.js";
 import type { OutputSchema, ToolResult } from "./tool-result.js";
 
 export interface ToolCall {
@@ -80,23 +80,11 @@ export type CallOutcome<Output = unknown> =
 /** `callTools` runs this many at a time unless told otherwise. */
 export const DEFAULT_CALL_CONCURRENCY = 16;
 
-/** A caller in plain JavaScript can pass anything; the server should not be the one to find out. */
-export function checkCall(server: string, call: ToolCall, options: RequestOptions): void {
-  const wrong = (message: string) => new McpRuntimeError("definition", message, { server });
-  if (typeof call?.name !== "string")
-    throw wrong("callTool needs the name of a tool: callTool({ name, args }).");
-  const { args } = call;
-  if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {
-    throw wrong(`The arguments of tool "${call.name}" must be an object.`);
-  }
-  checkOptions(server, options);
-}
-
 export function checkConcurrency(server: string, concurrency: number): void {
   if (Number.isInteger(concurrency) && concurrency > 0) return;
   throw new McpRuntimeError(
     "definition",
-    `concurrency must be a whole number from 1, found ${concurrency}.`,
+    `concurrency must be a whole number from 1, found ${String(concurrency)}.`,
     {
       server,
     },

@@ -1,3 +1,4 @@
+import { checkObject } from "../definitions/check-object.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
 import { checkListener } from "../telemetry/check-listener.js";
@@ -72,9 +73,10 @@ export class ClientEvents {
   on<Name extends keyof McpClientEvents>(
     name: Name,
     listener: (event: McpClientEvents[Name]) => void,
-    options?: ListenOptions,
+    options: ListenOptions = {},
   ): () => void {
     checkListener(name, listener, CLIENT_EVENTS);
+    checkObject(options, { subject: "The listener", path: "options", server: this.#server });
     return this.#hub.on(name, listener, options);
   }
 

@@ -1,5 +1,6 @@
 import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
+import { checkObject } from "../definitions/check-object.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -8,7 +9,6 @@ import type { EraFinding } from "../session/open-session.js";
 import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
-import { checkObject } from "./check-object.js";
 import { ClientChapter } from "./client-chapter.js";
 import type { ClientKeys } from "../transports/dpop.js";
 import { MODERN_VERSION } from "../transports/request-envelope.js";

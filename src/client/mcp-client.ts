@@ -1,3 +1,4 @@
+import { checkObject } from "../definitions/check-object.js";
 import { definitionHash } from "../definitions/definition-hash.js";
 import type { JsonObject } from "../definitions/json.js";
 import { parseServer } from "../definitions/parse-server.js";
@@ -12,7 +13,7 @@ import type { ToolPolicyOptions } from "../definitions/tool-rules.js";
 import { toReadable } from "../errors/server-text.js";
 import type { ServerFacts } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/event-hub.js";
-import { assembleClient, type ClientParts, type McpClientOptions } from "./assemble-client.js";
+import { assembleClient, type ClientParts } from "./assemble-client.js";
 import type { BreakerControl } from "./breakers.js";
 import type {
   CallOutcome,
@@ -22,13 +23,13 @@ import type {
   RequestOptions,
   ToolCall,
 } from "./call-tool.js";
-import { checkObject } from "./check-object.js";
 import type { Completion, CompletionCall } from "./completion.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife, ClientState, SessionView } from "./client-life.js";
+import type { McpClientOptions } from "./client-options.js";
 import { finishLogin } from "./finish-login.js";
 import { SHARED_IDENTITY } from "./identify.js";
-import { checkLogLevel, type LogLevel } from "./log-level.js";
+import { askForLogLevel, type LogLevel } from "./log-level.js";
 import type { McpClientEvents } from "./mcp-client-events.js";
 import type { McpPrompt, PromptCall } from "./prompt.js";
 import type { Requester } from "./requester.js";
@@ -226,13 +227,12 @@ export class McpClient implements AsyncDisposable {
   }
 
   async ping(options: RequestOptions = {}): Promise<void> {
-    await this.#requester.request("ping", {}, { ...options, isIdempotent: true });
+    await this.#requester.operation(options, (send) => send("ping", {}, { isIdempotent: true }));
   }
 
   /** Which log messages the server should send; kept across sessions. They come as `notification`. */
   async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
-    checkLogLevel(this.name, level);
-    await this.#requester.request("logging/setLevel", { level }, { ...options, isIdempotent: true });
+    await this.#requester.operation(options, askForLogLevel(this.name, level));
     this.#life.wishes.logLevel = level;
   }
 

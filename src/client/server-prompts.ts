@@ -38,8 +38,9 @@ export class ServerPrompts {
   async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {
     const { server, requester } = this.#parts;
     const { name, args = {} } = this.#checked(call);
-    const details = { ...options, ...USE, capability: "prompts" };
-    const result = await requester.request("prompts/get", { name, arguments: args }, details);
+    const result = await requester.operation(options, (send) =>
+      send("prompts/get", { name, arguments: args }, { ...USE, capability: "prompts" }),
+    );
     return toPrompt(result, { server, name });
   }
 
@@ -49,7 +50,7 @@ export class ServerPrompts {
     const params = this.#paramsOf(call);
     try {
       // Servers of the first protocol version complete without announcing it: they are asked.
-      const result = await requester.request("completion/complete", params, { ...options, ...USE });
+      const result = await requester.operation(options, (send) => send("completion/complete", params, USE));
       return toCompletion(result, server);
     } catch (error) {
       if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;

@@ -37,7 +37,7 @@ export class ServerResources {
   async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
     const { server, requester } = this.#parts;
     this.#check(uri);
-    const result = await requester.request("resources/read", { uri }, { ...options, ...USE });
+    const result = await requester.operation(options, (send) => send("resources/read", { uri }, USE));
     return toResourceContents(result, { server, uri });
   }
 
@@ -49,7 +49,7 @@ export class ServerResources {
     const trace = createTrace();
     const forget = life.wishes.resources.add(identity, uri, { trace, context: options.context });
     try {
-      await requester.request("resources/subscribe", { uri }, { ...options, ...USE, trace });
+      await requester.operation(options, (send) => send("resources/subscribe", { uri }, { ...USE, trace }));
     } catch (error) {
       forget();
       throw error;
@@ -62,7 +62,7 @@ export class ServerResources {
     const { life, requester } = this.#parts;
     this.#check(uri);
     life.wishes.resources.remove(requester.identityOf(options, USE), uri);
-    await requester.request("resources/unsubscribe", { uri }, { ...options, ...USE });
+    await requester.operation(options, (send) => send("resources/unsubscribe", { uri }, USE));
   }
 
   #check(uri: unknown): void {

@@ -8,12 +8,12 @@ import {
   type CallOutcome,
   type CallToolOptions,
   type CallToolsOptions,
-  checkCall,
   checkConcurrency,
   checkOptions,
   DEFAULT_CALL_CONCURRENCY,
   type ToolCall,
 } from "./call-tool.js";
+import { checkCall } from "./check-call.js";
 import { createTrace, type ExchangeTrace } from "./exchange.js";
 import { outcomeOf } from "./outcome-of.js";
 import type { Requester } from "./requester.js";

@@ -1,11 +1,5 @@
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { onAbort } from "./abort-fan-out.js";
-
-function checkSignal(signal: Partial<AbortSignal> | null): void {
-  if (typeof signal?.addEventListener === "function") return;
-  const found = signal === null ? "null" : `a ${typeof signal}`;
-  throw new McpRuntimeError("definition", `signal has to be an AbortSignal, found ${found}.`);
-}
+import { checkSignal } from "./check-signal.js";
 
 type Listener = (reason: unknown) => void;
 

@@ -4,7 +4,7 @@ import {
   issuesOfCatalogue,
   resolveCatalogueOptions,
 } from "../manager/catalogue-options.js";
-import { issuesOfLogger } from "../manager/logger-issues.js";
+import { issuesOfLogger } from "../client/logger-issues.js";
 import { issuesOfLife, type LifeOptions, type McpServerManagerOptions } from "../manager/manager-options.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";

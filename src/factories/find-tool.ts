@@ -1,3 +1,4 @@
+import { describeFound } from "../definitions/definition-issues.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import type { ToolsetCall } from "./mcp-toolset.js";
@@ -17,6 +18,10 @@ export function findTool({ shown, all }: Tools, call: ToolsetCall, silent: reado
     throw new McpRuntimeError("definition", "A call needs the name of a tool: { name, args }.");
   }
   const { name, server } = call;
+  if (server !== undefined && typeof server !== "string") {
+    const text = `A call names its server by a text, found ${describeFound(server)}.`;
+    throw new McpRuntimeError("definition", text, { tool: name });
+  }
   const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
   const offered = shown.filter(isCandidate);
   const found = [offered, all.filter(isCandidate)].map((tools) => named(tools, name)).find(isAny) ?? [];

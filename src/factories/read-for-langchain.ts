@@ -3,7 +3,7 @@ import type { BaseMessage } from "@langchain/core/messages";
 import type { PromptCall } from "../client/prompt.js";
 import { mapLimited } from "../concurrency/map-limited.js";
 import type { ResourceMetadata } from "../content/to-documents.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { checkList } from "../definitions/check-list.js";
 import type { McpResourceInfo } from "../definitions/resource-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
@@ -24,7 +24,7 @@ export async function readDocuments(
 ): Promise<Document<ResourceMetadata>[]> {
   const { client, name } = server;
   const asker = askerOf(server, options);
-  checkUris(uris);
+  checkList(uris, { subject: "The call of getResources", path: "uris" });
   if (uris?.length === 0) return [];
   const listing = client.listResources(asker);
   const naming = listing.then(namesByUri, () => new Map<string, string>());
@@ -57,12 +57,6 @@ export function checkNamesServer(method: string, server: unknown): void {
   if (typeof server === "string") return;
   const text = `${method} needs the name of a server: ${method}({ server: "…", … }).`;
   throw new McpRuntimeError("definition", text);
-}
-
-function checkUris(uris: unknown): void {
-  if (uris === undefined || Array.isArray(uris)) return;
-  const message = `expected a list, found ${describeFound(uris)}`;
-  throw definitionError("The call of getResources", [{ path: "uris", message }]);
 }
 
 function askerOf(server: ManagedServer, { signal, config = {} }: ToolsetCallOptions) {

@@ -14,6 +14,8 @@ import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../content/to-documents.js";
 import type { ServerDrift } from "../catalogue/drift.js";
 import { mapLimited } from "../concurrency/map-limited.js";
+import { checkList } from "../definitions/check-list.js";
+import { checkObject } from "../definitions/check-object.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -107,7 +109,9 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     return drift as Record<Name, ServerDrift>;
   }
 
-  async approveTools({ servers, config = {} }: ApproveToolsOptions<Name> = {}): Promise<void> {
+  async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
+    const { servers, config = {} } = checked("approveTools", options);
+    checkList(servers, { subject: "The call of approveTools", path: "servers" });
     for (const server of servers ?? []) this.#fleet.get(server);
     const asker = { context: toCallerContext(config) };
     const chosen = this.#fleet.on.filter(({ name }) => servers?.includes(name as Name) ?? true);
@@ -119,7 +123,9 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     );
   }
 
-  async callTool(call: ToolsetCall<Name>, { signal, config }: ToolsetCallOptions = {}): Promise<ToolResult> {
+  async callTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<ToolResult> {
+    const { signal, config } = checked("callTool", options);
+    if (config !== undefined) toCallerContext(config);
     const tool = await this.#find(call, signal);
     const toolCall = call.id === undefined ? {} : { toolCall: { id: call.id } };
     return tool.run(call.args ?? {}, { ...config, ...(signal === undefined ? {} : { signal }), ...toolCall });
@@ -149,7 +155,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
       const message = `expected a list of { name, args }, found ${describeFound(calls)}`;
       throw definitionError("The call of callTools", [{ path: "", message }]);
     }
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
+    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = checked("callTools", options);
     checkConcurrency("toolset", concurrency);
     return mapLimited(calls, concurrency, (call) => this.tryCallTool(call, each));
   }
@@ -159,12 +165,12 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     options: ToolsetCallOptions = {},
   ): Promise<Document<ResourceMetadata>[]> {
     checkNamesServer("getResources", wanted?.server);
-    return readDocuments(this.#fleet.get(wanted.server), wanted.uris, options);
+    return readDocuments(this.#fleet.get(wanted.server), wanted.uris, checked("getResources", options));
   }
 
   async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
     checkNamesServer("getPrompt", call?.server);
-    return readMessages(this.#fleet.get(call.server), call, options);
+    return readMessages(this.#fleet.get(call.server), call, checked("getPrompt", options));
   }
 
   instructions(): Readonly<Partial<Record<Name, string>>> {
@@ -227,4 +233,8 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     if (server !== undefined && isUnheard) await this.servers.waitFor(server, { signal });
     return findTool(this.#tools, call, this.#fleet.silent);
   }
+}
+
+function checked<Options extends object>(method: string, options: Options): Options {
+  return checkObject(options, { subject: `The call of ${method}`, path: "options" });
 }

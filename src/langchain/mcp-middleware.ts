@@ -2,6 +2,8 @@ import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
+import { checkList } from "../definitions/check-list.js";
+import { checkObject } from "../definitions/check-object.js";
 import { checkToolset } from "../factories/check-toolset.js";
 import type { McpToolset } from "../factories/mcp-toolset.js";
 import { ApprovalDesk, type CallPlace } from "../tools/approval-desk.js";
@@ -29,9 +31,12 @@ interface AgentState {
  */
 export function mcpMiddleware<Name extends string>(
   toolset: McpToolset<Name>,
-  { servers = [], name = "mcpMiddleware" }: McpMiddlewareOptions<Name> = {},
+  options: McpMiddlewareOptions<Name> = {},
 ): AgentMiddleware<undefined, undefined, unknown, readonly []> {
   checkToolset("mcpMiddleware", toolset);
+  const subject = "The middleware";
+  const { servers = [], name = "mcpMiddleware" } = checkObject(options, { subject, path: "options" });
+  checkList(servers, { subject, path: "servers" });
   const live = new CurrentTools(() => toolset.getTools(...servers));
   const approval = new AgentApproval(live);
   // While somebody listens, servers are heard that change their tools by themselves.

@@ -2,6 +2,8 @@ import type { BaseMessage, ToolCall, ToolMessage } from "@langchain/core/message
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Command, LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
+import { checkList } from "../definitions/check-list.js";
+import { checkObject } from "../definitions/check-object.js";
 import { checkToolset } from "../factories/check-toolset.js";
 import type { McpToolset } from "../factories/mcp-toolset.js";
 import { ApprovalDesk } from "../tools/approval-desk.js";
@@ -40,7 +42,11 @@ export class McpToolNode<
 
   constructor(toolset: McpToolset<Name>, options: McpToolNodeOptions<Name> = {}) {
     checkToolset("McpToolNode", toolset);
-    const { tools: others = [], servers = [], ...nodeOptions } = options;
+    const subject = "The tool node";
+    const checked = checkObject(options, { subject, path: "options" });
+    const { tools: others = [], servers = [], ...nodeOptions } = checked;
+    checkList(servers, { subject, path: "servers" });
+    checkList(others, { subject, path: "tools" });
     super([], nodeOptions);
     const live = new CurrentTools(() => toolset.getTools(...servers));
     this.#live = live;

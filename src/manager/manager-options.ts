@@ -1,9 +1,9 @@
-import type { McpClientOptions } from "../client/assemble-client.js";
+import type { McpClientOptions } from "../client/client-options.js";
 import { type Clock, systemClock } from "../concurrency/clock.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import { issuesOfLogger } from "./logger-issues.js";
+import { issuesOfLogger } from "../client/logger-issues.js";
 import {
   type CatalogueOptions,
   type CatalogueSettings,

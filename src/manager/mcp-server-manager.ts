@@ -2,6 +2,7 @@ import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { Cancellation } from "../concurrency/cancellation.js";
 import { Semaphore } from "../concurrency/semaphore.js";
+import { checkObject } from "../definitions/check-object.js";
 import { parseServers } from "../definitions/parse-server.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import type { McpToolInfo } from "../definitions/tool-info.js";
@@ -95,7 +96,8 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Connects what is not connected, but for `lazy` servers. Failures are in `errors`, or thrown with `strict`. */
-  async connect({ signal }: WaitOptions = {}): Promise<void> {
+  async connect(options: WaitOptions = {}): Promise<void> {
+    const { signal } = checked("connect", options);
     await this.#inTurn(signal, async (cancellation) => {
       const lazy = this.fleet.all.filter(({ isLazy, isOff }) => isLazy && isOff);
       await Promise.all(lazy.map((server) => server.letGo(IDLE)));
@@ -104,7 +106,8 @@ export class McpServerManager implements AsyncDisposable {
     });
   }
 
-  async reconnect({ failedOnly = true, signal }: ReconnectOptions = {}): Promise<void> {
+  async reconnect(options: ReconnectOptions = {}): Promise<void> {
+    const { failedOnly = true, signal } = checked("reconnect", options);
     await this.#inTurn(signal, async (cancellation) => {
       const open = this.fleet.all.filter(
         ({ state }) => !failedOnly && (state === "connected" || state === "reconnecting"),
@@ -116,7 +119,8 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Until a server is connected; one that is idle is connected now. Rejects with what it failed with. */
-  async waitFor(name: string, { signal }: WaitOptions = {}): Promise<McpClient> {
+  async waitFor(name: string, options: WaitOptions = {}): Promise<McpClient> {
+    const { signal } = checked("waitFor", options);
     const cancellation = Cancellation.fromSignal(signal);
     try {
       cancellation.throwIfCancelled();
@@ -135,7 +139,8 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Adds a server and, unless it is `lazy`, connects it. */
-  async add(name: string, definition: ServerDefinition, { signal }: WaitOptions = {}): Promise<void> {
+  async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
+    const { signal } = checked("add", options);
     await this.#inTurn(signal, async (cancellation) => {
       const server = this.fleet.add(name, definition);
       try {
@@ -193,4 +198,8 @@ export class McpServerManager implements AsyncDisposable {
       cancellation.release();
     }
   }
+}
+
+function checked<Options extends WaitOptions>(method: string, options: Options): Options {
+  return checkObject(options, { subject: `The call of ${method}`, path: "options" });
 }

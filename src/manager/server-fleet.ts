@@ -1,5 +1,6 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import { within } from "../concurrency/within.js";
+import { describeFound } from "../definitions/definition-issues.js";
 import type { ServerDefinition } from "../definitions/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { EventHub } from "../telemetry/event-hub.js";
@@ -75,7 +76,11 @@ export class ServerFleet {
     const server = this.#servers.get(name);
     if (server !== undefined) return server;
     const known = [...this.#servers.keys()].map((other) => `"${other}"`).join(", ");
-    const text = `There is no server "${name}" here; there are ${known || "none"}.`;
+    const wanted =
+      typeof name === "string"
+        ? `There is no server "${name}" here`
+        : `A server is named by a text, found ${describeFound(name)}`;
+    const text = `${wanted}; there are ${known || "none"}.`;
     throw new McpRuntimeError("definition", text, { server: name });
   }
 

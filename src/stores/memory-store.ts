@@ -1,10 +1,11 @@
+import { checkSignal } from "../concurrency/check-signal.js";
 import type { JsonValue } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { expiryOf } from "./expiry-of.js";
 import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
 import { deepFreeze, toSoundJson } from "./sound-json.js";
 import { checkStoreKey, checkStorePrefix, quoteKey } from "./store-key.js";
-import { checkPositive, defined, STORE_DEFAULTS } from "./store-options.js";
+import { checkCallOptions, checkPositive, defined, STORE_DEFAULTS } from "./store-options.js";
 
 export interface MemoryStoreOptions {
   /** How many entries are kept; those not used for longest go first. */
@@ -114,8 +115,11 @@ class MemoryStore implements KeyValueStore {
     return expiresAt !== undefined && expiresAt <= this.#now();
   }
 
-  #checkUse({ signal }: StoreCallOptions = {}): void {
+  #checkUse(options: StoreCallOptions = {}): void {
+    const { signal } = checkCallOptions(options);
     if (this.#isClosed) throw new McpRuntimeError("closed", "The memory store was closed.");
-    signal?.throwIfAborted();
+    if (signal === undefined) return;
+    checkSignal(signal);
+    signal.throwIfAborted();
   }
 }

@@ -8,7 +8,7 @@ import { expiryOf } from "./expiry-of.js";
 import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
 import { toStoreError } from "./store-error.js";
 import { checkStoreKey, checkStorePrefix, quoteKey } from "./store-key.js";
-import type { StoreSpec } from "./store-options.js";
+import { checkCallOptions, type StoreSpec } from "./store-options.js";
 import { decodeRecord, encodeRecord, type StoredHeader } from "./stored-record.js";
 import { type TextShelf, UnsoundEntry } from "./text-shelf.js";
 
@@ -40,7 +40,8 @@ export class ShelfStore implements KeyValueStore {
     }
   }
 
-  async get(key: string, { signal }: StoreCallOptions = {}): Promise<JsonValue | undefined> {
+  async get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
+    const { signal } = checkCallOptions(options);
     checkStoreKey(key);
     const what = `read ${quoteKey(key)}`;
     const work = (cancellation: Cancellation) => this.#shelf.read(key, cancellation);
@@ -54,7 +55,8 @@ export class ShelfStore implements KeyValueStore {
     }
   }
 
-  async set(key: string, value: unknown, { ttlMs, signal }: StoreSetOptions = {}): Promise<void> {
+  async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
+    const { ttlMs, signal } = checkCallOptions(options);
     checkStoreKey(key);
     const expiresAt = expiryOf(ttlMs, this.#spec.now());
     const text = this.#encode({ key, expiresAt }, value);
@@ -64,13 +66,15 @@ export class ShelfStore implements KeyValueStore {
     await this.#run({ what, signal, secrets: [text], work });
   }
 
-  async delete(key: string, { signal }: StoreCallOptions = {}): Promise<void> {
+  async delete(key: string, options: StoreCallOptions = {}): Promise<void> {
+    const { signal } = checkCallOptions(options);
     checkStoreKey(key);
     const work = (cancellation: Cancellation) => this.#shelf.remove(key, cancellation);
     await this.#run({ what: `delete ${quoteKey(key)}`, signal, work });
   }
 
-  async list(prefix: string, { signal }: StoreCallOptions = {}): Promise<string[]> {
+  async list(prefix: string, options: StoreCallOptions = {}): Promise<string[]> {
+    const { signal } = checkCallOptions(options);
     checkStorePrefix(prefix);
     const work = (cancellation: Cancellation) => this.#shelf.list(prefix, cancellation);
     const keys = await this.#run({ what: `list ${quoteKey(prefix)}`, signal, work });

@@ -1,5 +1,7 @@
+import { checkObject } from "../definitions/check-object.js";
 import { definitionError, describeFound } from "../definitions/definition-issues.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import type { StoreCallOptions } from "./key-value-store.js";
 
 export interface StoreOptions {
   /** How long an operation may take. */
@@ -56,6 +58,10 @@ export function checkPositive(subject: string, values: Readonly<Record<string, u
       message: `expected a whole number above 0, found ${describeFound(value)}`,
     }));
   if (issues.length > 0) throw definitionError(subject, issues);
+}
+
+export function checkCallOptions<Options extends StoreCallOptions>(options: Options): Options {
+  return checkObject(options, { subject: "The use of the store", path: "options" });
 }
 
 /** What is `undefined` was not said. */

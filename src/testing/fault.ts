@@ -1,3 +1,5 @@
+import { checkObject } from "../definitions/check-object.js";
+
 /** What goes wrong with one request. */
 export type Fault =
   /** Waits before the request is handled. */
@@ -59,7 +61,12 @@ export class FaultQueue {
 
   /** The function that comes back takes it away again. */
   add(fault: Fault, target: FaultTarget): () => void {
-    const armed: ArmedFault = { fault, target, left: target.times ?? Number.POSITIVE_INFINITY };
+    checkObject(fault, { subject: "The fault" });
+    const { times = Number.POSITIVE_INFINITY } = checkObject(target, {
+      subject: "The fault",
+      path: "target",
+    });
+    const armed: ArmedFault = { fault, target, left: times };
     this.#armed.add(armed);
     return () => this.#armed.delete(armed);
   }

@@ -8,6 +8,7 @@ import { type LangChainBlock, textBlock } from "../content/langchain-block.js";
 import type { ToolArtifact } from "../content/tool-artifact.js";
 import { toToolContent } from "../content/tool-content.js";
 import { systemClock } from "../concurrency/clock.js";
+import { checkObject } from "../definitions/check-object.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { HeldCall } from "./ask-for-input.js";
@@ -94,6 +95,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
 
   /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
+    checkObject(config, { subject: `The call of tool ${JSON.stringify(this.name)}`, path: "config" });
     const context = new ToolContext(this.mcp, config);
     const report = this.reportTo(config, context, undefined);
     return runTool(this.parts, this.runOf(args, config, { context, report })).catch((error: unknown) => {

@@ -6,6 +6,7 @@ import {
   loadMcpServers,
   McpClient,
   McpRuntimeError,
+  McpServerManager,
   parseServers,
 } from "../../src/index.js";
 import { mcpMiddleware } from "../../src/langchain/index.js";
@@ -67,6 +68,66 @@ describe("what cannot be used is told in our words:", () => {
       () => unused().callTool(echo(), { context: wrong(null) }),
       "an object, found null",
     ],
+    [
+      "a ping with options of nothing",
+      () => unused().ping(wrong(null)),
+      "options: expected an object, found null",
+    ],
+    [
+      "a reading with options of nothing",
+      () => unused().readResource("a:1", wrong(null)),
+      "options: expected an object, found null",
+    ],
+    [
+      "a prompt with options of nothing",
+      () => unused().getPrompt({ name: "p" }, wrong(null)),
+      "options: expected an object, found null",
+    ],
+    [
+      "options that are still on their way",
+      () => unused().ping(wrong(Promise.resolve({}))),
+      "options: expected an object, found a promise (is an await missing?)",
+    ],
+    [
+      "arguments that are still on their way",
+      () => unused().callTool({ name: "echo", args: wrong(Promise.resolve({})) }),
+      'The arguments of tool "echo" must be an object, found a promise (is an await missing?).',
+    ],
+    [
+      "a listener with options of nothing",
+      () => unused().on("warning", () => undefined, wrong(null)),
+      "The listener is not valid:\n  options: expected an object, found null",
+    ],
+    [
+      "an event that there is none of",
+      () => unused().on(wrong("warnings"), () => undefined),
+      'There is no event "warnings"; there are',
+    ],
+    [
+      "a word in the place of true or false",
+      () => unused().callTool(echo(), { idempotent: wrong("no") }),
+      'The call of tool "echo" is not valid:\n  idempotent: expected true or false, found "no"',
+    ],
+    [
+      "headers that cannot be sent",
+      () => unused().callTool(echo(), { headers: { "x-user": "ann\nbob" } }),
+      "headers.x-user: a header value has no line breaks or control characters",
+    ],
+    [
+      "a clock that does not tell the time",
+      () => new McpClient({ name: "unused", server: new McpTestServer() }, { clock: wrong({}) }),
+      "The client is not valid:\n  clock: expected an object with now, after, found an object",
+    ],
+    [
+      "a manager that is asked with options of nothing",
+      () => new McpServerManager().connect(wrong(null)),
+      "The call of connect is not valid:\n  options: expected an object, found null",
+    ],
+    [
+      "a store's use with options of nothing",
+      () => memoryStore().get("a", wrong(null)),
+      "expected an object, found null",
+    ],
     ["an end with options of nothing", () => unused().close(wrong(null)), "an object, found null"],
     [
       "a log level that is none",
@@ -115,6 +176,39 @@ describe("what cannot be used is told in our words:", () => {
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(McpRuntimeError);
     expect(failure).toMatchObject({ kind: "definition", message: expect.stringContaining(message) });
+  });
+
+  it("a schema for the output that is none, before the tool has run", async () => {
+    const server = new McpTestServer();
+    await using client = new McpClient({ name: "test", server });
+    const output = wrong({ type: "object" });
+    await expect(client.callTool(echo(), { output })).rejects.toMatchObject({
+      kind: "definition",
+      issues: [{ path: "output", message: "expected a schema, such as one of zod, found an object" }],
+    });
+    expect(server.executions).toEqual([]);
+  });
+
+  it("options of nothing for a toolset", async () => {
+    await using mcp = await createMcpTools({ test: { server: new McpTestServer() } });
+    const asked = {
+      callTool: () => mcp.callTool(echo(), wrong(null)),
+      callTools: () => mcp.callTools([echo()], wrong(null)),
+      approveTools: () => mcp.approveTools(wrong(null)),
+      getResources: () => mcp.getResources({ server: "test" }, wrong(null)),
+      getPrompt: () => mcp.getPrompt({ server: "test", name: "p" }, wrong(null)),
+    };
+    for (const [name, ask] of Object.entries(asked))
+      await expect(ask()).rejects.toMatchObject({
+        kind: "definition",
+        message: `The call of ${name} is not valid:\n  options: expected an object, found null`,
+      });
+    await expect(mcp.callTool(echo(), { config: wrong(Promise.resolve({})) })).rejects.toMatchObject({
+      issues: [{ path: "config", message: expect.stringContaining("is an await missing?") }],
+    });
+    await expect(mcp.approveTools({ servers: wrong("test") })).rejects.toMatchObject({
+      issues: [{ path: "servers", message: 'expected a list, found "test"' }],
+    });
   });
 
   it("what a toolset is asked", async () => {
