@@ -116,7 +116,7 @@ export class ModernSession implements Session {
   }
 
   async #inItsWords(request: SessionRequest): Promise<unknown> {
-    const { method, params, cancellation } = request;
+    const { method, params } = request;
     switch (method) {
       case "ping":
         await this.#ask(request, DISCOVER_METHOD, {});
@@ -125,10 +125,10 @@ export class ModernSession implements Session {
         this.#options.exchange.askForLogs(params["level"]);
         return {};
       case "resources/subscribe":
-        await cancellation.race(this.#subscription.hearResource(String(params["uri"])));
+        await this.#askToTell(request, (uri) => this.#subscription.hearResource(uri));
         return {};
       case "resources/unsubscribe":
-        await cancellation.race(this.#subscription.forgetResource(String(params["uri"])));
+        await this.#askToTell(request, (uri) => this.#subscription.forgetResource(uri));
         return {};
       case "resources/read":
         return this.#readResource(request);
@@ -139,6 +139,16 @@ export class ModernSession implements Session {
       default:
         return this.#untilComplete(request);
     }
+  }
+
+  /** It is asked on a stream that others share: who no longer waits leaves it be. */
+  async #askToTell(
+    { params, cancellation, delivery }: SessionRequest,
+    change: (uri: string) => Promise<void>,
+  ): Promise<void> {
+    const changed = change(String(params["uri"]));
+    if (delivery !== undefined) delivery.wasSent = this.#subscription.sendingOfLast();
+    await cancellation.race(changed);
   }
 
   /** A resource that is not there is an invalid parameter in this revision. */

@@ -23,7 +23,7 @@ const FINAL: ReadonlySet<FailureKind> = new Set([
 
 interface SubscriptionOptions {
   readonly server: string;
-  readonly transport: Pick<GuardedTransport, "isOneWay">;
+  readonly transport: Pick<GuardedTransport, "isOneWay" | "wasSent">;
   readonly exchange: ModernExchange;
   readonly clock: Clock;
   /** The server's. */
@@ -78,6 +78,12 @@ export class Subscription {
 
   async forgetResource(uri: string): Promise<void> {
     if (this.#wishes.delete(uri)) await this.#renew();
+  }
+
+  /** Tells whether the server may have seen what was asked of it last. */
+  sendingOfLast(): () => boolean {
+    const id = this.#current?.sent.id;
+    return () => id !== undefined && this.#options.transport.wasSent(id);
   }
 
   /** Who still waits for the server to take note is told the reason. */

@@ -112,6 +112,22 @@ describe.each(ERAS)("the resources and prompts of a %s server", (era) => {
   });
 });
 
+describe.each([
+  ["legacy", "resources/subscribe"],
+  ["modern", "subscriptions/listen"],
+] as const)("a subscription that a %s server does not answer", (era, method) => {
+  it("was sent, and nobody knows what became of it", async () => {
+    await using server = await startEraServer(era, LIBRARY);
+    await using client = clientOf(server, { retry: false });
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: method });
+    const failure = await failureOf(client.subscribeResource("a:1", { timeoutMs: 200 }));
+    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
+    expect(failure.message).toContain("It may still be running there.");
+    expect(server.received(method)).toHaveLength(1);
+  });
+});
+
 describe("a subscription", () => {
   it("outlives a server that is replaced by one of another revision", async () => {
     await using server = await startEraServer("legacy", LIBRARY);
