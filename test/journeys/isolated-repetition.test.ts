@@ -8,6 +8,7 @@ import {
   type ReceivedRequest,
   startMcpTestServer,
 } from "../../src/testing/index.js";
+import { ERAS, startEraServer } from "../support/era-server.js";
 import { echo, eventually, failureOf, gate, times } from "../support/clients.js";
 
 const ISOLATED = { retry: { max: 2, baseMs: 1, maxMs: 5, isolated: true }, breaker: false } as const;
@@ -22,8 +23,8 @@ const sessionOf = ({ headers }: ReceivedRequest) => headers["mcp-session-id"];
 const sessionsOfCalls = (server: McpTestServer) => server.received("tools/call").map(sessionOf);
 
 /** A server with a client that has a session and nothing else behind it. */
-async function start(options: McpTestServerOptions = {}, definition: object = {}) {
-  const server = await startMcpTestServer(options);
+async function startIn(era: (typeof ERAS)[number], options: McpTestServerOptions, definition: object) {
+  const server = await startEraServer(era, options);
   const client = clientOf(server, definition);
   await client.ensureSession();
   return {
@@ -35,6 +36,125 @@ async function start(options: McpTestServerOptions = {}, definition: object = {}
     },
   };
 }
+
+const start = (options: McpTestServerOptions = {}, definition: object = {}) =>
+  startIn("legacy", options, definition);
+
+/** What the greeting of a server is, in its era. */
+const GREETINGS = { legacy: "initialize", modern: "server/discover" } as const;
+
+describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
+  const greetings = (server: McpTestServer) => server.received(GREETINGS[era]).length;
+
+  const startHere = (options: McpTestServerOptions = {}, definition: object = {}) =>
+    startIn(era, options, definition);
+
+  it.each([
+    ["connection-lost", cut],
+    ["unavailable", { type: "status", status: 502 }],
+    ["timeout", { type: "hang" }],
+  ] as const)("is repeated after %s", async (kind, fault) => {
+    await using scene = await startHere({}, { timeouts: { requestMs: 1_000 } });
+    const { server, client } = scene;
+    const kinds: string[] = [];
+    client.on("requestRetried", (event) => kinds.push(event.kind));
+    server.addFault(fault, { on: "tools/call", times: 1 });
+    expect((await client.callTool(echo("again"), IDEMPOTENT)).text()).toBe("again");
+    expect(kinds).toEqual([kind]);
+    expect(client.sessions()).toMatchObject([{ generation: 1, inFlight: 0 }]);
+  });
+
+  it("has the budget that it has without", async () => {
+    await using scene = await startHere();
+    const { server, client } = scene;
+    server.addFault(cut, { on: "tools/call" });
+    const failure = await failureOf(client.callTool(echo(), IDEMPOTENT));
+    expect(failure).toMatchObject({ kind: "connection-lost", attempts: 3, outcomeUnknown: true });
+  });
+
+  it("is not repeated unless it is idempotent", async () => {
+    await using scene = await startHere();
+    const { server, client } = scene;
+    const before = greetings(server);
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "connection-lost", attempts: 1 });
+    expect(greetings(server)).toBe(before);
+  });
+
+  it("disturbs no other", async () => {
+    const { opened, open } = gate();
+    await using scene = await startHere({
+      tools: [
+        { name: "slow", run: async () => (await opened, "slow") },
+        { name: "echo", run: ({ text }) => String(text) },
+      ],
+    });
+    const { server, client } = scene;
+    const slow = client.callTool({ name: "slow" });
+    await eventually(() => server.executions.length === 1);
+    server.addFault({ type: "status", status: 502 }, { on: "tools/call", tool: "echo", times: 1 });
+    expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
+    open();
+    expect((await slow).text()).toBe("slow");
+  });
+
+  it("gets its own answer, however many fail together", async () => {
+    await using scene = await startHere();
+    const { server, client } = scene;
+    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 8 });
+    const results = await Promise.all(times(8, (n) => client.callTool(echo(`n${n}`), IDEMPOTENT)));
+    expect(results.map((result) => result.text())).toEqual(times(8, (n) => `n${n}`));
+  });
+
+  it("takes its turn where requests go one at a time", async () => {
+    let [running, most] = [0, 0];
+    const run = async () => {
+      most = Math.max(most, (running += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return "ok";
+    };
+    await using scene = await startHere({ tools: [{ name: "echo", run }] }, { session: { serialize: true } });
+    const { server, client } = scene;
+    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 2 });
+    await Promise.all(times(6, () => client.callTool(echo(), IDEMPOTENT)));
+    expect(most).toBe(1);
+  });
+
+  it("ends with the client, also while it is repeated", async () => {
+    const { opened, open } = gate();
+    await using server = await startEraServer(era, {
+      tools: [{ name: "slow", run: async () => (await opened, "slow") }],
+    });
+    const client = clientOf(server);
+    await client.ensureSession();
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    const call = failureOf(client.callTool({ name: "slow" }, IDEMPOTENT));
+    await eventually(() => server.executions.length === 1);
+    await client.close();
+    expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
+    expect(server.openSessions).toEqual([]);
+    await eventually(() => server.openSockets === 0);
+    open();
+  });
+});
+
+describe("a server that is replaced by one of another revision before the repetition", () => {
+  it.each([
+    ["legacy", "modern"],
+    ["modern", "legacy"],
+  ] as const)("answers it all the same: %s, then %s", async (before, after) => {
+    await using server = await startEraServer(before);
+    await using client = clientOf(server);
+    await client.ensureSession();
+    client.on("requestRetried", () => {
+      server.era = after;
+    });
+    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 1 });
+    expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
+    expect((await client.callTool(echo("y"))).text()).toBe("y");
+  });
+});
 
 describe("a repetition on a session of its own", () => {
   it.each([
@@ -78,31 +198,6 @@ describe("a repetition on a session of its own", () => {
     await eventually(() => server.openSessions.length === 1);
   });
 
-  it("is for idempotent calls only", async () => {
-    await using scene = await start();
-    const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "connection-lost", attempts: 1 });
-    expect(server.received("initialize")).toHaveLength(1);
-  });
-
-  it("disturbs nobody on the shared session", async () => {
-    const { opened, open } = gate();
-    await using scene = await start({
-      tools: [
-        { name: "slow", run: async () => (await opened, "slow") },
-        { name: "echo", run: ({ text }) => String(text) },
-      ],
-    });
-    const { server, client } = scene;
-    const slow = client.callTool({ name: "slow" });
-    await eventually(() => server.executions.length === 1);
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", tool: "echo", times: 1 });
-    expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
-    open();
-    expect((await slow).text()).toBe("slow");
-  });
-
   it("is each caller's own, however many fail together", async () => {
     await using scene = await start();
     const { server, client } = scene;
@@ -130,21 +225,6 @@ describe("a repetition on a session of its own", () => {
     await client.callTool(echo(), IDEMPOTENT);
     expect(server.received("initialize")).toHaveLength(1);
     expect(new Set(sessionsOfCalls(server)).size).toBe(1);
-  });
-
-  it("takes its turn where requests go one at a time", async () => {
-    let [running, most] = [0, 0];
-    const run = async () => {
-      most = Math.max(most, (running += 1));
-      await new Promise((resolve) => setImmediate(resolve));
-      running -= 1;
-      return "ok";
-    };
-    await using scene = await start({ tools: [{ name: "echo", run }] }, { session: { serialize: true } });
-    const { server, client } = scene;
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 2 });
-    await Promise.all(times(6, () => client.callTool(echo(), IDEMPOTENT)));
-    expect(most).toBe(1);
   });
 });
 
@@ -201,23 +281,6 @@ describe("a session of its own that cannot be had", () => {
 });
 
 describe("close()", () => {
-  it("ends a repetition under way, and its session on the server", async () => {
-    const { opened, open } = gate();
-    await using server = await startMcpTestServer({
-      tools: [{ name: "slow", run: async () => (await opened, "slow") }],
-    });
-    const client = clientOf(server);
-    await client.ensureSession();
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    const call = failureOf(client.callTool({ name: "slow" }, IDEMPOTENT));
-    await eventually(() => server.executions.length === 1);
-    await client.close();
-    expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
-    expect(server.openSessions).toEqual([]);
-    await eventually(() => server.openSockets === 0);
-    open();
-  });
-
   it("ends a handshake for one under way", async () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server);
@@ -233,6 +296,16 @@ describe("close()", () => {
 });
 
 describe("where there is nothing to get away from, the session stays the same", () => {
+  it("with a server of the revision without sessions", async () => {
+    await using server = await startEraServer("modern");
+    await using client = clientOf(server);
+    await client.ensureSession();
+    const greeted = server.requests.length;
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
+    expect(server.requests.slice(greeted).map(({ method }) => method)).toEqual(["tools/call", "tools/call"]);
+  });
+
   it("with a server without sessions", async () => {
     await using scene = await start({ sessions: "none" });
     const { server, client } = scene;
