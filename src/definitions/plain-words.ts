@@ -17,11 +17,17 @@ export const PLAIN_WORDS: z.core.ParseContext<z.core.$ZodIssue> = { error: toPla
 function toPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_type")
     return expected(EXPECTED[issue.expected] ?? `a ${issue.expected}`, issue.input);
-  if (issue.code === "invalid_value")
-    return expected(issue.values.map((value) => JSON.stringify(value)).join(" or "), issue.input);
+  if (issue.code === "invalid_value") return expected(inQuotes(issue.values), issue.input);
+  // What tells the kinds of an object apart has none of the words that it may have.
+  if (issue.code === "invalid_union" && Array.isArray(issue.options))
+    return `expected ${inQuotes(issue.options)}`;
   if (issue.code !== "too_small") return undefined;
   if (issue.origin === "string") return expected("a text that is not empty", issue.input);
   return `expected a number ${issue.inclusive === false ? "above" : "of at least"} ${issue.minimum}`;
+}
+
+function inQuotes(values: readonly unknown[]): string {
+  return values.map((value) => JSON.stringify(value)).join(" or ");
 }
 
 function expected(what: string, found: unknown): string {

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { toIssues } from "../definitions/definition-issues.js";
 import type { JsonObject } from "../definitions/json.js";
+import { PLAIN_WORDS } from "../definitions/plain-words.js";
 import type { ServerRequestContext } from "../definitions/server-requests.js";
 
 /**
@@ -31,14 +32,14 @@ export class AnswerError extends Error {
 
 /** What the server asks, or the error that says what is wrong with it. */
 export function parseAsked<T>(schema: z.ZodType<T>, params: JsonObject): T {
-  const parsed = schema.safeParse(params);
+  const parsed = schema.safeParse(params, PLAIN_WORDS);
   if (parsed.success) return parsed.data;
   throw new AnswerError("invalidParams", `Invalid params: ${describeIssues(parsed.error)}`);
 }
 
 /** What a handler gave, checked: it is somebody's code, and what it gets wrong the server need not know. */
 export function parseGiven<T>(schema: z.ZodType<T>, handler: string, given: unknown): T {
-  const parsed = schema.safeParse(given);
+  const parsed = schema.safeParse(given, PLAIN_WORDS);
   if (parsed.success) return parsed.data;
   throw unusable(handler, describeIssues(parsed.error));
 }

@@ -1,13 +1,13 @@
-import type { ZodError } from "zod";
 import { type AuthGrant, isAuthGrant, type ParsedGrant } from "../definitions/auth-grant.js";
 import { AUTH_GRANT } from "../definitions/auth-grant-schema.js";
 import type { CallContext } from "../definitions/call-context.js";
 import type { CredentialSources, HeaderValues } from "../definitions/credential-options.js";
-import { definitionError, toIssues } from "../definitions/definition-issues.js";
+import { definitionError, describeFound, toIssues } from "../definitions/definition-issues.js";
 import { HEADERS } from "../definitions/header-schema.js";
 import type { OAuthTokens } from "../definitions/oauth-provider.js";
+import { PLAIN_WORDS } from "../definitions/plain-words.js";
 import { secretsOfHeader } from "../definitions/secrets-of.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead, ResponseHeaders } from "./http-exchange.js";
@@ -136,7 +136,10 @@ export class Credentials {
       const text = `The auth of server "${server}" gave a token, and only what gets tokens can bind them to a key (dpop): give an OAuth provider or a grant.`;
       throw new McpRuntimeError("definition", text, { server });
     }
-    return isAuthGrant(given) ? this.#tokensBy(this.#checkedGrant(given)) : given;
+    if (isAuthGrant(given)) return this.#tokensBy(this.#checkedGrant(given));
+    if (typeof given !== "object" || given === null || typeof given.tokens === "function") return given;
+    const message = `expected a token, an OAuth provider or a grant, found ${describeFound(given)}`;
+    throw this.#wrong("auth", [{ path: "", message }]);
   }
 
   /** Tokens outlive the proof that they were got with: a function may give another one each time. */
@@ -169,22 +172,20 @@ export class Credentials {
   }
 
   #checked(headers: unknown): HeaderValues {
-    const parsed = HEADERS.safeParse(headers);
+    const parsed = HEADERS.safeParse(headers, PLAIN_WORDS);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("headers", parsed.error);
+    throw this.#wrong("headers", toIssues(parsed.error));
   }
 
   #checkedGrant(grant: AuthGrant): ParsedGrant {
-    const parsed = AUTH_GRANT.safeParse(grant);
+    const parsed = AUTH_GRANT.safeParse(grant, PLAIN_WORDS);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("auth", parsed.error);
+    throw this.#wrong("auth", toIssues(parsed.error));
   }
 
-  #wrong(name: "headers" | "auth", error: ZodError): McpRuntimeError {
+  #wrong(name: "headers" | "auth", issues: readonly DefinitionIssue[]): McpRuntimeError {
     const { server } = this.#parts;
-    return definitionError(`What the function ${name} of server "${server}" gave`, toIssues(error), {
-      server,
-    });
+    return definitionError(`What the function ${name} of server "${server}" gave`, issues, { server });
   }
 
   #checkedToken(token: unknown): string {

@@ -175,8 +175,13 @@ describe("a form", () => {
       { action: "accept", content: { name: "Ada", pin: "1234-secret" } },
       "pin was not asked for",
     ],
-    ["is none", { action: "maybe-secret" }, "action: "],
-    ["is nothing", undefined, "expected object"],
+    ["is none", { action: "maybe-secret" }, 'action: expected "accept" or "decline" or "cancel".'],
+    ["is nothing", undefined, "cannot be used: expected an object, found nothing."],
+    [
+      "holds what no form has",
+      { action: "accept", content: { name: { first: "Ada-secret" } } },
+      "content.name: expected a text or a number or true or false or a list, found an object.",
+    ],
   ])("whose answer %s is an error for the server and a warning for us", async (_, answer, problem) => {
     await using server = await startSdkServer(createAskingServer);
     await using client = clientOf(server, form(answer as never));
@@ -193,7 +198,9 @@ describe("a form", () => {
     await using client = clientOf(server, { onElicit: () => ((asked += 1), { action: "cancel" }) });
     const nested = { type: "object", properties: { a: { type: "object", properties: {} } } };
     const create = { method: "elicitation/create", message: "?" };
-    expect(await ask(client, "ask", { ...create, requestedSchema: nested })).toContain("-32602");
+    expect(await ask(client, "ask", { ...create, requestedSchema: nested })).toBe(
+      'MCP error -32602: Invalid params: requestedSchema.properties.a.type: expected "string" or "number" or "integer" or "boolean" or "array"',
+    );
     const page = { ...create, mode: "url", elicitationId: "1", url: "javascript:alert(1)" };
     expect(await ask(client, "ask", page)).toContain("-32602");
     expect(asked).toBe(0);
@@ -235,17 +242,25 @@ describe("a handler that fails", () => {
   });
 
   it.each([
-    ["a list where one block belongs", { model: "m", content: [{ type: "text", text: "x" }] }],
-    ["no model", { content: "x" }],
-    ["a tool call", { model: "m", content: { type: "tool_use", id: "1", name: "t", input: {} } }],
-    ["nothing", undefined],
-  ])("by giving %s to a server that asked for a model", async (_, answer) => {
+    [
+      "a list where one block belongs",
+      { model: "m", content: [{ type: "text", text: "x" }] },
+      "content: expected a text or an object, found a list",
+    ],
+    ["no model", { content: "x" }, "model: expected a text, found nothing"],
+    [
+      "a tool call",
+      { model: "m", content: { type: "tool_use", id: "1", name: "t", input: {} } },
+      'content.type: expected "text" or "image" or "audio"',
+    ],
+    ["nothing", undefined, "expected an object, found nothing"],
+  ])("by giving %s to a server that asked for a model", async (_, answer, problem) => {
     await using server = await startSdkServer(createAskingServer);
     await using client = clientOf(server, { onSample: () => answer as never });
     const warning = await warningsOf(client, async () => {
       expect(await ask(client, "sample")).toContain("-32603");
     });
-    expect(warning).toContain("onSample gave an answer that cannot be used");
+    expect(warning).toContain(`onSample gave an answer that cannot be used: ${problem}.`);
   });
 
   it("by giving folders that are none", async () => {

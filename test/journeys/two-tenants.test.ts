@@ -224,10 +224,51 @@ describe("a credential that cannot be had", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("a header that cannot be sent is a mistake of the definition", async () => {
+  it.each<[what: string, definition: object, name: string, path: string, problem: string]>([
+    [
+      "a header that cannot be sent",
+      { headers: () => ({ "x-a": "line\nbreak" }) },
+      "headers",
+      "x-a",
+      "a header value has no line breaks or control characters",
+    ],
+    [
+      "a header that is no text",
+      { headers: () => ({ "x-a": 5 }) },
+      "headers",
+      "x-a",
+      "expected a text, found a number",
+    ],
+    ["no headers", { headers: () => null }, "headers", "", "expected an object, found null"],
+    [
+      "a grant of a kind that there is none of",
+      { auth: () => ({ grant: "password" }) },
+      "auth",
+      "grant",
+      'expected one that has a grant of "jwt-bearer" or "enterprise-managed"',
+    ],
+    [
+      "a grant without a JWT",
+      { auth: () => ({ grant: "jwt-bearer", issuer: "https://login.test" }) },
+      "auth",
+      "assertion",
+      "expected a JWT, or a function that gives one",
+    ],
+    [
+      "what gives no tokens",
+      { auth: () => ({}) },
+      "auth",
+      "",
+      "expected a token, an OAuth provider or a grant, found an object",
+    ],
+  ])("is a mistake of the definition: %s", async (_what, definition, name, path, message) => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { identity: userOf, headers: () => ({ "x-a": "line\nbreak" }) });
-    expect(await failureOf(client.callTool(echo(), as("alice")))).toMatchObject({ kind: "definition" });
+    await using client = clientOf(server, { identity: userOf, ...definition });
+    const failure = await failureOf(client.callTool(echo(), as("alice")));
+    expect(failure).toMatchObject({ kind: "definition", issues: [{ path, message }] });
+    expect(failure.message).toMatch(
+      new RegExp(`^What the function ${name} of server "[a-z]+" gave is not valid:\n`),
+    );
     expect(server.requests).toEqual([]);
   });
 
