@@ -1,3 +1,4 @@
+import { StreamableHTTPClientTransport as ModernHttpTransport } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -121,7 +122,9 @@ function ownHttp(url: string): MessageTransport {
   return transport;
 }
 
-function clientOver(openTransport: () => MessageTransport | StreamableHTTPClientTransport): McpClient {
+function clientOver(
+  openTransport: () => MessageTransport | StreamableHTTPClientTransport | ModernHttpTransport,
+): McpClient {
   return new McpClient({ name: "own", ...ONCE, openTransport });
 }
 
@@ -130,6 +133,16 @@ describe("a server without sessions, over an HTTP transport of one's own", () =>
     await using server = await startEraServer(era);
     await using client = clientOver(() => ownHttp(server.url));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
+    expect(client.protocolVersion).toBe("2026-07-28");
+  });
+});
+
+describe("a server without sessions, over an HTTP transport of the SDK's second line", () => {
+  it.each(["modern", "dual"] as const)("is found out and listed (%s)", async (era) => {
+    await using server = await startEraServer(era);
+    await using client = clientOver(() => new ModernHttpTransport(new URL(server.url)));
+    expect((await client.callTool(echo("hi"))).text()).toBe("hi");
+    expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo"]);
     expect(client.protocolVersion).toBe("2026-07-28");
   });
 });
