@@ -1,5 +1,13 @@
-import type { ClientCapabilities } from "@modelcontextprotocol/sdk/types.js";
 import type { ServerRequestHandlers } from "../definitions/server-requests.js";
+
+type Yes = Record<string, never>;
+
+/** As the protocol writes them; both lines of the SDK take them. */
+type ClientCapabilities = {
+  readonly roots?: Yes;
+  readonly sampling?: Yes;
+  readonly elicitation?: { readonly form?: Yes; readonly url?: Yes };
+};
 
 /** What a server is told that it may ask for: exactly what has a handler. */
 export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilities {

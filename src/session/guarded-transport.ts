@@ -60,6 +60,11 @@ export class GuardedTransport implements MessageTransport {
     return this.#inner.isOneWay === true;
   }
 
+  /** It was closed, or has ended by itself. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   setProtocolVersion(version: string): void {
     this.#inner.setProtocolVersion?.(version);
   }

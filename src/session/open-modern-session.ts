@@ -1,15 +1,14 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
 import { isJsonObject } from "../definitions/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { discoverServer } from "./discover-server.js";
 import { fromTransport } from "./from-transport.js";
 import { GuardedTransport, type HandedOn } from "./guarded-transport.js";
 import { ModernExchange } from "./modern-exchange.js";
-import { DISCOVER_METHOD, toEnvelope } from "./modern-greeting.js";
+import { toEnvelope } from "./modern-greeting.js";
 import { ModernSession } from "./modern-session.js";
 import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
 import { ServerRequests } from "./server-requests.js";
-import type { ServerFacts, Session } from "./session.js";
-import { toServerFacts } from "./to-server-facts.js";
+import type { Session } from "./session.js";
 
 /** Phase 2 with a server that knows no sessions: there is nothing to agree on, but it says what it is. */
 export async function openModernSession(options: OpeningOptions): Promise<Session> {
@@ -37,11 +36,9 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
     attempt.throwIfCancelled();
     if (options.started === undefined) await attempt.race(transport.start());
     else takeOver(transport, options.started, server);
-    const facts = await discover(exchange, attempt, options).catch((error: unknown) => {
-      // Who refuses the version names others, and is to be asked once more: ours may be among them.
-      if (!isRefusedVersion(error)) throw error;
-      return discover(exchange, attempt, options);
-    });
+    const facts = await discoverServer(exchange, attempt, options);
+    // It may have answered and gone in one breath.
+    if (transport.isClosed) throw endedEarly(server);
     return new ModernSession({ ...options, transport, exchange, facts, requests });
   } catch (error) {
     await transport?.close();
@@ -63,20 +60,5 @@ function createRequests(options: OpeningOptions): ServerRequests {
 
 /** Servers of this revision ask in their results. One that asks in a message gets no answer. */
 function isRequest(message: unknown): boolean {
-  return isJsonObject(message) && "method" in message && "id" in message;
-}
-
-function isRefusedVersion(error: unknown): boolean {
-  return (
-    error instanceof McpRuntimeError && error.kind === "unsupported-protocol" && error.code !== undefined
-  );
-}
-
-async function discover(
-  exchange: ModernExchange,
-  cancellation: Cancellation,
-  options: OpeningOptions,
-): Promise<ServerFacts> {
-  const params = { _meta: options.greetingMeta };
-  return toServerFacts(await exchange.request({ method: DISCOVER_METHOD, params, cancellation }), options);
+  return isJsonObject(message) && typeof message["method"] === "string" && message["id"] != null;
 }

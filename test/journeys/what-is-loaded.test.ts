@@ -35,8 +35,9 @@ describe("a process that makes one call", () => {
     const files = await loadedBy(server.url, "auto");
     expect(has(files, "/dist/chunks/handshake.js")).toBe(true);
     expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(false);
-    expect(has(files, "@modelcontextprotocol/client")).toBe(false);
-    expect(has(files, "@modelcontextprotocol/core")).toBe(false);
+    expect(has(files, "@modelcontextprotocol/sdk/")).toBe(true);
+    expect(has(files, "@modelcontextprotocol/client/")).toBe(false);
+    expect(has(files, "@modelcontextprotocol/core/")).toBe(false);
   });
 
   it(
@@ -47,7 +48,8 @@ describe("a process that makes one call", () => {
       const files = await loadedBy(server.url, "2026-07-28");
       expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(true);
       expect(has(files, "/dist/chunks/handshake.js")).toBe(false);
-      expect(has(files, "@modelcontextprotocol/")).toBe(false);
+      expect(has(files, "@modelcontextprotocol/client/")).toBe(true);
+      expect(has(files, "@modelcontextprotocol/sdk/")).toBe(false);
     },
   );
 });

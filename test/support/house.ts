@@ -31,6 +31,7 @@ const TOP_FLOOR = 10;
 /** Which rooms may load which package when they run. Packages that are not here are open to none. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   "@modelcontextprotocol/sdk": ["transports", "session", "testing"],
+  "@modelcontextprotocol/client": ["session"],
   undici: ["transports"],
   ws: ["transports"],
   "@aws-sdk/client-lambda": ["transports"],

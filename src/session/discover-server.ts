@@ -1,0 +1,106 @@
+import { Client } from "@modelcontextprotocol/client";
+import type { Cancellation } from "../concurrency/cancellation.js";
+import { CLIENT_INFO } from "../definitions/client-info.js";
+import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { JsonRpcMessage, MessageTransport } from "../definitions/message-transport.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { MODERN_VERSION } from "../transports/request-envelope.js";
+import { toCapabilities } from "./client-capabilities.js";
+import type { ModernExchange } from "./modern-exchange.js";
+import type { OpeningOptions } from "./opening.js";
+import type { ServerFacts } from "./session.js";
+import { toServerFacts } from "./to-server-facts.js";
+
+/** Our deadlines rule; the SDK's own are set out of reach. */
+const NO_SDK_TIMEOUT = { timeout: 2 ** 31 - 1 } as const;
+
+/**
+ * Asks a server without sessions what it is. A fresh client of the SDK's second line does: it writes
+ * the question, asks again in a version that the server offers instead, and never shakes hands.
+ *
+ * It has not the last word, though. It takes a server whose answer has one odd field for one with
+ * sessions, and keeps nothing of what it does not know: so the answer is read as it came.
+ */
+export async function discoverServer(
+  exchange: ModernExchange,
+  cancellation: Cancellation,
+  options: OpeningOptions,
+): Promise<ServerFacts> {
+  const line = new GreetingLine({ exchange, cancellation, greetingMeta: options.greetingMeta });
+  let verdict: unknown;
+  try {
+    await createSdkClient(options).connect(line, NO_SDK_TIMEOUT);
+  } catch (error) {
+    verdict = error;
+  }
+  if (line.result === undefined) throw line.failure ?? verdict;
+  return toServerFacts(line.result, options);
+}
+
+function createSdkClient({ handlers }: OpeningOptions): Client {
+  return new Client(CLIENT_INFO, {
+    capabilities: toCapabilities(handlers),
+    versionNegotiation: { mode: { pin: MODERN_VERSION } },
+  });
+}
+
+interface GreetingLineOptions {
+  readonly exchange: ModernExchange;
+  readonly cancellation: Cancellation;
+  readonly greetingMeta: JsonObject;
+}
+
+/**
+ * The transport as the SDK's client sees it. Its question takes the way of every request, and the
+ * answer comes to it in a form that it does not overlook: it would wait for another one.
+ */
+class GreetingLine implements MessageTransport {
+  onmessage: MessageTransport["onmessage"];
+  /** The answer; without one, why there is none. */
+  result: JsonObject | undefined;
+  failure: unknown;
+  readonly #options: GreetingLineOptions;
+
+  constructor(options: GreetingLineOptions) {
+    this.#options = options;
+  }
+
+  /** The transport below has been started, and is closed by who opened it. */
+  async start(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  async send({ id, method = "", params = {} }: JsonRpcMessage): Promise<void> {
+    const { exchange, cancellation, greetingMeta } = this.#options;
+    const own = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    const said = { ...params, _meta: { ...greetingMeta, ...own } };
+    try {
+      this.result = await exchange.request({ method, params: said, cancellation });
+    } catch (failure) {
+      this.failure = failure;
+      if (!isRefusedVersion(failure)) throw failure;
+      this.onmessage?.(toRefusal(id, failure));
+      return;
+    }
+    const { _meta: _, ...result } = this.result;
+    this.onmessage?.({ jsonrpc: "2.0", id, result });
+  }
+}
+
+type RefusedVersion = McpRuntimeError & { readonly code: number };
+
+function isRefusedVersion(failure: unknown): failure is RefusedVersion {
+  return (
+    failure instanceof McpRuntimeError &&
+    failure.kind === "unsupported-protocol" &&
+    failure.code !== undefined
+  );
+}
+
+/**
+ * Who refuses the version names others, and is to be asked once more: ours may be among them. A
+ * failure of HTTP does not keep what was named.
+ */
+function toRefusal(id: JsonRpcMessage["id"], { code, message }: RefusedVersion): JsonRpcMessage {
+  const data = { supported: [MODERN_VERSION], requested: MODERN_VERSION };
+  return { jsonrpc: "2.0", id, error: { code, message, data } };
+}
