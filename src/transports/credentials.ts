@@ -12,7 +12,7 @@ import type { Redactor } from "../errors/redaction.js";
 import { GrantedTokens } from "./granted-tokens.js";
 import type { ResponseHead, ResponseHeaders } from "./http-exchange.js";
 import { type Dpop, DPOP_NONCE } from "./dpop.js";
-import { reasonOfRefusal } from "./refusal.js";
+import type { RefusalReason } from "./refusal.js";
 import type { FinishedLogin, OAuthFlow, TokenSource } from "./oauth-flow.js";
 
 /** What proves who asks, as it goes with one request. */
@@ -23,6 +23,14 @@ export interface Proof {
   readonly source: TokenSource | undefined;
   /** For a token that is bound to a key: the header `dpop` of one request. */
   readonly proveKey?: ((method: string, url: string | URL) => string) | undefined;
+  /** Somebody else got the token, such as the process before this one: it may be bound to another key. */
+  readonly isForeign?: boolean | undefined;
+}
+
+/** What a server said to a proof, and why another may help. */
+interface Refused {
+  readonly refusal: ResponseHead;
+  readonly reason: RefusalReason;
 }
 
 interface CredentialParts {
@@ -81,7 +89,7 @@ export class Credentials {
       headers: { ...headers, authorization },
       source,
       token,
-      proveKey: isBound ? proveKey : undefined,
+      ...(isBound ? { proveKey, isForeign: !dpop.wasGiven(token) } : {}),
     };
   }
 
@@ -92,11 +100,15 @@ export class Credentials {
   }
 
   /** Another proof that is worth a try after a refusal, if there is one. */
-  async renewed(used: Proof, refusal: ResponseHead, context?: CallContext): Promise<Proof | undefined> {
+  async renewed(
+    used: Proof,
+    { refusal, reason }: Refused,
+    context?: CallContext,
+  ): Promise<Proof | undefined> {
     const { oauth } = this.#parts;
     const { source, token, proveKey } = used;
     // The token was not looked at; what was missing has been heard with the refusal.
-    if (proveKey !== undefined && reasonOfRefusal(refusal) === "key") return this.proof(context);
+    if (proveKey !== undefined && reason === "key") return this.proof(context);
     if (source === undefined) {
       if (refusal.status !== 401) return undefined;
       const next = await this.proof(context);

@@ -10,16 +10,31 @@ interface ProvenRequest {
   readonly token: string | undefined;
 }
 
+/** How many tokens are remembered; the oldest is forgotten first. */
+const MOST_TOKENS = 4_096;
+
 /** A key of our own, which never leaves the process: whoever steals a token cannot use it without. */
 export class DpopKey {
   readonly #privateKey: KeyObject;
   readonly #header: string;
+  /** Those that were got with it. */
+  readonly #tokens = new Set<string>();
 
   constructor() {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const { kty, crv, x, y } = publicKey.export({ format: "jwk" });
     this.#privateKey = privateKey;
     this.#header = encode({ typ: "dpop+jwt", alg: "ES256", jwk: { kty, crv, x, y } });
+  }
+
+  given(token: string): void {
+    this.#tokens.add(token);
+    const [oldest = ""] = this.#tokens;
+    if (this.#tokens.size > MOST_TOKENS) this.#tokens.delete(oldest);
+  }
+
+  wasGiven(token: string): boolean {
+    return this.#tokens.has(token);
   }
 
   /** Proves for one request that we have the key (RFC 9449, section 4.2). */

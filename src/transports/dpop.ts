@@ -41,6 +41,16 @@ export class Dpop {
     return this.#keys.dpop.proof({ method, url, token, nonce: this.#nonces.get(url.origin) });
   }
 
+  /** A token that was asked for with a proof of this key. */
+  given(token: string): void {
+    this.#keys.dpop?.given(token);
+  }
+
+  /** Whether it is known that a token is bound to this key, and not to that of another client or process. */
+  wasGiven(token: string): boolean {
+    return this.#keys.dpop?.wasGiven(token) === true;
+  }
+
   /** Whether an answer had something to put into the next proof. */
   heard(address: string | URL, nonce: string | readonly string[] | null | undefined): boolean {
     if (typeof nonce !== "string" || nonce === "") return false;

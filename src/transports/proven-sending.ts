@@ -9,7 +9,7 @@ import type {
   ResponseHead,
   ResponseHeaders,
 } from "./http-exchange.js";
-import { reasonOfRefusal, type RefusalReason } from "./refusal.js";
+import { Refusals } from "./refusal.js";
 
 interface ProvenSendingParts {
   readonly credentials: Credentials;
@@ -27,7 +27,7 @@ interface ProvenSendingParts {
  */
 export class ProvenSending {
   readonly #parts: ProvenSendingParts;
-  readonly #renewedFor = new Set<RefusalReason>();
+  readonly #refusals = new Refusals();
   #proof: Proof | undefined;
 
   constructor(parts: ProvenSendingParts) {
@@ -42,21 +42,19 @@ export class ProvenSending {
   /** Who reads the body of a response that is perhaps not the last word; `undefined` if it is. */
   readRefusal(status: number, headers: ResponseHeaders): BodyReader | undefined {
     this.#parts.credentials.heard(headers);
-    const reason = reasonOfRefusal({ status, headers });
-    if (reason === undefined || this.#renewedFor.has(reason) || this.#proof === undefined) return undefined;
-    this.#renewedFor.add(reason);
-    return new BeginningReader(this.#parts.clock, (body) => this.#renew({ status, headers }, body));
-  }
-
-  #renew(refusal: ResponseHead, body: string): void {
-    const { credentials, context, exchange } = this.#parts;
     const used = this.#proof;
-    if (used === undefined) return;
-    exchange.abandon();
-    void this.#sendWith(
-      () => credentials.renewed(used, refusal, context),
-      () => this.#deliver(refusal, body),
-    );
+    if (used === undefined) return undefined;
+    const refusal = { status, headers };
+    const reason = this.#refusals.reasonOf(refusal, used);
+    if (reason === undefined) return undefined;
+    return new BeginningReader(this.#parts.clock, (body) => {
+      const { credentials, context, exchange } = this.#parts;
+      exchange.abandon();
+      void this.#sendWith(
+        () => credentials.renewed(used, { refusal, reason }, context),
+        () => this.#deliver(refusal, body),
+      );
+    });
   }
 
   async #sendWith(getProof: () => Promise<Proof | undefined>, withoutProof?: () => void): Promise<void> {

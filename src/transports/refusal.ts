@@ -1,13 +1,29 @@
 import type { ResponseHead } from "./http-exchange.js";
 
-/** Why another proof may help after a refusal: each reason is good for one more try. */
+/** Why another proof may help after a refusal. */
 export type RefusalReason = "token" | "scope" | "key";
 
 /** It was about the proof of the key, which may be old or lack a server's word; the token was not looked at. */
 const OF_KEY = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
 
-/** No reason: the refusal, or whatever it is, is the last word. */
-export function reasonOfRefusal(head: ResponseHead): RefusalReason | undefined {
+/** The refusals of one request: each reason is good for one more try. */
+export class Refusals {
+  readonly #tried = new Set<RefusalReason>();
+
+  /**
+   * No reason: the refusal, or whatever it is, is the last word. A key that stays wrong may be the token's
+   * fault, where that was not given to this key: not all servers tell the two apart.
+   */
+  reasonOf(head: ResponseHead, { isForeign = false }: { readonly isForeign?: boolean | undefined }) {
+    const told = reasonIn(head);
+    const reason = told === "key" && isForeign && this.#tried.has("key") ? "token" : told;
+    if (reason === undefined || this.#tried.has(reason)) return undefined;
+    this.#tried.add(reason);
+    return reason;
+  }
+}
+
+function reasonIn(head: ResponseHead): RefusalReason | undefined {
   if (head.status === 401) return OF_KEY.test(challengeIn(head)) ? "key" : "token";
   return head.status === 403 ? "scope" : undefined;
 }

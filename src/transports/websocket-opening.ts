@@ -7,7 +7,7 @@ import { BeginningReader } from "./body-readers.js";
 import type { Credentials, Proof } from "./credentials.js";
 import type { ResponseHead } from "./http-exchange.js";
 import { type FailureContext, toConnectionFailure, toStatusFailure } from "./http-failures.js";
-import { reasonOfRefusal, type RefusalReason } from "./refusal.js";
+import { Refusals } from "./refusal.js";
 
 /** The subprotocol by which both sides say that they mean MCP. */
 export const SUBPROTOCOL = "mcp";
@@ -35,7 +35,7 @@ export async function openWebSocket(
   onSocket: (socket: WebSocket) => void,
 ): Promise<Socket> {
   const { credentials, connect } = options;
-  const renewedFor = new Set<RefusalReason>();
+  const refusals = new Refusals();
   let proof = await credentials?.proof();
   for (;;) {
     const socket = connect(proof);
@@ -44,10 +44,9 @@ export async function openWebSocket(
     if ("connection" in upgrade) return upgrade.connection;
     const { refusal, failure } = upgrade;
     credentials?.heard(refusal.headers);
-    const reason = reasonOfRefusal(refusal);
-    if (proof === undefined || reason === undefined || renewedFor.has(reason)) throw failure;
-    renewedFor.add(reason);
-    proof = await credentials?.renewed(proof, refusal);
+    const reason = proof && refusals.reasonOf(refusal, proof);
+    if (proof === undefined || reason === undefined) throw failure;
+    proof = await credentials?.renewed(proof, { refusal, reason });
     if (proof === undefined) throw failure;
   }
 }

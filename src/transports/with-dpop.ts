@@ -47,7 +47,9 @@ async function fetchBound(fetch: Fetch, dpop: Dpop, url: string | URL, init: Req
   const first = await send();
   const isNonceMissing = first.hasNonce && (await objectIn(first.response))?.["error"] === "use_dpop_nonce";
   const { response } = isNonceMissing ? await send() : first;
-  const type = response.ok ? (await objectIn(response))?.["token_type"] : undefined;
+  const answer = response.ok ? await objectIn(response) : undefined;
+  const { token_type: type, access_token: token } = answer ?? {};
+  if (typeof token === "string") dpop.given(token);
   if (dpop.isRequired && typeof type === "string" && !dpop.isBound({ token_type: type }))
     throw new Error("The token is not bound to a key of ours (DPoP), as the definition wants it (dpop).");
   return response;

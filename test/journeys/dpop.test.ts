@@ -82,6 +82,35 @@ describe("tokens that are bound to a key (DPoP)", () => {
     expect(check.rejections).toBe(Math.max(refusals - 2, 0));
   });
 
+  it.each(["invalid_token", "invalid_dpop_proof"])(
+    "one that is bound to the key of another process, which a server calls %s, is replaced once",
+    async (mismatch) => {
+      const check = new DpopCheck();
+      check.mismatch = mismatch;
+      await using world = await start(check);
+      const provider = world.machine();
+      await using before = world.clientWith(provider);
+      await before.callTool(echo());
+      await using client = world.clientWith(provider);
+      const answers = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
+      expect(answers.map((answer) => answer.text())).toEqual(["0", "1", "2"]);
+      expect(world.oauth.tokenRequests).toHaveLength(2);
+    },
+  );
+
+  it("one of another process that helps nothing when it is replaced ends in a failure, not in a loop", async () => {
+    const check = new DpopCheck();
+    await using world = await start(check);
+    const provider = world.machine();
+    await using before = world.clientWith(provider);
+    await before.callTool(echo());
+    await using client = world.clientWith(provider);
+    check.rejections = 9;
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    expect(world.oauth.tokenRequests).toHaveLength(2);
+    expect(check.rejections).toBe(6);
+  });
+
   it("work after the client was closed and used again: the key is the client's", async () => {
     await using world = await start(new DpopCheck());
     await using client = world.clientWith(world.machine());

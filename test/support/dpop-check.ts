@@ -21,6 +21,8 @@ export class DpopCheck {
   serverMetadata: object = { dpop_signing_alg_values_supported: ["ES256"] };
   /** How many more proofs with a token it takes for bad ones. */
   rejections = 0;
+  /** What it calls a token that is bound to another key. */
+  mismatch = "invalid_token";
   /** All that were good, by address. */
   readonly proofs: string[] = [];
   readonly #seen = new Set<unknown>();
@@ -48,7 +50,7 @@ export class DpopCheck {
       this.rejections -= 1;
       return "invalid_dpop_proof";
     }
-    if (key !== undefined && key !== this.keyOf(request)) return "invalid_token";
+    if (key !== undefined && key !== this.keyOf(request)) return this.mismatch;
     if (claims["nonce"] !== this.nonce) return "use_dpop_nonce";
     this.proofs.push(url);
     return undefined;
