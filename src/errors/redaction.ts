@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { cutText, LONGEST_TEXT } from "./server-text.js";
 
 const REDACTED = "[redacted]";
 
@@ -15,10 +16,17 @@ const RECOGNISABLE: readonly (readonly [pattern: RegExp, replacement: string])[]
 /** A shorter value would tear holes into ordinary words, and is no secret worth the name. */
 const SHORTEST_SECRET = 4;
 
-/** How much of a cause is looked at: what a person would ever read of it, and then some. */
+/** How much of a cause is looked at, and kept: what a person would ever read of it, and then some. */
 const MOST_LEVELS = 12;
 const MOST_CHARACTERS = 50_000;
 const MOST_ITEMS = 200;
+/** A stack begins with its message. */
+const LONGEST_STACK = 2 * LONGEST_TEXT;
+const LONGEST_NAME = 200;
+
+/** What inspect writes for what is nested too deep (`[Object]`, `[Error]`), and for the rest of what is too long. */
+const LEFT_OUT =
+  /(?:: |=> |, |\[ )\[(?!Getter|Setter)[\w$]+\](?!:)|\[Object: null prototype\](?! \{)|\d more (?:item|character)/;
 
 /** How many credentials that come and go are remembered; the oldest is forgotten first. */
 const MOST_PASSING = 4_096;
@@ -90,16 +98,16 @@ export class Redactor {
     }
   }
 
-  /** The cause as it was, or a clean copy when anything in it must not be shown. */
+  /** The cause as it was, or a clean copy when anything in it must not be shown, or is too long for that. */
   cause(cause: unknown): unknown {
     return this.#cause(cause, new Set());
   }
 
   #cause(cause: unknown, seen: Set<unknown>): unknown {
-    if (typeof cause === "string") return this.text(cause);
+    if (typeof cause === "string") return this.#short(cause);
     if (typeof cause !== "object" || cause === null || this.#isClean(cause)) return cause;
-    if (!(cause instanceof Error)) return this.text(inspect(cause));
-    if (seen.has(cause)) return undefined;
+    if (!(cause instanceof Error)) return this.#short(inspect(cause));
+    if (seen.has(cause) || seen.size === MOST_LEVELS) return undefined;
     seen.add(cause);
     return this.#cleanCopy(cause, this.#cause(cause.cause, seen));
   }
@@ -112,23 +120,31 @@ export class Redactor {
     const shown = inspect(value, {
       depth: MOST_LEVELS,
       showHidden: true,
-      maxStringLength: MOST_CHARACTERS,
+      maxStringLength: LONGEST_TEXT,
       maxArrayLength: MOST_ITEMS,
     });
-    const isWhole =
-      shown.length < MOST_CHARACTERS && !/\[Object\]|\[Array\]|\d more (?:item|character)/.test(shown);
+    const isWhole = shown.length < MOST_CHARACTERS && !LEFT_OUT.test(shown);
     return isWhole && this.text(shown) === shown;
   }
 
   /** Only what tells a reader what happened is copied: name, text, stack, code. */
   #cleanCopy(error: Error, cause: unknown): Error {
-    const copy = new Error(this.text(error.message), cause === undefined ? {} : { cause });
-    copy.name = this.text(error.name);
-    copy.stack = this.text(error.stack ?? "");
+    const message = this.text(error.message);
+    const copy = new Error(cutText(message, LONGEST_TEXT), cause === undefined ? {} : { cause });
+    copy.name = cutText(this.text(error.name), LONGEST_NAME);
+    copy.stack = cutText(
+      this.text(error.stack ?? "").replace(message, () => copy.message),
+      LONGEST_STACK,
+    );
     const code: unknown = Reflect.get(error, "code");
-    if (typeof code === "string") Object.assign(copy, { code: this.text(code) });
+    if (typeof code === "string") Object.assign(copy, { code: cutText(this.text(code), LONGEST_NAME) });
     if (typeof code === "number") Object.assign(copy, { code });
     return copy;
+  }
+
+  /** Cut at last, so that no secret is cut in two and goes unnoticed. */
+  #short(text: string): string {
+    return cutText(this.text(text), LONGEST_TEXT);
   }
 
   /** Secrets may overlap in a text, so all their places are found before any is replaced. */

@@ -1,5 +1,6 @@
 const LONGEST_QUOTE = 300;
-const LONGEST_DESCRIPTION = 4_096;
+/** Of a text that is not told in one line. */
+export const LONGEST_TEXT = 4_096;
 
 /** Terminal escapes, control, zero-width, bidirectional and tag characters: nothing a reader should meet. */
 const UNREADABLE =
@@ -13,9 +14,17 @@ export function toReadable(text: string): string {
 
 /** What a server says about something that it offers, of a bounded length. */
 export function toDescription(text: string): string {
-  const readable = toReadable(text).trim();
-  if (readable.length <= LONGEST_DESCRIPTION) return readable;
-  return `${readable.slice(0, LONGEST_DESCRIPTION - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return cutText(toReadable(text).trim(), LONGEST_TEXT);
+}
+
+/** The beginning of a text that is longer than this. */
+export function cutText(text: string, most: number): string {
+  return text.length <= most ? text : cutAt(most - 1, text);
+}
+
+/** Never half a character: the first half of a surrogate pair is dropped, too. */
+function cutAt(length: number, text: string): string {
+  return `${text.slice(0, length).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** A text that may end in a server's words, which stop as they like, and a sentence of ours after it. */
@@ -26,7 +35,5 @@ export function withSentence(text: string, sentence: string): string {
 /** Some words of a server, fit for one line of an error message. */
 export function quoteServer(text: string): string {
   const line = toReadable(text).replace(/\s+/g, " ").trim();
-  if (line.length <= LONGEST_QUOTE) return line;
-  // Never half a character: the first half of a surrogate pair is dropped, too.
-  return `${line.slice(0, LONGEST_QUOTE).replace(/[\ud800-\udbff]$/, "")}…`;
+  return line.length <= LONGEST_QUOTE ? line : cutAt(LONGEST_QUOTE, line);
 }

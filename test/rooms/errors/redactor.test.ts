@@ -9,6 +9,22 @@ function everythingIn(value: unknown): string {
   return inspect(value, { depth: Infinity, showHidden: true });
 }
 
+class Box {
+  readonly inner: object;
+
+  constructor(inner: object) {
+    this.inner = inner;
+  }
+}
+
+/** An error with a thousand causes, of which this is the last. */
+function chainTo(last: Error): Error {
+  return Array.from({ length: 1_000 }).reduce<Error>(
+    (cause, _, level) => new Error(`level ${level}`, { cause }),
+    last,
+  );
+}
+
 describe("text", () => {
   it("removes a secret wherever it stands", () => {
     expect(redactor.text("sk-canary, [sk-canary] and xsk-canaryx")).toBe(
@@ -107,6 +123,42 @@ describe("cause", () => {
   });
 });
 
+describe("a cause of any length is told at the length of other texts", () => {
+  const long = "no ".repeat(100_000);
+
+  it.each<[label: string, cause: unknown]>([
+    ["a text", long],
+    ["a message", new Error(long)],
+    ["a message of somewhat more", new Error("x".repeat(5_000))],
+    ["a message three causes deep", new Error("a", { cause: new Error("b", { cause: new Error(long) }) })],
+    ["a name", Object.assign(new Error("no"), { name: long })],
+    ["a code", Object.assign(new Error("no"), { code: long })],
+    ["a stack", Object.assign(new Error("no"), { stack: long })],
+    ["a field", Object.assign(new Error("no"), { data: { said: long } })],
+    ["an object", { said: long }],
+    ["many texts in one", { said: Array.from({ length: 150 }, () => "no ".repeat(1_000)) }],
+    ["an error in a field", Object.assign(new Error("no"), { reason: new Error(long) })],
+  ])("%s", (_, cause) => {
+    expect(everythingIn(redactor.cause(cause)).length).toBeLessThan(20_000);
+  });
+
+  it("its beginning, and where it happened", () => {
+    const shown = redactor.cause(new RangeError(`first ${long}`)) as Error;
+    expect(shown).toMatchObject({ name: "RangeError", message: expect.stringMatching(/^first no [^]*…$/) });
+    expect(shown.message).toHaveLength(4_096);
+    expect(shown.stack).toContain("redactor.test.ts");
+  });
+
+  it("a secret at the place of the cut is not told in part", () => {
+    const shown = redactor.cause(new Error(`${"x".repeat(4_090)}sk-canary and more`)) as Error;
+    expect(shown.message).not.toContain("sk-");
+  });
+
+  it("causes without end are told as far as somebody would read", () => {
+    expect(everythingIn(redactor.cause(chainTo(new Error("the end")))).length).toBeLessThan(50_000);
+  });
+});
+
 describe("no cause lets a secret through", () => {
   const circular: Record<string, unknown> = { authorization: "sk-canary" };
   circular["self"] = circular;
@@ -129,6 +181,13 @@ describe("no cause lets a secret through", () => {
     ["a stack", Object.assign(new Error("failed"), { stack: "Error: sk-canary\n at here" })],
     ["a code", Object.assign(new Error("sk-canary"), { code: "sk-canary" })],
   ])("%s", (_, cause) => {
+    expect(everythingIn(redactor.cause(cause))).not.toContain("sk-canary");
+  });
+
+  it("one that is deeper than anybody looks", () => {
+    expect(everythingIn(redactor.cause(chainTo(new Error("sk-canary"))))).not.toContain("sk-canary");
+    const fields = Array.from({ length: 20 }).reduce<object>((inner) => new Box(inner), { key: "sk-canary" });
+    const cause = Object.assign(new Error("failed"), { fields });
     expect(everythingIn(redactor.cause(cause))).not.toContain("sk-canary");
   });
 
