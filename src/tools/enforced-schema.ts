@@ -1,5 +1,6 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { toCertainFit } from "./certain-fit.js";
 import { explainFailure, type ArgumentIssue } from "./explain-failure.js";
 import { hasRunawayCombinations } from "./runaway-combinations.js";
 import { toSoundSchema } from "./sound-schema.js";
@@ -9,6 +10,12 @@ export type { ArgumentIssue } from "./explain-failure.js";
 /** The newer drafts make `format` a remark; a check would refuse what the server takes. */
 const NOT_ENFORCED: ReadonlySet<string> = new Set(["format"]);
 
+interface Prepared {
+  readonly schema: JsonObject;
+  readonly validator: Validator | undefined;
+  readonly fits: ReturnType<typeof toCertainFit>;
+}
+
 /**
  * Holds arguments against the schema that the server wrote. The schema is prepared on first use and
  * kept. What cannot be checked is let through with a warning: the server has the last word.
@@ -17,7 +24,7 @@ export class ArgumentCheck {
   readonly #original: JsonObject;
   readonly #warnings: string[] = [];
   #told = 0;
-  #prepared: { readonly schema: JsonObject; readonly validator: Validator | undefined } | undefined;
+  #prepared: Prepared | undefined;
 
   constructor(original: JsonObject) {
     this.#original = original;
@@ -38,25 +45,27 @@ export class ArgumentCheck {
   /** Every problem that the arguments have, or an empty list. */
   issuesOf(args: unknown): ArgumentIssue[] {
     this.#prepared ??= this.#prepare();
-    const { schema, validator } = this.#prepared;
+    const { schema, validator, fits } = this.#prepared;
     if (!isJsonObject(args)) return explainFailure({ schema, args, errors: [] });
+    if (fits?.(args) === true) return [];
     const errors = validator === undefined ? [] : this.#errorsOf(validator, args);
     return errors.length === 0 ? [] : explainFailure({ schema, args, errors });
   }
 
-  #prepare(): { schema: JsonObject; validator: Validator | undefined } {
+  #prepare(): Prepared {
     const sound = toSoundSchema(this.#original, NOT_ENFORCED);
     this.#warnings.push(...sound.warnings);
     const { schema } = sound;
     if (hasRunawayCombinations(sound)) {
       this.#warn("its combinations of schemas would take too long");
-      return { schema, validator: undefined };
+      return { schema, validator: undefined, fits: undefined };
     }
     try {
-      return { schema, validator: new Validator(schema, sound.draft, false) };
+      const validator = new Validator(schema, sound.draft, false);
+      return { schema, validator, fits: toCertainFit(schema) };
     } catch {
       this.#warn("the validator cannot read its schema");
-      return { schema, validator: undefined };
+      return { schema, validator: undefined, fits: undefined };
     }
   }
 
