@@ -44,7 +44,9 @@ async function takeSlot(
   const expired = () => outOfTime(request, "totalMs", server);
   const deadline = new RenewableDeadline({ ms: 0, endsAt, clock, cancellation, expired });
   try {
-    return await slots.enter(deadline.cancellation);
+    const entering = slots.enter(deadline.cancellation);
+    deadline.start();
+    return await entering;
   } finally {
     deadline.end();
   }

@@ -37,7 +37,7 @@ export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
     };
     try {
       const { cancellation: limited } = deadline;
-      return await next({
+      const answer = next({
         request,
         cancellation: limited,
         deadlineAt,
@@ -45,6 +45,8 @@ export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
         isIsolated,
         session,
       });
+      deadline.start();
+      return await answer;
     } finally {
       deadline.end();
     }

@@ -22,8 +22,9 @@ export interface RetryParts {
  */
 export function retry(parts: RetryParts): Link {
   return (exchange, next) => {
+    const answer = next(exchange);
     parts.tokens.of(exchange.request.identity).earn();
-    return next(exchange).catch((error: unknown) => repeat(exchange, next, error, parts));
+    return answer.catch((error: unknown) => repeat(exchange, next, error, parts));
   };
 }
 

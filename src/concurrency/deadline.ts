@@ -17,7 +17,7 @@ export interface RenewableDeadlineOptions extends Omit<DeadlineOptions, "expired
   readonly expired: (limit: "ms" | "endsAt") => unknown;
 }
 
-/** A limited time for one piece of work, which is over with `end()`. */
+/** A limited time for one piece of work, from `start()` to `end()`. */
 export class RenewableDeadline {
   /** The work's own: it is cancelled when time is up. */
   readonly cancellation: Cancellation;
@@ -28,14 +28,17 @@ export class RenewableDeadline {
   constructor(options: RenewableDeadlineOptions) {
     this.#options = options;
     this.cancellation = options.cancellation.child();
-    this.#arm();
+  }
+
+  /** Once the work has begun: setting the timer then takes none of its time. */
+  start(): void {
+    if (!this.#isOver) this.#arm();
   }
 
   /** `ms` once more. */
   renew(): void {
-    if (this.#isOver) return;
     this.#disarm?.();
-    this.#arm();
+    this.start();
   }
 
   end(): void {

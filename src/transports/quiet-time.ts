@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 
-/** A turn may be long: what was heard before a caller's own work is old. */
+/** For so long what was heard from a server is news of its sockets, too. */
 const FRESH_MS = 5;
 
 /**
@@ -9,22 +9,16 @@ const FRESH_MS = 5;
  * tell whether it was run. So, unless the server has just been heard, requests wait one turn.
  */
 export class QuietTime {
-  #isHeard = false;
-  #heardAt = 0;
+  #heardAt = Number.NEGATIVE_INFINITY;
 
-  /** The server has said something; what we know of its sockets is fresh until this turn ends. */
+  /** The server has said something: the event loop has just polled. */
   heard(): void {
     this.#heardAt = performance.now();
-    if (this.#isHeard) return;
-    this.#isHeard = true;
-    setImmediate(() => {
-      this.#isHeard = false;
-    });
   }
 
   /** Two turns by the clock of `setImmediate`: the first may come before the loop polls. */
   whenKnown(action: () => void): void {
-    if (this.#isHeard && performance.now() - this.#heardAt < FRESH_MS) action();
+    if (performance.now() - this.#heardAt < FRESH_MS) action();
     else setImmediate(() => setImmediate(action));
   }
 }

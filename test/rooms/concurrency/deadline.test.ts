@@ -76,6 +76,7 @@ describe("a deadline that can be given again", () => {
   const limitsOf = (ms: number, endsAt: number) => {
     const { clock, cancellation } = start(ms);
     const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
+    deadline.start();
     const reason = () => {
       try {
         deadline.cancellation.throwIfCancelled();
