@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import { buildConnector, errors } from "undici";
 import type { HttpProxy } from "./find-proxy.js";
+import { joinSmallWrites } from "./one-write.js";
 import { ProxyTunnels } from "./proxy-tunnels.js";
 
 interface HttpConnectorOptions {
@@ -67,6 +68,7 @@ export class HttpConnector {
         // With TLS 1.3 a server refuses our certificate when we already send. Node then reports why, and
         // after that the end of the stream, which undici would take for the reason.
         socket.once("error", (error) => socket.destroy(error));
+        joinSmallWrites(socket);
         callback(...result);
       }) as unknown as Socket;
       this.#sockets.add(socket);
