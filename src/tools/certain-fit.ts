@@ -57,15 +57,8 @@ const TERMS: ReadonlyMap<string, ReadTerm> = new Map<string, ReadTerm>([
 
 /** Of what has a type in JSON. A value inside that has none is met by its own schema, if anybody minds. */
 function isJson(value: unknown): boolean {
-  switch (typeof value) {
-    case "string":
-    case "number":
-    case "boolean":
-    case "object":
-      return true;
-    default:
-      return false;
-  }
+  const type = typeof value;
+  return type === "string" || type === "number" || type === "boolean" || type === "object";
 }
 
 function oneOfThese(fits: readonly (Fit | undefined)[]): Fit | undefined {
