@@ -25,28 +25,27 @@ function isPlain(args: unknown): boolean {
   return typeof args === "object" && args !== null && !Array.isArray(args) && !(args instanceof Promise);
 }
 
-const EXPECTED = {
-  onProgress: ["a function", (value: unknown) => typeof value === "function"],
-  output: ["a schema, such as one of zod", isSchema],
-  idempotent: ["true or false", (value: unknown) => typeof value === "boolean"],
-  input: ["an object", isPlain],
-  meta: ["an object", isPlain],
-  secrets: ["a list of texts", areTexts],
-} as const;
-
-const NAMES = Object.keys(EXPECTED) as (keyof typeof EXPECTED)[];
-
+/** All of them together. */
 function issuesOf(options: CallToolOptions): DefinitionIssue[] {
+  const { onProgress, output, idempotent, input, meta, secrets, headers } = options;
   const issues: DefinitionIssue[] = [];
-  for (const path of NAMES) {
-    const value = options[path];
-    const [expected, isRight] = EXPECTED[path];
-    if (value !== undefined && !isRight(value))
-      issues.push({ path, message: `expected ${expected}, found ${describeFound(value)}` });
-  }
-  const { headers } = options;
-  const parsed = headers === undefined ? undefined : HEADERS.safeParse(headers, PLAIN_WORDS);
-  return parsed?.error === undefined ? issues : [...issues, ...toIssues(parsed.error, ["headers"])];
+  const complain = (path: string, expected: string, found: unknown) =>
+    issues.push({ path, message: `expected ${expected}, found ${describeFound(found)}` });
+  if (onProgress !== undefined && typeof onProgress !== "function")
+    complain("onProgress", "a function", onProgress);
+  if (output !== undefined && !isSchema(output)) complain("output", "a schema, such as one of zod", output);
+  if (idempotent !== undefined && typeof idempotent !== "boolean")
+    complain("idempotent", "true or false", idempotent);
+  if (input !== undefined && !isPlain(input)) complain("input", "an object", input);
+  if (meta !== undefined && !isPlain(meta)) complain("meta", "an object", meta);
+  if (secrets !== undefined && !areTexts(secrets)) complain("secrets", "a list of texts", secrets);
+  if (headers !== undefined) issues.push(...issuesOfHeaders(headers));
+  return issues;
+}
+
+function issuesOfHeaders(headers: unknown): DefinitionIssue[] {
+  const { error } = HEADERS.safeParse(headers, PLAIN_WORDS);
+  return error === undefined ? [] : toIssues(error, ["headers"]);
 }
 
 function isSchema(value: unknown): boolean {

@@ -25,6 +25,7 @@ export const allowed: ServerDefinition[] = [
     auth: async ({ tool }) => `token-for-${tool ?? "discovery"}`,
   },
   { url: "https://localhost/mcp", tls: { ca: ["-----BEGIN …", Buffer.from("…")], cert: "…", key: "…" } },
+  { url: "wss://localhost/mcp", tls: { cert: "…", key: "…", certOrigins: ["https://login.example"] } },
   { url: "https://localhost/mcp", dispatcher: new Agent() },
   { url: "https://localhost/mcp", dispatcher: new ProxyAgent("http://localhost") },
   { url: "https://localhost/mcp", dispatcher: new MockAgent() },
