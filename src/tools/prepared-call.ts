@@ -15,7 +15,11 @@ import type { CallChanges, CallPreview } from "./tool-options.js";
 import type { ToolParts } from "./tool-parts.js";
 import { ask, checkChanges } from "./user-code.js";
 
-const NO_CHANGES: CallChanges = {};
+interface GivenCall {
+  /** What the model gave as arguments. */
+  readonly given: unknown;
+  readonly context: ToolContext;
+}
 
 /** A call that is ready to be sent: every hook that comes before it has run. */
 export interface PreparedCall {
@@ -26,10 +30,22 @@ export interface PreparedCall {
   readonly needsApproval: boolean;
 }
 
-/** Everything that comes before the call but its approval: arguments, `beforeCall`, the check of the schema. */
-export async function prepareCall(
+/** Everything that comes before the call but its approval; at once where no code of a user's is asked. */
+export function prepareCall(
   parts: ToolParts,
-  { given, context }: { readonly given: unknown; readonly context: ToolContext },
+  call: GivenCall,
+  cancellation: Cancellation,
+): PreparedCall | Promise<PreparedCall> {
+  const { refreshesSchema, rule, settings } = parts;
+  const isPlain = !refreshesSchema && rule.args === undefined && settings.beforeCall === undefined;
+  if (!isPlain) return prepareAsking(parts, call, cancellation);
+  return toPrepared(parts, completeArguments(parts, checkGiven(parts, call.given), call.context), undefined);
+}
+
+/** With a fresh schema, hidden arguments and `beforeCall`, in this order. */
+async function prepareAsking(
+  parts: ToolParts,
+  { given, context }: GivenCall,
   cancellation: Cancellation,
 ): Promise<PreparedCall> {
   if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
@@ -38,14 +54,15 @@ export async function prepareCall(
   const whole = hidden === undefined ? known : await withHidden(hidden, known, { context, cancellation });
   const filled = completeArguments(parts, whole, context);
   const { beforeCall: hook } = parts.settings;
-  const changes =
-    hook === undefined
-      ? NO_CHANGES
-      : checkChanges(await ask(cancellation, () => hook(previewOf(parts, filled, context))));
+  if (hook === undefined) return toPrepared(parts, filled, undefined);
+  const changes = checkChanges(await ask(cancellation, () => hook(previewOf(parts, filled, context))));
   if (changes.veto !== undefined) throw refusal(parts, changes.veto);
-  const args = changes.args ?? filled;
+  return toPrepared(parts, changes.args ?? filled, changes.headers);
+}
+
+function toPrepared(parts: ToolParts, args: JsonObject, headers: CallChanges["headers"]): PreparedCall {
   checkArguments(parts, args);
-  return { args, headers: changes.headers, needsApproval: needsApproval(parts, args) };
+  return { args, headers, needsApproval: needsApproval(parts, args) };
 }
 
 /** A copy: what a hook does to it harms nobody. */

@@ -10,7 +10,7 @@ import { type PreparedCall, prepareCall, previewOf, visibleArguments } from "./p
 import type { ProgressReport } from "./report-progress.js";
 import type { Settlement } from "./reviewed-call.js";
 import type { ToolParts } from "./tool-parts.js";
-import { unlessUnknown } from "./unknown-tool.js";
+import { unknownByFailure, unknownByResult } from "./unknown-tool.js";
 import { usableResult } from "./usable-result.js";
 import { ask } from "./user-code.js";
 
@@ -49,7 +49,7 @@ export function prepareRun(
 async function cancellable<T>(
   parts: ToolParts,
   { signal }: ToolContext,
-  work: (cancellation: Cancellation) => Promise<T>,
+  work: (cancellation: Cancellation) => T | Promise<T>,
 ): Promise<T> {
   const cancellation = Cancellation.fromSignal(signal);
   const forget = parts.caller.closed?.onCancel((reason) => cancellation.cancel(reason));
@@ -81,16 +81,21 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
   const preview = afterCall === undefined ? undefined : previewOf(parts, args, context);
   const leave = slots === undefined ? undefined : await slots.enter(cancellation);
   try {
-    const result = await callAskingInGraph(
-      (input) => {
-        const sent = send(parts, call, { args, headers, meta, input });
-        return unlessUnknown(parts, sent, { context, cancellation });
-      },
-      { server: parts.server, tool: call.name, context, held: call.held },
-    );
+    const result = await callAskingInGraph((input) => send(parts, call, { args, headers, meta, input }), {
+      server: parts.server,
+      tool: call.name,
+      context,
+      held: call.held,
+    });
+    const unknown = result.isError
+      ? await unknownByResult(parts, result, { context, cancellation })
+      : undefined;
+    if (unknown !== undefined) throw unknown;
     if (result.inputRequired !== undefined) return result;
     const isPlain = preview === undefined && parts.schema.outputCheck === undefined;
     return isPlain ? result : await usableResult(parts, result, { preview, cancellation });
+  } catch (error) {
+    throw await unknownByFailure(parts, error, { context, cancellation });
   } finally {
     leave?.();
     if (report !== undefined) await report.end();

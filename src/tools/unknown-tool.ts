@@ -12,29 +12,34 @@ const FRESH_MS = 60_000;
 /** How long somebody who has a failure in hand waits to hear what it was. */
 const MAX_WAIT_MS = 5_000;
 
+interface Doubt {
+  readonly context: ToolContext;
+  readonly cancellation: Cancellation;
+}
+
 /**
- * What a call gave, unless the server does not have the tool. Servers answer that with -32602 or with
- * an error result, as they answer bad arguments and a failing tool: their list decides, not their words.
+ * What is wrong when a call gave an error result. Servers answer a call of a tool that they do not have
+ * with one or with -32602, as they answer a failing tool and bad arguments: their list decides, not their
+ * words.
  */
-export async function unlessUnknown(
+export async function unknownByResult(
   parts: ToolParts,
-  calling: Promise<ToolResult>,
-  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: Cancellation },
-): Promise<ToolResult> {
-  const { view, schema } = parts;
-  const isUnlisted = async () => {
-    const limits = { isDoubted: true, maxAgeMs: FRESH_MS, waitMs: MAX_WAIT_MS };
-    const found = await view.lookUp(schema.info.name, { asker: { context }, cancellation, ...limits });
-    return found.state === "unlisted";
-  };
-  try {
-    const result = await calling;
-    if (!result.isError || !(await isUnlisted())) return result;
-    throw unknownTool(parts, result);
-  } catch (error) {
-    if (!isInvalidParams(error) || !(await isUnlisted())) throw error;
-    throw error.with({ kind: kindOfFailure({ code: error.code, isUnlisted: true }) });
-  }
+  result: ToolResult,
+  doubt: Doubt,
+): Promise<McpRuntimeError | undefined> {
+  return (await isUnlisted(parts, doubt)) ? unknownTool(parts, result) : undefined;
+}
+
+/** The failure of a call, as one of a tool that the server does not have where that is the case. */
+export async function unknownByFailure(parts: ToolParts, failure: unknown, doubt: Doubt): Promise<unknown> {
+  if (!isInvalidParams(failure) || !(await isUnlisted(parts, doubt))) return failure;
+  return failure.with({ kind: kindOfFailure({ code: failure.code, isUnlisted: true }) });
+}
+
+async function isUnlisted({ view, schema }: ToolParts, { context, cancellation }: Doubt): Promise<boolean> {
+  const limits = { isDoubted: true, maxAgeMs: FRESH_MS, waitMs: MAX_WAIT_MS };
+  const found = await view.lookUp(schema.info.name, { asker: { context }, cancellation, ...limits });
+  return found.state === "unlisted";
 }
 
 function isInvalidParams(error: unknown): error is McpRuntimeError {
