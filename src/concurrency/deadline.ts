@@ -30,15 +30,16 @@ export class RenewableDeadline {
     this.cancellation = options.cancellation.child();
   }
 
-  /** Once the work has begun: setting the timer then takes none of its time. */
+  /** Once the work has begun: setting the timer then takes none of its time. It may have been renewed by then. */
   start(): void {
-    if (!this.#isOver) this.#arm();
+    if (!this.#isOver && this.#disarm === undefined) this.#arm();
   }
 
   /** `ms` once more. */
   renew(): void {
+    if (this.#isOver) return;
     this.#disarm?.();
-    this.start();
+    this.#arm();
   }
 
   end(): void {

@@ -76,7 +76,6 @@ describe("a deadline that can be given again", () => {
   const limitsOf = (ms: number, endsAt: number) => {
     const { clock, cancellation } = start(ms);
     const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
-    deadline.start();
     const reason = () => {
       try {
         deadline.cancellation.throwIfCancelled();
@@ -88,8 +87,14 @@ describe("a deadline that can be given again", () => {
     return { clock, deadline, reason };
   };
 
+  const started = (ms: number, endsAt: number) => {
+    const limits = limitsOf(ms, endsAt);
+    limits.deadline.start();
+    return limits;
+  };
+
   it("gives the whole time once more", () => {
-    const { clock, deadline, reason } = limitsOf(100, 1_000);
+    const { clock, deadline, reason } = started(100, 1_000);
     clock.advance(90);
     deadline.renew();
     clock.advance(99);
@@ -99,7 +104,7 @@ describe("a deadline that can be given again", () => {
   });
 
   it("gives none after the last moment", () => {
-    const { clock, deadline, reason } = limitsOf(100, 150);
+    const { clock, deadline, reason } = started(100, 150);
     clock.advance(90);
     deadline.renew();
     clock.advance(59);
@@ -114,15 +119,35 @@ describe("a deadline that can be given again", () => {
     ["has its own time when there is no last moment", 100, Number.POSITIVE_INFINITY, "ms"],
     ["never ends without either", 0, Number.POSITIVE_INFINITY, "none"],
   ])("%s", (_, ms, endsAt, expected) => {
-    const { clock, reason } = limitsOf(ms, endsAt);
+    const { clock, reason } = started(ms, endsAt);
     clock.advance(1_000_000);
     expect(reason()).toBe(expected);
   });
 
   it("sets no timer after its end", () => {
-    const { clock, deadline } = limitsOf(100, 1_000);
+    const { clock, deadline } = started(100, 1_000);
     deadline.end();
     deadline.renew();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("has one timer, also when it is renewed before it starts", () => {
+    const { clock, deadline, reason } = limitsOf(100, 1_000);
+    deadline.renew();
+    deadline.start();
+    expect(clock.pending).toBe(1);
+    clock.advance(90);
+    deadline.renew();
+    clock.advance(90);
+    expect(reason()).toBe("none");
+    deadline.end();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("never starts after its end", () => {
+    const { clock, deadline } = limitsOf(100, 1_000);
+    deadline.end();
+    deadline.start();
     expect(clock.pending).toBe(0);
   });
 });
