@@ -5,6 +5,7 @@ export type RefusalReason = "token" | "scope" | "key";
 
 /** It was about the proof of the key, which may be old or lack a server's word; the token was not looked at. */
 const OF_KEY = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
+const WRONG_KEY = /\binvalid_dpop_proof\b/;
 
 /** The refusals of one request: each reason is good for one more try. */
 export class Refusals {
@@ -16,7 +17,8 @@ export class Refusals {
    */
   reasonOf(head: ResponseHead, { isForeign = false }: { readonly isForeign?: boolean | undefined }) {
     const told = reasonIn(head);
-    const reason = told === "key" && isForeign && this.#tried.has("key") ? "token" : told;
+    const staysWrong = told === "key" && this.#tried.has("key") && WRONG_KEY.test(challengeIn(head));
+    const reason = staysWrong && isForeign ? "token" : told;
     if (reason === undefined || this.#tried.has(reason)) return undefined;
     this.#tried.add(reason);
     return reason;

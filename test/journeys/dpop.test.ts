@@ -98,6 +98,18 @@ describe("tokens that are bound to a key (DPoP)", () => {
     },
   );
 
+  it("one of another process stays while a server only wants another nonce", async () => {
+    const check = new DpopCheck();
+    await using world = await start(check);
+    const provider = world.machine();
+    await using before = world.clientWith(provider);
+    await before.callTool(echo());
+    await using client = world.clientWith(provider);
+    check.nonceRequests = 2;
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    expect(world.oauth.tokenRequests).toHaveLength(1);
+  });
+
   it("one of another process that helps nothing when it is replaced ends in a failure, not in a loop", async () => {
     const check = new DpopCheck();
     await using world = await start(check);

@@ -21,6 +21,8 @@ export class DpopCheck {
   serverMetadata: object = { dpop_signing_alg_values_supported: ["ES256"] };
   /** How many more proofs with a token it takes for bad ones. */
   rejections = 0;
+  /** How many more proofs with a token it answers with another nonce, whatever the token is. */
+  nonceRequests = 0;
   /** What it calls a token that is bound to another key. */
   mismatch = "invalid_token";
   /** All that were good, by address. */
@@ -49,6 +51,10 @@ export class DpopCheck {
     if (token !== undefined && this.rejections > 0) {
       this.rejections -= 1;
       return "invalid_dpop_proof";
+    }
+    if (token !== undefined && this.nonceRequests > 0) {
+      this.nonceRequests -= 1;
+      return "use_dpop_nonce";
     }
     if (key !== undefined && key !== this.keyOf(request)) return this.mismatch;
     if (claims["nonce"] !== this.nonce) return "use_dpop_nonce";
