@@ -26,7 +26,7 @@ const LONGEST_NAME = 200;
 
 /** What inspect writes for what is nested too deep (`[Object]`, `[Error]`), and for the rest of what is too long. */
 const LEFT_OUT =
-  /(?:: |=> |, |\[ )\[(?!Getter|Setter)[\w$]+\](?!:)|\[Object: null prototype\](?! \{)|\d more (?:item|character)/;
+  /[:>,[{]\s+\[(?!Getter|Setter)[^\]\s:]+\](?!:)|\[Object: null prototype\](?! \{)|\d more (?:item|character)/;
 
 /** How many credentials that come and go are remembered; the oldest is forgotten first. */
 const MOST_PASSING = 4_096;

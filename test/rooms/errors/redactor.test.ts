@@ -191,6 +191,21 @@ describe("no cause lets a secret through", () => {
     expect(everythingIn(redactor.cause(cause))).not.toContain("sk-canary");
   });
 
+  it.each([
+    ["in a list that takes lines", Array.from({ length: 5 }, () => ({ key: "sk-canary" }))],
+    ["in a set", new Set([{ key: "sk-canary" }])],
+    ["in a map", new Map([["a", { key: "sk-canary" }]])],
+  ])("one %s, however deep", (_, holder) => {
+    for (let depth = 0; depth < 16; depth += 1) {
+      const fields = Array.from({ length: depth }).reduce((inner) => ({ inner }), holder);
+      const cause = Object.assign(new Error("failed"), { fields });
+      expect({ depth, text: everythingIn(redactor.cause(cause)) }).toEqual({
+        depth,
+        text: expect.not.stringContaining("sk-canary"),
+      });
+    }
+  });
+
   it("a secret that JSON writes with escapes", () => {
     const cause = Object.assign(new Error("failed"), { request: { key: `quo"ted` } });
     expect(redactor.cause(cause)).not.toBe(cause);
