@@ -27,14 +27,25 @@ export async function discoverServer(
   options: OpeningOptions,
 ): Promise<ServerFacts> {
   const line = new GreetingLine({ exchange, cancellation, greetingMeta: options.greetingMeta });
-  let verdict: unknown;
+  const asking = createSdkClient(options).connect(line, NO_SDK_TIMEOUT);
+  const refused = asking.then(
+    () => undefined,
+    (error: unknown) => toFailure(error, options),
+  );
   try {
-    await createSdkClient(options).connect(line, NO_SDK_TIMEOUT);
-  } catch (error) {
-    verdict = error;
+    // An answer that the SDK overlooks, it would wait for.
+    const failure = await cancellation.race(Promise.race([refused, line.answered]));
+    if (line.result === undefined) throw line.failure ?? failure;
+    return toServerFacts(line.result, options);
+  } finally {
+    line.end();
   }
-  if (line.result === undefined) throw line.failure ?? verdict;
-  return toServerFacts(line.result, options);
+}
+
+/** The SDK's own reason, where the server has said nothing. */
+function toFailure(error: unknown, { server, redactor }: OpeningOptions): McpRuntimeError {
+  const text = `Server "${server}" could not be asked what it is: ${redactor.text(String(error))}`;
+  return new McpRuntimeError("malformed", text, { server, cause: redactor.cause(error) });
 }
 
 function createSdkClient({ handlers }: OpeningOptions): Client {
@@ -56,20 +67,34 @@ interface GreetingLineOptions {
  */
 class GreetingLine implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
+  onclose: MessageTransport["onclose"];
   /** The answer; without one, why there is none. */
   result: JsonObject | undefined;
   failure: unknown;
+  /** Done as soon as there is a result. */
+  readonly answered: Promise<undefined>;
+  #answer: (() => void) | undefined;
   readonly #options: GreetingLineOptions;
 
   constructor(options: GreetingLineOptions) {
     this.#options = options;
+    this.answered = new Promise((resolve) => {
+      this.#answer = () => resolve(undefined);
+    });
   }
 
   /** The transport below has been started, and is closed by who opened it. */
   async start(): Promise<void> {}
   async close(): Promise<void> {}
 
+  /** Whatever the SDK still waits for, it waits in vain. */
+  end(): void {
+    this.onclose?.();
+  }
+
   async send({ id, method = "", params = {} }: JsonRpcMessage): Promise<void> {
+    // The greeting is a question; what else the SDK has to say is not for the server.
+    if (id === undefined) return;
     const { exchange, cancellation, greetingMeta } = this.#options;
     const own = isJsonObject(params["_meta"]) ? params["_meta"] : {};
     const said = { ...params, _meta: { ...greetingMeta, ...own } };
@@ -83,6 +108,7 @@ class GreetingLine implements MessageTransport {
     }
     const { _meta: _, ...result } = this.result;
     this.onmessage?.({ jsonrpc: "2.0", id, result });
+    this.#answer?.();
   }
 }
 
