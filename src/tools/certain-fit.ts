@@ -78,7 +78,17 @@ function limit(fitOf: (limit: number) => Fit): ReadTerm {
 
 function readItems(said: unknown): Fit | undefined {
   const fits = toCertainFit(said);
-  return fits && ((value) => !Array.isArray(value) || value.every(fits));
+  // Not `every`, which passes over holes.
+  return fits && ((value) => !Array.isArray(value) || !Array.from(value).some((item) => !fits(item)));
+}
+
+/** Other values fit, but for an instance of a class, which nobody knows as JSON yet. */
+function ofObjects(fits: (value: JsonObject) => boolean): Fit {
+  return (value) =>
+    typeof value !== "object" ||
+    value === null ||
+    Array.isArray(value) ||
+    (isJsonObject(value) && fits(value));
 }
 
 function readProperties(said: unknown): Fit | undefined {
@@ -89,13 +99,12 @@ function readProperties(said: unknown): Fit | undefined {
     if (fit === undefined) return undefined;
     fits.push([name, fit]);
   }
-  return (value) =>
-    !isJsonObject(value) || fits.every(([name, fit]) => !Object.hasOwn(value, name) || fit(value[name]));
+  return ofObjects((value) => fits.every(([name, fit]) => !Object.hasOwn(value, name) || fit(value[name])));
 }
 
 function readRequired(said: unknown): Fit | undefined {
   if (!Array.isArray(said)) return undefined;
-  return (value) => !isJsonObject(value) || said.every((name) => Object.hasOwn(value, String(name)));
+  return ofObjects((value) => said.every((name) => Object.hasOwn(value, String(name))));
 }
 
 function readAdditional(said: unknown, { properties, patternProperties }: JsonObject): Fit | undefined {
@@ -103,6 +112,5 @@ function readAdditional(said: unknown, { properties, patternProperties }: JsonOb
   const known = new Set(isJsonObject(properties) ? Object.keys(properties) : []);
   const fits = said === false ? () => false : toCertainFit(said);
   if (fits === undefined) return undefined;
-  return (value) =>
-    !isJsonObject(value) || Object.keys(value).every((name) => known.has(name) || fits(value[name]));
+  return ofObjects((value) => Object.keys(value).every((name) => known.has(name) || fits(value[name])));
 }

@@ -42,6 +42,9 @@ it.each([
   ["one of the alternatives", { anyOf: [{ type: "null" }, city] }, null, true],
   ["another value than the one that is wanted", { const: 1 }, 2, false],
   ["one of the values", { enum: ["a", 1, null] }, null, true],
+  ["a list with a hole", { items: { type: "string" } }, Object.assign(["a"], { 2: "b" }), false],
+  ["an instance of a class", { required: ["a"] }, new Date(), false],
+  ["what is no object where only objects are limited", { required: ["a"] }, "text", true],
   ["an item that does not fit", { items: city }, ["Oslo", 7], false],
 ])("%s", (_, schema, value, expected) => {
   expect(toCertainFit(schema)?.(value)).toBe(expected);
