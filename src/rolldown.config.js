@@ -12,6 +12,6 @@ export default defineConfig({
   input: Object.fromEntries(entries.map((entry) => [entry, `build/${entry}.js`])),
   platform: "node",
   // Packages stay what they are: users share them with other code, or have not installed them.
-  external: /^[^./]/,
+  external: /^(?![./\0]|[A-Za-z]:[\\/])/,
   output: { dir: "dist", chunkFileNames: "chunks/[name].js" },
 });

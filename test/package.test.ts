@@ -27,7 +27,11 @@ describe("the package, installed in an empty folder", () => {
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "packed-"));
-    const { stdout } = await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: root });
+    const { stdout } = await run(
+      "npm",
+      ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder],
+      { cwd: root },
+    );
     writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty", private: true }));
     const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--silent"];
     await run("npm", ["install", ...quiet, join(folder, stdout.trim())], { cwd: folder });
