@@ -2,7 +2,7 @@
 export const FULL = {
   rounds: 11,
   blockMs: 200,
-  warmUpMs: 1_500,
+  warmUpMs: 5_000,
   slowRounds: 5,
   freshRounds: 5,
   servers: [1, 10, 50],

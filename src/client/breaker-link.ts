@@ -11,7 +11,7 @@ export interface BreakerParts {
 
 /** Lets no attempt through to a server that fails again and again. */
 export function breaker({ server, breakerOf }: BreakerParts): Link {
-  return (exchange, next) => {
+  return (next) => (exchange) => {
     const circuit = breakerOf(exchange.request.identity);
     if (circuit === undefined) return next(exchange);
     const permit = circuit.enter();

@@ -14,7 +14,7 @@ export interface ConcurrencyParts {
 /** So many requests at a time; the others wait their turn, for as long as their deadline lets them. */
 export function limitConcurrency(parts: ConcurrencyParts): Link {
   let slots: Semaphore | undefined;
-  return (exchange, next) => {
+  return (next) => (exchange) => {
     const limit = parts.concurrentCalls();
     if (limit === undefined) return next(exchange);
     slots ??= new Semaphore(limit);

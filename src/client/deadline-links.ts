@@ -14,7 +14,7 @@ interface DeadlineParts {
  * Everything together has `totalMs`, whatever the server does. The moment is passed on, and whatever
  * waits inside waits no longer: one more timer for each call would cost as much as the other links.
  */
-export const totalDeadline: Link = (exchange, next) => {
+export const totalDeadline: Link = (next) => (exchange) => {
   const { request, cancellation, onProgress, isIsolated, session } = exchange;
   const { startedAt, totalMs } = request;
   if (totalMs === 0) return next(exchange);
@@ -23,34 +23,35 @@ export const totalDeadline: Link = (exchange, next) => {
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
 export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
-  return async ({ request, cancellation, deadlineAt, onProgress, isIsolated, session }, next) => {
-    const deadline = new RenewableDeadline({
-      ms: request.requestMs,
-      endsAt: deadlineAt,
-      clock,
-      cancellation,
-      expired: (limit) => outOfTime(request, limit === "ms" ? "requestMs" : "totalMs", server),
-    });
-    const hear = (progress: Progress) => {
-      deadline.renew();
-      if (onProgress !== undefined) tell(onProgress, progress, warn);
-    };
-    try {
-      const { cancellation: limited } = deadline;
-      const answer = next({
-        request,
-        cancellation: limited,
-        deadlineAt,
-        onProgress: hear,
-        isIsolated,
-        session,
+  return (next) =>
+    async ({ request, cancellation, deadlineAt, onProgress, isIsolated, session }) => {
+      const deadline = new RenewableDeadline({
+        ms: request.requestMs,
+        endsAt: deadlineAt,
+        clock,
+        cancellation,
+        expired: (limit) => outOfTime(request, limit === "ms" ? "requestMs" : "totalMs", server),
       });
-      deadline.start();
-      return await answer;
-    } finally {
-      deadline.end();
-    }
-  };
+      const hear = (progress: Progress) => {
+        deadline.renew();
+        if (onProgress !== undefined) tell(onProgress, progress, warn);
+      };
+      try {
+        const { cancellation: limited } = deadline;
+        const answer = next({
+          request,
+          cancellation: limited,
+          deadlineAt,
+          onProgress: hear,
+          isIsolated,
+          session,
+        });
+        deadline.start();
+        return await answer;
+      } finally {
+        deadline.end();
+      }
+    };
 }
 
 /** A caller's function may throw or reject: that is told, and harms no call. */

@@ -99,10 +99,13 @@ export function neverSent(): boolean {
 }
 
 export type Next = (exchange: Exchange) => Promise<unknown>;
-/** Surrounds a request: it may watch it, limit it, repeat it, or answer in its place. */
-export type Link = (exchange: Exchange, next: Next) => Promise<unknown>;
+/**
+ * Surrounds a request: it may watch it, limit it, repeat it, or answer in its place. What comes next it is
+ * told once, and not with every request: so the compiler sees through the whole chain.
+ */
+export type Link = (next: Next) => Next;
 
 /** The links around `last`, the first of them outermost. */
 export function chain(links: readonly Link[], last: Next): Next {
-  return links.reduceRight<Next>((next, link) => (exchange) => link(exchange, next), last);
+  return links.reduceRight((next, link) => link(next), last);
 }

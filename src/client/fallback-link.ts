@@ -17,7 +17,7 @@ const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", 
 
 /** Answers a tool call in another way when everything else has failed. */
 export function fallback(parts: FallbackParts): Link {
-  return (exchange, next) => {
+  return (next) => (exchange) => {
     const option = parts.fallback();
     const { request } = exchange;
     const { tool } = request;

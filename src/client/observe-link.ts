@@ -13,7 +13,7 @@ interface ObserveParts {
 
 /** Tells how each request began and ended, and gives its failure the names of what failed. */
 export function observe({ server, clock, watch }: ObserveParts): Link {
-  return async (exchange, next) => {
+  return (next) => async (exchange) => {
     const { request } = exchange;
     const { trace } = request;
     let outcome: unknown;

@@ -25,7 +25,7 @@ interface Place {
  * else.
  */
 export function recoverSession(parts: RecoverParts): Link {
-  return async (exchange, next) => {
+  return (next) => async (exchange) => {
     const { request, cancellation } = exchange;
     const connected = request.connect();
     const connection = connected instanceof Promise ? await cancellation.race(connected) : connected;

@@ -21,7 +21,7 @@ export interface RetryParts {
  * beyond its deadline.
  */
 export function retry(parts: RetryParts): Link {
-  return (exchange, next) => {
+  return (next) => (exchange) => {
     const answer = next(exchange);
     parts.tokens.of(exchange.request.identity).earn();
     return answer.catch((error: unknown) => repeat(exchange, next, error, parts));
