@@ -1,4 +1,6 @@
-// The official SDK's server, one transport for each session, as its own examples have it.
+// The official SDK's server, one transport for each session, as its own examples have it. The body is
+// read before and handed over, as they do with express: a server that reads it by itself, through a web
+// stream, takes 1.6 times as long for a request, and clients wait for it more than they differ.
 // Usage: sdk-server.mjs '{"answers":"sse"}'
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -14,9 +16,19 @@ const transports = new Map();
 
 const httpServer = createServer(async (request, response) => {
   const transport = transports.get(request.headers["mcp-session-id"]) ?? (await openSession());
-  await transport.handleRequest(request, response);
+  await transport.handleRequest(request, response, await bodyOf(request));
 });
 await serveUntilParentEnds([httpServer]);
+
+function bodyOf(request) {
+  if (request.method !== "POST") return undefined;
+  return new Promise((resolve, reject) => {
+    const parts = [];
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => resolve(JSON.parse(Buffer.concat(parts))));
+    request.on("error", reject);
+  });
+}
 
 async function openSession() {
   const transport = new StreamableHTTPServerTransport({
