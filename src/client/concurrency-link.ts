@@ -44,7 +44,7 @@ async function takeSlot(
   const expired = () => outOfTime(request, "totalMs", server);
   const deadline = new RenewableDeadline({ ms: 0, endsAt, clock, cancellation, expired });
   try {
-    const entering = slots.enter(deadline.cancellation);
+    const entering = slots.enter(deadline);
     deadline.start();
     return await entering;
   } finally {

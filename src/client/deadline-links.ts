@@ -15,10 +15,9 @@ interface DeadlineParts {
  * waits inside waits no longer: one more timer for each call would cost as much as the other links.
  */
 export const totalDeadline: Link = (next) => (exchange) => {
-  const { request, cancellation, onProgress, isIsolated, session } = exchange;
-  const { startedAt, totalMs } = request;
-  if (totalMs === 0) return next(exchange);
-  return next({ request, cancellation, deadlineAt: startedAt + totalMs, onProgress, isIsolated, session });
+  const { startedAt, totalMs } = exchange.request;
+  if (totalMs !== 0) exchange.deadlineAt = startedAt + totalMs;
+  return next(exchange);
 };
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
@@ -37,10 +36,9 @@ export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
         if (onProgress !== undefined) tell(onProgress, progress, warn);
       };
       try {
-        const { cancellation: limited } = deadline;
         const answer = next({
           request,
-          cancellation: limited,
+          cancellation: deadline,
           deadlineAt,
           onProgress: hear,
           isIsolated,

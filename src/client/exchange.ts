@@ -41,17 +41,17 @@ export interface ClientRequest {
   readonly trace: ExchangeTrace;
 }
 
-/** A request on its way through the links, and what they have given it: small, because they copy it. */
+/** A request on its way through the links, and what they have given it. A link whose gift is for one attempt copies it. */
 export interface Exchange {
   readonly request: ClientRequest;
   readonly cancellation: Cancellation;
   /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
-  readonly deadlineAt: number;
+  deadlineAt: number;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   /** Repeated on a session of its own, if it can have one. */
   readonly isIsolated: boolean;
   /** The session it is sent over; given by the last link. */
-  readonly session: Session | undefined;
+  session: Session | undefined;
 }
 
 /** A request as it comes to the first link. */

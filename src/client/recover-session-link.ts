@@ -41,7 +41,8 @@ export function recoverSession(parts: RecoverParts): Link {
         request.trace.attempts += 1;
         request.trace.session = held.session;
         try {
-          return await next(over(held.session, exchange));
+          exchange.session = held.session;
+          return await next(exchange);
         } catch (error) {
           recoveries += recoveriesFor(error, { held, recoveries, request, place });
         }
@@ -92,11 +93,6 @@ function recoveriesFor(error: unknown, { held, recoveries, request, place }: Fai
   return wasNeverThere ? 0 : 1;
 }
 
-function over(session: Session, exchange: Exchange): Exchange {
-  const { request, cancellation, deadlineAt, onProgress, isIsolated } = exchange;
-  return { request, cancellation, deadlineAt, onProgress, isIsolated, session };
-}
-
 function classified(error: unknown, { connection, parts }: Place): unknown {
   return classifyFailure(error, connection.spec.classify, parts.warn);
 }
@@ -125,7 +121,8 @@ async function sendIsolated(exchange: Exchange, next: Next, place: Place): Promi
     return await connection.withOwnSession(seat, exchange.cancellation, (session) => {
       exchange.request.trace.attempts += 1;
       exchange.request.trace.session = session;
-      return next(over(session, exchange));
+      exchange.session = session;
+      return next(exchange);
     });
   } catch (error) {
     throw classified(error, place);

@@ -68,8 +68,13 @@ export class Cancellation {
   /** A part of this work that can be ended alone. Release it when it is over. */
   child(): Cancellation {
     const child = new Cancellation();
-    child.#leaveParent = this.onCancel((reason) => child.cancel(reason));
+    child.follow(this);
     return child;
+  }
+
+  /** Ends with another one, until `release()`. */
+  protected follow(parent: Cancellation): void {
+    this.#leaveParent = parent.onCancel((reason) => this.cancel(reason));
   }
 
   /** Stops listening to the signal or parent it came from. */

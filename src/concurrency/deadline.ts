@@ -1,4 +1,4 @@
-import type { Cancellation } from "./cancellation.js";
+import { Cancellation } from "./cancellation.js";
 import type { Clock } from "./clock.js";
 
 export interface DeadlineOptions {
@@ -17,17 +17,16 @@ export interface RenewableDeadlineOptions extends Omit<DeadlineOptions, "expired
   readonly expired: (limit: "ms" | "endsAt") => unknown;
 }
 
-/** A limited time for one piece of work, from `start()` to `end()`. */
-export class RenewableDeadline {
-  /** The work's own: it is cancelled when time is up. */
-  readonly cancellation: Cancellation;
+/** A limited time for one piece of work, from `start()` to `end()`: it is cancelled when time is up. */
+export class RenewableDeadline extends Cancellation {
   readonly #options: RenewableDeadlineOptions;
   #isOver = false;
   #disarm: (() => void) | undefined;
 
   constructor(options: RenewableDeadlineOptions) {
+    super();
     this.#options = options;
-    this.cancellation = options.cancellation.child();
+    this.follow(options.cancellation);
   }
 
   /** Once the work has begun: setting the timer then takes none of its time. It may have been renewed by then. */
@@ -45,7 +44,7 @@ export class RenewableDeadline {
   end(): void {
     this.#isOver = true;
     this.#disarm?.();
-    this.cancellation.release();
+    this.release();
   }
 
   #arm(): void {
@@ -54,7 +53,7 @@ export class RenewableDeadline {
     const limit = ms !== 0 && ms < leftMs ? "ms" : "endsAt";
     const waitMs = limit === "ms" ? ms : leftMs;
     if (waitMs === Number.POSITIVE_INFINITY) return;
-    this.#disarm = clock.after(waitMs, () => this.cancellation.cancel(expired(limit)));
+    this.#disarm = clock.after(waitMs, () => this.cancel(expired(limit)));
   }
 }
 

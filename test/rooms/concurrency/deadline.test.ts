@@ -78,7 +78,7 @@ describe("a deadline that can be given again", () => {
     const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
     const reason = () => {
       try {
-        deadline.cancellation.throwIfCancelled();
+        deadline.throwIfCancelled();
         return "none";
       } catch (error) {
         return error;
