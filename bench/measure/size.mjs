@@ -31,3 +31,8 @@ export const QUICK = {
   heap: { from: 40, to: 120, every: 40 },
   links: { calls: 20, cpuBlocks: 1, cpuBlockMs: 5, warmUpCalls: 20 },
 };
+
+/** For so long a block runs before it counts: while others had their turns, its process was asleep, and perhaps paged out. */
+export function wakeMs(blockMs) {
+  return Math.min(blockMs / 2, 100);
+}

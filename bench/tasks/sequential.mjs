@@ -1,11 +1,10 @@
+import { wakeMs } from "../measure/size.mjs";
 import { median } from "../measure/statistics.mjs";
-
-const WARM_CALLS = 10;
 
 /** One call after the other for a while: the median, and the CPU time of this process for each. */
 export async function run({ held, servers, call, blockMs }) {
   const opened = await held.get(servers);
-  for (let n = 0; n < WARM_CALLS; n += 1) await opened.call(call);
+  for (const awake = performance.now() + wakeMs(blockMs); performance.now() < awake;) await opened.call(call);
   const times = [];
   const cpu = process.cpuUsage();
   const end = performance.now() + blockMs;
