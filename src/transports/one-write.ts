@@ -8,7 +8,7 @@ type Pieces = Parameters<NonNullable<Socket["_writev"]>>[0];
 /**
  * Joins the head and the body of a small request, which undici writes as two pieces: Node hands one
  * text to the system directly, and for two pieces makes a list, an object to wait with and two buffers,
- * which is 2 % of a local call.
+ * which is up to 2 % of a local call.
  */
 export function joinSmallWrites(socket: Socket): void {
   const writePieces = socket._writev?.bind(socket);
