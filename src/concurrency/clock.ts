@@ -14,7 +14,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, action) {
-    keepList(ms);
+    if (ms !== lastKept) keepList(ms);
     const timer = setTimeout(action, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
@@ -26,6 +26,8 @@ const LONGEST_KEPT_MS = 60_000;
 const MOST_KEPT = 16;
 /** Of the process, as Node's lists are. */
 const kept = new Set<number>();
+/** One of them, for a quick look: most timers of a process have one length. */
+let lastKept: number | undefined;
 /** What is made here belongs to no call, and keeps nothing that belongs to one. */
 const outside = new AsyncResource("LangChainMcpTimers");
 
@@ -35,8 +37,20 @@ const outside = new AsyncResource("LangChainMcpTimers");
  * keeps no process alive, keeps the list.
  */
 function keepList(ms: number): void {
-  if (kept.has(ms) || kept.size >= MOST_KEPT) return;
-  if (ms < SHORTEST_KEPT_MS || ms > LONGEST_KEPT_MS || !Number.isInteger(ms)) return;
+  if (!kept.has(ms) && !makeKept(ms)) return;
+  lastKept = ms;
+}
+
+/** Whether there is one to keep it now. */
+function makeKept(ms: number): boolean {
+  if (kept.size >= MOST_KEPT) return false;
+  if (ms < SHORTEST_KEPT_MS || ms > LONGEST_KEPT_MS || !Number.isInteger(ms)) return false;
   kept.add(ms);
-  outside.runInAsyncScope(() => setTimeout(() => kept.delete(ms), ms).unref());
+  outside.runInAsyncScope(() => setTimeout(() => forget(ms), ms).unref());
+  return true;
+}
+
+function forget(ms: number): void {
+  kept.delete(ms);
+  if (lastKept === ms) lastKept = undefined;
 }
