@@ -3,7 +3,7 @@ import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
 import { checkListener } from "../telemetry/check-listener.js";
 import { openChannels } from "../telemetry/event-channels.js";
-import { EventHub, type ListenOptions } from "../telemetry/event-hub.js";
+import { type Audience, EventHub, type ListenOptions } from "../telemetry/event-hub.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { WarningCode } from "../telemetry/server-log.js";
 import { hasLine, lineOf } from "./event-lines.js";
@@ -80,9 +80,9 @@ export class ClientEvents {
     return this.#hub.on(name, listener, options);
   }
 
-  /** Whether anybody would hear of it. */
-  has(name: keyof McpClientEvents): boolean {
-    return this.#hub.has(name) || (hasLine(name) && this.#isLogged());
+  /** Whoever would hear of it, the log included. */
+  audienceOf(name: keyof McpClientEvents): Audience {
+    return this.#hub.audienceOf(name, hasLine(name) ? () => this.#isLogged() : undefined);
   }
 
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {

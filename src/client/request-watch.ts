@@ -4,6 +4,7 @@ import { serverEndpoint } from "../definitions/server-endpoint.js";
 import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
+import type { Audience } from "../telemetry/event-hub.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientRequest, Exchange, Next } from "./exchange.js";
@@ -23,14 +24,18 @@ interface WatchParts {
 /** Counts requests, and tells of them to whoever listens. */
 export class RequestWatch {
   readonly #parts: WatchParts;
+  readonly #toStarts: Audience;
+  readonly #toEnds: Audience;
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
+    this.#toStarts = parts.events.audienceOf("requestStarted");
+    this.#toEnds = parts.events.audienceOf("requestEnded");
   }
 
   /** Passes a request on, as those who listen to its start want it. */
   start(exchange: Exchange, next: Next): Promise<unknown> {
-    return this.#parts.events.has("requestStarted") ? this.#tell(exchange, next) : next(exchange);
+    return this.#toStarts.isThere ? this.#tellStart(exchange, next) : next(exchange);
   }
 
   retried(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
@@ -42,9 +47,12 @@ export class RequestWatch {
 
   /** What came of it: a result, or a failure. */
   ended(request: ClientRequest, outcome: unknown): void {
-    const { events, metrics, redactor, spec } = this.#parts;
-    metrics.requestEnded(request);
-    if (!events.has("requestEnded")) return;
+    this.#parts.metrics.requestEnded(request);
+    if (this.#toEnds.isThere) this.#tellEnd(request, outcome);
+  }
+
+  #tellEnd(request: ClientRequest, outcome: unknown): void {
+    const { events, redactor, spec } = this.#parts;
     const { latencyMs, attempts, kind, session, wireId } = request.trace;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
@@ -61,7 +69,7 @@ export class RequestWatch {
     });
   }
 
-  #tell(exchange: Exchange, next: Next): Promise<unknown> {
+  #tellStart(exchange: Exchange, next: Next): Promise<unknown> {
     const { events } = this.#parts;
     const { request } = exchange;
     const meta = new Map<string, string>();

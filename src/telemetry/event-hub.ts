@@ -1,3 +1,4 @@
+import type { Channel } from "node:diagnostics_channel";
 import type { EventChannels } from "./event-channels.js";
 
 interface Registration {
@@ -8,6 +9,30 @@ interface Registration {
 export interface ListenOptions {
   /** Hears what comes, and is no reason to make anything come. */
   readonly quiet?: boolean | undefined;
+}
+
+/** Whoever listens to one event, asked so often that nothing is looked up. */
+export class Audience {
+  readonly #listeners: ReadonlySet<unknown>;
+  readonly #channel: Channel | undefined;
+  readonly #isOtherThere: (() => boolean) | undefined;
+
+  constructor(
+    listeners: ReadonlySet<unknown>,
+    channel: Channel | undefined,
+    isOtherThere: (() => boolean) | undefined,
+  ) {
+    this.#listeners = listeners;
+    this.#channel = channel;
+    this.#isOtherThere = isOtherThere;
+  }
+
+  /** Whether anybody would hear it: an event that is costly to make is not made for nobody. */
+  get isThere(): boolean {
+    return (
+      this.#listeners.size > 0 || this.#channel?.hasSubscribers === true || this.#isOtherThere?.() === true
+    );
+  }
 }
 
 /**
@@ -31,15 +56,15 @@ export class EventHub<Events extends object> {
     listener: (event: Events[Name]) => unknown,
     { quiet: isQuiet = false }: ListenOptions = {},
   ): () => void {
-    const registrations = this.#registrations.get(name) ?? new Set();
+    const registrations = this.#registrationsFor(name);
     const registration = { listener, isQuiet };
-    this.#registrations.set(name, registrations.add(registration));
+    registrations.add(registration);
     return () => registrations.delete(registration);
   }
 
-  /** Whether anybody would hear it: an event that is costly to make is not made for nobody. */
-  has(name: keyof Events): boolean {
-    return (this.#registrations.get(name)?.size ?? 0) > 0 || this.#channels[name]?.hasSubscribers === true;
+  /** Whoever listens to it, and somebody who is asked whether he does. */
+  audienceOf(name: keyof Events, isOtherThere?: () => boolean): Audience {
+    return new Audience(this.#registrationsFor(name), this.#channels[name], isOtherThere);
   }
 
   /** Whether somebody waits for it who is not quiet. */
@@ -49,7 +74,6 @@ export class EventHub<Events extends object> {
 
   /** Told to those who listen now; who comes while it is told hears the next one. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    if (!this.has(name)) return;
     const listeningNow = Array.from(this.#registrations.get(name) ?? []);
     for (const { listener } of listeningNow) {
       try {
@@ -60,6 +84,14 @@ export class EventHub<Events extends object> {
       }
     }
     this.#channels[name]?.publish(event);
+  }
+
+  #registrationsFor(name: keyof Events): Set<Registration> {
+    const known = this.#registrations.get(name);
+    if (known !== undefined) return known;
+    const registrations = new Set<Registration>();
+    this.#registrations.set(name, registrations);
+    return registrations;
   }
 
   #report(error: unknown): void {

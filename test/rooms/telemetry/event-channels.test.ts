@@ -28,11 +28,11 @@ describe("channels", () => {
 
   it("are no reason to make an event while nobody listens", () => {
     const hub = openHub();
-    const before = hub.has("spoken");
+    const before = hub.audienceOf("spoken").isThere;
     const stop = listenToChannel("spoken", () => undefined);
-    const during = hub.has("spoken");
+    const during = hub.audienceOf("spoken").isThere;
     stop();
-    expect([before, during, hub.has("spoken")]).toEqual([false, true, false]);
+    expect([before, during, hub.audienceOf("spoken").isThere]).toEqual([false, true, false]);
   });
 
   it("carry only what has one", () => {
