@@ -1,25 +1,19 @@
 import type { Clock } from "../concurrency/clock.js";
 import { RenewableDeadline } from "../concurrency/deadline.js";
-import { Semaphore } from "../concurrency/semaphore.js";
+import type { Semaphore } from "../concurrency/semaphore.js";
 import type { Exchange, Link, Next } from "./exchange.js";
 import { outOfTime } from "./out-of-time.js";
 
 export interface ConcurrencyParts {
   readonly server: string;
   readonly clock: Clock;
-  /** `undefined`: no limit. */
-  readonly concurrentCalls: () => number | undefined;
+  /** The slots of this server, which are made once. */
+  readonly slotsFor: (limit: number) => Semaphore;
 }
 
 /** So many requests at a time; the others wait their turn, for as long as their deadline lets them. */
-export function limitConcurrency(parts: ConcurrencyParts): Link {
-  let slots: Semaphore | undefined;
-  return (next) => (exchange) => {
-    const limit = parts.concurrentCalls();
-    if (limit === undefined) return next(exchange);
-    slots ??= new Semaphore(limit);
-    return inTurn(slots, exchange, next, parts);
-  };
+export function limitConcurrency(parts: ConcurrencyParts, limit: number): Link {
+  return (next) => (exchange) => inTurn(parts.slotsFor(limit), exchange, next, parts);
 }
 
 async function inTurn(

@@ -8,7 +8,6 @@ import { failureOfRequest } from "./failure-of-request.js";
 
 export interface FallbackParts {
   readonly server: string;
-  readonly fallback: () => FallbackOption | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -16,12 +15,11 @@ export interface FallbackParts {
 const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled", "refused"]);
 
 /** Answers a tool call in another way when everything else has failed. */
-export function fallback(parts: FallbackParts): Link {
+export function fallback(parts: FallbackParts, option: FallbackOption): Link {
   return (next) => (exchange) => {
-    const option = parts.fallback();
     const { request } = exchange;
     const { tool } = request;
-    if (option === undefined || tool === undefined) return next(exchange);
+    if (tool === undefined) return next(exchange);
     // Made after the call: arguments that cannot be copied have failed by then.
     const call = () => toCall(request, tool, parts.server);
     return withFallback(exchange, next, { ...parts, option, call });

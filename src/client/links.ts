@@ -1,4 +1,5 @@
 import type { Clock } from "../concurrency/clock.js";
+import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Session } from "../session/session.js";
 import { breaker, type BreakerParts } from "./breaker-link.js";
@@ -17,22 +18,30 @@ interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackPart
   readonly watch: RequestWatch;
 }
 
+/** What of a server's settings decides which links there are. */
+type PipelineSpec = Pick<ServerSpec, "fallback" | "limits">;
+
 /**
- * What surrounds every request, from the outside in. The order is the design: everything lies
- * within the total deadline, and what is repeated gets a deadline of its own each time.
+ * What surrounds every request to a server, from the outside in. The order is the design: everything
+ * lies within the total deadline, and what is repeated gets a deadline of its own each time. What the
+ * server is not configured to have is left out.
  */
-export function createPipeline(parts: LinkParts): Next {
-  const links: readonly Link[] = [
+export function createPipeline(parts: LinkParts, { fallback: option, limits }: PipelineSpec): Next {
+  const { concurrentCalls } = limits;
+  const links: readonly (Link | undefined)[] = [
     observe(parts),
-    fallback(parts),
+    option === undefined ? undefined : fallback(parts, option),
     totalDeadline,
     retry(parts),
-    limitConcurrency(parts),
+    concurrentCalls === undefined ? undefined : limitConcurrency(parts, concurrentCalls),
     breaker(parts),
     attemptDeadline(parts),
     recoverSession(parts),
   ];
-  return chain(links, send(parts.server));
+  return chain(
+    links.filter((link) => link !== undefined),
+    send(parts.server),
+  );
 }
 
 function send(server: string): Next {

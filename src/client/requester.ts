@@ -1,11 +1,14 @@
 import { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
 import { withDeadline } from "../concurrency/deadline.js";
+import { Semaphore } from "../concurrency/semaphore.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { CallContext } from "../definitions/call-context.js";
+import type { ServerSpec } from "../definitions/server-spec.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Seat } from "../session/seats.js";
+import type { OpenSession } from "../session/session-keeper.js";
 import { type CallToolOptions, checkOptions, type RequestOptions } from "./call-tool.js";
 import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
@@ -56,6 +59,12 @@ export type SendRequest = (
   options?: FullRequestOptions,
 ) => Promise<unknown>;
 
+/** What surrounds the requests of a server, with these settings. */
+interface Pipeline {
+  readonly spec: ServerSpec;
+  readonly run: Next;
+}
+
 /** What the requests of one operation share. */
 interface Way extends Pick<ClientRequest, "connect"> {
   readonly cancellation: Cancellation;
@@ -64,25 +73,11 @@ interface Way extends Pick<ClientRequest, "connect"> {
 /** Takes requests from the caller's edge into the links. */
 export class Requester {
   readonly #parts: RequesterParts;
-  readonly #run: Next;
+  #pipeline: Pipeline | undefined;
+  #slots: Semaphore | undefined;
 
   constructor(parts: RequesterParts) {
-    const { server, clock, events, life, breakers, random } = parts;
     this.#parts = parts;
-    this.#run = createPipeline({
-      server,
-      clock,
-      random,
-      fallback: () => life.spec.fallback,
-      retry: () => life.spec.retry,
-      tokens: parts.retryTokens,
-      concurrentCalls: () => life.spec.limits.concurrentCalls,
-      breakerOf: (identity) => breakers.of(identity),
-      watch: parts.watch,
-      onRetry: (request, failure, waitMs) => parts.watch.retried(request, failure, waitMs),
-      onSessionLost: (request, held) => life.watch.forgotten(request, held),
-      warn: (message) => events.warn(message),
-    });
   }
 
   request(method: string, params: JsonObject, options: FullRequestOptions): Promise<unknown> {
@@ -151,8 +146,9 @@ export class Requester {
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
     const { clock, life, redactor } = this.#parts;
+    const { spec } = life;
     for (const secret of details.secrets ?? []) redactor.addPassing(secret, inJson);
-    const { timeouts } = life.spec;
+    const { timeouts } = spec;
     const { signal, timeoutMs } = options;
     const { identity, context } = this.#whoAsks(options, details);
     const request = {
@@ -175,7 +171,32 @@ export class Requester {
       recordedArgs: details.recordedArgs,
       trace: details.trace ?? createTrace(),
     };
-    return this.#run(toExchange(request, cancellation, details.onProgress));
+    return this.#runFor(spec)(toExchange(request, cancellation, details.onProgress));
+  }
+
+  /** Made again where a server that is looked up has other settings than before. */
+  #runFor(spec: ServerSpec): Next {
+    if (this.#pipeline?.spec !== spec) this.#pipeline = { spec, run: this.#createPipeline(spec) };
+    return this.#pipeline.run;
+  }
+
+  #createPipeline(spec: ServerSpec): Next {
+    const { server, clock, events, life, breakers, random, watch, retryTokens: tokens } = this.#parts;
+    const parts = {
+      server,
+      clock,
+      random,
+      watch,
+      tokens,
+      retry: () => life.spec.retry,
+      slotsFor: (limit: number) => (this.#slots ??= new Semaphore(limit)),
+      breakerOf: (identity: string) => breakers.of(identity),
+      onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) =>
+        watch.retried(request, failure, waitMs),
+      onSessionLost: (request: ClientRequest, held: OpenSession) => life.watch.forgotten(request, held),
+      warn: (message: string) => events.warn(message),
+    };
+    return createPipeline(parts, spec);
   }
 
   identityOf(options: RequestOptions, details: Pick<FullRequestOptions, "purpose"> = {}): string {

@@ -285,24 +285,29 @@ describe("a tool", () => {
 });
 
 describe("limits.concurrentCalls", () => {
-  it("lets so many through at a time; who waits honours signal and deadline", async () => {
-    let [running, most] = [0, 0];
+  const crowd = () => {
+    const seen = { running: 0, most: 0 };
     const { opened, open } = gate();
     const tool: TestTool = {
       name: "echo",
       run: async () => {
-        running += 1;
-        most = Math.max(most, running);
+        seen.running += 1;
+        seen.most = Math.max(seen.most, seen.running);
         await opened;
-        running -= 1;
+        seen.running -= 1;
         return "ok";
       },
     };
+    return { tool, seen, open };
+  };
+
+  it("lets so many through at a time; who waits honours signal and deadline", async () => {
+    const { tool, seen, open } = crowd();
     await using server = await startMcpTestServer({ tools: [tool] });
     await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
     await client.ensureSession();
     const first = times(2, () => client.callTool(echo()));
-    await eventually(() => running === 2);
+    await eventually(() => seen.running === 2);
     const controller = new AbortController();
     const cancelled = failureOf(client.callTool(echo(), { signal: controller.signal }));
     const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
@@ -311,7 +316,20 @@ describe("limits.concurrentCalls", () => {
     expect(await late).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
     open();
     await Promise.all(first);
-    expect(most).toBe(2);
+    expect(seen.most).toBe(2);
+  });
+
+  it("is one limit for calls that opened the connection and for those after it", async () => {
+    const { tool, seen, open } = crowd();
+    await using server = await startMcpTestServer({ tools: [tool] });
+    await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
+    const early = times(2, () => client.callTool(echo()));
+    await eventually(() => seen.running === 2);
+    const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    expect(await late).toMatchObject({ kind: "timeout", attempts: 0 });
+    open();
+    await Promise.all(early);
+    expect(seen.most).toBe(2);
   });
 });
 
