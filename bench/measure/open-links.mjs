@@ -50,20 +50,22 @@ export async function openLinks(servers) {
   const watchWith = (events) =>
     new RequestWatch({ server, events, metrics: new RequestMetrics(), redactor, spec: () => spec });
   const linksWith = (watch) =>
-    createPipeline({
-      server,
-      clock,
-      random: Math.random,
-      fallback: () => spec.fallback,
-      retry: () => spec.retry,
-      tokens: new RetryTokensByIdentity(clock),
-      concurrentCalls: () => spec.limits.concurrentCalls,
-      breakerOf: () => breaker,
-      onRetry: ignore,
-      onSessionLost: ignore,
-      watch,
-      warn: ignore,
-    });
+    createPipeline(
+      {
+        server,
+        clock,
+        random: Math.random,
+        retry: () => spec.retry,
+        tokens: new RetryTokensByIdentity(clock),
+        slotsFor: ignore,
+        breakerOf: () => breaker,
+        onRetry: ignore,
+        onSessionLost: ignore,
+        watch,
+        warn: ignore,
+      },
+      spec,
+    );
   const heard = new ClientEvents(server, logger, redactor);
   for (const name of ["requestStarted", "requestEnded"]) heard.on(name, ignore);
   const { requestMs, totalMs } = spec.timeouts;

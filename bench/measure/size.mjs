@@ -1,6 +1,7 @@
 /** How much is done. Many short blocks: a disturbance spoils a block, not the run. */
 export const FULL = {
   rounds: 11,
+  callRounds: 25,
   blockMs: 200,
   warmUpMs: 5_000,
   slowRounds: 5,
@@ -18,6 +19,7 @@ export const FULL = {
 /** Whether everything runs: its figures say nothing. */
 export const QUICK = {
   rounds: 1,
+  callRounds: 1,
   blockMs: 15,
   warmUpMs: 15,
   slowRounds: 1,

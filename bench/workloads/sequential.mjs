@@ -5,11 +5,11 @@ import { ECHO, WAYS, wayTitle } from "./echo.mjs";
 export async function* sequential(bench) {
   for (const way of WAYS) {
     const servers = await bench.openServer(way.kind, way);
-    const { blockMs, warmUpMs } = bench.size;
+    const { blockMs, warmUpMs, callRounds: rounds } = bench.size;
     const result = await bench.blocks(
       "sequential",
       { servers, call: ECHO, blockMs },
-      { warmUp: { blockMs: warmUpMs } },
+      { rounds, warmUp: { blockMs: warmUpMs } },
     );
     const id = `sequential/${way.kind}/${way.answers}`;
     const title = `one call, ${wayTitle(way)}`;

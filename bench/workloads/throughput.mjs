@@ -5,11 +5,11 @@ import { ECHO, WAYS, wayTitle } from "./echo.mjs";
 export async function* throughput(bench) {
   for (const way of WAYS) {
     const servers = await bench.openServer(way.kind, way);
-    const { blockMs, warmUpMs } = bench.size;
+    const { blockMs, warmUpMs, callRounds: rounds } = bench.size;
     const result = await bench.blocks(
       "concurrent",
       { servers, call: ECHO, concurrency: 64, blockMs },
-      { warmUp: { blockMs: warmUpMs } },
+      { rounds, warmUp: { blockMs: warmUpMs } },
     );
     const id = `throughput/${way.kind}/${way.answers}`;
     const title = `64 at once, ${wayTitle(way)}: calls a second`;
