@@ -39,6 +39,9 @@ export class Roster<Value> {
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
+    // Who has left, and was found old by then, would keep those who came after it.
+    place.before = undefined;
+    place.after = undefined;
   }
 
   /** All who are there now. */

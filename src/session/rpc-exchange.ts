@@ -1,3 +1,4 @@
+import { TransientMap } from "../concurrency/transient-map.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
 import {
@@ -68,7 +69,7 @@ export class SentRequest {
 export class RpcExchange {
   readonly #options: RpcExchangeOptions;
   readonly #cancelMeta: CancelMeta;
-  readonly #waiting = new Map<number, SentRequest>();
+  readonly #waiting = new TransientMap<number, SentRequest>();
   /** The first number belongs to the handshake. */
   #lastId = 0;
 
@@ -128,7 +129,7 @@ export class RpcExchange {
 
   /** The transport is gone: there will be no answers. */
   breakOff(reason: Error): void {
-    for (const sent of this.#waiting.values()) sent.reject(reason);
+    for (const sent of this.#waiting.all()) sent.reject(reason);
     this.#waiting.clear();
   }
 

@@ -1,3 +1,4 @@
+import { TransientMap } from "../concurrency/transient-map.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../definitions/message-transport.js";
 import { Asides } from "./asides.js";
 import type { ResponseHeaders } from "./http-exchange.js";
@@ -19,7 +20,7 @@ export class StreamableHttpTransport implements MessageTransport {
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
   readonly #wire: HttpWire;
-  readonly #pending = new Map<RequestId, PendingRequest>();
+  readonly #pending = new TransientMap<RequestId, PendingRequest>();
   readonly #asides: Asides;
   #stream: ServerStream | undefined;
   #isClosed = false;
@@ -74,7 +75,7 @@ export class StreamableHttpTransport implements MessageTransport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stream?.close();
-    for (const request of this.#pending.values()) request.cancel();
+    for (const request of this.#pending.all()) request.cancel();
     this.#pending.clear();
     this.#asides.giveUp();
     this.onclose?.();
