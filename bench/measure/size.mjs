@@ -34,7 +34,7 @@ export const QUICK = {
   links: { calls: 20, cpuBlocks: 1, cpuBlockMs: 5, warmUpCalls: 20 },
 };
 
-/** For so long a block runs before it counts: while others had their turns, its process was asleep, and perhaps paged out. */
+/** For so long a block runs before it counts: while others had their turns, its process was asleep. */
 export function wakeMs(blockMs) {
   return Math.min(blockMs / 2, 100);
 }

@@ -39,7 +39,7 @@ export class Roster<Value> {
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    // Who has left, and was found old by then, would keep those who came after it.
+    // Until the next full collection, a place that has grown old would keep those after it.
     place.before = undefined;
     place.after = undefined;
   }

@@ -1,8 +1,7 @@
 /**
- * Values by key, where every request brings one and takes it away. A `Map` does not forget well: after
- * many deletions it makes itself a new table, and V8 links the old one, with all that was in it, to the
- * new one until the next full collection. With 64 calls at a time a third of all garbage outlived its
- * collection. Here the map has numbers only.
+ * Values by key, where every request brings one and takes it away. A `Map` that has grown old does not let
+ * go of them: tables that it has replaced keep what was in them until the next full collection. With 64
+ * calls at a time that was a quarter of all garbage. Here the map has numbers only, places in a list.
  */
 export class TransientMap<Key extends string | number, Value> {
   readonly #places = new Map<Key, number>();

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TransientMap } from "../../../src/concurrency/transient-map.js";
@@ -19,6 +21,29 @@ describe("a map of what comes and goes", () => {
     map.delete(1);
     map.set(2, "b");
     expect([map.get(1), map.all()]).toEqual([undefined, ["b"]]);
+  });
+
+  it("keeps nothing of what has gone, also when it has grown old itself", () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
+    const map = new TransientMap<number, number[]>();
+    const pass = (from: number, to: number) => {
+      for (let key = from; key < to; key += 1) {
+        map.set(
+          key,
+          Array.from({ length: 500 }, () => key),
+        );
+        map.delete(key - 64);
+      }
+    };
+    pass(0, 100);
+    collect();
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    pass(100, 10_100);
+    collect({ type: "minor" });
+    const passedBytes = 10_000 * 500 * 8;
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(passedBytes / 4);
   });
 
   it("is a Map, whatever comes and goes", () => {

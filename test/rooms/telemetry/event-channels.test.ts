@@ -28,11 +28,12 @@ describe("channels", () => {
 
   it("are no reason to make an event while nobody listens", () => {
     const hub = openHub();
-    const before = hub.audienceOf("spoken").isThere;
+    const audience = hub.audienceOf("spoken");
+    const before = audience.isThere;
     const stop = listenToChannel("spoken", () => undefined);
-    const during = hub.audienceOf("spoken").isThere;
+    const during = audience.isThere;
     stop();
-    expect([before, during, hub.audienceOf("spoken").isThere]).toEqual([false, true, false]);
+    expect([before, during, audience.isThere]).toEqual([false, true, false]);
   });
 
   it("carry only what has one", () => {

@@ -81,11 +81,12 @@ describe("EventHub", () => {
 
   it("knows whether anybody listens", () => {
     const { hub } = openHub();
-    const before = hub.audienceOf("closed").isThere;
+    const audience = hub.audienceOf("closed");
+    const before = audience.isThere;
     const stop = hub.on("closed", () => undefined);
-    const during = hub.audienceOf("closed").isThere;
+    const during = audience.isThere;
     stop();
-    expect([before, during, hub.audienceOf("closed").isThere]).toEqual([false, true, false]);
+    expect([before, during, audience.isThere]).toEqual([false, true, false]);
   });
 
   it("who begins to listen in the middle of an event waits for the next one", () => {
