@@ -1,5 +1,5 @@
 import { ClientEvents } from "../../build/client/client-events.js";
-import { createTrace, toExchange } from "../../build/client/exchange.js";
+import { Exchange, ExchangeTrace } from "../../build/client/exchange.js";
 import { createPipeline } from "../../build/client/links.js";
 import { RequestWatch } from "../../build/client/request-watch.js";
 import { RetryTokensByIdentity } from "../../build/client/retry-tokens-by-identity.js";
@@ -73,10 +73,11 @@ export async function openLinks(servers) {
     (run) =>
     ({ tool, args }) => {
       const request = {
-        requestId: "1",
+        requestId: undefined,
         method: "tools/call",
         params: { name: tool, arguments: args },
         tool,
+        capability: undefined,
         identity: "",
         context: undefined,
         startedAt: clock.now(),
@@ -86,11 +87,12 @@ export async function openLinks(servers) {
         signal: undefined,
         connect: () => connection,
         headers: undefined,
+        holdsInput: false,
         caller: undefined,
         recordedArgs: undefined,
-        trace: createTrace(),
+        trace: new ExchangeTrace(),
       };
-      return run(toExchange(request, new Cancellation(), undefined));
+      return run(new Exchange({ request, cancellation: new Cancellation(), onProgress: undefined }));
     };
   return {
     call: ({ server: name, tool, args }) => whole.call({ server: name, tool, args }),

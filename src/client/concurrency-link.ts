@@ -1,8 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
-import { RenewableDeadline } from "../concurrency/deadline.js";
 import type { Semaphore } from "../concurrency/semaphore.js";
 import type { Exchange, Link, Next } from "./exchange.js";
-import { outOfTime } from "./out-of-time.js";
+import { RequestDeadline } from "./request-deadline.js";
 
 export interface ConcurrencyParts {
   readonly server: string;
@@ -32,11 +31,10 @@ async function inTurn(
 
 async function takeSlot(
   slots: Semaphore,
-  { request, cancellation, deadlineAt: endsAt }: Exchange,
+  exchange: Exchange,
   { server, clock }: ConcurrencyParts,
 ): Promise<() => void> {
-  const expired = () => outOfTime(request, "totalMs", server);
-  const deadline = new RenewableDeadline({ ms: 0, endsAt, clock, cancellation, expired });
+  const deadline = new RequestDeadline(exchange, { server, clock, ms: 0 });
   try {
     const entering = slots.enter(deadline);
     deadline.start();

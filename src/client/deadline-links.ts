@@ -1,8 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
-import { RenewableDeadline } from "../concurrency/deadline.js";
 import type { Progress } from "../session/session.js";
 import type { Exchange, Link } from "./exchange.js";
-import { outOfTime } from "./out-of-time.js";
+import { RequestDeadline } from "./request-deadline.js";
 
 interface DeadlineParts {
   readonly server: string;
@@ -22,34 +21,21 @@ export const totalDeadline: Link = (next) => (exchange) => {
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
 export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
-  return (next) =>
-    async ({ request, cancellation, deadlineAt, onProgress, isIsolated, session }) => {
-      const deadline = new RenewableDeadline({
-        ms: request.requestMs,
-        endsAt: deadlineAt,
-        clock,
-        cancellation,
-        expired: (limit) => outOfTime(request, limit === "ms" ? "requestMs" : "totalMs", server),
-      });
-      const hear = (progress: Progress) => {
-        deadline.renew();
-        if (onProgress !== undefined) tell(onProgress, progress, warn);
-      };
-      try {
-        const answer = next({
-          request,
-          cancellation: deadline,
-          deadlineAt,
-          onProgress: hear,
-          isIsolated,
-          session,
-        });
-        deadline.start();
-        return await answer;
-      } finally {
-        deadline.end();
-      }
+  return (next) => async (exchange) => {
+    const { onProgress } = exchange;
+    const deadline = new RequestDeadline(exchange, { server, clock, ms: exchange.request.requestMs });
+    const hear = (progress: Progress) => {
+      deadline.renew();
+      if (onProgress !== undefined) tell(onProgress, progress, warn);
     };
+    try {
+      const answer = next(exchange.with({ cancellation: deadline, onProgress: hear }));
+      deadline.start();
+      return await answer;
+    } finally {
+      deadline.end();
+    }
+  };
 }
 
 /** A caller's function may throw or reject: that is told, and harms no call. */

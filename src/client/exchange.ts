@@ -3,7 +3,7 @@ import type { CallContext } from "../definitions/call-context.js";
 import type { JsonObject } from "../definitions/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { Connection } from "../session/connection.js";
-import type { Delivery, Progress, Session } from "../session/session.js";
+import type { Delivery, Progress, Sending, Session } from "../session/session.js";
 import type { CallerContext } from "./call-tool.js";
 
 /** What somebody asks a server for: the same for all attempts at it. */
@@ -37,65 +37,70 @@ export interface ClientRequest {
   readonly caller: CallerContext | undefined;
   /** The arguments of a tool as they may be recorded, where that is not all of them. */
   readonly recordedArgs: (() => JsonObject) | undefined;
-  /** What became of it so far. */
   readonly trace: ExchangeTrace;
 }
 
-/** A request on its way through the links, and what they have given it. A link whose gift is for one attempt copies it. */
-export interface Exchange {
+/**
+ * A request on its way through the links, and what they have given it. A link whose gift is for one attempt
+ * makes another one.
+ */
+export class Exchange {
   readonly request: ClientRequest;
   readonly cancellation: Cancellation;
-  /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
-  deadlineAt: number;
   readonly onProgress: ((progress: Progress) => void) | undefined;
+  /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
+  deadlineAt = Number.POSITIVE_INFINITY;
   /** Repeated on a session of its own, if it can have one. */
-  readonly isIsolated: boolean;
+  isIsolated = false;
   /** The session it is sent over; given by the last link. */
   session: Session | undefined;
+
+  constructor({
+    request,
+    cancellation,
+    onProgress,
+  }: Pick<Exchange, "request" | "cancellation" | "onProgress">) {
+    this.request = request;
+    this.cancellation = cancellation;
+    this.onProgress = onProgress;
+  }
+
+  /** The same with something of its own in place of what it had. */
+  with({
+    request = this.request,
+    cancellation = this.cancellation,
+    onProgress = this.onProgress,
+    isIsolated = this.isIsolated,
+  }: Partial<Pick<Exchange, "request" | "cancellation" | "onProgress" | "isIsolated">>): Exchange {
+    const other = new Exchange({ request, cancellation, onProgress });
+    other.deadlineAt = this.deadlineAt;
+    other.isIsolated = isIsolated;
+    other.session = this.session;
+    return other;
+  }
 }
 
-/** A request as it comes to the first link. */
-export function toExchange(
-  request: ClientRequest,
-  cancellation: Cancellation,
-  onProgress: Exchange["onProgress"],
-): Exchange {
-  const deadlineAt = Number.POSITIVE_INFINITY;
-  return { request, cancellation, deadlineAt, onProgress, isIsolated: false, session: undefined };
-}
-
-export interface ExchangeTrace extends Delivery {
+/** What became of a request so far. */
+export class ExchangeTrace implements Delivery {
   /** How often it was handed to a session. */
-  attempts: number;
+  attempts = 0;
   /** An attempt that was repeated may have been run. */
-  mayHaveRun: boolean;
+  mayHaveRun = false;
+  sending: Sending | undefined;
+  wireId: string | number | undefined;
   /** The session it was last handed to. */
   session: Session | undefined;
   /** How long it took, and what went wrong: known when it has ended. */
-  latencyMs: number;
+  latencyMs = 0;
   kind: FailureKind | undefined;
   /** What its events have in common; made when one is told. */
   token: object | undefined;
   requestId: string | undefined;
-}
 
-export function createTrace(): ExchangeTrace {
-  return {
-    attempts: 0,
-    mayHaveRun: false,
-    wasSent: neverSent,
-    wireId: undefined,
-    session: undefined,
-    latencyMs: 0,
-    kind: undefined,
-    token: undefined,
-    requestId: undefined,
-  };
-}
-
-/** Of a request that the server has certainly not seen. */
-export function neverSent(): boolean {
-  return false;
+  /** Whether the server may have seen the last attempt. */
+  get wasSent(): boolean {
+    return this.sending?.wasSent() ?? false;
+  }
 }
 
 export type Next = (exchange: Exchange) => Promise<unknown>;

@@ -11,7 +11,7 @@ export function failureOfRequest(
   { tool, trace }: ClientRequest,
   server: string,
 ): McpRuntimeError {
-  const isOpen = ENDED_HERE.has(failure.kind) ? trace.wasSent() : failure.outcomeUnknown;
+  const isOpen = ENDED_HERE.has(failure.kind) ? trace.wasSent : failure.outcomeUnknown;
   const outcomeUnknown = isOpen || trace.mayHaveRun;
   return failure.with({ server, tool, attempts: trace.attempts, outcomeUnknown });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../concurrency/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CallOutcome, ToolCall } from "./call-tool.js";
-import { createTrace, type ExchangeTrace } from "./exchange.js";
+import { ExchangeTrace } from "./exchange.js";
 import type { ToolResult } from "./tool-result.js";
 
 interface OutcomeParts {
@@ -17,7 +17,7 @@ export async function outcomeOf<Output>(
   run: (requestId: string, trace: ExchangeTrace) => Promise<ToolResult<Output>>,
 ): Promise<CallOutcome<Output>> {
   const requestId = call?.id ?? randomUUID();
-  const trace = createTrace();
+  const trace = new ExchangeTrace();
   const startedAt = clock.now();
   const details = () => {
     const { attempts } = trace;

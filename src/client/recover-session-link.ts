@@ -5,7 +5,7 @@ import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { OpenSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
-import { type ClientRequest, type Exchange, type Link, neverSent, type Next } from "./exchange.js";
+import { type ClientRequest, type Exchange, type Link, type Next } from "./exchange.js";
 
 export interface RecoverParts {
   readonly onSessionLost: (request: ClientRequest, held: OpenSession) => void;
@@ -76,7 +76,7 @@ function recoveriesFor(error: unknown, { held, recoveries, request, place }: Fai
   const failure = classified(error, place);
   if (!isLoss(failure, held.session)) throw failure;
   // Whoever does not know the session has not run the request.
-  request.trace.wasSent = neverSent;
+  request.trace.sending = undefined;
   // A session that somebody pinned is that somebody's to replace.
   if (pinnedId !== undefined) throw failure;
   // Nobody had this session yet: it was found in the store, where two are tried at most before one

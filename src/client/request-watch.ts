@@ -86,7 +86,7 @@ export class RequestWatch {
       meta.size === 0 ? request : { ...request, params: withMeta(request.params, Object.fromEntries(meta)) };
     return surround(
       surroundings,
-      () => next({ ...exchange, request: told }),
+      () => next(exchange.with({ request: told })),
       (error) => events.warn(`What a listener put around a request failed: ${String(error)}`),
     );
   }

@@ -13,7 +13,7 @@ import { type CallToolOptions, checkOptions, type RequestOptions } from "./call-
 import type { Breakers } from "./breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-life.js";
-import { type ClientRequest, createTrace, type ExchangeTrace, type Next, toExchange } from "./exchange.js";
+import { type ClientRequest, Exchange, ExchangeTrace, type Next } from "./exchange.js";
 import { identify, SHARED_IDENTITY, toCallContext } from "./identify.js";
 import { createPipeline } from "./links.js";
 import type { RequestWatch } from "./request-watch.js";
@@ -169,9 +169,10 @@ export class Requester {
       holdsInput: details.holdsInput ?? false,
       caller: options.context,
       recordedArgs: details.recordedArgs,
-      trace: details.trace ?? createTrace(),
+      trace: details.trace ?? new ExchangeTrace(),
     };
-    return this.#runFor(spec)(toExchange(request, cancellation, details.onProgress));
+    const { onProgress } = details;
+    return this.#runFor(spec)(new Exchange({ request, cancellation, onProgress }));
   }
 
   /** Made again where a server that is looked up has other settings than before. */

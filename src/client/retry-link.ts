@@ -44,13 +44,13 @@ async function repeat(exchange: Exchange, next: Next, first: unknown, parts: Ret
     const waitMs = waitBefore(failed, backoff);
     if (clock.now() + waitMs >= deadlineAt) throw failed;
     tokens.spend();
-    trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent());
+    trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent);
     onRetry(request, failed, waitMs);
     await delay(waitMs, clock, cancellation);
     const isIsolated = isolated && trace.attempts > attemptsBefore && isTransient(failed);
     attemptsBefore = trace.attempts;
     try {
-      return await next({ ...exchange, isIsolated });
+      return await next(exchange.with({ isIsolated }));
     } catch (error) {
       const gotNoSession = isIsolated && trace.attempts === attemptsBefore && !mayRepeat(error, request);
       // Left alone, or refused a session of its own: what the call failed of before says more.
@@ -74,7 +74,7 @@ function mayRepeat(error: unknown, { isIdempotent, trace }: ClientRequest): erro
   const { repeat: when } = FAILURE_MATRIX[error.kind];
   if (when === "yes") return true;
   // A handshake that took all its time is not given as much again: the caller has waited enough.
-  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent();
+  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent;
   return when === "if idempotent" && (isIdempotent || wasNotSent);
 }
 

@@ -2,7 +2,7 @@ import type { McpResourceInfo, McpResourceTemplateInfo } from "../definitions/re
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { RequestOptions } from "./call-tool.js";
 import type { ClientLife } from "./client-life.js";
-import { createTrace } from "./exchange.js";
+import { ExchangeTrace } from "./exchange.js";
 import { LIST_KINDS } from "./list-kinds.js";
 import type { Requester } from "./requester.js";
 import { type McpResourceContent, toResourceContents } from "./resource-content.js";
@@ -46,7 +46,7 @@ export class ServerResources {
     const { life, requester } = this.#parts;
     this.#check(uri);
     const identity = requester.identityOf(options, USE);
-    const trace = createTrace();
+    const trace = new ExchangeTrace();
     const forget = life.wishes.resources.add(identity, uri, { trace, context: options.context });
     try {
       await requester.operation(options, (send) => send("resources/subscribe", { uri }, { ...USE, trace }));

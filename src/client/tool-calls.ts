@@ -14,7 +14,7 @@ import {
   type ToolCall,
 } from "./call-tool.js";
 import { checkCall } from "./check-call.js";
-import { createTrace, type ExchangeTrace } from "./exchange.js";
+import { ExchangeTrace } from "./exchange.js";
 import { outcomeOf } from "./outcome-of.js";
 import type { Requester } from "./requester.js";
 import { toCheckedResult, type ToolResult, toToolResult } from "./tool-result.js";
@@ -34,7 +34,7 @@ export class ToolCalls {
   }
 
   call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
-    return this.#send(call, options, call?.id, createTrace());
+    return this.#send(call, options, call?.id, new ExchangeTrace());
   }
 
   try<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {

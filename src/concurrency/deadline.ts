@@ -14,20 +14,26 @@ export interface DeadlineOptions {
 export interface RenewableDeadlineOptions extends Omit<DeadlineOptions, "expired"> {
   /** The latest moment, by the clock; infinite means none. */
   readonly endsAt: number;
-  readonly expired: (limit: "ms" | "endsAt") => unknown;
 }
 
 /** A limited time for one piece of work, from `start()` to `end()`: it is cancelled when time is up. */
-export class RenewableDeadline extends Cancellation {
-  readonly #options: RenewableDeadlineOptions;
+export abstract class RenewableDeadline extends Cancellation {
+  readonly #clock: Clock;
+  readonly #ms: number;
+  readonly #endsAt: number;
   #isOver = false;
   #disarm: (() => void) | undefined;
 
-  constructor(options: RenewableDeadlineOptions) {
+  constructor({ ms, endsAt, clock, cancellation }: RenewableDeadlineOptions) {
     super();
-    this.#options = options;
-    this.follow(options.cancellation);
+    this.#clock = clock;
+    this.#ms = ms;
+    this.#endsAt = endsAt;
+    this.follow(cancellation);
   }
+
+  /** What the work is ended with when time is up. */
+  protected abstract expired(limit: "ms" | "endsAt"): unknown;
 
   /** Once the work has begun: setting the timer then takes none of its time. It may have been renewed by then. */
   start(): void {
@@ -44,16 +50,18 @@ export class RenewableDeadline extends Cancellation {
   end(): void {
     this.#isOver = true;
     this.#disarm?.();
+    this.#disarm = undefined;
     this.release();
   }
 
   #arm(): void {
-    const { ms, endsAt, clock, expired } = this.#options;
-    const leftMs = endsAt === Number.POSITIVE_INFINITY ? endsAt : Math.max(0, endsAt - clock.now());
+    const ms = this.#ms;
+    const endsAt = this.#endsAt;
+    const leftMs = endsAt === Number.POSITIVE_INFINITY ? endsAt : Math.max(0, endsAt - this.#clock.now());
     const limit = ms !== 0 && ms < leftMs ? "ms" : "endsAt";
     const waitMs = limit === "ms" ? ms : leftMs;
     if (waitMs === Number.POSITIVE_INFINITY) return;
-    this.#disarm = clock.after(waitMs, () => this.cancel(expired(limit)));
+    this.#disarm = this.#clock.after(waitMs, () => this.cancel(this.expired(limit)));
   }
 }
 

@@ -147,7 +147,7 @@ export class ModernSession implements Session {
     change: (uri: string) => Promise<void>,
   ): Promise<void> {
     const changed = change(String(params["uri"]));
-    if (delivery !== undefined) delivery.wasSent = this.#subscription.sendingOfLast();
+    if (delivery !== undefined) delivery.sending = this.#subscription.lastSent;
     await cancellation.race(changed);
   }
 

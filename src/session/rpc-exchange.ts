@@ -1,3 +1,4 @@
+import type { Cancellable, Cancellation } from "../concurrency/cancellation.js";
 import { TransientMap } from "../concurrency/transient-map.js";
 import { isJsonObject, type JsonObject } from "../definitions/json.js";
 import type { JsonRpcMessage } from "../definitions/message-transport.js";
@@ -10,7 +11,7 @@ import {
 } from "../transports/json-rpc.js";
 import type { GuardedTransport } from "./guarded-transport.js";
 import { type ErrorContext, toRpcFailure } from "./rpc-failure.js";
-import type { Progress, ServerNotification, SessionRequest } from "./session.js";
+import type { Progress, Sending, ServerNotification, SessionRequest } from "./session.js";
 
 interface RpcExchangeOptions extends ErrorContext {
   readonly transport: GuardedTransport;
@@ -21,43 +22,77 @@ interface RpcExchangeOptions extends ErrorContext {
 /** What goes along with the word that a request is cancelled; nothing, for most servers. */
 type CancelMeta = () => JsonObject | undefined;
 
-/** A request that is under way. */
-export class SentRequest {
+/** Requests that are under way, as one of them sees it. */
+interface SentRequests {
+  wasSent(id: number): boolean;
+  cancel(sent: SentRequest, reason: unknown): void;
+}
+
+/**
+ * A request that is under way. It is told its end by calling it, and not by functions made for it: what
+ * such a function can see would keep all of a call alive together.
+ */
+export class SentRequest implements Sending, Cancellable {
   readonly id: number;
   readonly method: string;
   readonly answer: Promise<JsonObject>;
   #resolve: ((result: JsonObject) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
-  #forget: (() => void) | undefined;
-  readonly #onProgress: SessionRequest["onProgress"];
+  #onProgress: SessionRequest["onProgress"];
+  readonly #requests: SentRequests;
+  #cancellation: Cancellation | undefined;
+  /** Whether it was sent when it was cancelled: the transport knows nothing of it any more. */
+  #wasSent: boolean | undefined;
 
-  constructor(id: number, { method, onProgress }: Pick<SessionRequest, "method" | "onProgress">) {
+  constructor(
+    id: number,
+    { method, onProgress }: Pick<SessionRequest, "method" | "onProgress">,
+    requests: SentRequests,
+  ) {
     this.id = id;
     this.method = method;
     this.#onProgress = onProgress;
+    this.#requests = requests;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
   }
 
-  /** What has to be done once the answer is there, or will not come. */
-  onEnd(forget: () => void): void {
-    this.#forget = forget;
+  wasSent(): boolean {
+    return this.#wasSent ?? this.#requests.wasSent(this.id);
+  }
+
+  /** Ends with this one, unless the answer comes first. */
+  follow(cancellation: Cancellation): void {
+    this.#cancellation = cancellation;
+    cancellation.attach(this);
+  }
+
+  cancel(reason: unknown): void {
+    this.#wasSent = this.#requests.wasSent(this.id);
+    this.#requests.cancel(this, reason);
   }
 
   resolve(result: JsonObject): void {
-    this.#forget?.();
+    this.#letGo();
     this.#resolve?.(result);
   }
 
   reject(reason: unknown): void {
-    this.#forget?.();
+    this.#letGo();
     this.#reject?.(reason);
   }
 
   progress(told: Progress): void {
     this.#onProgress?.(told);
+  }
+
+  /** Of whoever waited for it: they know it, and would be kept with it. */
+  #letGo(): void {
+    this.#cancellation?.detach(this);
+    this.#cancellation = undefined;
+    this.#onProgress = undefined;
   }
 }
 
@@ -66,7 +101,7 @@ export class SentRequest {
  * takes as much time for it as the rest of a session, forgets progress that comes together with the
  * answer, and drops an answer with a field too many, so that its caller waits in vain.
  */
-export class RpcExchange {
+export class RpcExchange implements SentRequests {
   readonly #options: RpcExchangeOptions;
   readonly #cancelMeta: CancelMeta;
   readonly #waiting = new TransientMap<number, SentRequest>();
@@ -83,21 +118,13 @@ export class RpcExchange {
   /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
   request(request: SessionRequest): Promise<JsonObject> {
     const { cancellation, delivery } = request;
-    const { transport } = this.#options;
     const sent = this.send(request);
-    const { id } = sent;
     if (delivery !== undefined) {
-      delivery.wasSent = () => transport.wasSent(id);
-      delivery.wireId = transport.wireId(id);
+      delivery.sending = sent;
+      delivery.wireId = this.#options.transport.wireId(sent.id);
     }
-    const forget = cancellation.onCancel((reason) => {
-      const wasSent = transport.wasSent(id);
-      if (delivery !== undefined) delivery.wasSent = () => wasSent;
-      this.cancel(sent, reason);
-    });
     // A transport may have answered while it sent.
-    if (this.#waiting.has(id)) sent.onEnd(forget);
-    else forget();
+    if (this.#waiting.has(sent.id)) sent.follow(cancellation);
     return sent.answer;
   }
 
@@ -106,12 +133,17 @@ export class RpcExchange {
     const { method, params, headers, context, onProgress } = request;
     this.#lastId += 1;
     const id = this.#lastId;
-    const sent = new SentRequest(id, request);
+    const sent = new SentRequest(id, request, this);
     this.#waiting.set(id, sent);
     onId?.(id);
     const said = onProgress === undefined ? params : withProgressToken(params, id);
     void this.#options.transport.send({ jsonrpc: "2.0", id, method, params: said }, { headers, context });
     return sent;
+  }
+
+  /** Whether the server may have seen a request. */
+  wasSent(id: number): boolean {
+    return this.#options.transport.wasSent(id);
   }
 
   /** Ends it with this reason; the server stops as well, if it may know of it. */

@@ -23,10 +23,16 @@ export interface Progress {
   readonly message?: string | undefined;
 }
 
-/** What became of a request on its way. */
-export interface Delivery {
+/** A request on its way. */
+export interface Sending {
   /** Whether the server may have seen it. */
-  wasSent: () => boolean;
+  wasSent(): boolean;
+}
+
+/** What became of a request. */
+export interface Delivery {
+  /** `undefined` while the server has certainly not seen it. */
+  sending: Sending | undefined;
   /** The id of its message. */
   wireId: string | number | undefined;
 }

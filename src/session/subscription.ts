@@ -8,7 +8,7 @@ import { LISTEN_METHOD } from "../transports/request-envelope.js";
 import type { GuardedTransport } from "./guarded-transport.js";
 import type { ModernExchange } from "./modern-exchange.js";
 import type { SentRequest } from "./rpc-exchange.js";
-import type { ServerNotification } from "./session.js";
+import type { ServerNotification, Sending } from "./session.js";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -23,7 +23,7 @@ const FINAL: ReadonlySet<FailureKind> = new Set([
 
 interface SubscriptionOptions {
   readonly server: string;
-  readonly transport: Pick<GuardedTransport, "isOneWay" | "wasSent">;
+  readonly transport: Pick<GuardedTransport, "isOneWay">;
   readonly exchange: ModernExchange;
   readonly clock: Clock;
   /** The server's. */
@@ -80,10 +80,9 @@ export class Subscription {
     if (this.#wishes.delete(uri)) await this.#renew();
   }
 
-  /** Tells whether the server may have seen what was asked of it last. */
-  sendingOfLast(): () => boolean {
-    const id = this.#current?.sent.id;
-    return () => id !== undefined && this.#options.transport.wasSent(id);
+  /** What was asked of the server last. */
+  get lastSent(): Sending | undefined {
+    return this.#current?.sent;
   }
 
   /** Who still waits for the server to take note is told the reason. */

@@ -72,10 +72,17 @@ describe("withDeadline", () => {
   });
 });
 
+/** Says which limit it was. */
+class ToldLimit extends RenewableDeadline {
+  protected override expired(limit: "ms" | "endsAt"): string {
+    return limit;
+  }
+}
+
 describe("a deadline that can be given again", () => {
   const limitsOf = (ms: number, endsAt: number) => {
     const { clock, cancellation } = start(ms);
-    const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
+    const deadline = new ToldLimit({ ms, endsAt, clock, cancellation });
     const reason = () => {
       try {
         deadline.throwIfCancelled();
