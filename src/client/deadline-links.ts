@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { Progress } from "../session/session.js";
 import type { Exchange, Link } from "./exchange.js";
-import { RequestDeadline } from "./request-deadline.js";
+import { requestDeadline } from "./request-deadline.js";
 
 interface DeadlineParts {
   readonly server: string;
@@ -23,13 +23,13 @@ export const totalDeadline: Link = (next) => (exchange) => {
 export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
   return (next) => async (exchange) => {
     const { onProgress } = exchange;
-    const deadline = new RequestDeadline(exchange, { server, clock, ms: exchange.request.requestMs });
+    const deadline = requestDeadline(exchange, { server, clock, ms: exchange.request.requestMs });
     const hear = (progress: Progress) => {
       deadline.renew();
       if (onProgress !== undefined) tell(onProgress, progress, warn);
     };
     try {
-      const answer = next(exchange.with({ cancellation: deadline, onProgress: hear }));
+      const answer = next(exchange.with({ cancellation: deadline.cancellation, onProgress: hear }));
       deadline.start();
       return await answer;
     } finally {

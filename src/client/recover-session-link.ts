@@ -31,19 +31,20 @@ export function recoverSession(parts: RecoverParts): Link {
     const connection = connected instanceof Promise ? await cancellation.race(connected) : connected;
     const { spec, seats } = connection;
     const seat = seats.enter(request.identity, request.context);
-    const place = { parts, connection, seat };
     let leaveTurn: (() => void) | undefined;
     try {
       if (spec.session.serialize) leaveTurn = await seat.turn.enter(cancellation);
-      if (exchange.isIsolated && canIsolate(place)) return await sendIsolated(exchange, next, place);
+      if (exchange.isIsolated && canIsolate(connection, seat))
+        return await sendIsolated(exchange, next, { parts, connection, seat });
       for (let recoveries = 0; ;) {
-        const held = seat.keeper.ready ?? (await open(place, cancellation));
+        const held = seat.keeper.ready ?? (await open({ parts, connection, seat }, cancellation));
         request.trace.attempts += 1;
         request.trace.session = held.session;
         try {
           exchange.session = held.session;
           return await next(exchange);
         } catch (error) {
+          const place = { parts, connection, seat };
           recoveries += recoveriesFor(error, { held, recoveries, request, place });
         }
       }
@@ -110,7 +111,7 @@ function isLoss(failure: unknown, session: Session): failure is McpRuntimeError 
 }
 
 /** Where a server has no sessions, and where somebody pinned one, there is nothing to get away from. */
-function canIsolate({ connection, seat }: Place): boolean {
+function canIsolate(connection: Connection, seat: Seat): boolean {
   return connection.spec.session.id === undefined && seat.keeper.ready?.session.id !== undefined;
 }
 

@@ -11,18 +11,14 @@ interface RequestDeadlineOptions {
 }
 
 /** How long something may take that is done for a request: no longer than the request as a whole. */
-export class RequestDeadline extends RenewableDeadline {
-  readonly #request: ClientRequest;
-  readonly #server: string;
+export function requestDeadline(
+  { request, cancellation, deadlineAt: endsAt }: Exchange,
+  { server, clock, ms }: RequestDeadlineOptions,
+): RenewableDeadline {
+  return new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: expiryOf(request, server) });
+}
 
-  constructor(exchange: Exchange, { server, clock, ms }: RequestDeadlineOptions) {
-    const { request, cancellation, deadlineAt: endsAt } = exchange;
-    super({ ms, endsAt, clock, cancellation });
-    this.#request = request;
-    this.#server = server;
-  }
-
-  protected override expired(limit: "ms" | "endsAt"): unknown {
-    return outOfTime(this.#request, limit === "ms" ? "requestMs" : "totalMs", this.#server);
-  }
+/** Made apart: it sees the request, and not all that surrounds it. */
+function expiryOf(request: ClientRequest, server: string) {
+  return (limit: "ms" | "endsAt") => outOfTime(request, limit === "ms" ? "requestMs" : "totalMs", server);
 }

@@ -74,14 +74,9 @@ export class Cancellation implements Cancellable {
   /** A part of this work that can be ended alone. Release it when it is over. */
   child(): Cancellation {
     const child = new Cancellation();
-    child.follow(this);
+    child.#parent = this;
+    this.attach(child);
     return child;
-  }
-
-  /** Ends with another one, until `release()`. */
-  protected follow(parent: Cancellation): void {
-    this.#parent = parent;
-    parent.attach(this);
   }
 
   /** Stops listening to the signal or parent it came from. */

@@ -14,26 +14,27 @@ export interface DeadlineOptions {
 export interface RenewableDeadlineOptions extends Omit<DeadlineOptions, "expired"> {
   /** The latest moment, by the clock; infinite means none. */
   readonly endsAt: number;
+  readonly expired: (limit: "ms" | "endsAt") => unknown;
 }
 
 /** A limited time for one piece of work, from `start()` to `end()`: it is cancelled when time is up. */
-export abstract class RenewableDeadline extends Cancellation {
+export class RenewableDeadline {
+  /** Of the work. */
+  readonly cancellation: Cancellation;
   readonly #clock: Clock;
   readonly #ms: number;
   readonly #endsAt: number;
+  readonly #expired: RenewableDeadlineOptions["expired"];
   #isOver = false;
   #disarm: (() => void) | undefined;
 
-  constructor({ ms, endsAt, clock, cancellation }: RenewableDeadlineOptions) {
-    super();
+  constructor({ ms, endsAt, clock, cancellation, expired }: RenewableDeadlineOptions) {
+    this.cancellation = cancellation.child();
     this.#clock = clock;
     this.#ms = ms;
     this.#endsAt = endsAt;
-    this.follow(cancellation);
+    this.#expired = expired;
   }
-
-  /** What the work is ended with when time is up. */
-  protected abstract expired(limit: "ms" | "endsAt"): unknown;
 
   /** Once the work has begun: setting the timer then takes none of its time. It may have been renewed by then. */
   start(): void {
@@ -51,17 +52,15 @@ export abstract class RenewableDeadline extends Cancellation {
     this.#isOver = true;
     this.#disarm?.();
     this.#disarm = undefined;
-    this.release();
+    this.cancellation.release();
   }
 
   #arm(): void {
-    const ms = this.#ms;
-    const endsAt = this.#endsAt;
-    const leftMs = endsAt === Number.POSITIVE_INFINITY ? endsAt : Math.max(0, endsAt - this.#clock.now());
-    const limit = ms !== 0 && ms < leftMs ? "ms" : "endsAt";
-    const waitMs = limit === "ms" ? ms : leftMs;
+    const leftMs = Math.max(0, this.#endsAt - this.#clock.now());
+    const limit = this.#ms !== 0 && this.#ms < leftMs ? "ms" : "endsAt";
+    const waitMs = limit === "ms" ? this.#ms : leftMs;
     if (waitMs === Number.POSITIVE_INFINITY) return;
-    this.#disarm = this.#clock.after(waitMs, () => this.cancel(this.expired(limit)));
+    this.#disarm = this.#clock.after(waitMs, () => this.cancellation.cancel(this.#expired(limit)));
   }
 }
 

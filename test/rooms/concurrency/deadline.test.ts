@@ -72,20 +72,13 @@ describe("withDeadline", () => {
   });
 });
 
-/** Says which limit it was. */
-class ToldLimit extends RenewableDeadline {
-  protected override expired(limit: "ms" | "endsAt"): string {
-    return limit;
-  }
-}
-
 describe("a deadline that can be given again", () => {
   const limitsOf = (ms: number, endsAt: number) => {
     const { clock, cancellation } = start(ms);
-    const deadline = new ToldLimit({ ms, endsAt, clock, cancellation });
+    const deadline = new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: (limit) => limit });
     const reason = () => {
       try {
-        deadline.throwIfCancelled();
+        deadline.cancellation.throwIfCancelled();
         return "none";
       } catch (error) {
         return error;
