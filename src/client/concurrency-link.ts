@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { Semaphore } from "../concurrency/semaphore.js";
 import type { Exchange, Link, Next } from "./exchange.js";
-import { requestDeadline } from "./request-deadline.js";
+import { RequestDeadline } from "./request-deadline.js";
 
 export interface ConcurrencyParts {
   readonly server: string;
@@ -34,7 +34,7 @@ async function takeSlot(
   exchange: Exchange,
   { server, clock }: ConcurrencyParts,
 ): Promise<() => void> {
-  const deadline = requestDeadline(exchange, { server, clock, ms: 0 });
+  const deadline = new RequestDeadline(exchange, { server, clock, limit: "totalMs" });
   try {
     const entering = slots.enter(deadline.cancellation);
     deadline.start();

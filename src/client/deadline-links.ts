@@ -1,7 +1,7 @@
 import type { Clock } from "../concurrency/clock.js";
 import type { Progress } from "../session/session.js";
 import type { Exchange, Link } from "./exchange.js";
-import { requestDeadline } from "./request-deadline.js";
+import { RequestDeadline } from "./request-deadline.js";
 
 interface DeadlineParts {
   readonly server: string;
@@ -21,9 +21,10 @@ export const totalDeadline: Link = (next) => (exchange) => {
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
 export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
+  const rules = { server, clock, limit: "requestMs" } as const;
   return (next) => async (exchange) => {
     const { onProgress } = exchange;
-    const deadline = requestDeadline(exchange, { server, clock, ms: exchange.request.requestMs });
+    const deadline = new RequestDeadline(exchange, rules);
     const hear = (progress: Progress) => {
       deadline.renew();
       if (onProgress !== undefined) tell(onProgress, progress, warn);

@@ -1,24 +1,64 @@
+import type { Cancellation } from "../concurrency/cancellation.js";
 import type { Clock } from "../concurrency/clock.js";
-import { RenewableDeadline } from "../concurrency/deadline.js";
 import type { ClientRequest, Exchange } from "./exchange.js";
 import { outOfTime } from "./out-of-time.js";
 
-interface RequestDeadlineOptions {
+interface DeadlineRules {
   readonly server: string;
   readonly clock: Clock;
-  /** What can be given again; 0 means none. */
-  readonly ms: number;
+  /** What there is: `requestMs`, which can be given again, or no more than what is left of the whole time. */
+  readonly limit: "requestMs" | "totalMs";
 }
 
-/** How long something may take that is done for a request: no longer than the request as a whole. */
-export function requestDeadline(
-  { request, cancellation, deadlineAt: endsAt }: Exchange,
-  { server, clock, ms }: RequestDeadlineOptions,
-): RenewableDeadline {
-  return new RenewableDeadline({ ms, endsAt, clock, cancellation, expired: expiryOf(request, server) });
-}
+/**
+ * How long something may take that is done for a request, from `start()` to `end()`: it is cancelled when
+ * time is up. Every attempt has one, so it is a single object: what it needs it finds in the request.
+ */
+export class RequestDeadline {
+  /** Of what is done. */
+  readonly cancellation: Cancellation;
+  readonly #rules: DeadlineRules;
+  readonly #request: ClientRequest;
+  readonly #endsAt: number;
+  #isOver = false;
+  #disarm: (() => void) | undefined;
 
-/** Made apart: it sees the request, and not all that surrounds it. */
-function expiryOf(request: ClientRequest, server: string) {
-  return (limit: "ms" | "endsAt") => outOfTime(request, limit === "ms" ? "requestMs" : "totalMs", server);
+  constructor({ request, cancellation, deadlineAt }: Exchange, rules: DeadlineRules) {
+    this.cancellation = cancellation.child();
+    this.#rules = rules;
+    this.#request = request;
+    this.#endsAt = deadlineAt;
+  }
+
+  /** Once it has begun: setting the timer then takes none of its time. It may have been renewed by then. */
+  start(): void {
+    if (!this.#isOver && this.#disarm === undefined) this.#arm();
+  }
+
+  /** `requestMs` once more. */
+  renew(): void {
+    if (this.#isOver) return;
+    this.#disarm?.();
+    this.#arm();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#disarm?.();
+    this.#disarm = undefined;
+    this.cancellation.release();
+  }
+
+  #arm(): void {
+    const { clock, limit } = this.#rules;
+    const leftMs = Math.max(0, this.#endsAt - clock.now());
+    const ms = limit === "requestMs" ? this.#request.requestMs : 0;
+    if (ms !== 0 && ms < leftMs) this.#disarm = clock.after(ms, () => this.#expire("requestMs"));
+    else if (leftMs !== Number.POSITIVE_INFINITY)
+      this.#disarm = clock.after(leftMs, () => this.#expire("totalMs"));
+  }
+
+  #expire(limit: "requestMs" | "totalMs"): void {
+    this.cancellation.cancel(outOfTime(this.#request, limit, this.#rules.server));
+  }
 }

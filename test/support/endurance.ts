@@ -1,6 +1,6 @@
 import { McpClient } from "../../src/index.js";
 import { times } from "./clients.js";
-import { collectGarbage } from "./collect-garbage.js";
+import { collectGarbage, collectYoungGarbage } from "./collect-garbage.js";
 import { TestServerProcess } from "./test-server-process.js";
 
 export interface Reading {
@@ -44,7 +44,18 @@ export async function endure({ answers, calls, readings, onReading }: EnduranceO
   return taken;
 }
 
-async function callMany(client: McpClient, count: number, signal: AbortSignal): Promise<void> {
+/** One call after the other, and how many bytes of each are still there when what is young was collected. */
+export async function bytesOutliving(calls: number): Promise<number> {
+  await using server = await TestServerProcess.start("json");
+  await using client = new McpClient({ name: "young", url: server.url });
+  await callMany(client, calls);
+  const before = heapAfterGc();
+  await callMany(client, calls);
+  collectYoungGarbage();
+  return (process.memoryUsage().heapUsed - before) / calls;
+}
+
+async function callMany(client: McpClient, count: number, signal?: AbortSignal): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     const result = await client.callTool({ name: "echo", args: { text: "x" } }, { signal });
     if (result.text() !== "x") throw new Error(`wrong answer: ${result.text()}`);

@@ -65,6 +65,52 @@ describe("onCancel", () => {
   });
 });
 
+describe("attach", () => {
+  /** A part that remembers why it was cancelled. */
+  const createPart = () => {
+    const reasons: unknown[] = [];
+    return { reasons, cancel: (reason: unknown) => void reasons.push(reason) };
+  };
+
+  it("ends every part with the work", () => {
+    const cancellation = new Cancellation();
+    const parts = [createPart(), createPart(), createPart()];
+    for (const part of parts) cancellation.attach(part);
+    cancellation.cancel("enough");
+    expect(parts.map(({ reasons }) => reasons)).toEqual([["enough"], ["enough"], ["enough"]]);
+  });
+
+  it("ends a part at once that comes too late", () => {
+    const cancellation = new Cancellation();
+    cancellation.cancel("enough");
+    const part = createPart();
+    cancellation.attach(part);
+    expect(part.reasons).toEqual(["enough"]);
+  });
+
+  it.each([0, 1, 2])("a part that was taken out goes on (number %i of three)", (out) => {
+    const cancellation = new Cancellation();
+    const parts = [createPart(), createPart(), createPart()];
+    for (const part of parts) cancellation.attach(part);
+    cancellation.detach(parts[out] as (typeof parts)[number]);
+    cancellation.cancel("enough");
+    const expected = [0, 1, 2].map((place) => (place === out ? [] : ["enough"]));
+    expect(parts.map(({ reasons }) => reasons)).toEqual(expected);
+  });
+
+  it("a place that was given up is taken by the next", () => {
+    const cancellation = new Cancellation();
+    const [first, second, third] = [createPart(), createPart(), createPart()];
+    cancellation.attach(first);
+    cancellation.attach(second);
+    cancellation.detach(first);
+    cancellation.attach(third);
+    cancellation.detach(second);
+    cancellation.cancel("enough");
+    expect([first.reasons, second.reasons, third.reasons]).toEqual([[], [], ["enough"]]);
+  });
+});
+
 describe("throwIfCancelled", () => {
   it("throws the very reason", () => {
     const reason = new Error("enough");

@@ -1,8 +1,7 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TransientMap } from "../../../src/concurrency/transient-map.js";
+import { collectGarbage, collectYoungGarbage } from "../../support/collect-garbage.js";
 
 describe("a map of what comes and goes", () => {
   it("has what came and has not gone, in the order in which it came", () => {
@@ -24,8 +23,6 @@ describe("a map of what comes and goes", () => {
   });
 
   it("keeps nothing of what has gone, also when it has grown old itself", () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
     const map = new TransientMap<number, number[]>();
     const pass = (from: number, to: number) => {
       for (let key = from; key < to; key += 1) {
@@ -37,11 +34,11 @@ describe("a map of what comes and goes", () => {
       }
     };
     pass(0, 100);
-    collect();
-    collect();
+    collectGarbage();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
     pass(100, 10_100);
-    collect({ type: "minor" });
+    collectYoungGarbage();
     const passedBytes = 10_000 * 500 * 8;
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(passedBytes / 4);
   });
