@@ -40,29 +40,36 @@ export interface ClientRequest {
   readonly trace: ExchangeTrace;
 }
 
+interface ExchangeParts {
+  readonly request: ClientRequest;
+  readonly cancellation: Cancellation;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+  readonly isIsolated?: boolean;
+}
+
 /**
  * A request on its way through the links, and what they have given it. A link whose gift is for one attempt
  * makes another one.
+ *
+ * A class, as all that is made for every call: V8 may take object literals for long-lived, and then makes
+ * them old from the start, with all that they hold.
  */
 export class Exchange {
   readonly request: ClientRequest;
   readonly cancellation: Cancellation;
   readonly onProgress: ((progress: Progress) => void) | undefined;
+  /** Repeated on a session of its own, if it can have one. */
+  readonly isIsolated: boolean;
   /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
   deadlineAt = Number.POSITIVE_INFINITY;
-  /** Repeated on a session of its own, if it can have one. */
-  isIsolated = false;
   /** The session it is sent over; given by the last link. */
   session: Session | undefined;
 
-  constructor({
-    request,
-    cancellation,
-    onProgress,
-  }: Pick<Exchange, "request" | "cancellation" | "onProgress">) {
+  constructor({ request, cancellation, onProgress, isIsolated = false }: ExchangeParts) {
     this.request = request;
     this.cancellation = cancellation;
     this.onProgress = onProgress;
+    this.isIsolated = isIsolated;
   }
 
   /** The same with something of its own in place of what it had. */
@@ -71,10 +78,9 @@ export class Exchange {
     cancellation = this.cancellation,
     onProgress = this.onProgress,
     isIsolated = this.isIsolated,
-  }: Partial<Pick<Exchange, "request" | "cancellation" | "onProgress" | "isIsolated">>): Exchange {
-    const other = new Exchange({ request, cancellation, onProgress });
+  }: Partial<ExchangeParts>): Exchange {
+    const other = new Exchange({ request, cancellation, onProgress, isIsolated });
     other.deadlineAt = this.deadlineAt;
-    other.isIsolated = isIsolated;
     other.session = this.session;
     return other;
   }
@@ -97,7 +103,7 @@ export class ExchangeTrace implements Delivery {
   token: object | undefined;
   requestId: string | undefined;
 
-  /** Whether the server may have seen the last attempt. */
+  /** Whether the server may have seen the last attempt that came as far as a session. */
   get wasSent(): boolean {
     return this.sending?.wasSent() ?? false;
   }

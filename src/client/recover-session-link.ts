@@ -5,7 +5,7 @@ import type { Seat } from "../session/seats.js";
 import type { Session } from "../session/session.js";
 import type { OpenSession } from "../session/session-keeper.js";
 import { classifyFailure } from "./classify-failure.js";
-import { type ClientRequest, type Exchange, type Link, type Next } from "./exchange.js";
+import type { ClientRequest, Exchange, Link, Next } from "./exchange.js";
 
 export interface RecoverParts {
   readonly onSessionLost: (request: ClientRequest, held: OpenSession) => void;

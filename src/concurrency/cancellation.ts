@@ -46,10 +46,14 @@ export class Cancellation implements Cancellable {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
     this.#reason = reason;
-    this.#part?.cancel(reason);
-    for (const other of this.#others ?? []) other.cancel(reason);
-    this.#part = undefined;
-    this.#others = undefined;
+    try {
+      this.#part?.cancel(reason);
+      for (const other of this.#others ?? []) other.cancel(reason);
+    } finally {
+      // Not before: one part may take out another that has not been told yet.
+      this.#part = undefined;
+      this.#others = undefined;
+    }
   }
 
   /** Cancels it with this work, at once when that is already cancelled; until it is taken out. */

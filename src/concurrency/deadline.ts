@@ -1,7 +1,7 @@
 import type { Cancellation } from "./cancellation.js";
 import type { Clock } from "./clock.js";
 
-export interface DeadlineOptions {
+interface DeadlineOptions {
   /** 0 means none. */
   readonly ms: number;
   readonly clock: Clock;

@@ -49,10 +49,6 @@ export class ModernExchange {
     return sent;
   }
 
-  cancel(sent: SentRequest, reason: unknown): void {
-    this.#rpc.cancel(sent, reason);
-  }
-
   /** The transport is gone: there will be no answers. */
   breakOff(reason: Error): void {
     this.#rpc.breakOff(reason);

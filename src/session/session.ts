@@ -31,7 +31,7 @@ export interface Sending {
 
 /** What became of a request. */
 export interface Delivery {
-  /** `undefined` while the server has certainly not seen it. */
+  /** There once it was handed to a transport. */
   sending: Sending | undefined;
   /** The id of its message. */
   wireId: string | number | undefined;

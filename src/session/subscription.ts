@@ -8,7 +8,7 @@ import { LISTEN_METHOD } from "../transports/request-envelope.js";
 import type { GuardedTransport } from "./guarded-transport.js";
 import type { ModernExchange } from "./modern-exchange.js";
 import type { SentRequest } from "./rpc-exchange.js";
-import type { ServerNotification, Sending } from "./session.js";
+import type { Sending, ServerNotification } from "./session.js";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -89,7 +89,7 @@ export class Subscription {
   close(reason: Error): void {
     this.#closed.cancel(reason);
     this.#current = undefined;
-    for (const { sent } of this.#open) this.#options.exchange.cancel(sent, reason);
+    for (const { sent } of this.#open) sent.cancel(reason);
     this.#open.clear();
   }
 
@@ -122,7 +122,7 @@ export class Subscription {
   #giveUp(listening: Listening): void {
     if (!this.#open.delete(listening)) return;
     listening.acknowledge();
-    this.#options.exchange.cancel(listening.sent, undefined);
+    listening.sent.cancel(undefined);
   }
 
   #cannotTell(): McpRuntimeError {

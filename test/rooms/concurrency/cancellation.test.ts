@@ -98,7 +98,7 @@ describe("attach", () => {
     expect(parts.map(({ reasons }) => reasons)).toEqual(expected);
   });
 
-  it("a place that was given up is taken by the next", () => {
+  it("whoever leaves takes nobody along who came later", () => {
     const cancellation = new Cancellation();
     const [first, second, third] = [createPart(), createPart(), createPart()];
     cancellation.attach(first);
@@ -108,6 +108,26 @@ describe("attach", () => {
     cancellation.detach(second);
     cancellation.cancel("enough");
     expect([first.reasons, second.reasons, third.reasons]).toEqual([[], [], ["enough"]]);
+  });
+
+  it("a part that another one takes out in the middle goes on", () => {
+    const cancellation = new Cancellation();
+    const late = createPart();
+    cancellation.attach({ cancel: () => cancellation.detach(late) });
+    cancellation.attach(late);
+    cancellation.cancel("enough");
+    expect(late.reasons).toEqual([]);
+  });
+
+  it("a part that throws is a fault, and the work is cancelled all the same", () => {
+    const cancellation = new Cancellation();
+    cancellation.attach({
+      cancel: () => {
+        throw new Error("fault");
+      },
+    });
+    expect(() => cancellation.cancel("enough")).toThrow("fault");
+    expect(() => cancellation.throwIfCancelled()).toThrow("enough");
   });
 });
 
