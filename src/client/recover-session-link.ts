@@ -12,7 +12,7 @@ export interface RecoverParts {
   readonly warn: (message: string) => void;
 }
 
-/** Where a request is sent from. */
+/** Where a request is sent from. Made by those who need it: a call that goes well does not. */
 interface Place {
   readonly parts: RecoverParts;
   readonly connection: Connection;

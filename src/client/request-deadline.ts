@@ -12,7 +12,7 @@ interface DeadlineRules {
 
 /**
  * How long something may take that is done for a request, from `start()` to `end()`: it is cancelled when
- * time is up. Every attempt has one: what it says then it makes of the request, when it has to.
+ * time is up. Every attempt has one, and most need no failure: it is made of the request only then.
  */
 export class RequestDeadline {
   /** Of what is done. */
