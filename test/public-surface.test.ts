@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
 import * as langchain from "../src/langchain/index.js";
-import * as langgraph from "../src/langgraph/index.js";
-import * as opentelemetry from "../src/opentelemetry/index.js";
+import * as langgraph from "../src/langchain/langgraph.js";
+import * as opentelemetry from "../src/telemetry/opentelemetry/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
 import * as uipath from "../src/uipath/index.js";

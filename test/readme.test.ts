@@ -4,9 +4,9 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { withRuns } from "./support/readme-runs.js";
-import { withTables } from "./support/readme-tables.js";
-import { typeErrorsOf } from "./support/type-check.js";
+import { withRuns } from "./fixtures/readme-runs.js";
+import { withTables } from "./fixtures/readme-tables.js";
+import { typeErrorsOf } from "./fixtures/type-check.js";
 
 const run = promisify(execFile);
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { LongestFirst } from "./support/longest-first.js";
+import { LongestFirst } from "./fixtures/slowest-first-sequencer.js";
 
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
@@ -13,7 +13,7 @@ export default defineConfig({
     // Modules of this package have no state: files share them, and each worker loads them once.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    globalSetup: ["test/support/provide-redis.ts"],
+    globalSetup: ["test/fixtures/provide-redis.ts"],
     // Compilers, package managers and other processes at work on a machine that is shared. A wait that
     // never ends still fails, and no test waits this long for luck.
     testTimeout: 20_000,

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ListStore } from "../../build/catalogue/list-store.js";
-import { ToolCatalogue } from "../../build/catalogue/tool-catalogue.js";
-import { systemClock } from "../../build/concurrency/clock.js";
+import { ListStore } from "../../build/catalog/tool-list-store.js";
+import { ToolCatalogue } from "../../build/catalog/tool-catalog.js";
+import { systemClock } from "../../build/async/clock.js";
 import { McpClient } from "../../dist/index.js";
 import { fileStore } from "../../dist/stores/index.js";
 

@@ -1,10 +1,10 @@
-import type { JsonObject } from "../definitions/json.js";
+import type { JsonObject } from "../json/json.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { CommandLine } from "./command-line.js";
 import type { Exit } from "./exit-codes.js";
-import type { LiveLine } from "./live-line.js";
-import type { Paint } from "./paint.js";
-import type { Terminal } from "./terminal.js";
+import type { LiveLine } from "./terminal/spinner.js";
+import type { Paint } from "./terminal/colors.js";
+import type { Terminal } from "./terminal/terminal.js";
 
 /** What a command works with. */
 export interface CommandContext {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { closestWord } from "./closest-word.js";
+import { closestWord } from "./did-you-mean.js";
 import { COMMAND_NAMES, COMMANDS, type CommandName } from "./commands.js";
 import { COMMON_OPTIONS, OPTIONS, type OptionName, type OptionSpec, SERVER_OPTIONS } from "./options.js";
 import { UsageError } from "./usage-error.js";

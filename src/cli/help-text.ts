@@ -1,9 +1,9 @@
-import { PROJECT_FILES } from "../servers/config-places.js";
+import { PROJECT_FILES } from "../config/files/config-locations.js";
 import { COMMAND_NAMES, COMMANDS, type CommandName, type CommandSpec } from "./commands.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { COMMON_OPTIONS, OPTIONS, type OptionName, type OptionSpec, SERVER_OPTIONS } from "./options.js";
-import { padToWidth, widthOf, wrapToWidth } from "./text-width.js";
-import type { Paint } from "./paint.js";
+import { padToWidth, widthOf, wrapToWidth } from "./terminal/text-width.js";
+import type { Paint } from "./terminal/colors.js";
 
 const PROGRAM = "npx langchain-mcp-runtime";
 const ABOUT = "MCP servers on the command line: see, call, check and save what they offer.";

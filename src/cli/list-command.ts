@@ -1,12 +1,12 @@
-import type { ChosenServer } from "./chosen-server.js";
-import { chooseServers, requireServers } from "./choose-servers.js";
+import type { ChosenServer } from "./servers/selected-server.js";
+import { chooseServers, requireServers } from "./servers/select-servers.js";
 import type { Command } from "./command-context.js";
-import { exitOf } from "./exit-of.js";
-import { listText } from "./list-view.js";
-import { withOpenChoice } from "./open-choice.js";
-import type { OpenedServer } from "./open-servers.js";
-import { serverDocument } from "./server-document.js";
-import { toolDocument } from "./tool-document.js";
+import { exitOf } from "./to-exit.js";
+import { listText } from "./render/render-list.js";
+import { withOpenChoice } from "./servers/with-connected-selection.js";
+import type { OpenedServer } from "./servers/connect-servers.js";
+import { serverDocument } from "./render/server-to-json.js";
+import { toolDocument } from "./render/tool-to-json.js";
 
 /** What servers offer. */
 export const listCommand: Command = async (context) => {

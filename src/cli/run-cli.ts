@@ -1,25 +1,25 @@
-import { CLIENT_INFO } from "../definitions/client-info.js";
+import { CLIENT_INFO } from "../config/client-info.js";
 import { redactText } from "../errors/redaction.js";
 import { type CommandLine, parseCommandLine } from "./command-line.js";
 import type { Command, Outcome } from "./command-context.js";
 import type { CommandName } from "./commands.js";
 import { type Exit, exitCodeOf } from "./exit-codes.js";
 import { helpText } from "./help-text.js";
-import { LiveLine } from "./live-line.js";
-import { markText } from "./marks.js";
-import { createPaint } from "./paint.js";
-import { createStderrLogger } from "./stderr-logger.js";
-import { columnsOf, type OutputStream, type Terminal } from "./terminal.js";
-import { wrapToWidth } from "./text-width.js";
+import { LiveLine } from "./terminal/spinner.js";
+import { markText } from "./terminal/symbols.js";
+import { createPaint } from "./terminal/colors.js";
+import { createStderrLogger } from "./terminal/stderr-logger.js";
+import { columnsOf, type OutputStream, type Terminal } from "./terminal/terminal.js";
+import { wrapToWidth } from "./terminal/text-width.js";
 import { UsageError } from "./usage-error.js";
 
 /** Loaded when they are needed: help is there at once. */
 const COMMANDS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   list: async () => (await import("./list-command.js")).listCommand,
-  call: async () => (await import("./call-command.js")).callCommand,
-  doctor: async () => (await import("./doctor-command.js")).doctorCommand,
-  drift: async () => (await import("./drift-command.js")).driftCommand,
-  snapshot: async () => (await import("./snapshot-command.js")).snapshotCommand,
+  call: async () => (await import("./call/call-command.js")).callCommand,
+  doctor: async () => (await import("./doctor/doctor-command.js")).doctorCommand,
+  drift: async () => (await import("./drift/drift-command.js")).driftCommand,
+  snapshot: async () => (await import("./drift/snapshot-command.js")).snapshotCommand,
 };
 
 /** What is known of a command line that is wrong. */

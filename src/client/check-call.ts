@@ -1,8 +1,10 @@
-import { definitionError, describeFound, toIssues } from "../definitions/definition-issues.js";
-import { HEADERS } from "../definitions/header-schema.js";
-import { PLAIN_WORDS } from "../definitions/plain-words.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
+import { toIssues } from "../config/zod-issues.js";
+import { HEADERS } from "../config/header-schema.js";
+import { PLAIN_WORDS } from "../config/zod-error-map.js";
 import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { type CallToolOptions, checkOptions, type ToolCall } from "./call-tool.js";
+import { type CallToolOptions, checkOptions, type ToolCall } from "./call-options.js";
 
 /**
  * A caller in plain JavaScript can pass anything; the server should not be the one to find out, nor

@@ -1,12 +1,12 @@
-import { checkObject } from "../definitions/check-object.js";
+import { checkObject } from "../config/assert-object.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
-import { checkListener } from "../telemetry/check-listener.js";
+import { checkListener } from "../telemetry/assert-listener.js";
 import { openChannels } from "../telemetry/event-channels.js";
-import { type Audience, EventHub, type ListenOptions } from "../telemetry/event-hub.js";
+import { type Audience, EventHub, type ListenOptions } from "../telemetry/typed-emitter.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { WarningCode } from "../telemetry/server-log.js";
-import { hasLine, lineOf } from "./event-lines.js";
+import { hasLine, lineOf } from "./log-lines.js";
 import type { McpClientEvents } from "./mcp-client-events.js";
 
 /** Events that are also told on a channel of the process. What a server says stays with its client. */

@@ -1,8 +1,9 @@
-import type { Clock } from "../concurrency/clock.js";
-import { checkObject } from "../definitions/check-object.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import type { Clock } from "../async/clock.js";
+import { checkObject } from "../config/assert-object.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
 import type { Logger } from "../telemetry/logger.js";
-import { issuesOfLogger } from "./logger-issues.js";
+import { issuesOfLogger } from "./validate-logger.js";
 
 export interface McpClientOptions {
   readonly logger?: Logger | undefined;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /** What is to be completed: an argument of a prompt, or a variable of a resource template. */

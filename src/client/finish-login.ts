@@ -1,6 +1,6 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/server-text.js";
-import type { Seat } from "../session/seats.js";
+import { quoteServer } from "../errors/sanitize-text.js";
+import type { Seat } from "../session/session-pool.js";
 
 /** Hands what a login gave, its code or all of it, to whoever waits for it. */
 export async function finishLogin(

@@ -1,6 +1,6 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
-import { Roster } from "../concurrency/roster.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import { Roster } from "../async/linked-set.js";
 
 /** The calls that are under way, so that closing can wait for them and then end them. */
 export class InFlightCalls {

@@ -5,9 +5,9 @@ import {
   parsePromptInfo,
   parseResourceInfo,
   parseResourceTemplateInfo,
-} from "../definitions/resource-info.js";
-import { type McpToolInfo, parseToolInfo } from "../definitions/tool-info.js";
-import type { ListKind } from "./read-pages.js";
+} from "../config/resource-info.js";
+import { type McpToolInfo, parseToolInfo } from "../config/tool-info.js";
+import type { ListKind } from "./fetch-all-pages.js";
 
 /** Everything that servers list. */
 export const LIST_KINDS = {

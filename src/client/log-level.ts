@@ -1,5 +1,6 @@
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
-import type { JsonObject } from "../definitions/json.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
+import type { JsonObject } from "../json/json.js";
 
 /** Those of the protocol, the least important first. */
 const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;

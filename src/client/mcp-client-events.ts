@@ -1,4 +1,4 @@
-import type { BreakerState } from "../policies/circuit-breaker.js";
+import type { BreakerState } from "./policies/circuit-breaker.js";
 import type { ServerNotification } from "../session/session.js";
 import type { WarningCode } from "../telemetry/server-log.js";
 import type { RequestEnded, RequestRetried, RequestStarted, Surrounding } from "./request-events.js";

@@ -1,20 +1,16 @@
-import { checkObject } from "../definitions/check-object.js";
-import { definitionHash } from "../definitions/definition-hash.js";
-import type { JsonObject } from "../definitions/json.js";
-import { parseServer } from "../definitions/parse-server.js";
-import type { ServerDefinition } from "../definitions/server-definition.js";
-import type {
-  McpPromptInfo,
-  McpResourceInfo,
-  McpResourceTemplateInfo,
-} from "../definitions/resource-info.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
-import type { ToolPolicyOptions } from "../definitions/tool-rules.js";
-import { toReadable } from "../errors/server-text.js";
+import { checkObject } from "../config/assert-object.js";
+import { definitionHash } from "../config/server-fingerprint.js";
+import type { JsonObject } from "../json/json.js";
+import { parseServer } from "../config/parse-server.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type { McpToolInfo } from "../config/tool-info.js";
+import type { ToolPolicyOptions } from "../config/tool-rules.js";
+import { toReadable } from "../errors/sanitize-text.js";
 import type { ServerFacts } from "../session/session.js";
-import type { ListenOptions } from "../telemetry/event-hub.js";
-import { assembleClient, type ClientParts } from "./assemble-client.js";
-import type { BreakerControl } from "./breakers.js";
+import type { ListenOptions } from "../telemetry/typed-emitter.js";
+import { assembleClient, type ClientParts } from "./create-client-internals.js";
+import type { BreakerControl } from "./policies/circuit-breakers.js";
 import type {
   CallOutcome,
   CallToolOptions,
@@ -22,17 +18,17 @@ import type {
   ListToolsOptions,
   RequestOptions,
   ToolCall,
-} from "./call-tool.js";
+} from "./call-options.js";
 import type { Completion, CompletionCall } from "./completion.js";
 import type { ClientEvents } from "./client-events.js";
-import type { ClientLife, ClientState, SessionView } from "./client-life.js";
+import type { ClientLife, ClientState, SessionView } from "./client-lifecycle.js";
 import type { McpClientOptions } from "./client-options.js";
 import { finishLogin } from "./finish-login.js";
-import { SHARED_IDENTITY } from "./identify.js";
+import { SHARED_IDENTITY } from "./resolve-identity.js";
 import { askForLogLevel, type LogLevel } from "./log-level.js";
 import type { McpClientEvents } from "./mcp-client-events.js";
 import type { McpPrompt, PromptCall } from "./prompt.js";
-import type { Requester } from "./requester.js";
+import type { Requester } from "./request-runner.js";
 import type { McpResourceContent } from "./resource-content.js";
 import type { ServerMetrics } from "./server-metrics.js";
 import type { ToolResult } from "./tool-result.js";

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { toDescription } from "../errors/server-text.js";
+import { toDescription } from "../errors/sanitize-text.js";
 import type { ContentBlock } from "./tool-result.js";
 
 /** Which prompt, and what goes into it. */

@@ -1,8 +1,8 @@
-import type { JsonObject } from "../definitions/json.js";
-import type { ServerEndpoint } from "../definitions/server-endpoint.js";
+import type { JsonObject } from "../json/json.js";
+import type { ServerEndpoint } from "../config/server-endpoint.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { CallerContext } from "./call-tool.js";
+import type { CallerContext } from "./call-options.js";
 
 /** Runs what it is given, within something of its own. */
 export type Surrounding = (run: () => void) => void;

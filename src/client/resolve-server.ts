@@ -1,11 +1,11 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
-import { withDeadline } from "../concurrency/deadline.js";
-import type { LaterAddress, ServerSpec } from "../definitions/server-spec.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import { withDeadline } from "../async/deadline.js";
+import type { LaterAddress, ServerSpec } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResolvedSpec } from "../session/connection.js";
-import { ownedHeaderNames } from "../transports/protocol-headers.js";
+import { ownedHeaderNames } from "../transports/http/protocol-headers.js";
 
 /** Without TLS. */
 const PLAIN: ReadonlySet<string> = new Set(["http:", "ws:"]);

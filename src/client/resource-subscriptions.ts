@@ -1,5 +1,5 @@
-import type { CallerContext } from "./call-tool.js";
-import type { ExchangeTrace } from "./exchange.js";
+import type { CallerContext } from "./call-options.js";
+import type { ExchangeTrace } from "./request-context.js";
 
 interface Subscription {
   /** What became of the request that asked for it. */

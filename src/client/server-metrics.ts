@@ -1,4 +1,4 @@
-import type { BreakerState } from "../policies/circuit-breaker.js";
+import type { BreakerState } from "./policies/circuit-breaker.js";
 import type { ClientMetrics } from "../telemetry/request-metrics.js";
 
 /** How many breakers of a server are in which state: it has one for each identity that has called. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /** One piece of a result: `text`, `image`, `audio`, `resource`, `resource_link`, or what is yet to come. */

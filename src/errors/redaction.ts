@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { cutText, LONGEST_TEXT } from "./server-text.js";
+import { cutText, LONGEST_TEXT } from "./sanitize-text.js";
 
 const REDACTED = "[redacted]";
 

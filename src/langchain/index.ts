@@ -1,1 +1,1 @@
-export { mcpMiddleware, type McpMiddlewareOptions } from "./mcp-middleware.js";
+export { mcpMiddleware, type McpMiddlewareOptions } from "./middleware.js";

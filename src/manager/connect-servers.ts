@@ -1,5 +1,5 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
-import { mapLimited } from "../concurrency/map-limited.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import { mapLimited } from "../async/map-concurrent.js";
 import type { ManagedServer } from "./managed-server.js";
 
 interface ConnectOptions {

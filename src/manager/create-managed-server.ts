@@ -1,14 +1,14 @@
-import type { CatalogueWitness } from "../catalogue/catalogue-events.js";
+import type { CatalogueWitness } from "../catalog/catalog-events.js";
 import { McpClient } from "../client/mcp-client.js";
-import type { Cancellation } from "../concurrency/cancellation.js";
-import { parseServer } from "../definitions/parse-server.js";
-import { publicAddress } from "../definitions/public-address.js";
-import type { ServerDefinition } from "../definitions/server-definition.js";
-import type { ServerKind } from "../definitions/server-spec.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import { parseServer } from "../config/parse-server.js";
+import { publicAddress } from "../config/redacted-address.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import type { ServerKind } from "../config/server-config.js";
 import { ManagedServer } from "./managed-server.js";
-import type { ManagedServerParts } from "./managed-server-parts.js";
+import type { ManagedServerParts } from "./managed-server-dependencies.js";
 import type { ManagerSettings } from "./manager-options.js";
-import { createMember } from "./member.js";
+import { createMember } from "./server-internals.js";
 
 /** Kinds that live in or under this process. */
 const LOCAL_KINDS: ReadonlySet<ServerKind> = new Set(["stdio", "custom", "in-process"]);

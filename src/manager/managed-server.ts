@@ -1,12 +1,12 @@
 import type { McpClient } from "../client/mcp-client.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ToolCaller } from "../tools/tool-parts.js";
-import { KnownTools } from "./known-tools.js";
-import type { ManagedServerParts, ServerMoment } from "./managed-server-parts.js";
-import type { Member, MemberHooks } from "./member.js";
-import { ReconnectLadder } from "./reconnect-ladder.js";
+import type { ToolCaller } from "../tools/tool-runtime.js";
+import { KnownTools } from "./latest-tools.js";
+import type { ManagedServerParts, ServerMoment } from "./managed-server-dependencies.js";
+import type { Member, MemberHooks } from "./server-internals.js";
+import { ReconnectLadder } from "./reconnect-schedule.js";
 import type { ServerState, ServerStatus } from "./server-status.js";
-import { toFailure } from "./to-failure.js";
+import { toFailure } from "./to-runtime-error.js";
 
 /** One server among many: whether it is wanted, how far it is, and what was last known of its tools. */
 export class ManagedServer {

@@ -1,15 +1,16 @@
 import type { McpClientOptions } from "../client/client-options.js";
-import { type Clock, systemClock } from "../concurrency/clock.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { type Clock, systemClock } from "../async/clock.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import { issuesOfLogger } from "../client/logger-issues.js";
+import { issuesOfLogger } from "../client/validate-logger.js";
 import {
   type CatalogueOptions,
   type CatalogueSettings,
   issuesOfCatalogue,
   resolveCatalogueOptions,
-} from "./catalogue-options.js";
+} from "./catalog-options.js";
 
 /** Every default of the manager, in one place. The README's table is printed from here. */
 export const MANAGER_DEFAULTS = {

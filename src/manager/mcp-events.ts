@@ -1,6 +1,6 @@
 import { CLIENT_CHANNELS, type SpokenByServer } from "../client/client-events.js";
 import type { McpClientEvents } from "../client/mcp-client-events.js";
-import { checkListener } from "../telemetry/check-listener.js";
+import { checkListener } from "../telemetry/assert-listener.js";
 import { listenToChannel } from "../telemetry/event-channels.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./server-status.js";
 

@@ -1,15 +1,15 @@
 import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { Cancellation } from "../concurrency/cancellation.js";
-import { Semaphore } from "../concurrency/semaphore.js";
-import { checkObject } from "../definitions/check-object.js";
-import { parseServers } from "../definitions/parse-server.js";
-import type { ServerDefinition } from "../definitions/server-definition.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
+import { Cancellation } from "../async/cancel-scope.js";
+import { Semaphore } from "../async/semaphore.js";
+import { checkObject } from "../config/assert-object.js";
+import { parseServers } from "../config/parse-server.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import type { McpToolInfo } from "../config/tool-info.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { checkListener } from "../telemetry/check-listener.js";
+import { checkListener } from "../telemetry/assert-listener.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
-import { ServerFleet } from "./server-fleet.js";
+import { ServerFleet } from "./server-set.js";
 import {
   MANAGER_EVENTS,
   type ServerManagerEvents,

@@ -1,6 +1,6 @@
-import type { CatalogueEvents } from "../catalogue/catalogue-events.js";
+import type { CatalogueEvents } from "../catalog/catalog-events.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { BreakerState } from "../policies/circuit-breaker.js";
+import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import { openChannels } from "../telemetry/event-channels.js";
 
 /**

@@ -1,5 +1,6 @@
-import { Cancellation } from "../concurrency/cancellation.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { Cancellation } from "../async/cancel-scope.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "./managed-server.js";
 import { issuesOfMs, MANAGER_DEFAULTS } from "./manager-options.js";

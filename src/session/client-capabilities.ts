@@ -1,4 +1,4 @@
-import type { ServerRequestHandlers } from "../definitions/server-requests.js";
+import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 
 type Yes = Record<string, never>;
 

@@ -1,15 +1,15 @@
 import { Client } from "@modelcontextprotocol/client";
-import type { Cancellation } from "../concurrency/cancellation.js";
-import { CLIENT_INFO } from "../definitions/client-info.js";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import type { JsonRpcMessage, MessageTransport } from "../definitions/message-transport.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import { CLIENT_INFO } from "../config/client-info.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
+import type { JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { MODERN_VERSION } from "../transports/request-envelope.js";
+import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { toCapabilities } from "./client-capabilities.js";
-import type { ModernExchange } from "./modern-exchange.js";
-import type { OpeningOptions } from "./opening.js";
+import type { ModernExchange } from "./modern-rpc.js";
+import type { OpeningOptions } from "./session-options.js";
 import type { ServerFacts } from "./session.js";
-import { toServerFacts } from "./to-server-facts.js";
+import { toServerFacts } from "./to-server-metadata.js";
 
 /** Our deadlines rule; the SDK's own are set out of reach. */
 const NO_SDK_TIMEOUT = { timeout: 2 ** 31 - 1 } as const;

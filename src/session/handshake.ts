@@ -1,19 +1,19 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { within } from "../concurrency/within.js";
-import { CLIENT_INFO } from "../definitions/client-info.js";
-import { isJsonObject } from "../definitions/json.js";
-import type { MessageTransport } from "../definitions/message-transport.js";
+import { within } from "../async/settle-within.js";
+import { CLIENT_INFO } from "../config/client-info.js";
+import { isJsonObject } from "../json/json.js";
+import type { MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/server-text.js";
+import { quoteServer } from "../errors/sanitize-text.js";
 import { failureIn } from "../transports/json-rpc.js";
 import { toCapabilities } from "./client-capabilities.js";
-import { fromTransport } from "./from-transport.js";
-import { GuardedTransport } from "./guarded-transport.js";
-import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
+import { fromTransport } from "./from-transport-error.js";
+import { GuardedTransport } from "./safe-transport.js";
+import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./session-options.js";
 import { LegacySession } from "./legacy-session.js";
-import { ServerRequests } from "./server-requests.js";
+import { ServerRequests } from "./server-requests/server-requests.js";
 import type { ServerFacts, Session } from "./session.js";
 import { toRuntimeError } from "./to-runtime-error.js";
 

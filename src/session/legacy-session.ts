@@ -1,9 +1,9 @@
-import type { JsonObject } from "../definitions/json.js";
-import type { GuardedTransport } from "./guarded-transport.js";
-import { RpcExchange } from "./rpc-exchange.js";
+import type { JsonObject } from "../json/json.js";
+import type { GuardedTransport } from "./safe-transport.js";
+import { RpcExchange } from "./json-rpc-client.js";
 import type { ErrorContext } from "./rpc-failure.js";
 import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
-import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
+import { brokenOff, type SessionEnd, tooLate } from "./session-close-reason.js";
 
 interface LegacySessionOptions extends ErrorContext {
   /** Hands were shaken over it. */

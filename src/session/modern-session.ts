@@ -1,27 +1,27 @@
-import type { Clock } from "../concurrency/clock.js";
-import { within } from "../concurrency/within.js";
-import type { JsonObject } from "../definitions/json.js";
+import type { Clock } from "../async/clock.js";
+import { within } from "../async/settle-within.js";
+import type { JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/server-text.js";
+import { quoteServer } from "../errors/sanitize-text.js";
 import { malformedAnswer } from "../transports/json-rpc.js";
-import { MODERN_VERSION } from "../transports/request-envelope.js";
-import type { GuardedTransport } from "./guarded-transport.js";
-import { answerInput, INPUT_REQUIRED, MOST_ROUNDS, withoutInput } from "./input-rounds.js";
-import type { ModernExchange } from "./modern-exchange.js";
+import { MODERN_VERSION } from "../transports/http/modern-era.js";
+import type { GuardedTransport } from "./safe-transport.js";
+import { answerInput, INPUT_REQUIRED, MOST_ROUNDS, withoutInput } from "./server-requests/input-required.js";
+import type { ModernExchange } from "./modern-rpc.js";
 import {
   DISCOVER_METHOD,
   HEADER_MISMATCH,
   INVALID_PARAMS,
   mayMissSession,
   refusesModern,
-} from "./modern-greeting.js";
+} from "./era-detection.js";
 import type { ErrorContext } from "./rpc-failure.js";
-import type { ServerRequests } from "./server-requests.js";
+import type { ServerRequests } from "./server-requests/server-requests.js";
 import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
-import { brokenOff, type SessionEnd, tooLate } from "./session-end.js";
-import { Subscription } from "./subscription.js";
+import { brokenOff, type SessionEnd, tooLate } from "./session-close-reason.js";
+import { Subscription } from "./listen-stream.js";
 import { ToolHeaders } from "./tool-headers.js";
-import { withoutStamp } from "./without-stamp.js";
+import { withoutStamp } from "./strip-server-info.js";
 
 interface ModernSessionOptions extends ErrorContext {
   readonly transport: GuardedTransport;

@@ -1,13 +1,13 @@
-import { isJsonObject } from "../definitions/json.js";
+import { isJsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { discoverServer } from "./discover-server.js";
-import { fromTransport } from "./from-transport.js";
-import { GuardedTransport, type HandedOn } from "./guarded-transport.js";
-import { ModernExchange } from "./modern-exchange.js";
-import { toEnvelope } from "./modern-greeting.js";
+import { fromTransport } from "./from-transport-error.js";
+import { GuardedTransport, type HandedOn } from "./safe-transport.js";
+import { ModernExchange } from "./modern-rpc.js";
+import { toEnvelope } from "./era-detection.js";
 import { ModernSession } from "./modern-session.js";
-import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./opening.js";
-import { ServerRequests } from "./server-requests.js";
+import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./session-options.js";
+import { ServerRequests } from "./server-requests/server-requests.js";
 import type { Session } from "./session.js";
 
 /** Phase 2 with a server that knows no sessions: there is nothing to agree on, but it says what it is. */

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import { toHeaderText } from "../transports/request-envelope.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
+import { toHeaderText } from "../transports/http/modern-era.js";
 
 /** A parameter of a tool that its server wants to see in a header as well. */
 interface ParameterHeader {

@@ -1,7 +1,7 @@
-import { adviceForCode, kindOfFailure } from "../errors/kind-of-failure.js";
+import { adviceForCode, kindOfFailure } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { quoteServer } from "../errors/server-text.js";
+import { quoteServer } from "../errors/sanitize-text.js";
 
 export interface ErrorContext {
   readonly server: string;

@@ -1,6 +1,6 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
-import type { CallContext } from "../definitions/call-context.js";
-import type { JsonObject } from "../definitions/json.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import type { CallContext } from "../config/call-context.js";
+import type { JsonObject } from "../json/json.js";
 
 /** What a server said of itself when the session was opened. Unknown for a session that was pinned. */
 export interface ServerFacts {

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { Cancellation } from "../concurrency/cancellation.js";
-import type { Clock } from "../concurrency/clock.js";
-import { withDeadline } from "../concurrency/deadline.js";
-import type { JsonObject } from "../definitions/json.js";
-import type { SessionStore } from "../definitions/session-store.js";
+import { Cancellation } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import { withDeadline } from "../async/deadline.js";
+import type { JsonObject } from "../json/json.js";
+import type { SessionStore } from "../config/session-store.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { MODERN_VERSION } from "../transports/request-envelope.js";
+import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { ServerFacts, Session } from "./session.js";
 
 /** A session that somebody has opened and left for others. */

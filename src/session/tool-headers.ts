@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import { quoteServer } from "../errors/server-text.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
+import { quoteServer } from "../errors/sanitize-text.js";
 import { findParameterHeaders, toParameterHeaders } from "./parameter-headers.js";
 
 type Headers = Extract<ReturnType<typeof findParameterHeaders>, { headers: unknown }>["headers"];

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { isJsonObject } from "../definitions/json.js";
-import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import { isJsonObject } from "../json/json.js";
+import type { JsonRpcMessage } from "../config/message-transport.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
 
 /**

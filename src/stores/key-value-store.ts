@@ -1,4 +1,4 @@
-import type { JsonValue } from "../definitions/json.js";
+import type { JsonValue } from "../json/json.js";
 
 export interface StoreCallOptions {
   /** Ends the wait at once, with the signal's own reason. */

@@ -1,4 +1,5 @@
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
 
 const MOST_BYTES = 512;
 const LONGEST_QUOTE = 120;

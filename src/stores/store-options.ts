@@ -1,5 +1,6 @@
-import { checkObject } from "../definitions/check-object.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
+import { checkObject } from "../config/assert-object.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { StoreCallOptions } from "./key-value-store.js";
 

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonValue } from "../definitions/json.js";
-import { findHostile, toSoundJson } from "./sound-json.js";
+import { isJsonObject, type JsonValue } from "../json/json.js";
+import { findHostile, toSoundJson } from "./storable-json.js";
 
 /**
  * How an entry looks wherever it is kept: one line that says what it is, and the value after it, as

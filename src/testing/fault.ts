@@ -1,4 +1,4 @@
-import { checkObject } from "../definitions/check-object.js";
+import { checkObject } from "../config/assert-object.js";
 
 /** What goes wrong with one request. */
 export type Fault =

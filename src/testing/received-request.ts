@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { isJsonObject } from "../definitions/json.js";
-import { readBody } from "./http-host.js";
+import { isJsonObject } from "../json/json.js";
+import { readBody } from "./http-listener.js";
 
 /** One HTTP request, as it came. */
 export interface ReceivedRequest {

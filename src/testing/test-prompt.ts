@@ -6,8 +6,8 @@ import {
   ListPromptsRequestSchema,
   McpError,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { JsonObject } from "../definitions/json.js";
-import { type Listing, listPage } from "./list-page.js";
+import type { JsonObject } from "../json/json.js";
+import { type Listing, listPage } from "./paginate.js";
 
 export interface TestPrompt {
   readonly name: string;

@@ -7,8 +7,8 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { JsonObject } from "../definitions/json.js";
-import { type Listing, listPage } from "./list-page.js";
+import type { JsonObject } from "../json/json.js";
+import { type Listing, listPage } from "./paginate.js";
 
 export interface TestResource {
   readonly uri: string;

@@ -4,8 +4,8 @@ import {
   ListToolsRequestSchema,
   SetLevelRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { JsonObject } from "../definitions/json.js";
-import { listPage } from "./list-page.js";
+import type { JsonObject } from "../json/json.js";
+import { listPage } from "./paginate.js";
 import { type PromptBehaviour, servePrompts } from "./test-prompt.js";
 import { type ResourceBehaviour, serveResources } from "./test-resource.js";
 

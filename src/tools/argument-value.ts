@@ -1,7 +1,7 @@
-import type { ArgumentProperty, TextToken } from "../definitions/argument-property.js";
-import type { JsonObject } from "../definitions/json.js";
-import { type JsonPath, parseJsonPath } from "../definitions/json-path.js";
-import { valueAt } from "./edit-at-path.js";
+import type { ArgumentProperty, TextToken } from "../config/argument-property.js";
+import type { JsonObject } from "../json/json.js";
+import { type JsonPath, parseJsonPath } from "../json/json-path.js";
+import { valueAt } from "../json/edit-at-path.js";
 
 /** Gives the value of an argument for an agent's input; `undefined` when there is none. */
 export type ArgumentSource = (agentInput: JsonObject) => unknown;

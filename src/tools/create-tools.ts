@@ -1,14 +1,14 @@
-import { Semaphore } from "../concurrency/semaphore.js";
-import type { ArgumentProperty } from "../definitions/argument-property.js";
-import type { JsonObject } from "../definitions/json.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
-import type { ToolRule } from "../definitions/tool-rules.js";
-import { toDescription, toReadable } from "../errors/server-text.js";
+import { Semaphore } from "../async/semaphore.js";
+import type { ArgumentProperty } from "../config/argument-property.js";
+import type { JsonObject } from "../json/json.js";
+import type { McpToolInfo } from "../config/tool-info.js";
+import type { ToolRule } from "../config/tool-rules.js";
+import { toDescription, toReadable } from "../errors/sanitize-text.js";
 import { McpTool } from "./mcp-tool.js";
 import { nameTools, type Naming } from "./tool-names.js";
 import type { ToolSettings } from "./tool-options.js";
 import { type RuleSet, ToolPolicy } from "./tool-policy.js";
-import type { ToolCaller, ToolView } from "./tool-parts.js";
+import type { ToolCaller, ToolView } from "./tool-runtime.js";
 import { ToolSchema } from "./tool-schema.js";
 
 /** A tool to be made, and what an agent fills in for it. */

@@ -1,7 +1,7 @@
 import type { ToolResult } from "../client/tool-result.js";
-import { copyJson } from "../content/copy-json.js";
-import type { ToolArtifact } from "../content/tool-artifact.js";
-import type { ToolParts } from "./tool-parts.js";
+import { copyJson } from "../json/clone-json.js";
+import type { ToolArtifact } from "./content/tool-artifact.js";
+import type { ToolParts } from "./tool-runtime.js";
 
 /** The artifact, with what the option `customData` finds in the result. It is the user's code: when it fails, the result stays. */
 export function withCustomData(

@@ -1,5 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 
 /** What LangGraph's checkpointers have: the interrupts of a task are among the writes of its checkpoint. */
 interface Checkpointer {

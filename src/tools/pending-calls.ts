@@ -1,5 +1,5 @@
 import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
-import { isJsonObject } from "../definitions/json.js";
+import { isJsonObject } from "../json/json.js";
 
 interface PendingCalls {
   readonly messageId: string | undefined;

@@ -1,13 +1,13 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
-import { describeFound } from "../definitions/definition-issues.js";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import type { ToolRule } from "../definitions/tool-rules.js";
+import type { Cancellation } from "../async/cancel-scope.js";
+import { describeFound } from "../json/describe-value.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
+import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ArgumentIssue } from "./enforced-schema.js";
-import { refusal } from "./refusal.js";
+import type { ArgumentIssue } from "../json-schema/schema-validator.js";
+import { refusal } from "./denied-error.js";
 import type { ToolContext } from "./tool-context.js";
-import type { ToolParts } from "./tool-parts.js";
-import { ask } from "./user-code.js";
+import type { ToolParts } from "./tool-runtime.js";
+import { ask } from "./user-hooks.js";
 
 /** The model's arguments; a model may give anything. */
 export function checkGiven(parts: ToolParts, given: unknown): JsonObject {

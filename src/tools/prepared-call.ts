@@ -1,7 +1,7 @@
-import type { Cancellation } from "../concurrency/cancellation.js";
+import type { Cancellation } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
-import type { JsonObject } from "../definitions/json.js";
-import { needsApproval } from "./needs-approval.js";
+import type { JsonObject } from "../json/json.js";
+import { needsApproval } from "./approval/needs-approval.js";
 import {
   agentInputOf,
   checkArguments,
@@ -10,10 +10,10 @@ import {
   withHidden,
 } from "./prepare-arguments.js";
 import { refreshSchema } from "./refresh-schema.js";
-import { refusal } from "./refusal.js";
+import { refusal } from "./denied-error.js";
 import type { CallChanges, CallPreview } from "./tool-options.js";
-import type { ToolParts } from "./tool-parts.js";
-import { ask, checkChanges } from "./user-code.js";
+import type { ToolParts } from "./tool-runtime.js";
+import { ask, checkChanges } from "./user-hooks.js";
 
 interface GivenCall {
   /** What the model gave as arguments. */

@@ -1,8 +1,8 @@
-import { compareSchemas, type ParameterChangeKind } from "../catalogue/compare-schemas.js";
-import type { Cancellation } from "../concurrency/cancellation.js";
+import { compareSchemas, type ParameterChangeKind } from "../json-schema/diff.js";
+import type { Cancellation } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ToolParts } from "./tool-parts.js";
+import type { ToolParts } from "./tool-runtime.js";
 
 /** A view of the server that is younger than this is good enough. */
 const MAX_AGE_MS = 300_000;

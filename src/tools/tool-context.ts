@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { CallContext } from "../definitions/call-context.js";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import type { CallContext } from "../config/call-context.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 import type { McpToolDetails } from "./tool-details.js";
 
 /**

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../definitions/json.js";
-import type { ToolRule } from "../definitions/tool-rules.js";
-import { toReadable } from "../errors/server-text.js";
-import type { ToolParts } from "./tool-parts.js";
+import type { JsonObject } from "../json/json.js";
+import type { ToolRule } from "../config/tool-rules.js";
+import { toReadable } from "../errors/sanitize-text.js";
+import type { ToolParts } from "./tool-runtime.js";
 
 /** What a tool is on its server, as it is known now. */
 export interface McpToolDetails {

@@ -1,11 +1,11 @@
 import type { ToolResult } from "../client/tool-result.js";
-import type { ToolArtifact, ToolFailure } from "../content/tool-artifact.js";
+import type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
 import type { ToolContext } from "./tool-context.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/server-text.js";
-import { refusal } from "./refusal.js";
-import type { ToolParts } from "./tool-parts.js";
+import { quoteServer } from "../errors/sanitize-text.js";
+import { refusal } from "./denied-error.js";
+import type { ToolParts } from "./tool-runtime.js";
 
 /** What only a person can act on. It is thrown, whoever calls. */
 const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled"]);

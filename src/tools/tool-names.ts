@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
-import { isJsonObject } from "../definitions/json.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
+import { isJsonObject } from "../json/json.js";
 import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
 
 export interface NamingOptions {

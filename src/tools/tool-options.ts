@@ -1,10 +1,11 @@
 import type { ToolResult } from "../client/tool-result.js";
-import { CONTENT_DEFAULTS, type ContentOptions } from "../content/tool-content.js";
-import type { CallContext } from "../definitions/call-context.js";
-import { definitionError, describeFound } from "../definitions/definition-issues.js";
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
+import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
+import type { CallContext } from "../config/call-context.js";
+import { definitionError } from "../errors/config-error.js";
+import { describeFound } from "../json/describe-value.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
 import type { DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ToolProgress } from "./report-progress.js";
+import type { ToolProgress } from "./progress-reporter.js";
 
 /** A call that is about to be made. What a hook does to it harms nobody: it is a copy. */
 export interface CallPreview {

@@ -1,12 +1,13 @@
-import { definitionError, toPath } from "../definitions/definition-issues.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
+import { definitionError } from "../errors/config-error.js";
+import { toPath } from "../json/describe-value.js";
+import type { McpToolInfo } from "../config/tool-info.js";
 import {
   issuesOfRule,
   issuesOfRules,
   type RuleIssue,
   type ToolRule,
   type ToolRules,
-} from "../definitions/tool-rules.js";
+} from "../config/tool-rules.js";
 
 type Entry = readonly [pattern: string, rule: ToolRule | false];
 

@@ -1,15 +1,15 @@
-import { schemaHash } from "../catalogue/schema-hash.js";
-import type { ArgumentProperty } from "../definitions/argument-property.js";
-import type { JsonObject } from "../definitions/json.js";
-import type { McpToolInfo } from "../definitions/tool-info.js";
-import type { ToolRule } from "../definitions/tool-rules.js";
-import { type ArgumentFiller, compileArgumentProperties } from "./argument-properties.js";
-import { editSchemaAt } from "./argument-schema.js";
-import { DefaultArguments } from "./default-arguments.js";
-import { detachReferences } from "./detached-references.js";
-import { ArgumentCheck } from "./enforced-schema.js";
-import { once } from "./once.js";
-import { toShownSchema } from "./shown-schema.js";
+import { schemaHash } from "../json-schema/schema-hash.js";
+import type { ArgumentProperty } from "../config/argument-property.js";
+import type { JsonObject } from "../json/json.js";
+import type { McpToolInfo } from "../config/tool-info.js";
+import type { ToolRule } from "../config/tool-rules.js";
+import { type ArgumentFiller, compileArgumentProperties } from "./argument-injector.js";
+import { editSchemaAt } from "../json-schema/edit-schema.js";
+import { DefaultArguments } from "../json-schema/apply-defaults.js";
+import { detachReferences } from "../json-schema/inline-root-refs.js";
+import { ArgumentCheck } from "../json-schema/schema-validator.js";
+import { once } from "./lazy.js";
+import { toShownSchema } from "../json-schema/portable-schema.js";
 import type { ToolSettings } from "./tool-options.js";
 
 interface ToolSchemaParts {

@@ -1,5 +1,5 @@
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
-import type { InProcessServer, MessageTransport } from "../definitions/message-transport.js";
+import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
 
 /** Connects to a server in this process; each session is a new pair of linked ends. */
 export async function openInProcessTransport(server: InProcessServer): Promise<MessageTransport> {

@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject } from "../definitions/json.js";
-import type { JsonRpcMessage } from "../definitions/message-transport.js";
+import { isJsonObject, type JsonObject } from "../json/json.js";
+import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { quoteServer } from "../errors/server-text.js";
+import { quoteServer } from "../errors/sanitize-text.js";
 
 export type RequestId = string | number;
 

@@ -1,2 +1,2 @@
-export { type UipathLookup, type UipathResource, uipathServers } from "../servers/uipath-servers.js";
-export type { UipathOptions } from "../servers/uipath-settings.js";
+export { type UipathLookup, type UipathResource, uipathServers } from "./uipath-servers.js";
+export type { UipathOptions } from "./uipath-settings.js";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, vi } from "vitest";
 import { McpClient } from "../../src/index.js";
-import { ONCE } from "../support/clients.js";
-import { ERAS, EraServer } from "../support/era-server.js";
-import { AWS_ENVIRONMENT, LambdaEndpoint } from "../support/lambda-endpoint.js";
+import { ONCE } from "../fixtures/clients.js";
+import { ERAS, EraServer } from "../fixtures/era-server.js";
+import { AWS_ENVIRONMENT, LambdaEndpoint } from "../fixtures/lambda-endpoint.js";
 import { describeTransport } from "./transport-contract.js";
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KeyValueStore } from "../../src/stores/index.js";
 import type { Logger } from "../../src/index.js";
-import { eventually, failureOf, times } from "../support/clients.js";
+import { eventually, failureOf, times } from "../fixtures/clients.js";
 
 interface OpenStoreOptions {
   readonly now?: () => number;

@@ -8,9 +8,9 @@ import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { dynamoStore, fileStore, fromBaseStore, memoryStore, redisStore } from "../../src/stores/index.js";
-import { entryFileOf } from "../../src/stores/entry-file.js";
-import { DynamoServer } from "../support/dynamo-server.js";
-import { HAS_REDIS, RedisServer } from "../support/redis-server.js";
+import { entryFileOf } from "../../src/stores/drivers/entry-file.js";
+import { DynamoServer } from "../fixtures/dynamo-server.js";
+import { HAS_REDIS, RedisServer } from "../fixtures/redis-server.js";
 import { describeStore, type StoreSubject, type StoreTraits } from "./store-contract.js";
 
 const NAMESPACE = "langchain-mcp-runtime";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { McpClient } from "../../src/index.js";
 import type { McpTestServer, TestTool } from "../../src/testing/index.js";
-import { echo, eventually, failureOf, gate, times } from "../support/clients.js";
+import { echo, eventually, failureOf, gate, times } from "../fixtures/clients.js";
 
 /** A server that is reached over one kind of transport, and its client. */
 export interface ContractSubject extends AsyncDisposable {

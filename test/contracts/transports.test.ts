@@ -3,14 +3,14 @@ import { Agent, fetch } from "undici";
 import { afterEach, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
-import { clientOf, ONCE } from "../support/clients.js";
-import { startConnectProxy } from "../support/connect-proxy.js";
-import { ERAS, EraServer } from "../support/era-server.js";
-import { pemFile } from "../support/pem-file.js";
-import { startTlsFront } from "../support/tls-front.js";
-import { stdioClient, stdioServer } from "../support/stdio-servers.js";
-import { ToolDesk } from "../support/tool-desk.js";
-import { LegacySseServer } from "../support/legacy-sse-server.js";
+import { clientOf, ONCE } from "../fixtures/clients.js";
+import { startConnectProxy } from "../fixtures/connect-proxy.js";
+import { ERAS, EraServer } from "../fixtures/era-server.js";
+import { pemFile } from "../fixtures/pem-file.js";
+import { startTlsFront } from "../fixtures/tls-proxy.js";
+import { stdioClient, stdioServer } from "../fixtures/stdio-servers.js";
+import { ToolDesk } from "../fixtures/approval-fixture.js";
+import { LegacySseServer } from "../fixtures/sse-server.js";
 import { type ContractSubject, describeTransport } from "./transport-contract.js";
 
 function subjectOf(

@@ -1,7 +1,7 @@
 import { McpClient } from "../../src/index.js";
-import { ONCE } from "../support/clients.js";
-import { ERAS, EraServer } from "../support/era-server.js";
-import { WebSocketHost } from "../support/websocket-host.js";
+import { ONCE } from "../fixtures/clients.js";
+import { ERAS, EraServer } from "../fixtures/era-server.js";
+import { WebSocketHost } from "../fixtures/websocket-server.js";
 import { describeTransport } from "./transport-contract.js";
 
 for (const era of ERAS) {

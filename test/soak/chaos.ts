@@ -1,6 +1,6 @@
 // tsx test/soak/chaos.ts [minutes]: 32 callers on a failing network, for each way a server answers.
 // Prints what happened; fails on what must not. CHAOS_MINUTES and CHAOS_SEED set the rest.
-import { chaosSeed, describeViolations, runChaos } from "../support/chaos.js";
+import { chaosSeed, describeViolations, runChaos } from "../fixtures/chaos.js";
 
 const minutes = Number(process.argv[2] ?? process.env["CHAOS_MINUTES"] ?? 3);
 if (!(minutes > 0)) throw new Error("How many minutes? tsx test/soak/chaos.ts 3");

@@ -1,5 +1,5 @@
 // npm run soak: 100,000 calls on one client for each kind of answer. Prints what it reads; fails on a trend.
-import { bytesPerCall, endure } from "../support/endurance.js";
+import { bytesPerCall, endure } from "../fixtures/endurance.js";
 
 /**
  * Whatever a call could leave behind takes more: a single number in a list is eight bytes. What is

@@ -1,6 +1,6 @@
 // tsx test/soak/fleet.ts [rounds]: one toolset over fifty servers in ten processes, while some hang,
 // some die and one changes. Prints what happened; fails on what must not.
-import { runFleet } from "../support/fleet.js";
+import { runFleet } from "../fixtures/failing-servers.js";
 
 const rounds = Number(process.argv[2] ?? 40);
 if (!(rounds > 0)) throw new Error("How many rounds? tsx test/soak/fleet.ts 40");

@@ -1,0 +1,46 @@
+import { isJsonObject, type JsonObject } from "../json/json.js";
+
+/** A tool as its server describes it. */
+export interface McpToolInfo {
+  /** The server's own name for it, whatever it looks like. */
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject | undefined;
+  readonly annotations?: JsonObject | undefined;
+  readonly icons?: readonly JsonObject[] | undefined;
+  readonly meta?: JsonObject | undefined;
+}
+
+export type ParsedTool = { readonly tool: McpToolInfo } | { readonly problem: string };
+
+/** Lenient: what is of no use is left out, and only a tool that cannot be called is a problem. */
+export function parseToolInfo(value: unknown): ParsedTool {
+  if (!isJsonObject(value)) return { problem: "is not an object" };
+  const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
+  if (typeof name !== "string") return { problem: "has no name" };
+  if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
+  const optional: Partial<McpToolInfo> = {
+    title: ifString(title) ?? ifString(isJsonObject(annotations) ? annotations["title"] : undefined),
+    description: ifString(description),
+    outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
+    annotations: isJsonObject(annotations) ? annotations : undefined,
+    icons: Array.isArray(icons) ? icons.filter(isJsonObject) : undefined,
+    meta: isJsonObject(_meta) ? _meta : undefined,
+  };
+  const tool: Record<string, unknown> & McpToolInfo = { name, inputSchema };
+  for (const key in optional) {
+    const field = optional[key as keyof McpToolInfo];
+    if (field !== undefined) tool[key] = field;
+  }
+  return { tool };
+}
+
+function ifString(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function isObjectSchema(value: unknown): value is JsonObject {
+  return isJsonObject(value) && (value["type"] === undefined || value["type"] === "object");
+}

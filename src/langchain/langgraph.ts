@@ -1,0 +1,1 @@
+export { McpToolNode, type McpToolNodeOptions } from "./tool-node.js";

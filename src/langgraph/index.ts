@@ -1,1 +1,0 @@
-export { McpToolNode, type McpToolNodeOptions } from "./mcp-tool-node.js";

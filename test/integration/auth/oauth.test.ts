@@ -1,0 +1,229 @@
+import { generateKeyPairSync } from "node:crypto";
+import {
+  ClientCredentialsProvider,
+  PrivateKeyJwtProvider,
+} from "@modelcontextprotocol/sdk/client/auth-extensions.js";
+import { describe, expect, it } from "vitest";
+import { type CallContext, McpClient, type OAuthProvider } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { echo, failureOf, ONCE, times } from "../../fixtures/clients.js";
+import { MemoryOAuthProvider, RememberingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { OAuthServer } from "../../fixtures/oauth-server.js";
+
+async function start() {
+  const mcp = await startMcpTestServer({
+    answers: "json",
+    tools: [
+      { name: "echo", run: ({ text }) => String(text) },
+      { name: "erase", run: () => "erased" },
+    ],
+  });
+  const oauth = await OAuthServer.start(mcp.url);
+  return {
+    mcp,
+    oauth,
+    clientWith: (auth: OAuthProvider) => new McpClient({ name: "crm", ...ONCE, url: oauth.url, auth }),
+    async [Symbol.asyncDispose]() {
+      await oauth[Symbol.asyncDispose]();
+      await mcp.close();
+    },
+  };
+}
+
+/** A client whose user has logged in. */
+async function loggedIn({ oauth, clientWith }: Awaited<ReturnType<typeof start>>) {
+  const provider = new MemoryOAuthProvider();
+  const client = clientWith(provider);
+  const { authorizationUrl } = await failureOf(client.callTool(echo()));
+  await client.finishAuth(await oauth.logIn(authorizationUrl ?? ""));
+  return { client, provider };
+}
+
+describe("a server that wants an OAuth token", () => {
+  it("sends a person to log in, takes the code, and then the call works", async () => {
+    await using world = await start();
+    const provider = new MemoryOAuthProvider();
+    await using client = world.clientWith(provider);
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "unauthorized", status: 401, outcomeUnknown: false });
+    expect(failure.message).toContain("client.finishAuth(code)");
+    expect(failure.authorizationUrl).toBe(provider.redirects[0]?.href);
+    await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
+    expect((await client.callTool(echo("in"))).text()).toBe("in");
+    expect(world.mcp.received("initialize")).toHaveLength(1);
+  });
+
+  it("takes no code from elsewhere, also where the provider remembers whom it asked", async () => {
+    await using world = await start();
+    await using client = world.clientWith(new RememberingOAuthProvider());
+    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    const code = await world.oauth.logIn(authorizationUrl ?? "");
+    const back = (iss: string) => client.finishAuth(new URLSearchParams({ code, iss }));
+    const failure = await failureOf(back("https://evil.example"));
+    expect(failure.message).toContain("comes from another authorization server");
+    expect(world.oauth.tokenRequests).toEqual([]);
+    await back(world.oauth.origin);
+    expect((await client.callTool(echo("in"))).text()).toBe("in");
+  });
+
+  it("ten calls refused at once renew the token once, and all ten are answered", async () => {
+    await using world = await start();
+    const { client } = await loggedIn(world);
+    await using _ = client;
+    await client.callTool(echo());
+    const before = world.oauth.tokenRequests.length;
+    world.oauth.revokeAccessTokens();
+    world.oauth.tokenDelayMs = 50;
+    const answers = await Promise.all(times(10, (n) => client.callTool(echo(`answer ${n}`))));
+    expect(answers.map((answer) => answer.text())).toEqual(times(10, (n) => `answer ${n}`));
+    expect(world.oauth.tokenRequests.slice(before).map((params) => params.get("grant_type"))).toEqual([
+      "refresh_token",
+    ]);
+    expect(world.mcp.received("initialize")).toHaveLength(1);
+    expect(world.mcp.executions).toHaveLength(11);
+  });
+
+  it("a refusal that comes late finds the token that others have renewed", async () => {
+    await using world = await start();
+    const { client } = await loggedIn(world);
+    await using _ = client;
+    await client.callTool(echo());
+    for (const n of times(3, (i) => i)) {
+      world.oauth.revokeAccessTokens();
+      expect((await client.callTool(echo(`${n}`))).text()).toBe(`${n}`);
+    }
+    const grants = world.oauth.tokenRequests.map((params) => params.get("grant_type"));
+    expect(grants).toEqual(["authorization_code", "refresh_token", "refresh_token", "refresh_token"]);
+  });
+
+  it("a refresh token that is no longer good leads to a new login", async () => {
+    await using world = await start();
+    const { client, provider } = await loggedIn(world);
+    await using _ = client;
+    world.oauth.revokeAccessTokens();
+    world.oauth.revokeRefreshTokens();
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "unauthorized", authorizationUrl: provider.redirects[1]?.href });
+    await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
+  });
+
+  it("more rights are asked for once, and only then", async () => {
+    await using world = await start();
+    const { client } = await loggedIn(world);
+    await using _ = client;
+    world.oauth.scopesOfTools.set("erase", "write");
+    expect((await client.callTool(echo("fine"))).text()).toBe("fine");
+    const failure = await failureOf(client.callTool({ name: "erase" }));
+    expect(failure).toMatchObject({ kind: "unauthorized", status: 403 });
+    expect(new URL(failure.authorizationUrl ?? "").searchParams.get("scope")).toBe("basic write");
+    await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
+    expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+  });
+
+  it("rights that are never enough end in a failure, not in a loop", async () => {
+    await using world = await start();
+    const provider = new ClientCredentialsProvider({
+      clientId: "machine",
+      clientSecret: "hush-Hush-1",
+      expectedIssuer: world.oauth.origin,
+    });
+    await using client = world.clientWith(provider);
+    await client.callTool(echo());
+    world.oauth.scopesOfTools.set("erase", "write");
+    const before = world.oauth.tokenRequests.length;
+    expect(await failureOf(client.callTool({ name: "erase" }))).toMatchObject({
+      kind: "unauthorized",
+      status: 403,
+    });
+    expect(world.oauth.tokenRequests.length - before).toBe(1);
+    expect(world.mcp.executions.map(({ tool }) => tool)).toEqual(["echo"]);
+  });
+
+  it("machines need no login: client credentials and private key JWTs of the SDK", async () => {
+    await using world = await start();
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const providers = [
+      new ClientCredentialsProvider({
+        clientId: "machine",
+        clientSecret: "hush-Hush-1",
+        expectedIssuer: world.oauth.origin,
+      }),
+      new PrivateKeyJwtProvider({
+        clientId: "machine",
+        privateKey: pem,
+        algorithm: "ES256",
+        expectedIssuer: world.oauth.origin,
+      }),
+    ];
+    for (const provider of providers) {
+      await using client = world.clientWith(provider);
+      expect((await client.callTool(echo("machine"))).text()).toBe("machine");
+    }
+  });
+
+  it("an authorization server that is down is told as what it is, and no secret with it", async () => {
+    await using world = await start();
+    const provider = new ClientCredentialsProvider({
+      clientId: "machine",
+      clientSecret: "hush-Hush-1",
+      expectedIssuer: world.oauth.origin,
+    });
+    await using client = world.clientWith(provider);
+    world.oauth.isDown = true;
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
+    expect(failure.message).toContain("none could be got");
+    expect(JSON.stringify(failure)).not.toContain("hush-Hush-1");
+    world.oauth.isDown = false;
+    expect((await client.callTool(echo("up"))).text()).toBe("up");
+  });
+
+  it("each user logs in for themselves", async () => {
+    await using world = await start();
+    const providers = new Map(["alice", "bob"].map((user) => [user, new MemoryOAuthProvider()]));
+    const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
+    await using client = new McpClient({
+      name: "crm",
+      ...ONCE,
+      url: world.oauth.url,
+      identity: userOf,
+      auth: (context) => providers.get(userOf(context)) ?? "",
+    });
+    const alice = { context: { configurable: { user: "alice" } } };
+    const bob = { context: { configurable: { user: "bob" } } };
+    const { authorizationUrl } = await failureOf(client.callTool(echo(), alice));
+    await client.finishAuth(await world.oauth.logIn(authorizationUrl ?? ""), alice);
+    expect((await client.callTool(echo("alice"), alice)).text()).toBe("alice");
+    expect(await failureOf(client.callTool(echo(), bob))).toMatchObject({ kind: "unauthorized" });
+    expect(providers.get("bob")?.tokens()).toBeUndefined();
+  });
+
+  it("closing in the middle of a renewal leaves nothing behind", async () => {
+    await using world = await start();
+    const { client } = await loggedIn(world);
+    await client.callTool(echo());
+    world.oauth.revokeAccessTokens();
+    world.oauth.tokenDelayMs = 60_000;
+    const call = failureOf(client.callTool(echo()));
+    const asked = world.oauth.tokenRequests.length;
+    while (world.oauth.tokenRequests.length === asked) await new Promise((resolve) => setTimeout(resolve, 5));
+    await client.close();
+    expect(await call).toMatchObject({ kind: "closed" });
+  });
+
+  it.each(["", undefined as never])("a login without a code is a mistake: %j", async (code) => {
+    await using client = new McpClient({
+      name: "crm",
+      url: "http://x.test",
+      auth: new MemoryOAuthProvider(),
+    });
+    expect(await failureOf(client.finishAuth(code))).toMatchObject({ kind: "definition" });
+  });
+
+  it("a login for a server without auth is a mistake", async () => {
+    await using client = new McpClient({ name: "crm", url: "http://x.test" });
+    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "definition" });
+  });
+});

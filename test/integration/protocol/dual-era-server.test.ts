@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
+import type { TestTool } from "../../../src/testing/index.js";
+import { clientOf, echo, eventually, failureOf, sayUntil, times } from "../../fixtures/clients.js";
+import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+
+/** Runs until its caller goes away. */
+const patient: TestTool = {
+  name: "patient",
+  run: (_, { signal }) =>
+    new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve("aborted"));
+    }),
+};
+
+describe.each(ERAS)("a %s server", (era) => {
+  it("is listed and called, a hundred times at once", async () => {
+    await using server = await startEraServer(era);
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__echo"]);
+    const results = await Promise.all(times(100, async (n) => mcp.tools[0]?.invoke({ text: `n${n}` })));
+    expect(results).toEqual(times(100, (n) => `n${n}`));
+    expect(mcp.clients.srv.protocolVersion).toBe(era === "modern" ? "2026-07-28" : "2025-11-25");
+  });
+
+  it("may be restarted between calls", async () => {
+    await using server = await startEraServer(era);
+    await using client = clientOf(server);
+    await client.callTool(echo());
+    await server.restart();
+    const results = await Promise.all(times(20, (n) => client.callTool(echo(`n${n}`))));
+    expect(results.map((result) => result.text())).toEqual(times(20, (n) => `n${n}`));
+  });
+
+  it("that dies during a call fails it at once, and is never called twice for it", async () => {
+    await using server = await startEraServer(era, { tools: [patient] });
+    await using client = clientOf(server, { retry: { max: 2 } });
+    await client.ensureSession();
+    const call = failureOf(client.callTool({ name: "patient" }));
+    await eventually(() => server.executions.length === 1);
+    await server.stop();
+    expect(await call).toMatchObject({ kind: "connection-lost", outcomeUnknown: true, attempts: 1 });
+    expect(server.executions).toHaveLength(1);
+  });
+
+  it("that declines and says when to come back is called again", async () => {
+    await using server = await startEraServer(era);
+    await using client = clientOf(server, { retry: { max: 2, baseMs: 1 } });
+    const declined = { type: "status", status: 429, headers: { "retry-after": "0" } } as const;
+    server.addFault(declined, { on: "tools/call", times: 2 });
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
+    expect(server.received("tools/call")).toHaveLength(3);
+  });
+
+  it("says that its tools have changed, also after it was restarted", async () => {
+    await using server = await startEraServer(era);
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    mcp.on("toolsChanged", () => undefined);
+    const names = () => mcp.tools.map(({ name }) => name);
+    const listed = async (name: string) => {
+      server.tools = [{ name, run: () => "new" }];
+      await sayUntil(
+        () => server.notifyToolsChanged(),
+        () => names().includes(`srv__${name}`),
+      );
+    };
+    await listed("first");
+    await server.restart();
+    await mcp.callTool({ name: "first" }).catch(() => undefined);
+    await listed("second");
+    expect(names()).toEqual(["srv__second"]);
+  });
+});

@@ -1,0 +1,414 @@
+import { describe, expect, it } from "vitest";
+import {
+  createMcpTools,
+  type FallbackCall,
+  lastGoodResult,
+  McpClient,
+  type McpClientOptions,
+} from "../../../src/index.js";
+import {
+  type Fault,
+  type McpTestServer,
+  startMcpTestServer,
+  type TestTool,
+} from "../../../src/testing/index.js";
+import { echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+
+const QUICK = { retry: { max: 2, baseMs: 1, maxMs: 5 }, breaker: false } as const;
+
+function clientOf(server: McpTestServer, definition: object = {}, options: McpClientOptions = {}): McpClient {
+  return new McpClient({ name: "test", url: server.url, ...QUICK, ...definition } as never, {
+    random: () => 0,
+    ...options,
+  });
+}
+
+const cut: Fault = { type: "cut", when: "during" };
+
+describe.each(ERAS)("a call that may have run (%s)", (era) => {
+  it.each([
+    ["connection-lost", cut],
+    ["unavailable", { type: "status", status: 503 }],
+    ["server-error", { type: "status", status: 500 }],
+  ] as const)("is not sent again after %s", async (kind, fault) => {
+    await using server = await startEraServer(era);
+    await using client = clientOf(server);
+    await client.ensureSession();
+    server.addFault(fault, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind,
+      attempts: 1,
+      outcomeUnknown: true,
+    });
+    expect(server.received("tools/call")).toHaveLength(1);
+  });
+
+  it.each([
+    ["connection-lost", cut],
+    ["unavailable", { type: "status", status: 503 }],
+    ["server-error", { type: "status", status: 500 }],
+    ["timeout", { type: "hang" }],
+  ] as const)("is sent again after %s where somebody said that it is idempotent", async (kind, fault) => {
+    await using server = await startEraServer(era);
+    // Short only where it has to pass: a busy machine needs longer for an answer.
+    const requestMs = kind === "timeout" ? 300 : 10_000;
+    await using client = clientOf(server, { timeouts: { requestMs } });
+    await client.ensureSession();
+    const retries: unknown[] = [];
+    client.on("requestRetried", (event) => retries.push(event.kind));
+    server.addFault(fault, { on: "tools/call", times: 2 });
+    const outcome = await client.tryCallTool(echo("third"), { idempotent: true });
+    expect(outcome).toMatchObject({ ok: true, attempts: 3 });
+    expect(retries).toEqual([kind, kind]);
+    server.addFault(fault, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind,
+      attempts: 3,
+    });
+  });
+});
+
+describe("a call that provably did not run", () => {
+  it("is sent again after a refused connection", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: { max: 2, baseMs: 150, maxMs: 150 } });
+    await server.stop();
+    const call = client.callTool(echo("up again"));
+    const retried = new Promise((resolve) => client.on("requestRetried", resolve));
+    await retried;
+    await server.start();
+    expect((await call).text()).toBe("up again");
+    expect(server.executions).toHaveLength(1);
+  });
+
+  it("is sent again after a handshake that failed, in the same budget", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    server.addFault({ type: "status", status: 500 }, { on: "initialize", times: 2 });
+    expect((await client.callTool(echo("x"))).text()).toBe("x");
+    expect(server.received("initialize")).toHaveLength(3);
+    await client.close();
+    server.addFault({ type: "status", status: 500 }, { on: "initialize" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error", attempts: 0 });
+    expect(server.received("initialize")).toHaveLength(6);
+  });
+
+  it("does not wait for a handshake that hangs a second time", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { timeouts: { connectMs: 50 } });
+    server.addFault({ type: "hang" }, { on: "initialize" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
+    expect(server.received("initialize")).toHaveLength(1);
+  });
+
+  it("is sent again when the server declined it, after the time it asked for", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.ensureSession();
+    const waits: number[] = [];
+    client.on("requestRetried", ({ waitMs }) => waits.push(waitMs));
+    server.addFault(
+      { type: "status", status: 429, headers: { "retry-after": "1" } },
+      { on: "tools/call", times: 1 },
+    );
+    expect((await client.callTool(echo("later"))).text()).toBe("later");
+    expect(waits).toEqual([expect.toSatisfy((ms: number) => ms > 500 && ms <= 1_000)]);
+  });
+
+  it("is not waited for beyond its deadline: the failure comes at once", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { timeouts: { totalMs: 5_000 } });
+    await client.ensureSession();
+    server.addFault({ type: "status", status: 429, headers: { "retry-after": "60" } }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind: "rate-limited",
+      retryAt: expect.any(Date),
+      attempts: 1,
+    });
+  });
+
+  it("ends its wait at once when the caller goes away", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: { max: 2, baseMs: 60_000, maxMs: 60_000 } });
+    await client.ensureSession();
+    server.addFault({ type: "status", status: 429 }, { on: "tools/call" });
+    const controller = new AbortController();
+    const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    await new Promise((resolve) => client.on("requestRetried", resolve));
+    controller.abort("enough");
+    expect(await call).toBe("enough");
+  });
+});
+
+describe("bad arguments and tool errors", () => {
+  it("use no budget", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.ensureSession();
+    server.addFault({ type: "status", status: 400 }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "invalid-request",
+      attempts: 1,
+    });
+  });
+});
+
+describe("a storm", () => {
+  it("is stopped by the tokens: a tenth of the calls, and ten to begin with", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.ensureSession();
+    server.addFault({ type: "status", status: 429 }, { on: "tools/call" });
+    for (let n = 0; n < 40; n += 1) await failureOf(client.callTool(echo()));
+    expect(server.received("tools/call").length).toBeGreaterThan(40);
+    expect(server.received("tools/call").length).toBeLessThanOrEqual(40 + 10 + 4);
+  });
+});
+
+describe("the circuit breaker", () => {
+  const breaker = { failures: 3, recoveryMs: 100, probes: 1, successes: 2 };
+
+  it("leaves a server alone that fails, probes it and takes it back by itself", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: false, breaker });
+    const states: string[] = [];
+    client.on("breakerChanged", ({ state }) => states.push(state));
+    await client.ensureSession();
+    const mend = server.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    for (let n = 0; n < 3; n += 1)
+      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+    const seen = server.received("tools/call").length;
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind: "circuit-open",
+      attempts: 0,
+      retryAt: expect.any(Date),
+    });
+    expect(server.received("tools/call")).toHaveLength(seen);
+    mend();
+    await eventually(() => client.breaker?.stats().recoversInMs === 0);
+    expect((await client.callTool(echo("probe"))).text()).toBe("probe");
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
+    expect(states).toEqual(["open", "half-open", "closed"]);
+  });
+
+  it("lets one probe through at a time, and gets its slot back when the probe is cancelled", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: false, breaker: { ...breaker, recoveryMs: 1 } });
+    await client.ensureSession();
+    client.breaker?.forceOpen();
+    await eventually(() => client.breaker?.stats().recoversInMs === 0);
+    const mend = server.addFault({ type: "hang" }, { on: "tools/call" });
+    const controller = new AbortController();
+    const probe = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    await server.waitFor("tools/call");
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+    controller.abort("enough");
+    expect(await probe).toBe("enough");
+    mend();
+    expect((await client.callTool(echo("x"))).text()).toBe("x");
+  });
+
+  it("does not count what says nothing about the server", async () => {
+    const broken: TestTool = { name: "echo", run: () => Promise.reject(new Error("no")) };
+    await using server = await startMcpTestServer({ tools: [broken] });
+    await using client = clientOf(server, { retry: false, breaker });
+    for (let n = 0; n < 5; n += 1) expect((await client.callTool(echo())).isError).toBe(true);
+    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    for (let n = 0; n < 5; n += 1)
+      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
+    expect(client.breaker?.stats()).toMatchObject({ state: "closed", failures: 0 });
+  });
+
+  it("stays closed when a server restarts under many calls", async () => {
+    const { opened, open } = gate();
+    await using server = await startMcpTestServer({
+      tools: [
+        { name: "slow", run: async () => (await opened, "slow") },
+        { name: "echo", run: () => "fine" },
+      ],
+    });
+    await using client = clientOf(server, { retry: false, breaker });
+    await client.ensureSession();
+    const running = times(20, () => failureOf(client.callTool({ name: "slow" })));
+    await eventually(() => server.executions.length === 20);
+    await server.restart();
+    expect((await Promise.all(running)).map(({ kind }) => kind)).toEqual(times(20, () => "connection-lost"));
+    expect((await client.callTool(echo())).text()).toBe("fine");
+    open();
+  });
+
+  it("that opens in the middle of a call leaves the call the failure it had", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, {
+      retry: { max: 5, baseMs: 1, maxMs: 1 },
+      breaker: { ...breaker, recoveryMs: 60_000 },
+    });
+    await client.ensureSession();
+    server.addFault({ type: "status", status: 503 }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "unavailable",
+      attempts: 3,
+    });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+  });
+
+  it("of one server does not touch another", async () => {
+    await using bad = await startMcpTestServer();
+    await using good = await startMcpTestServer();
+    await using mcp = await createMcpTools({
+      bad: { url: bad.url, retry: false, breaker },
+      good: { url: good.url },
+    });
+    bad.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    for (let n = 0; n < 4; n += 1) await failureOf(mcp.callTool({ name: "bad__echo" }));
+    expect(await failureOf(mcp.callTool({ name: "bad__echo" }))).toMatchObject({ kind: "circuit-open" });
+    expect((await mcp.callTool({ name: "good__echo", args: { text: "x" } })).text()).toBe("x");
+  });
+});
+
+describe("a tool", () => {
+  it.each([
+    ["a rule", { tools: { get: { idempotent: true } } }, 2],
+    ["a trusted annotation", { trustAnnotations: true }, 2],
+    ["an annotation that nobody trusts", {}, 1],
+    ["a rule that says otherwise", { trustAnnotations: true, tools: { get: { idempotent: false } } }, 1],
+  ])("is idempotent by %s", async (_, definition, sent) => {
+    await using server = await startMcpTestServer({
+      tools: [{ name: "get", annotations: { readOnlyHint: true }, run: () => "x" }],
+    });
+    await using mcp = await createMcpTools({ srv: { url: server.url, ...QUICK, ...definition } });
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    await mcp.tryCallTool({ name: "get" });
+    expect(server.received("tools/call")).toHaveLength(sent);
+  });
+});
+
+describe("limits.concurrentCalls", () => {
+  const crowd = () => {
+    const seen = { running: 0, most: 0 };
+    const { opened, open } = gate();
+    const tool: TestTool = {
+      name: "echo",
+      run: async () => {
+        seen.running += 1;
+        seen.most = Math.max(seen.most, seen.running);
+        await opened;
+        seen.running -= 1;
+        return "ok";
+      },
+    };
+    return { tool, seen, open };
+  };
+
+  it("lets so many through at a time; who waits honours signal and deadline", async () => {
+    const { tool, seen, open } = crowd();
+    await using server = await startMcpTestServer({ tools: [tool] });
+    await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
+    await client.ensureSession();
+    const first = times(2, () => client.callTool(echo()));
+    await eventually(() => seen.running === 2);
+    const controller = new AbortController();
+    const cancelled = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    controller.abort("enough");
+    expect(await cancelled).toBe("enough");
+    expect(await late).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
+    open();
+    await Promise.all(first);
+    expect(seen.most).toBe(2);
+  });
+
+  it("is one limit for calls that opened the connection and for those after it", async () => {
+    const { tool, seen, open } = crowd();
+    await using server = await startMcpTestServer({ tools: [tool] });
+    await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
+    const early = times(2, () => client.callTool(echo()));
+    await eventually(() => seen.running === 2);
+    const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    expect(await late).toMatchObject({ kind: "timeout", attempts: 0 });
+    open();
+    await Promise.all(early);
+    expect(seen.most).toBe(2);
+  });
+});
+
+describe("a fallback", () => {
+  const down: Fault = { type: "status", status: 503 };
+
+  it("answers when everything failed, and only then", async () => {
+    await using server = await startMcpTestServer();
+    const fallback = ({ kind }: { kind: string }, { tool, args }: FallbackCall) => ({
+      content: [{ type: "text", text: `${tool} ${String(args["text"])}: ${kind}` }],
+    });
+    await using client = clientOf(server, { fallback });
+    expect((await client.callTool(echo("x"))).text()).toBe("x");
+    server.addFault(down, { on: "tools/call" });
+    expect((await client.callTool(echo("x"))).text()).toBe("echo x: unavailable");
+    expect(await failureOf(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({ kind: "definition" });
+  });
+
+  it("that gives nothing, gives nonsense or throws leaves the failure", async () => {
+    await using server = await startMcpTestServer();
+    server.addFault(down, { on: "tools/call" });
+    const answers = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
+    for (const fallback of answers) {
+      await using client = clientOf(server, { fallback });
+      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
+    }
+  });
+
+  it("can be the last good result: for the same arguments, of idempotent tools, while it is fresh", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    const ask = (args: Record<string, unknown>, idempotent = true) =>
+      client.callTool({ name: "echo", args }, { idempotent });
+    await ask({ text: "a", b: 1 });
+    await ask({ text: "unsafe" }, false);
+    server.addFault(down, { on: "tools/call" });
+    const again = await ask({ b: 1, text: "a" });
+    expect(again.text()).toBe("a");
+    expect(again.meta).toMatchObject({
+      "langchain-mcp-runtime/fallback": { kind: "unavailable", ageMs: expect.any(Number) },
+    });
+    expect(await failureOf(ask({ text: "b" }))).toMatchObject({ kind: "unavailable" });
+    expect(await failureOf(ask({ text: "unsafe" }, false))).toMatchObject({ kind: "unavailable" });
+    await using stale = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
+    server.clearFaults();
+    await stale.callTool(echo(), { idempotent: true });
+    server.addFault(down, { on: "tools/call" });
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(await failureOf(stale.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "unavailable",
+    });
+  });
+});
+
+describe("a failure after several attempts", () => {
+  it("says that the call may have run when an earlier attempt may have", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { retry: { max: 1, baseMs: 1, maxMs: 1 } });
+    await client.ensureSession();
+    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      kind: "unauthorized",
+      attempts: 2,
+      outcomeUnknown: true,
+    });
+    expect(server.executions).toHaveLength(1);
+  });
+
+  it("comes to the fallback with its names, its attempts and whether it may have run", async () => {
+    await using server = await startMcpTestServer();
+    const seen: unknown[] = [];
+    const fallback = (failure: unknown) => void seen.push(failure);
+    await using client = clientOf(server, { fallback, timeouts: { requestMs: 100 } });
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: "tools/call" });
+    const failure = await failureOf(client.callTool(echo()));
+    const told = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
+    expect(failure).toMatchObject(told);
+    expect(seen).toMatchObject([told]);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { clientOf, echo, failureOf } from "../../fixtures/clients.js";
+import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+
+describe.each(ERAS)("deadlines hold (%s)", (era) => {
+  it.each(["json", "sse"] as const)("for a server that trickles a byte at a time (%s)", async (answers) => {
+    await using server = await startEraServer(era, { answers });
+    await using client = clientOf(server, { timeouts: { requestMs: 150 } });
+    await client.ensureSession();
+    server.addFault({ type: "trickle", everyMs: 20 }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+      kind: "timeout",
+      outcomeUnknown: true,
+      attempts: 1,
+    });
+  });
+
+  it("for a server that accepts and never answers, and it is told that nobody waits", async () => {
+    await using server = await startEraServer(era);
+    await using client = clientOf(server, { timeouts: { requestMs: 100 } });
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: "tools/call" });
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, tool: "echo" });
+    expect(failure.message).toContain("100 ms (timeouts.requestMs)");
+    // Without sessions, closing the response is all there is to say.
+    if (era === "legacy") await server.waitFor("notifications/cancelled");
+  });
+
+  it("for a server that reports progress for ever: totalMs", async () => {
+    await using server = await startEraServer(era, {
+      tools: [
+        {
+          name: "busy",
+          run: async (_, { signal, progress }) => {
+            for (let n = 1; !signal.aborted; n += 1) {
+              await progress(n);
+              await new Promise((resolve) => setTimeout(resolve, 20));
+            }
+          },
+        },
+      ],
+    });
+    await using client = clientOf(server, { timeouts: { requestMs: 200, totalMs: 600 } });
+    let reports = 0;
+    const failure = await failureOf(client.callTool({ name: "busy" }, { onProgress: () => (reports += 1) }));
+    expect(failure.kind).toBe("timeout");
+    expect(failure.message).toContain("its whole time (timeouts.totalMs)");
+    expect(reports).toBeGreaterThan(5);
+  });
+
+  it("for a handshake that takes longer than one request may", async () => {
+    await using server = await startEraServer(era);
+    await using client = clientOf(server, { timeouts: { requestMs: 100 } });
+    server.addFault({ type: "hang" }, { on: "initialize", times: 1 });
+    const failure = await failureOf(client.callTool(echo()));
+    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
+    expect(failure.message).toContain("The request was not sent.");
+  });
+
+  it("for all pages of a list together", async () => {
+    await using server = await startEraServer(era, { listing: { type: "endless" } });
+    await using client = clientOf(server, { timeouts: { totalMs: 400 } });
+    await client.ensureSession();
+    server.addFault({ type: "delay", ms: 50 }, { on: "tools/list" });
+    expect(await failureOf(client.listTools())).toMatchObject({ kind: "timeout" });
+    expect(server.received("tools/list").length).toBeLessThan(20);
+  });
+});
+
+describe("a deadline", () => {
+  it("is started anew by progress, also when the caller does not ask for it", async () => {
+    await using server = await startMcpTestServer({
+      tools: [
+        {
+          name: "long",
+          run: async (_, { progress }) => {
+            for (let n = 1; n <= 8; n += 1) {
+              await new Promise((resolve) => setTimeout(resolve, 50));
+              await progress(n, 8);
+            }
+            return "done";
+          },
+        },
+      ],
+    });
+    await using client = clientOf(server, { timeouts: { requestMs: 250 } });
+    expect((await client.callTool({ name: "long" })).text()).toBe("done");
+  });
+
+  it("can be set for one call", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: "tools/call" });
+    expect(await failureOf(client.callTool(echo(), { timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
+  });
+
+  it("of 0 is none", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } });
+    server.addFault({ type: "delay", ms: 100 }, { times: 3 });
+    expect((await client.callTool(echo("no hurry"))).text()).toBe("no hurry");
+  });
+
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY])(
+    "that is no time (%s) is refused before anything is sent",
+    async (timeoutMs) => {
+      await using server = await startMcpTestServer();
+      await using client = clientOf(server);
+      expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({ kind: "definition" });
+      expect(server.requests).toHaveLength(0);
+    },
+  );
+});

@@ -1,0 +1,281 @@
+import { AIMessage, ToolMessage } from "@langchain/core/messages";
+import { fakeModel } from "@langchain/core/testing";
+import { createReactAgent } from "@langchain/langgraph/prebuilt";
+import { describe, expect, it } from "vitest";
+import {
+  createMcpTools,
+  createMcpToolsForServer,
+  createMcpToolsFromAgent,
+  type McpTool,
+  type ToolArtifact,
+} from "../../../src/index.js";
+import { startMcpTestServer, type TestResource } from "../../../src/testing/index.js";
+import { clientOf, eventually, failureOf } from "../../fixtures/clients.js";
+import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+
+const README: TestResource = {
+  uri: "file:///readme.md",
+  name: "readme",
+  mimeType: "text/markdown",
+  read: () => "# Read me",
+};
+const DOT: TestResource = { uri: "image:dot", mimeType: "image/png", read: () => new Uint8Array([1, 2, 3]) };
+const FILES = { uriTemplate: "file:///{path}", name: "files" };
+
+const namesOf = (tools: readonly McpTool[]) => tools.map(({ name }) => name).toSorted();
+
+async function callOf(tool: McpTool | undefined, args: Record<string, unknown> = {}): Promise<ToolMessage> {
+  const message: unknown = await tool?.invoke({ type: "tool_call", id: "c1", name: tool.name, args });
+  if (!(message instanceof ToolMessage)) throw new Error("expected a ToolMessage");
+  return message;
+}
+
+const findTool = (tools: readonly McpTool[], name: string) => tools.find((tool) => tool.name === name);
+
+describe("tools for resources", () => {
+  it("are there where they are wanted, for servers that have resources", async () => {
+    await using library = await startMcpTestServer({ resources: [README] });
+    await using clock = await startMcpTestServer();
+    const servers = { library: { url: library.url }, clock: { url: clock.url } };
+    await using without = await createMcpTools(servers);
+    expect(namesOf(without.tools)).toEqual(["clock__echo", "library__echo"]);
+    await using mcp = await createMcpTools(servers, { resourceTools: true });
+    expect(namesOf(mcp.tools)).toEqual([
+      "clock__echo",
+      "library__echo",
+      "library__list_resources",
+      "library__read_resource",
+    ]);
+    expect(library.received("resources/list")).toEqual([]);
+  });
+
+  it.each(ERAS)("list and read, in an agent (%s)", async (era) => {
+    const resources = [README, DOT];
+    await using server = await startEraServer(era, { resources, resourceTemplates: [FILES] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    const llm = fakeModel()
+      .respondWithTools([{ name: "docs__list_resources", args: {} }])
+      .respondWithTools([
+        { name: "docs__read_resource", args: { uri: README.uri } },
+        { name: "docs__read_resource", args: { uri: DOT.uri } },
+      ])
+      .respond(new AIMessage("It says: read me."));
+    const agent = createReactAgent({ llm, tools: mcp.tools });
+    const { messages } = await agent.invoke({ messages: "What does it say?" });
+    const [listed, text, image] = messages.filter((message) => message.getType() === "tool");
+    expect(JSON.parse(listed?.text ?? "")).toEqual({
+      resources: [
+        { uri: README.uri, name: "readme", mimeType: "text/markdown" },
+        { uri: DOT.uri, name: DOT.uri, mimeType: "image/png" },
+      ],
+      resourceTemplates: [FILES],
+    });
+    expect(text?.content).toBe("# Read me");
+    expect(image?.content).toEqual([
+      {
+        type: "image",
+        mimeType: "image/png",
+        data: "AQID",
+        metadata: { uri: DOT.uri, filename: "image:dot" },
+      },
+    ]);
+  });
+
+  it.each(ERAS)("tell which text is which, where one URI gives several (%s)", async (era) => {
+    const read = () => [
+      { uri: "dir:a", text: "A" },
+      { uri: "dir:b", text: "B" },
+    ];
+    await using server = await startEraServer(era, { resources: [{ uri: "dir:all", read }] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    const message = await callOf(findTool(mcp.tools, "docs__read_resource"), { uri: "dir:all" });
+    expect(message.content).toEqual([
+      { type: "text", text: "dir:a:\nA" },
+      { type: "text", text: "dir:b:\nB" },
+    ]);
+  });
+
+  it("cut what is too long for a model, as all tools do", async () => {
+    const long = { uri: "long:1", read: () => "x".repeat(1_000) };
+    await using server = await startMcpTestServer({ resources: [long] });
+    const options = { resourceTools: true, limits: { contentChars: 100 } };
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, options);
+    const read = findTool(mcp.tools, "docs__read_resource");
+    const message = await callOf(read, { uri: "long:1" });
+    expect(message.content).toContain("[… 900 of 1,000 characters left out]");
+    const { content } = message.artifact as ToolArtifact;
+    expect(content).toEqual([{ type: "text", text: "x".repeat(1_000) }]);
+    expect(await read?.invoke({ uri: "long:1" })).toBe("x".repeat(1_000));
+  });
+
+  it("tell a model what is wrong, and throw for everybody else", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    const definition = { url: server.url, limits: { responseBytes: 10_000 } };
+    await using mcp = await createMcpTools({ docs: definition }, { resourceTools: true });
+    const read = findTool(mcp.tools, "docs__read_resource");
+    const unknown = await callOf(read, { uri: "file:///gone" });
+    expect(unknown.status).toBe("error");
+    expect(unknown.content).toContain("Resource file:///gone not found. The resources that are listed");
+    expect(unknown.content).toContain("Correct the arguments and call the tool again.");
+    const missing = await callOf(read, {});
+    expect(missing.content).toContain("uri");
+    server.resources = [{ uri: "big:1", read: () => "x".repeat(20_000) }];
+    const big = await callOf(read, { uri: "big:1" });
+    expect(big.content).toContain("The answer is too large to be read.");
+    await server.stop();
+    const down = await callOf(read, { uri: README.uri });
+    expect((down.artifact as ToolArtifact).error).toMatchObject({ kind: "not-sent" });
+    expect(await failureOf(Promise.resolve(read?.invoke({ uri: README.uri })))).toMatchObject({
+      kind: "not-sent",
+    });
+  });
+
+  it("follow the rules for tools, by their own names", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    const warnings: string[] = [];
+    const warn = (message: string) => warnings.push(message);
+    const logger = { debug: () => undefined, info: () => undefined, warn, error: warn };
+    const tools = { list_resources: false, read_resource: { requireApproval: true } } as const;
+    await using mcp = await createMcpTools(
+      { docs: { url: server.url, tools } },
+      { resourceTools: true, logger },
+    );
+    expect(namesOf(mcp.tools)).toEqual(["docs__echo", "docs__read_resource"]);
+    const refused = await callOf(findTool(mcp.tools, "docs__read_resource"), { uri: README.uri });
+    expect(refused.status).toBe("error");
+    expect(server.received("resources/read")).toEqual([]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("give way to tools of the server's own of that name", async () => {
+    const own = { name: "read_resource", run: () => "the server's own" };
+    await using server = await startMcpTestServer({ tools: [own], resources: [README] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    expect(namesOf(mcp.tools)).toEqual(["docs__list_resources", "docs__read_resource"]);
+    expect(await findTool(mcp.tools, "docs__read_resource")?.invoke({})).toBe("the server's own");
+  });
+
+  it("stay while the server is away, and go on working when it is back", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    const read = findTool(mcp.tools, "docs__read_resource");
+    await server.restart();
+    await mcp.refresh();
+    expect(findTool(mcp.tools, "docs__read_resource")).toBe(read);
+    expect(await read?.invoke({ uri: README.uri })).toBe("# Read me");
+  });
+
+  it("of a server that is connected on first use come with it", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    const echo = { name: "echo", inputSchema: { type: "object" } };
+    const agent = { resources: [{ $resourceType: "mcp", name: "docs", availableTools: [echo] }] };
+    const options = { servers: { docs: { url: server.url } }, resourceTools: true };
+    await using mcp = await createMcpToolsFromAgent(agent, options);
+    expect(namesOf(mcp.tools)).toEqual(["echo"]);
+    expect(server.requests).toEqual([]);
+    await mcp.callTool({ name: "echo", args: { text: "hi" } });
+    await eventually(() => mcp.tools.length === 3);
+    expect(namesOf(mcp.tools)).toEqual(["echo", "list_resources", "read_resource"]);
+  });
+
+  it("of a client of your own are there at once", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using client = clientOf(server);
+    const tools = createMcpToolsForServer(
+      { name: "docs", availableTools: [] },
+      { client, resourceTools: true },
+    );
+    expect(namesOf(tools)).toEqual(["list_resources", "read_resource"]);
+    expect(server.requests).toEqual([]);
+    expect(await findTool(tools, "read_resource")?.invoke({ uri: README.uri })).toBe("# Read me");
+  });
+
+  it("end with their toolset", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    const mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    const read = findTool(mcp.tools, "docs__read_resource");
+    await mcp.close();
+    expect(await failureOf(callOf(read, { uri: README.uri }))).toMatchObject({ kind: "closed" });
+    expect(await failureOf(mcp.getResources({ server: "docs" }))).toMatchObject({ kind: "closed" });
+  });
+});
+
+describe("a toolset's resources and prompts", () => {
+  it("are documents and messages, as whoever asks", async () => {
+    const mine: TestResource = { uri: "diary:1", read: ({ headers }) => String(headers["authorization"]) };
+    const greet = { name: "greet", get: ({ name = "" }) => `Say hello to ${name}.` };
+    await using server = await startMcpTestServer({
+      resources: [mine],
+      prompts: [greet],
+      instructions: "Be\u200b kind.",
+    });
+    const userOf = ({ configurable }: { configurable: Record<string, unknown> }) =>
+      String(configurable["user"] ?? "all");
+    const docs = { url: server.url, identity: userOf, auth: userOf };
+    await using mcp = await createMcpTools({ docs });
+    const config = { configurable: { user: "ann" } };
+    const documents = await mcp.getResources({ server: "docs", uris: ["diary:1"] }, { config });
+    expect(documents.map(({ pageContent, metadata }) => ({ pageContent, metadata }))).toEqual([
+      {
+        pageContent: "Bearer ann",
+        metadata: { source: "diary:1", uri: "diary:1", server: "docs", name: "diary:1" },
+      },
+    ]);
+    const [message] = await mcp.getPrompt(
+      { server: "docs", name: "greet", args: { name: "Bob" } },
+      { config },
+    );
+    expect([message?.getType(), message?.content]).toEqual(["human", "Say hello to Bob."]);
+    expect(mcp.instructions()).toEqual({ docs: "Be kind." });
+  });
+
+  it("are called as the server lists them, also when they are asked for by URI", async () => {
+    await using server = await startMcpTestServer({
+      resources: [README, { uri: "note:1", read: () => "Note." }],
+    });
+    await using mcp = await createMcpTools({ docs: { url: server.url } });
+    const all = await mcp.getResources({ server: "docs" });
+    const uris = [README.uri, "note:1"];
+    expect(await mcp.getResources({ server: "docs", uris })).toEqual(all);
+    expect(all.map(({ metadata }) => metadata.name)).toEqual(["readme", "note:1"]);
+    server.addFault({ type: "status", status: 400 }, { on: "resources/list" });
+    const [nameless] = await mcp.getResources({ server: "docs", uris });
+    expect(nameless?.metadata).not.toHaveProperty("name");
+    expect(nameless?.pageContent).toBe("# Read me");
+  });
+
+  it("are asked of servers that are there, by lists of URIs", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using mcp = await createMcpTools({ docs: { url: server.url } });
+    expect(mcp.instructions()).toEqual({});
+    const { getResources } = mcp;
+    expect(await failureOf(getResources({ server: "other" as never }))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(getResources({ server: "docs", uris: README.uri as never }))).toMatchObject({
+      kind: "definition",
+    });
+    for (const asked of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
+      expect(await failureOf(asked)).toMatchObject({
+        kind: "definition",
+        message: expect.stringContaining("needs the name of a server"),
+      });
+    expect(await getResources({ server: "docs", uris: [] })).toEqual([]);
+    await mcp.servers.disconnect("docs");
+    expect(await failureOf(getResources({ server: "docs" }))).toMatchObject({ kind: "not-sent" });
+  });
+
+  it("are not read at all when one of them cannot be read", async () => {
+    const resources = [
+      README,
+      {
+        uri: "broken:1",
+        read: () => {
+          throw new Error("no disk");
+        },
+      },
+    ];
+    await using server = await startMcpTestServer({ resources });
+    await using mcp = await createMcpTools({ docs: { url: server.url, retry: false } });
+    const failure = await failureOf(mcp.getResources({ server: "docs" }));
+    expect(failure.message).toContain("no disk");
+  });
+});

@@ -1,0 +1,466 @@
+import { describe, expect, it } from "vitest";
+import { type CallContext, McpClient } from "../../../src/index.js";
+import {
+  McpTestServer,
+  startMcpTestServer,
+  type TestPrompt,
+  type TestResource,
+} from "../../../src/testing/index.js";
+import { clientOf, echo, failureOf, gate, times } from "../../fixtures/clients.js";
+
+const page = (uri: string, text = `text of ${uri}`): TestResource => ({ uri, read: () => text });
+const README: TestResource = {
+  uri: "file:///readme.md",
+  name: "readme",
+  mimeType: "text/markdown",
+  description: "What it is.",
+  read: () => "# Read me",
+};
+
+const COUNTRIES: Record<string, readonly string[]> = { NO: ["Oslo", "Bergen"], SE: ["Stockholm"] };
+
+const TRAVEL: TestPrompt = {
+  name: "travel",
+  title: "A journey",
+  description: "Plans a journey.",
+  arguments: [
+    { name: "country", required: true },
+    { name: "city", description: "Where to." },
+  ],
+  get: ({ country, city }) => `Plan a journey to ${String(city)} in ${String(country)}.`,
+  complete: ({ name, value }, { country = "" }) =>
+    (name === "country" ? Object.keys(COUNTRIES) : (COUNTRIES[country] ?? [])).filter((text) =>
+      text.startsWith(value),
+    ),
+};
+
+describe("the resources of a server", () => {
+  it("come from all pages, by URI", async () => {
+    await using server = await startMcpTestServer({
+      resources: ["b:2", "a:1", "c:3", "b:1", "d:4"].map((uri) => page(uri)),
+      listing: { type: "pages", size: 2 },
+    });
+    await using client = clientOf(server);
+    const uris = (await client.listResources()).map(({ uri }) => uri);
+    expect(uris).toEqual(["a:1", "b:1", "b:2", "c:3", "d:4"]);
+    expect(server.received("resources/list")).toHaveLength(3);
+  });
+
+  it("are told as the server describes them", async () => {
+    const resourceTemplates = [{ uriTemplate: "file:///{path}", name: "files", mimeType: "text/plain" }];
+    await using server = await startMcpTestServer({ resources: [README], resourceTemplates });
+    await using client = clientOf(server);
+    expect(await client.listResources()).toEqual([
+      { uri: "file:///readme.md", name: "readme", mimeType: "text/markdown", description: "What it is." },
+    ]);
+    expect(await client.listResourceTemplates()).toEqual(resourceTemplates);
+  });
+
+  it("are read as text or bytes, also several of one URI", async () => {
+    await using server = await startMcpTestServer({
+      resources: [
+        README,
+        { uri: "image:dot", mimeType: "image/png", read: () => new Uint8Array([1, 2, 3]) },
+        { uri: "dir:all", read: () => [{ uri: "dir:a", text: "A" }, { text: "B" }] },
+        { uri: "dir:none", read: () => [] },
+      ],
+    });
+    await using client = clientOf(server);
+    expect(await client.readResource("file:///readme.md")).toEqual([
+      { uri: "file:///readme.md", mimeType: "text/markdown", text: "# Read me" },
+    ]);
+    expect(await client.readResource("image:dot")).toEqual([
+      { uri: "image:dot", mimeType: "image/png", blob: "AQID" },
+    ]);
+    expect(await client.readResource("dir:all")).toEqual([
+      { uri: "dir:a", text: "A" },
+      { uri: "dir:all", text: "B" },
+    ]);
+    expect(await client.readResource("dir:none")).toEqual([]);
+  });
+
+  it("cost nobody a request who does not ask for them", async () => {
+    await using server = await startMcpTestServer({ resources: [README], prompts: [] });
+    await using client = clientOf(server);
+    await client.listTools();
+    await client.callTool(echo());
+    const methods = server.requests.map(({ method }) => method);
+    expect(methods).toEqual(["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+  });
+
+  it("are none where the server has none, and nothing is asked then", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    expect(await client.listResources()).toEqual([]);
+    expect(await client.listResourceTemplates()).toEqual([]);
+    expect(await failureOf(client.readResource("a:1"))).toMatchObject({
+      kind: "not-found",
+      message: 'Server "test" offers no resources: resources/read was not sent.',
+    });
+    expect(server.received("POST")).toHaveLength(2);
+  });
+
+  it("may be without templates: an unknown method is none of them", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using client = clientOf(server);
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: null,
+      error: { code: -32_601, message: "Method not found" },
+    });
+    const headers = { "content-type": "application/json" };
+    server.addFault({ type: "status", status: 404, headers, body }, { on: "resources/templates/list" });
+    expect(await client.listResourceTemplates()).toEqual([]);
+    expect(await client.listResources()).toHaveLength(1);
+  });
+
+  it("that are not there are not-found, and no reason to leave the server alone", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using client = clientOf(server, { retry: {}, breaker: { failures: 2 } });
+    for (const n of [1, 2, 3])
+      expect(await failureOf(client.readResource(`file:///gone-${n}`))).toMatchObject({
+        kind: "not-found",
+        code: -32_002,
+        attempts: 1,
+      });
+    expect(await client.readResource(README.uri)).toHaveLength(1);
+  });
+
+  it("are read again after a failure: reading twice does no harm", async () => {
+    await using server = await startMcpTestServer({ resources: [README], answers: "json" });
+    await using client = clientOf(server, { retry: { baseMs: 1 } });
+    server.addFault({ type: "cut", when: "during" }, { on: "resources/read", times: 1 });
+    expect(await client.readResource(README.uri)).toHaveLength(1);
+    expect(server.received("resources/read")).toHaveLength(2);
+  });
+
+  it("are named by a text", async () => {
+    await using client = new McpClient({ name: "test", server: new McpTestServer() });
+    for (const wrong of [undefined, 7, "", {}])
+      expect(await failureOf(client.readResource(wrong as never))).toMatchObject({ kind: "definition" });
+    expect(client.state).toBe("idle");
+  });
+});
+
+describe("hostile lists of resources", () => {
+  it("lose only what cannot be read, with a warning that names it", async () => {
+    await using server = await startMcpTestServer({ resources: [] });
+    await using client = clientOf(server);
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    const resources = [
+      null,
+      [],
+      { name: "no uri" },
+      { name: "empty", uri: "" },
+      { name: "number", uri: 7 },
+      { name: "sly", uri: "file:///a\u202etxt.exe" },
+      { uri: "a:1", name: "first" },
+      { uri: "a:1", name: "second" },
+      {
+        uri: "b:1",
+        name: 7,
+        title: ["no"],
+        description: {},
+        mimeType: 1,
+        size: -1,
+        icons: "x",
+        annotations: [],
+      },
+    ];
+    server.addFault({ type: "result", result: { resources } }, { on: "resources/list" });
+    expect(await client.listResources()).toEqual([
+      { uri: "a:1", name: "first" },
+      { uri: "b:1", name: "b:1" },
+    ]);
+    expect(warnings).toEqual([
+      'Server "test": a resource is not an object and is left out.',
+      'Server "test": a resource is not an object and is left out.',
+      'Server "test": resource "no uri" has no uri and is left out.',
+      'Server "test": resource "empty" has no uri and is left out.',
+      'Server "test": resource "number" has no uri and is left out.',
+      'Server "test": resource "sly" has hidden characters in its uri and is left out.',
+      'Server "test": resource "a:1" is listed twice; the first one counts.',
+    ]);
+  });
+
+  it("say nothing in hidden characters, and not too much", async () => {
+    const description = `see\u200b\u001b[31m this\u{e0041} ${"x".repeat(10_000)}`;
+    const resources = [{ ...README, name: "read\u202eme", title: "a\u0007b", description }];
+    await using server = await startMcpTestServer({ resources });
+    await using client = clientOf(server);
+    const [found] = await client.listResources();
+    expect(found).toMatchObject({ name: "readme", title: "ab" });
+    expect(found?.description).toMatch(/^see this x+…$/);
+    expect(found?.description).toHaveLength(4_096);
+  });
+
+  it.each([
+    ["cursors that never end", { type: "endless" }, "too-large", "lists more than 3 pages (limits.pages)"],
+    ["a cursor that comes back", { type: "repeated-cursor" }, "malformed", "repeats a cursor of"],
+  ] as const)("end with an error on %s", async (_, listing, kind, message) => {
+    await using server = await startMcpTestServer({ resources: [README], prompts: [], listing });
+    await using client = clientOf(server, { limits: { pages: 3 } });
+    for (const list of [
+      () => client.listResources(),
+      () => client.listResourceTemplates(),
+      () => client.listPrompts(),
+    ]) {
+      const failure = await failureOf(list());
+      expect(failure.kind).toBe(kind);
+      expect(failure.message).toContain(message);
+    }
+  });
+
+  it.each([
+    ["no list", { resources: "none" }],
+    ["nothing", {}],
+    ["a cursor that is no text", { resources: [], nextCursor: 7 }],
+  ])("are malformed with %s", async (_, result) => {
+    await using server = await startMcpTestServer({ resources: [] });
+    await using client = clientOf(server);
+    server.addFault({ type: "result", result }, { on: "resources/list" });
+    expect(await failureOf(client.listResources())).toMatchObject({ kind: "malformed" });
+  });
+
+  it("end where there are more than the limit, without a part of the list", async () => {
+    await using server = await startMcpTestServer({ resources: times(11, (n) => page(`a:${n}`)) });
+    await using client = clientOf(server, { limits: { resources: 10 } });
+    const failure = await failureOf(client.listResources());
+    expect(failure).toMatchObject({ kind: "too-large" });
+    expect(failure.message).toContain("more than 10 resources (limits.resources)");
+  });
+
+  it.each([
+    ["no contents", {}],
+    ["contents that are no list", { contents: { text: "a" } }],
+    ["a content that is no object", { contents: ["a"] }],
+    ["a content with nothing in it", { contents: [{ uri: "a:1" }] }],
+  ])("and what is read with %s is malformed", async (_, result) => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using client = clientOf(server);
+    server.addFault({ type: "result", result }, { on: "resources/read" });
+    expect(await failureOf(client.readResource(README.uri))).toMatchObject({ kind: "malformed" });
+  });
+
+  it("and bytes beyond the limit are too large, and not read", async () => {
+    const big = { uri: "big:1", read: () => new Uint8Array(200_000) };
+    await using server = await startMcpTestServer({ resources: [README, big] });
+    await using client = clientOf(server, { limits: { responseBytes: 100_000 } });
+    expect(await failureOf(client.readResource("big:1"))).toMatchObject({ kind: "too-large" });
+    expect(await client.readResource(README.uri)).toHaveLength(1);
+  });
+});
+
+describe("reading a resource", () => {
+  it("ends with the caller's signal, and the server is told", async () => {
+    const { opened: isCancelled, open: sawCancel } = gate();
+    const slow: TestResource = {
+      uri: "slow:1",
+      read: ({ signal }) => {
+        signal.addEventListener("abort", sawCancel);
+        return isCancelled;
+      },
+    };
+    await using server = await startMcpTestServer({ resources: [slow, README] });
+    await using client = clientOf(server);
+    const controller = new AbortController();
+    const reading = client.readResource("slow:1", { signal: controller.signal });
+    await server.waitFor("resources/read");
+    controller.abort("enough");
+    await expect(reading).rejects.toBe("enough");
+    await isCancelled;
+    expect(await client.readResource(README.uri)).toHaveLength(1);
+  });
+
+  it("takes no longer than it may", async () => {
+    await using server = await startMcpTestServer({ resources: [README] });
+    await using client = clientOf(server);
+    await client.ensureSession();
+    server.addFault({ type: "hang" }, { on: "resources/read" });
+    expect(await failureOf(client.readResource(README.uri, { timeoutMs: 50 }))).toMatchObject({
+      kind: "timeout",
+    });
+  });
+
+  it("is done as whoever asks, in their own session", async () => {
+    const diary: TestResource = {
+      uri: "diary:mine",
+      read: ({ headers }) => `diary of ${String(headers["authorization"])}`,
+    };
+    await using server = await startMcpTestServer({ resources: [diary] });
+    const userOf = ({ configurable, purpose }: CallContext) =>
+      purpose === "discovery" ? "catalogue" : String(configurable["user"]);
+    await using client = clientOf(server, { identity: userOf, auth: (context) => userOf(context) });
+    const as = (user: string) => ({ context: { configurable: { user } } });
+    const read = async (user: string) => (await client.readResource("diary:mine", as(user)))[0]?.text;
+    expect(await Promise.all(["ann", "bob", "ann"].map(read))).toEqual([
+      "diary of Bearer ann",
+      "diary of Bearer bob",
+      "diary of Bearer ann",
+    ]);
+    expect(await client.listResources(as("ann"))).toHaveLength(1);
+    const lists = server.received("resources/list").map(({ headers }) => headers["authorization"]);
+    expect(lists).toEqual(["Bearer catalogue"]);
+    expect(
+      client
+        .sessions()
+        .map(({ identity }) => identity)
+        .toSorted(),
+    ).toEqual(["ann", "bob", "catalogue"]);
+  });
+
+  it("survives a session that is lost, with one new handshake", async () => {
+    await using server = await startMcpTestServer({ resources: times(4, (n) => page(`a:${n}`)) });
+    await using client = clientOf(server);
+    await client.listResources();
+    await server.restart();
+    const read = await Promise.all(times(4, (n) => client.readResource(`a:${n}`)));
+    expect(read.flat().map(({ text }) => text)).toEqual(times(4, (n) => `text of a:${n}`));
+    expect(server.received("initialize")).toHaveLength(2);
+  });
+});
+
+describe("the prompts of a server", () => {
+  it("come from all pages, by name, with their arguments", async () => {
+    const other = { name: "arrive", get: () => "…" };
+    await using server = await startMcpTestServer({
+      prompts: [TRAVEL, other],
+      listing: { type: "pages", size: 1 },
+    });
+    await using client = clientOf(server);
+    expect(await client.listPrompts()).toEqual([
+      { name: "arrive", arguments: [] },
+      {
+        name: "travel",
+        title: "A journey",
+        description: "Plans a journey.",
+        arguments: [
+          { name: "country", required: true },
+          { name: "city", description: "Where to.", required: false },
+        ],
+      },
+    ]);
+  });
+
+  it("are filled in", async () => {
+    await using server = await startMcpTestServer({ prompts: [TRAVEL] });
+    await using client = clientOf(server);
+    const prompt = await client.getPrompt({ name: "travel", args: { country: "NO", city: "Oslo" } });
+    expect(prompt).toEqual({
+      messages: [{ role: "user", content: [{ type: "text", text: "Plan a journey to Oslo in NO." }] }],
+    });
+  });
+
+  it("are none where the server has none, and nothing is asked then", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    expect(await client.listPrompts()).toEqual([]);
+    expect(await failureOf(client.getPrompt({ name: "travel" }))).toMatchObject({ kind: "not-found" });
+    expect(server.received("POST")).toHaveLength(2);
+  });
+
+  it("lose only what is malformed, with a warning that names it", async () => {
+    await using server = await startMcpTestServer({ prompts: [] });
+    await using client = clientOf(server);
+    const warnings: string[] = [];
+    client.on("warning", ({ message }) => warnings.push(message));
+    const prompts = [
+      7,
+      { title: "nameless" },
+      { name: "odd", arguments: "none" },
+      {
+        name: "fine",
+        description: "a\u200bb",
+        arguments: [null, { name: "x", title: "t\u202e" }, { title: "y" }],
+      },
+      { name: "fine" },
+    ];
+    server.addFault({ type: "result", result: { prompts } }, { on: "prompts/list" });
+    expect(await client.listPrompts()).toEqual([
+      { name: "fine", description: "ab", arguments: [{ name: "x", title: "t", required: false }] },
+    ]);
+    expect(warnings).toEqual([
+      'Server "test": a prompt is not an object and is left out.',
+      'Server "test": a prompt has no name and is left out.',
+      'Server "test": prompt "odd" has arguments that are no list and is left out.',
+      'Server "test": prompt "fine" is listed twice; the first one counts.',
+    ]);
+  });
+
+  it.each([
+    ["no messages", {}, "it has no list of messages"],
+    ["a role nobody knows", { messages: [{ role: "system", content: { type: "text", text: "x" } }] }, "role"],
+    ["a message without content", { messages: [{ role: "user" }] }, "has no content"],
+    ["a message that is none", { messages: [null] }, "role"],
+  ])("are malformed with %s: half a prompt says something else", async (_, result, why) => {
+    await using server = await startMcpTestServer({ prompts: [TRAVEL] });
+    await using client = clientOf(server);
+    server.addFault({ type: "result", result }, { on: "prompts/get" });
+    const failure = await failureOf(client.getPrompt({ name: "travel" }));
+    expect(failure.kind).toBe("malformed");
+    expect(failure.message).toContain(why);
+  });
+
+  it("are called by name, with texts for arguments", async () => {
+    await using client = new McpClient({ name: "test", server: new McpTestServer() });
+    for (const wrong of [
+      undefined,
+      {},
+      { name: 7 },
+      { name: "a", args: { n: 7 } },
+      { name: "a", args: ["b"] },
+    ])
+      expect(await failureOf(client.getPrompt(wrong as never))).toMatchObject({ kind: "definition" });
+    expect(client.state).toBe("idle");
+  });
+});
+
+describe("completion", () => {
+  it("knows what was typed, and what was given before", async () => {
+    await using server = await startMcpTestServer({ prompts: [TRAVEL] });
+    await using client = clientOf(server);
+    const city = { prompt: "travel", argument: "city" };
+    expect(await client.complete({ prompt: "travel", argument: "country", value: "" })).toEqual({
+      values: ["NO", "SE"],
+      total: 2,
+      hasMore: false,
+    });
+    expect(await client.complete({ ...city, value: "O", given: { country: "NO" } })).toMatchObject({
+      values: ["Oslo"],
+    });
+    expect(await client.complete({ ...city, value: "O", given: { country: "SE" } })).toMatchObject({
+      values: [],
+    });
+  });
+
+  it("of a server that completes nothing is empty", async () => {
+    await using server = await startMcpTestServer({ resources: [] });
+    await using client = clientOf(server);
+    const call = { resourceTemplate: "file:///{path}", argument: "path", value: "" };
+    expect(await client.complete(call)).toEqual({ values: [], hasMore: false });
+  });
+
+  it("takes nothing else than it says", async () => {
+    await using client = new McpClient({ name: "test", server: new McpTestServer() });
+    const argument = { argument: "a", value: "" };
+    for (const wrong of [
+      undefined,
+      argument,
+      { ...argument, prompt: "a", resourceTemplate: "b" },
+      { prompt: "a" },
+    ])
+      expect(await failureOf(client.complete(wrong as never))).toMatchObject({ kind: "definition" });
+  });
+
+  it("leaves out values that are no texts, and is malformed without a list", async () => {
+    await using server = await startMcpTestServer({ prompts: [TRAVEL] });
+    await using client = clientOf(server);
+    const call = { prompt: "travel", argument: "country", value: "" };
+    const completion = { values: ["NO", 7, null], hasMore: true, total: "many" };
+    server.addFault({ type: "result", result: { completion } }, { on: "completion/complete", times: 1 });
+    expect(await client.complete(call)).toEqual({ values: ["NO"], hasMore: true });
+    server.addFault({ type: "result", result: {} }, { on: "completion/complete", times: 1 });
+    expect(await failureOf(client.complete(call))).toMatchObject({ kind: "malformed" });
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { clientOf, echo, failureOf, times } from "../../fixtures/clients.js";
+
+describe("a pinned session", () => {
+  it("is resumed without a handshake, and left to its owner on close", async () => {
+    await using server = await startMcpTestServer();
+    await using owner = clientOf(server);
+    await owner.ensureSession();
+    const id = owner.sessionId ?? "";
+    const guest = clientOf(server, { session: { id, protocolVersion: "2025-06-18" } });
+    expect((await guest.callTool(echo("resumed"))).text()).toBe("resumed");
+    expect(guest.sessionId).toBe(id);
+    expect(guest.serverInfo).toBeUndefined();
+    expect(server.received("initialize")).toHaveLength(1);
+    expect(server.received("tools/call")[0]?.headers).toMatchObject({
+      "mcp-session-id": id,
+      "mcp-protocol-version": "2025-06-18",
+    });
+    await guest.close();
+    expect(server.received("DELETE")).toHaveLength(0);
+    expect((await owner.callTool(echo("still there"))).text()).toBe("still there");
+  });
+
+  it("is never replaced by another", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { session: { id: "nobody-knows-me" } });
+    const outcomes = await client.callTools(times(3, () => echo()));
+    expect(outcomes.map((outcome) => !outcome.ok && outcome.error.kind)).toEqual(
+      times(3, () => "session-lost"),
+    );
+    expect(server.received("initialize")).toHaveLength(0);
+  });
+});
+
+describe("a server without sessions", () => {
+  it.each(["json", "sse"] as const)("works, with one handshake and no goodbye (%s)", async (answers) => {
+    await using server = await startMcpTestServer({ sessions: "none", answers });
+    const client = clientOf(server);
+    await Promise.all(times(20, () => client.callTool(echo())));
+    expect(client.state).toBe("ready");
+    expect(client.sessionId).toBeUndefined();
+    expect(server.received("initialize")).toHaveLength(1);
+    await server.restart();
+    expect((await client.callTool(echo("after"))).text()).toBe("after");
+    expect(server.received("initialize")).toHaveLength(1);
+    await client.close();
+    expect(server.received("DELETE")).toHaveLength(0);
+  });
+});
+
+describe("session.serialize", () => {
+  it("lets one request at a time through, of whatever kind, also over a lost session", async () => {
+    let [running, most] = [0, 0];
+    await using server = await startMcpTestServer({
+      tools: [
+        {
+          name: "echo",
+          run: async ({ text }) => {
+            running += 1;
+            most = Math.max(most, running);
+            await new Promise((resolve) => setTimeout(resolve, 5));
+            running -= 1;
+            return text;
+          },
+        },
+      ],
+    });
+    await using client = clientOf(server, { session: { serialize: true } });
+    await client.callTool(echo());
+    server.forgetSessions();
+    const calls = times(8, (n) => client.callTool(echo(`n${n}`)));
+    const results = await Promise.all([...calls, client.listTools().then(() => undefined), client.ping()]);
+    expect(results.slice(0, 8).map((result) => result?.text())).toEqual(times(8, (n) => `n${n}`));
+    expect(most).toBe(1);
+    // Only the first one met the lost session: who waits for its turn gets the new one.
+    expect(server.received("tools/call")).toHaveLength(1 + 8 + 1);
+    expect(server.received("initialize")).toHaveLength(2);
+  });
+
+  it("lets who waits for its turn go away", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server, { session: { serialize: true } });
+    await client.ensureSession();
+    const mend = server.addFault({ type: "hang" }, { on: "tools/call", times: 1 });
+    const [first, second] = [new AbortController(), new AbortController()];
+    const holding = failureOf(client.callTool(echo("first"), { signal: first.signal }));
+    const waiting = failureOf(client.callTool(echo("second"), { signal: second.signal }));
+    const third = client.callTool(echo("third"));
+    await server.waitFor("tools/call");
+    second.abort("second");
+    expect(await waiting).toBe("second");
+    first.abort("first");
+    expect(await holding).toBe("first");
+    expect((await third).text()).toBe("third");
+    mend();
+  });
+});

@@ -1,0 +1,386 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { createMcpTools, type Logger, McpClient, McpRuntimeError, onMcpEvent } from "../../../src/index.js";
+import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
+import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+import { ProcessEvents } from "../../fixtures/process-events.js";
+
+describe("who listens", () => {
+  it("is told at once of an event that there is not, and has to be a function", async () => {
+    await using server = await startMcpTestServer();
+    await using mcp = await createMcpTools({ test: { url: server.url } });
+    const listeners = [
+      onMcpEvent,
+      mcp.on,
+      mcp.servers.on.bind(mcp.servers),
+      mcp.clients.test.on.bind(mcp.clients.test),
+    ];
+    for (const on of listeners as ((name: string, listener: unknown) => () => void)[]) {
+      expect(() => on("toolChanged", () => undefined)).toThrow(
+        /^There is no event "toolChanged"; there are .*toolsChanged/,
+      );
+      expect(() => on("warning", undefined)).toThrow(McpRuntimeError);
+    }
+  });
+});
+
+describe("the events of a process", () => {
+  it.each(ERAS)(
+    "tell a first call from its start to its end, with the handshake in between (%s)",
+    async (era) => {
+      await using server = await startEraServer(era);
+      using events = new ProcessEvents();
+      const client = clientOf(server, {}, {});
+      await client.callTool({ ...echo(), id: "mine" });
+      await client.close();
+      expect(events.names).toEqual([
+        "requestStarted",
+        "handshakeStarted",
+        "handshakeEnded",
+        "sessionOpened",
+        "requestEnded",
+        "sessionEnded",
+      ]);
+      const [started] = events.of("requestStarted");
+      const [ended] = events.of("requestEnded");
+      expect(started).toMatchObject({
+        server: "test",
+        method: "tools/call",
+        tool: "echo",
+        requestId: "mine",
+      });
+      expect(ended).toMatchObject({
+        server: "test",
+        method: "tools/call",
+        tool: "echo",
+        requestId: "mine",
+        attempts: 1,
+        kind: undefined,
+        error: undefined,
+        endpoint: { transport: "http", host: "127.0.0.1", port: Number(new URL(server.url).port) },
+        protocolVersion: expect.stringMatching(/^20/),
+        sessionId: era === "modern" ? undefined : expect.any(String),
+      });
+      expect(ended?.token).toBe(started?.token);
+      const [handshake] = events.of("handshakeEnded");
+      expect(handshake).toMatchObject({ server: "test", kind: undefined, sessionId: ended?.sessionId });
+      expect(handshake?.token).toBe(events.of("handshakeStarted")[0]?.token);
+      expect(events.of("sessionEnded")).toEqual([
+        expect.objectContaining({ generation: 1, kind: undefined, sessionId: ended?.sessionId }),
+      ]);
+    },
+  );
+
+  it("tell of a session that was lost, by the request that found out", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.callTool(echo());
+    using events = new ProcessEvents();
+    server.forgetSessions();
+    await client.callTool(echo());
+    expect(events.names).toEqual([
+      "requestStarted",
+      "sessionLost",
+      "sessionEnded",
+      "handshakeStarted",
+      "handshakeEnded",
+      "sessionOpened",
+      "requestEnded",
+    ]);
+    expect(events.of("sessionLost")[0]?.token).toBe(events.of("requestStarted")[0]?.token);
+    expect(events.of("sessionEnded")).toEqual([
+      expect.objectContaining({ generation: 1, kind: "session-lost" }),
+    ]);
+    expect(events.of("requestEnded")).toEqual([expect.objectContaining({ attempts: 2, kind: undefined })]);
+  });
+
+  it("tell of repetitions, of a breaker, and of the failure in the words of its error", async () => {
+    await using server = await startMcpTestServer();
+    await using client = new McpClient(
+      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      { random: () => 0.5 },
+    );
+    await client.ensureSession();
+    using events = new ProcessEvents();
+    server.addFault({ type: "status", status: 503 });
+    const failure = await failureOf(client.callTool(echo(), { idempotent: true }));
+    expect(events.names).toEqual(["requestStarted", "requestRetried", "breakerChanged", "requestEnded"]);
+    expect(events.of("requestRetried")).toEqual([
+      expect.objectContaining({ kind: "unavailable", attempts: 1, tool: "echo", waitMs: expect.any(Number) }),
+    ]);
+    expect(events.of("breakerChanged")).toEqual([{ server: "test", identity: "", state: "open" }]);
+    const [ended] = events.of("requestEnded");
+    expect(ended).toMatchObject({ kind: "unavailable", attempts: 2 });
+    expect(ended?.error).toBe(failure);
+  });
+
+  it("tell of a handshake that failed, and of a server that is not there", async () => {
+    using events = new ProcessEvents();
+    await using client = new McpClient({ name: "gone", url: "http://127.0.0.1:1/mcp", retry: false });
+    await failureOf(client.callTool(echo()));
+    expect(events.of("handshakeEnded")).toEqual([
+      expect.objectContaining({ kind: "not-sent", sessionId: undefined }),
+    ]);
+    expect(events.of("requestEnded")).toEqual([expect.objectContaining({ kind: "not-sent", attempts: 0 })]);
+  });
+
+  it("a tool that reports an error is told as tool-error", async () => {
+    const tool = { name: "fail", run: () => Promise.reject(new Error("no")) };
+    await using client = new McpClient({ name: "linked", server: new McpTestServer({ tools: [tool] }) });
+    using events = new ProcessEvents();
+    const result = await client.callTool({ name: "fail" });
+    expect(result.isError).toBe(true);
+    expect(events.of("requestEnded")).toEqual([
+      expect.objectContaining({
+        kind: "tool-error",
+        error: undefined,
+        endpoint: expect.objectContaining({ transport: "in-process" }),
+      }),
+    ]);
+  });
+
+  it.each(ERAS)("show arguments and results to who asks, and to nobody who prints them (%s)", async (era) => {
+    await using client = new McpClient({ name: "linked", server: new EraServer(era) });
+    using events = new ProcessEvents();
+    await client.callTool(echo("a private word"), { recordedArgs: () => ({ text: "***" }) });
+    await client.callTool(echo("a private word"));
+    expect(inspect(events.all, { depth: 9 })).not.toContain("private");
+    expect(JSON.stringify(events.all)).not.toContain("private");
+    expect(events.of("requestStarted").map(({ args }) => args())).toEqual([
+      { text: "***" },
+      { text: "a private word" },
+    ]);
+    expect(events.of("requestEnded").map(({ result }) => result())).toEqual(
+      times(2, () => ({ content: [{ type: "text", text: "a private word" }] })),
+    );
+  });
+
+  it("tell what is known of tools: from where, by a listing, and when they change", async () => {
+    const tool = (description: string) => ({ name: "forecast", description, run: () => "sun" });
+    await using server = await startMcpTestServer({ tools: [tool("Old.")] });
+    using events = new ProcessEvents();
+    await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger: SILENT });
+    const heard: unknown[] = [];
+    mcp.on("driftChecked", (event) => heard.push(event));
+    await mcp.toolsFor({});
+    server.tools = [tool("New.")];
+    const drift = await mcp.detectDrift();
+    expect(heard).toEqual(events.of("driftChecked"));
+    expect(events.of("toolsRead").map(({ found }) => found)).toEqual(["nothing", "fresh"]);
+    expect(events.of("toolsListed")).toEqual(
+      times(2, () => ({ server: "weather", tools: 1, kind: undefined, latencyMs: expect.any(Number) })),
+    );
+    expect(events.of("pinBroken")).toEqual([
+      { server: "weather", tool: "forecast", change: "its description changed", isBlocked: false },
+    ]);
+    expect(events.of("driftChecked")).toEqual([{ ...drift.weather, server: "weather" }]);
+    expect(events.of("serverChanged").map(({ state }) => state)).toEqual(["connecting", "connected"]);
+    expect(events.of("toolsChanged")).toEqual(times(2, () => ({ server: "weather" })));
+    expect(events.of("warning")).toEqual([]);
+    await server.stop();
+    await mcp.refresh().catch(() => undefined);
+    expect(events.of("toolsListed").at(-1)).toMatchObject({ tools: undefined, kind: "not-sent" });
+  });
+
+  it("a listener can send something along in _meta, behind what the caller wrote", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    const stop = onMcpEvent("requestStarted", ({ addMeta }) => {
+      addMeta("traceparent", "theirs");
+      addMeta("tenant", "theirs");
+    });
+    await client.callTool(echo(), { meta: { tenant: "mine" } });
+    stop();
+    await client.callTool(echo());
+    const meta = server.received("tools/call").map(({ body }) => (body as Call).params._meta);
+    expect(meta[0]).toMatchObject({ traceparent: "theirs", tenant: "mine" });
+    expect(meta[1]).not.toHaveProperty("traceparent");
+  });
+
+  it("a listener can put something around a request and its handshake; when that fails, the request does not", async () => {
+    await using server = await startMcpTestServer();
+    const warnings: string[] = [];
+    await using client = clientOf(server, {}, { logger: { ...SILENT, warn: (text) => warnings.push(text) } });
+    const storage = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const stops = [
+      onMcpEvent("requestStarted", ({ around }) => around((run) => storage.run("outer", run))),
+      onMcpEvent("requestStarted", ({ around }) => around(() => undefined)),
+      onMcpEvent("requestStarted", ({ around }) =>
+        around((run) => {
+          run();
+          run();
+          throw new Error("my fault");
+        }),
+      ),
+      onMcpEvent("handshakeStarted", () => seen.push(storage.getStore())),
+      onMcpEvent("sessionOpened", () => seen.push(storage.getStore())),
+      onMcpEvent("requestEnded", () => seen.push(storage.getStore())),
+    ];
+    await client.callTool(echo());
+    for (const stop of stops) stop();
+    expect(seen).toEqual(["outer", "outer", undefined]);
+    expect(server.executions).toHaveLength(1);
+    expect(warnings).toEqual([expect.stringContaining("my fault")]);
+  });
+
+  it("an event that does not exist is a mistake that is told", () => {
+    expect(() => onMcpEvent("requestDone" as never, () => undefined)).toThrow(
+      expect.objectContaining({ kind: "definition", message: expect.stringContaining("requestEnded") }),
+    );
+  });
+});
+
+describe("metrics", () => {
+  it("of a toolset are by server and by tool", async () => {
+    await using weather = await startMcpTestServer({
+      tools: [
+        { name: "forecast", run: () => "sun" },
+        { name: "fail", run: () => Promise.reject(new Error("no")) },
+      ],
+    });
+    await using other = await startMcpTestServer();
+    await using mcp = await createMcpTools({ weather: { url: weather.url }, other: { url: other.url } });
+    await mcp.callTools([
+      { name: "weather__forecast" },
+      { name: "weather__forecast" },
+      { name: "weather__fail" },
+    ]);
+    const { weather: seen, other: idle } = mcp.metrics();
+    expect(seen).toMatchObject({
+      calls: 3,
+      successes: 2,
+      failures: { "tool-error": 1 },
+      retries: 0,
+      handshakes: { successes: 1, failures: 0 },
+      sessionsLost: 0,
+      breakers: { closed: 1, open: 0, "half-open": 0 },
+      tools: {
+        forecast: { calls: 2, successes: 2, failures: {} },
+        fail: { calls: 1, successes: 0, failures: { "tool-error": 1 } },
+      },
+    });
+    const { p50, p95, p99, max } = seen.latencyMs ?? { p50: 0, p95: 0, p99: 0, max: 0 };
+    expect([0, p50, p95, p99, max]).toEqual([0, p50, p95, p99, max].toSorted((a, b) => a - b));
+    expect(p50).toBeGreaterThan(0);
+    expect(idle).toMatchObject({ calls: 0, latencyMs: undefined, methods: { "tools/list": { calls: 1 } } });
+    expect(mcp.servers.metrics()["weather"]).toEqual(seen);
+    expect(Object.isFrozen(seen)).toBe(true);
+  });
+
+  it("of a client count repetitions, lost sessions, handshakes and breakers", async () => {
+    await using server = await startMcpTestServer();
+    await using client = new McpClient(
+      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      { random: () => 0.5 },
+    );
+    await client.callTool(echo());
+    server.forgetSessions();
+    await client.callTool(echo());
+    server.addFault({ type: "status", status: 503 });
+    await failureOf(client.callTool(echo(), { idempotent: true }));
+    await failureOf(client.callTool(echo()));
+    expect(client.metrics()).toMatchObject({
+      calls: 4,
+      successes: 2,
+      failures: { unavailable: 1, "circuit-open": 1 },
+      retries: 1,
+      handshakes: { successes: 2, failures: 0 },
+      sessionsLost: 1,
+      breakers: { closed: 0, open: 1, "half-open": 0 },
+    });
+  });
+
+  it("count a session once, however many calls find out that it is lost", async () => {
+    await using server = await startMcpTestServer();
+    await using client = clientOf(server);
+    await client.callTool(echo());
+    server.forgetSessions();
+    await Promise.all(times(5, () => client.callTool(echo())));
+    expect(client.metrics()).toMatchObject({ sessionsLost: 1, handshakes: { successes: 2 } });
+  });
+
+  it("take the time by the client's clock", async () => {
+    const clock = new FakeClock();
+    const entered = gate();
+    const answered = gate();
+    const slow = async () => {
+      entered.open();
+      await answered.opened;
+      return "at last";
+    };
+    const server = new McpTestServer({ tools: [{ name: "slow", run: slow }] });
+    await using client = new McpClient({ name: "linked", server }, { clock });
+    const calling = client.callTool({ name: "slow" });
+    await entered.opened;
+    clock.advance(800);
+    answered.open();
+    await calling;
+    expect(client.metrics().latencyMs).toEqual({ p50: 800, p95: 800, p99: 800, max: 800 });
+  });
+});
+
+describe("the log", () => {
+  it("has a line for every call, repetition, handshake and session, for who wants to see them", async () => {
+    await using server = await startMcpTestServer();
+    const lines: string[] = [];
+    const logger: Logger = { ...SILENT, debug: (line) => lines.push(line), isDebugEnabled: () => true };
+    const client = new McpClient(
+      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      { logger, random: () => 0.5 },
+    );
+    await client.callTool(echo());
+    server.addFault({ type: "status", status: 503 }, { on: "tools/call" });
+    await failureOf(client.callTool(echo(), { idempotent: true }));
+    await client.close();
+    expect(lines.map((line) => line.replaceAll(/[\d.]+ ms/g, "N ms"))).toEqual([
+      expect.stringMatching(/^Server "test": handshake ok after N ms, protocol 20/),
+      'Server "test": tools/call echo ok after N ms',
+      'Server "test": tools/call echo unavailable, attempt 1; again in N ms',
+      'Server "test": the breaker is open',
+      'Server "test": tools/call echo unavailable after N ms, 2 attempts',
+      'Server "test": session 1 ended after N ms',
+    ]);
+  });
+
+  it("has none of these for a logger that does not ask for them", async () => {
+    const lines: string[] = [];
+    const logger: Logger = { ...SILENT, debug: (line) => lines.push(line) };
+    await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
+    await client.callTool(echo());
+    expect(lines).toEqual([]);
+  });
+
+  it("a logger that cannot say what it wants harms no call", async () => {
+    const isDebugEnabled = () => {
+      throw new Error("my fault");
+    };
+    const logger: Logger = { ...SILENT, isDebugEnabled };
+    await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
+    expect((await client.callTool(echo())).text()).toBe("hello");
+  });
+
+  it("shows warnings unless it is told not to", async () => {
+    await using server = await startMcpTestServer();
+    const warnings: string[] = [];
+    await using client = clientOf(
+      server,
+      { headers: { accept: "text/html" } },
+      { logger: { ...SILENT, warn: (text) => warnings.push(text) } },
+    );
+    using events = new ProcessEvents();
+    await client.ensureSession();
+    await eventually(() => warnings.length > 0);
+    expect(events.of("warning")).toEqual(warnings.map((message) => ({ server: "test", message })));
+  });
+});
+
+interface Call {
+  readonly params: { readonly _meta?: Record<string, unknown> };
+}
+
+const quiet = () => undefined;
+const SILENT: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };

@@ -1,0 +1,521 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { createReactAgent } from "@langchain/langgraph/prebuilt";
+import {
+  context,
+  createTraceState,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import { describe, expect, it } from "vitest";
+import { createMcpTools, createMcpToolsFromAgent, McpClient } from "../../../src/index.js";
+import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
+import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
+import { question, scripted } from "../../fixtures/agents.js";
+import { clientOf, echo, failureOf, gate } from "../../fixtures/clients.js";
+import { startEraServer } from "../../fixtures/era-server.js";
+import { stdioClient } from "../../fixtures/stdio-servers.js";
+import { Tracing } from "../../fixtures/tracing.js";
+
+const weather = { name: "get_weather", run: () => "sun" };
+const call = { name: "get_weather" };
+
+interface Message {
+  readonly id: number;
+  readonly params: { readonly _meta?: Record<string, unknown> };
+}
+
+/** The first call that a server got. */
+function callOf(server: McpTestServer, method = "tools/call"): Message {
+  const [received] = server.received(method);
+  return received?.body as Message;
+}
+
+function metaOf(server: McpTestServer, method?: string): Record<string, unknown> {
+  return callOf(server, method).params._meta ?? {};
+}
+
+function traceparentOf(span: Pick<Span, "spanContext">): string {
+  const { traceId, spanId } = span.spanContext();
+  return `00-${traceId}-${spanId}-01`;
+}
+
+describe("a call in OpenTelemetry", () => {
+  it("is a span by the conventions for MCP, with its handshake inside", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool(call);
+    const span = tracing.span("tools/call get_weather");
+    expect(span.kind).toBe(SpanKind.CLIENT);
+    expect(span.status).toEqual({ code: SpanStatusCode.UNSET });
+    expect(span.parentSpanContext).toBeUndefined();
+    expect(span.instrumentationScope).toMatchObject({ name: "langchain-mcp-runtime" });
+    const way = {
+      "mcp.protocol.version": expect.stringMatching(/^20\d\d-/),
+      "mcp.session.id": client.sessionId,
+      "network.transport": "tcp",
+      "network.protocol.name": "http",
+      "server.address": "127.0.0.1",
+      "server.port": Number(new URL(server.url).port),
+      "langchain_mcp.server": "test",
+    };
+    expect(span.attributes).toEqual({
+      ...way,
+      "mcp.method.name": "tools/call",
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "get_weather",
+      "jsonrpc.request.id": String(callOf(server).id),
+      "langchain_mcp.attempts": 1,
+    });
+    const handshake = tracing.span("initialize");
+    expect(handshake.attributes).toEqual({ ...way, "mcp.method.name": "initialize" });
+    expect(handshake.parentSpanContext?.spanId).toBe(span.spanContext().spanId);
+  });
+
+  it.each(["json", "sse"] as const)("reaches the server as traceparent in _meta (%s)", async (answers) => {
+    await using server = await startMcpTestServer({ tools: [weather], answers });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool(call, { meta: { tenant: "mine" } });
+    expect(metaOf(server)).toMatchObject({
+      tenant: "mine",
+      traceparent: traceparentOf(tracing.span("tools/call get_weather")),
+    });
+  });
+
+  it.each(["auto", "legacy"] as const)(
+    "has a handshake that carries its own context (%s)",
+    async (protocol) => {
+      await using server = await startMcpTestServer({ tools: [weather] });
+      await using tracing = await Tracing.start();
+      await using client = new McpClient({ name: "test", url: server.url, protocol });
+      await client.callTool(call);
+      expect(metaOf(server, "initialize")["traceparent"]).toBe(traceparentOf(tracing.span("initialize")));
+    },
+  );
+
+  it("belongs to the span that is active, with its trace state and baggage", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    const remote = {
+      traceId: "0af7651916cd43dd8448eb211c80319c",
+      spanId: "b7ad6b7169203331",
+      traceFlags: 1,
+      traceState: createTraceState("rojo=00f067aa0ba902b7"),
+    };
+    const baggage = propagation.createBaggage({ user: { value: "Ann & Bob" } });
+    const active = propagation.setBaggage(trace.setSpanContext(ROOT_CONTEXT, remote), baggage);
+    await context.with(active, () => client.callTool(call));
+    const span = tracing.span("tools/call get_weather");
+    expect(span.parentSpanContext?.spanId).toBe(remote.spanId);
+    expect(metaOf(server)).toMatchObject({
+      traceparent: traceparentOf(span),
+      tracestate: "rojo=00f067aa0ba902b7",
+      baggage: "user=Ann%20%26%20Bob",
+    });
+  });
+
+  it("is inside of an agent's run that is a span", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const agent = createReactAgent({
+      llm: scripted([{ name: "srv__get_weather", args: {} }]),
+      tools: mcp.tools,
+    });
+    await tracing.tracer.startActiveSpan("invoke_agent", async (span) => {
+      await agent.invoke(question);
+      span.end();
+    });
+    const [outer, inner] = [tracing.span("invoke_agent"), tracing.span("tools/call get_weather")];
+    expect(inner.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
+  });
+
+  it("names the LangChain run that it belongs to, its thread and the model's call", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const agent = createReactAgent({
+      llm: scripted([{ name: "srv__get_weather", args: {} }]),
+      tools: mcp.tools,
+    });
+    const runs: [id: string, name: string | undefined, metadata: unknown][] = [];
+    const callbacks = [
+      BaseCallbackHandler.fromMethods({
+        handleToolStart: (_, __, runId, ___, ____, metadata, runName) =>
+          void runs.push([runId, runName, metadata]),
+      }),
+    ];
+    await agent.invoke(question, { callbacks, configurable: { thread_id: "thread-7" } });
+    expect(runs).toHaveLength(1);
+    const [[runId, runName, metadata] = []] = runs;
+    expect(tracing.span("tools/call get_weather").attributes).toMatchObject({
+      "langchain.run_id": runId,
+      "gen_ai.tool.call.id": "call-1",
+      "gen_ai.conversation.id": "thread-7",
+    });
+    expect(runName).toBe("srv__get_weather");
+    expect(metadata).toMatchObject({ tool_type: "mcp", server: "srv" });
+  });
+
+  it("can be put where the spans of LangChain's runs are", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    const spansOfRuns = new Map<string, Span>();
+    await using tracing = await Tracing.start({
+      parent: (request) => {
+        const span = spansOfRuns.get(request.context()?.runId ?? "");
+        return span && trace.setSpan(context.active(), span);
+      },
+    });
+    await using mcp = await createMcpTools({ srv: { url: server.url } });
+    const follow = BaseCallbackHandler.fromMethods({
+      handleToolStart: (_, __, runId, ___, ____, _____, name = "") =>
+        void spansOfRuns.set(runId, tracing.tracer.startSpan(name)),
+      handleToolEnd: (_, runId) => spansOfRuns.get(runId)?.end(),
+    });
+    await mcp.tools[0]?.invoke({}, { callbacks: [follow] });
+    const [outer, inner] = [tracing.span("srv__get_weather"), tracing.span("tools/call get_weather")];
+    expect(inner.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
+  });
+
+  it("is what HTTP requests made for it belong to", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    const active: (string | undefined)[] = [];
+    const hear = () => active.push(trace.getActiveSpan()?.spanContext().spanId);
+    subscribe("undici:request:create", hear);
+    await client.callTool(call);
+    unsubscribe("undici:request:create", hear);
+    const of = (name: string) => tracing.span(name).spanContext().spanId;
+    expect(active).toEqual([of("initialize"), of("initialize"), of("tools/call get_weather")]);
+    expect(trace.getActiveSpan()).toBeUndefined();
+  });
+
+  it("of a prompt or a resource names it, without what may be secret in an address", async () => {
+    const uri = "postgres://ann:s3cr3t@db.example/customers?token=s3cr3t#s3cr3t";
+    await using server = await startMcpTestServer({
+      prompts: [{ name: "travel", get: () => "Go." }],
+      resources: [{ uri, read: () => "rows" }],
+    });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.getPrompt({ name: "travel" });
+    await client.readResource(uri);
+    expect(tracing.span("prompts/get travel").attributes).toMatchObject({ "gen_ai.prompt.name": "travel" });
+    const { attributes } = tracing.span("resources/read");
+    expect(attributes["mcp.resource.uri"]).toBe("postgres://db.example/customers");
+    expect(JSON.stringify(await tracing.measured())).not.toMatch(/s3cr3t|postgres/);
+  });
+
+  it("to a server without sessions is told by that server's words", async () => {
+    await using server = await startEraServer("modern", { tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool(call);
+    const span = tracing.span("tools/call get_weather");
+    expect(metaOf(server)).toMatchObject({ traceparent: traceparentOf(span) });
+    expect(span.attributes).toMatchObject({
+      "mcp.protocol.version": "2026-07-28",
+      "jsonrpc.request.id": String(callOf(server).id),
+    });
+    expect(span.attributes).not.toHaveProperty("mcp.session.id");
+    const { attributes, parentSpanContext } = tracing.span("server/discover");
+    expect(attributes["mcp.method.name"]).toBe("server/discover");
+    expect(parentSpanContext?.spanId).toBe(span.spanContext().spanId);
+    expect(metaOf(server, "server/discover")).toMatchObject({
+      traceparent: traceparentOf(tracing.span("server/discover")),
+    });
+  });
+
+  it("of a program says that it goes through a pipe", async () => {
+    await using tracing = await Tracing.start();
+    await using client = stdioClient();
+    await client.callTool(echo());
+    const { attributes } = tracing.span("tools/call echo");
+    expect(attributes).toMatchObject({ "network.transport": "pipe", "mcp.method.name": "tools/call" });
+    expect(attributes).not.toHaveProperty("server.address");
+    expect(attributes).not.toHaveProperty("mcp.session.id");
+  });
+});
+
+describe("what goes wrong in OpenTelemetry", () => {
+  it("is told by JSON-RPC code, by the tool's own word, or by the kind of failure", async () => {
+    const fail = { name: "fail", run: () => Promise.reject(new Error("private")) };
+    await using server = await startMcpTestServer({ tools: [weather, fail] });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.ensureSession();
+    const refusal = { jsonrpc: "2.0", id: null, error: { code: -32602, message: "no such city" } };
+    server.addFault({ type: "status", status: 400, body: JSON.stringify(refusal) }, { times: 1 });
+    const refused = await failureOf(client.callTool(call));
+    await client.callTool({ name: "fail" });
+    server.addFault({ type: "hang" }, { times: 1 });
+    const late = await failureOf(client.callTool(call, { timeoutMs: 20 }));
+    const told = tracing.spans
+      .filter(({ name }) => name.startsWith("tools/call"))
+      .map(({ status, attributes }) => [
+        attributes["error.type"],
+        attributes["rpc.response.status_code"],
+        attributes["langchain_mcp.failure.kind"],
+        status,
+      ]);
+    const code = SpanStatusCode.ERROR;
+    expect(told).toEqual([
+      ["-32602", "-32602", "invalid-request", { code, message: refused.message }],
+      ["tool_error", undefined, "tool-error", { code }],
+      ["timeout", undefined, "timeout", { code, message: late.message }],
+    ]);
+  });
+
+  it("and is repeated, or lost with its session, stands in the span", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    await using client = new McpClient(
+      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 } },
+      { random: () => 0.5 },
+    );
+    await client.ensureSession();
+    server.forgetSessions();
+    server.addFault({ type: "status", status: 503 }, { on: "tools/call", times: 1 });
+    await client.callTool(call, { idempotent: true });
+    const { events, attributes, status } = tracing.span("tools/call get_weather");
+    expect(events.map(({ name, attributes: details }) => [name, details])).toEqual([
+      [
+        "langchain_mcp.retry",
+        {
+          "langchain_mcp.attempts": 1,
+          "langchain_mcp.failure.kind": "unavailable",
+          "langchain_mcp.wait_ms": expect.any(Number),
+        },
+      ],
+      ["langchain_mcp.session_lost", {}],
+    ]);
+    expect(attributes["langchain_mcp.attempts"]).toBe(3);
+    expect(status.code).toBe(SpanStatusCode.UNSET);
+  });
+});
+
+describe("what is measured", () => {
+  const operations = "mcp.client.operation.duration";
+
+  it("are operations and sessions, in seconds, in the buckets of the conventions", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    const client = clientOf(server);
+    await client.callTool(call);
+    await client.callTool(call);
+    server.addFault({ type: "status", status: 500 }, { on: "tools/call", times: 1 });
+    await failureOf(client.callTool(call));
+    await client.close();
+    const measured = await tracing.measured();
+    expect(new Set(measured.map(({ name, unit }) => `${name} ${unit}`))).toEqual(
+      new Set([`${operations} s`, "mcp.client.session.duration s"]),
+    );
+    expect(measured[0]?.value.buckets.boundaries).toEqual([
+      0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
+    ]);
+    const counts = measured.map(({ name, attributes, value }) => [
+      name === operations ? attributes["mcp.method.name"] : "session",
+      attributes["error.type"],
+      value.count,
+    ]);
+    expect(counts).toEqual([
+      ["initialize", undefined, 1],
+      ["tools/call", undefined, 2],
+      ["tools/call", "server-error", 1],
+      ["session", undefined, 1],
+    ]);
+    for (const { attributes } of measured) {
+      expect(attributes).toMatchObject({ "network.transport": "tcp", "server.address": "127.0.0.1" });
+      expect(attributes).not.toHaveProperty("mcp.session.id");
+    }
+  });
+});
+
+describe("content", () => {
+  const tools = [
+    { name: "get_weather", run: ({ city }: Record<string, unknown>) => `sun in ${String(city)}` },
+  ];
+
+  it("is in no span, unless it is asked for", async () => {
+    await using server = await startMcpTestServer({ tools });
+    await using tracing = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool({ ...call, args: { city: "Oslo" } });
+    expect(JSON.stringify(tracing.spans.map(({ attributes }) => attributes))).not.toContain("Oslo");
+  });
+
+  it("asked for, is there without what is sensitive", async () => {
+    await using server = await startMcpTestServer({ tools });
+    await using tracing = await Tracing.start({ recordContent: true });
+    const resource = {
+      name: "weather",
+      availableTools: [
+        {
+          name: "get_weather",
+          inputSchema: { type: "object", properties: { city: { type: "string" }, key: { type: "string" } } },
+          argumentProperties: { "$['key']": { variant: "static", value: "s3cr3t-key", isSensitive: true } },
+        },
+      ],
+      toolsConfiguration: { discoveryMode: { type: "cached", refreshSchemaBeforeCall: false } },
+    };
+    await using mcp = await createMcpToolsFromAgent(
+      { resources: [{ $resourceType: "mcp", ...resource }] },
+      { servers: { weather: { url: server.url } } },
+    );
+    await mcp.tools[0]?.invoke({ city: "Oslo" });
+    expect(server.executions[0]?.args).toEqual({ city: "Oslo", key: "s3cr3t-key" });
+    const { attributes } = tracing.span("tools/call get_weather");
+    const args = JSON.parse(String(attributes["gen_ai.tool.call.arguments"])) as Record<string, unknown>;
+    expect(args["city"]).toBe("Oslo");
+    expect(JSON.stringify(attributes)).not.toContain("s3cr3t-key");
+    expect(JSON.parse(String(attributes["gen_ai.tool.call.result"]))).toEqual({
+      content: [{ type: "text", text: "sun in Oslo" }],
+    });
+  });
+});
+
+describe("instrumentMcp", () => {
+  it("takes no options that it does not know, or cannot use", async () => {
+    const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
+    const failure = await failureOf(instrumentMcp(options as never));
+    expect(failure.kind).toBe("definition");
+    expect(failure.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      expect.stringContaining("recordContents: is no option; options are tracerProvider, "),
+      'parent: expected a function, found "span"',
+      'recordContent: expected a boolean, found "yes"',
+      "tracerProvider: expected an object with getTracer(), found an object",
+    ]);
+  });
+
+  it.each([
+    [null, "null"],
+    [5, "a number"],
+    ["otlp", '"otlp"'],
+    [[], "a list"],
+  ])("takes no options that are no object: %j", async (options, found) => {
+    const failure = await failureOf(instrumentMcp(options as never));
+    expect([failure.kind, failure.message]).toEqual([
+      "definition",
+      `The set of options is not valid:\n  expected an object, found ${found}`,
+    ]);
+  });
+
+  it("asked for twice, makes each span once and measures it once, until both have ended it", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    const second = await instrumentMcp(tracing.providers);
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect(tracing.spans.map(({ name }) => name)).toEqual(["initialize", "tools/call get_weather"]);
+    second.disable();
+    second.disable();
+    await client.callTool(call);
+    tracing.instrumentation.disable();
+    await client.callTool(call);
+    expect(tracing.spans).toHaveLength(3);
+    const counts = (await tracing.measured()).map(({ attributes, value }) => [
+      attributes["mcp.method.name"],
+      value.count,
+    ]);
+    expect(counts).toEqual([
+      ["initialize", 1],
+      ["tools/call", 2],
+    ]);
+  });
+
+  it("knows the process's own provider, also by its name", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    trace.setGlobalTracerProvider(tracing.providers.tracerProvider);
+    const others = [
+      await instrumentMcp(),
+      await instrumentMcp({ tracerProvider: trace.getTracerProvider() }),
+    ];
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect(tracing.spans).toHaveLength(2);
+    for (const other of others) other.disable();
+    trace.disable();
+  });
+
+  it("serves two providers, and measures once for a meter that both have", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start();
+    const { meterProvider } = tracing.providers;
+    await using another = await Tracing.start({ meterProvider });
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect([tracing.spans.length, another.spans.length]).toEqual([2, 2]);
+    expect((await tracing.measured()).map(({ value }) => value.count)).toEqual([1, 1]);
+  });
+
+  it("asked for with other options for the same provider, says which", async () => {
+    await using tracing = await Tracing.start();
+    const options = { ...tracing.providers, recordContent: true, parent: () => undefined };
+    const failure = await failureOf(instrumentMcp(options));
+    expect(failure.kind).toBe("definition");
+    expect(failure.issues.map(({ path }) => path)).toEqual(["recordContent", "parent"]);
+    expect(failure.message).toContain("disable() that first");
+  });
+
+  it("sends no trace context to servers that should not have it", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using _ = await Tracing.start({ propagateTo: (name) => name === "another" });
+    await using client = clientOf(server);
+    await client.callTool(call);
+    expect(metaOf(server)).not.toHaveProperty("traceparent");
+    expect(metaOf(server, "initialize")).not.toHaveProperty("traceparent");
+  });
+
+  it("writes trace context as the propagator that it is given", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using tracing = await Tracing.start({
+      propagator: {
+        inject: (active, carrier, { set }) => set(carrier, "b3", trace.getSpanContext(active)?.traceId ?? ""),
+      },
+    });
+    await using client = clientOf(server);
+    await client.callTool(call);
+    const { traceId } = tracing.span("tools/call get_weather").spanContext();
+    expect(metaOf(server)).toMatchObject({ b3: traceId });
+    expect(metaOf(server)).not.toHaveProperty("traceparent");
+  });
+
+  it("leaves what a caller has written itself", async () => {
+    await using server = await startMcpTestServer({ tools: [weather] });
+    await using _ = await Tracing.start();
+    await using client = clientOf(server);
+    await client.callTool(call, { meta: { traceparent: "mine" } });
+    expect(metaOf(server)).toMatchObject({ traceparent: "mine" });
+  });
+
+  it("disabled, ends the spans that are open and makes no more", async () => {
+    const entered = gate();
+    const answered = gate();
+    const run = async () => {
+      entered.open();
+      await answered.opened;
+      return "sun";
+    };
+    await using client = new McpClient({
+      name: "linked",
+      server: new McpTestServer({ tools: [{ name: "get_weather", run }] }),
+    });
+    await using tracing = await Tracing.start();
+    const calling = client.callTool(call);
+    await entered.opened;
+    tracing.instrumentation.disable();
+    answered.open();
+    await calling;
+    await client.callTool(call);
+    expect(tracing.spans.map(({ name }) => name)).toEqual(["initialize", "tools/call get_weather"]);
+  });
+});

@@ -1,0 +1,360 @@
+import { describe, expect, it } from "vitest";
+import {
+  createMcpTools,
+  createMcpToolsForServer,
+  createMcpToolsFromAgent,
+  McpClient,
+  type ServerDefinition,
+} from "../../../src/index.js";
+import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { eventually, failureOf, times } from "../../fixtures/clients.js";
+
+const say: TestTool = { name: "say", run: ({ text }) => String(text) };
+
+function agentWith(...resources: object[]) {
+  return { name: "agent", resources: resources.map((resource) => ({ $resourceType: "mcp", ...resource })) };
+}
+
+const weather = {
+  name: "weather",
+  slug: "weather-1",
+  folderPath: "Shared/Travel",
+  availableTools: [
+    {
+      name: "forecast",
+      description: "The weather.",
+      inputSchema: {
+        type: "object",
+        properties: { city: { type: "string" }, key: { type: "string" } },
+        required: ["city", "key"],
+      },
+      argumentProperties: {
+        "$['key']": { variant: "argument", argumentPath: "weatherKey", isSensitive: true },
+      },
+    },
+  ],
+};
+const forecast: TestTool = {
+  name: "forecast",
+  inputSchema: {
+    type: "object",
+    properties: { city: { type: "string" }, key: { type: "string" } },
+    required: ["city", "key"],
+  },
+  run: (args) => JSON.stringify(args),
+};
+
+describe("createMcpTools", () => {
+  it("connects to all servers at once and gives their tools, in the order of the servers", async () => {
+    const servers = await Promise.all(times(10, () => startMcpTestServer({ tools: [say] })));
+    for (const server of servers) server.addFault({ type: "delay", ms: 30 });
+    const definitions = Object.fromEntries(servers.map((server, n) => [`s${n}`, { url: server.url }]));
+    await using mcp = await createMcpTools(definitions);
+    expect(mcp.tools.map(({ name }) => name)).toEqual(times(10, (n) => `s${n}__say`));
+    expect(Object.keys(mcp.clients)).toEqual(times(10, (n) => `s${n}`));
+    expect(mcp.getTools("s3", "s1").map(({ mcp: { server } }) => server)).toEqual(["s1", "s3"]);
+    expect(() => mcp.getTools("nobody")).toThrow('There is no server "nobody"');
+    await Promise.all(servers.map((server) => server.close()));
+  });
+
+  it("throws when a server fails, after it has closed what it had opened", async () => {
+    await using good = await startMcpTestServer({ tools: [say] });
+    const failure = await failureOf(
+      createMcpTools({ good: { url: good.url }, bad: { url: "http://127.0.0.1:1/mcp" } }),
+    );
+    expect(failure).toMatchObject({ kind: "not-sent", server: "bad" });
+    await eventually(() => good.openSessions.length === 0 && good.openSockets === 0);
+  });
+
+  it("goes on without an optional server, and says so", async () => {
+    await using good = await startMcpTestServer({ tools: [say] });
+    const warnings: string[] = [];
+    const warn = (message: string) => warnings.push(message);
+    const servers = { good: { url: good.url }, bad: { url: "http://127.0.0.1:1/mcp", optional: true } };
+    await using mcp = await createMcpTools(servers, {
+      logger: { debug: warn, info: warn, warn, error: warn },
+    });
+    expect(mcp.status()).toMatchObject({
+      good: { state: "connected", tools: 1 },
+      bad: { state: "failed", tools: 0, error: { kind: "not-sent" } },
+    });
+    expect(warnings).toEqual([expect.stringContaining('Optional server "bad" is left out')]);
+  });
+
+  it("closes what it had opened when names collide, or when it is told to stop", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    const twins = { a: { url: server.url }, b: { url: server.url } };
+    expect(await failureOf(createMcpTools(twins, { naming: { prefix: "none" } }))).toMatchObject({
+      kind: "definition",
+    });
+    server.addFault({ type: "hang" }, { on: "tools/list" });
+    const controller = new AbortController();
+    const stopped = failureOf(createMcpTools(twins, { signal: controller.signal }));
+    await eventually(() => server.received("tools/list").length === 4);
+    controller.abort("stop");
+    expect(await stopped).toBe("stop");
+    await eventually(() => server.openSessions.length === 0 && server.openSockets === 0);
+  });
+
+  it.each([
+    [null, "expected an object { name: definition }"],
+    [{ a: { url: "nowhere" }, b: {} }, "a.url"],
+    [{ a: { url: "http://x.test", tools: { get: { timeout: 1 } } } }, "a.tools.get"],
+  ])("refuses %j, with every problem", async (servers, message) => {
+    const failure = await failureOf(createMcpTools(servers as never));
+    expect(failure.kind).toBe("definition");
+    expect(failure.message).toContain(message);
+  });
+
+  it.each([
+    [{ onFailure: "sometimes" }, "onFailure: expected one of continue, error"],
+    [{ structuredContent: "all" }, "structuredContent"],
+    [{ beforeCall: 7 }, "beforeCall: expected a function"],
+    [{ limits: { contentChars: 0 } }, "limits.contentChars"],
+    [{ meta: 7 }, "meta"],
+    [{ tools: 7 }, "expected rules by tool name"],
+  ])("refuses options %j", async (options, message) => {
+    expect((await failureOf(createMcpTools({}, options as never))).message).toContain(message);
+  });
+});
+
+describe("a toolset", () => {
+  it("calls a tool by the name models see, or by the server's own", async () => {
+    const [a, b] = [
+      new McpTestServer({ tools: [say] }),
+      new McpTestServer({ tools: [say, { ...say, name: "only b" }] }),
+    ];
+    await using mcp = await createMcpTools({ a: { server: a }, b: { server: b } });
+    expect((await mcp.callTool({ name: "a__say", args: { text: "1" } })).text()).toBe("1");
+    expect((await mcp.callTool({ name: "only b", args: { text: "2" } })).text()).toBe("2");
+    expect((await mcp.callTool({ name: "say", server: "b", args: { text: "3" } })).text()).toBe("3");
+    expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({
+      kind: "definition",
+      message: expect.stringContaining('"a", "b"'),
+    });
+    expect(await failureOf(mcp.callTool({ name: "nothing" }))).toMatchObject({
+      kind: "not-found",
+      message: expect.stringContaining("a__say, b__only_b, b__say"),
+    });
+  });
+
+  it("calls many, keeps their order, and isolates failures", async () => {
+    await using mcp = await createMcpTools({ a: { server: new McpTestServer({ tools: [say] }) } });
+    const outcomes = await mcp.callTools([
+      { name: "a__say", args: { text: "1" }, id: "x" },
+      { name: "nothing" },
+      { name: "say", args: { text: "3" } },
+    ]);
+    expect(outcomes.map((outcome) => (outcome.ok ? outcome.result.text() : outcome.error.kind))).toEqual([
+      "1",
+      "not-found",
+      "3",
+    ]);
+    expect(outcomes[0]).toMatchObject({ requestId: "x", server: "a", attempts: 1, tool: "a__say" });
+  });
+
+  it("tells events with the name of their server", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    await using mcp = await createMcpTools({ weather: { url: server.url } });
+    const seen: string[] = [];
+    const stop = mcp.on("sessionLost", ({ server: name }) => seen.push(name));
+    server.forgetSessions();
+    await mcp.callTool({ name: "say" });
+    stop();
+    server.forgetSessions();
+    await mcp.callTool({ name: "say" });
+    expect(seen).toEqual(["weather"]);
+  });
+
+  it("closes once, from a destructured close, and its tools and calls say so afterwards", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    const mcp = await createMcpTools({ a: { url: server.url } });
+    const { close, tools } = mcp;
+    await Promise.all([close(), close()]);
+    expect(mcp.status()).toMatchObject({ a: { state: "disconnected", tools: 1 } });
+    expect(await failureOf(tools[0]?.invoke({}) as Promise<unknown>)).toMatchObject({ kind: "closed" });
+    expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({ kind: "closed" });
+    expect(server.received("initialize")).toHaveLength(1);
+    await eventually(() => server.openSockets === 0);
+  });
+
+  it("ends calls in flight when it closes", async () => {
+    await using server = await startMcpTestServer({
+      tools: [{ name: "slow", run: () => new Promise(() => undefined) }],
+    });
+    const mcp = await createMcpTools({ a: { url: server.url } });
+    const call = failureOf(mcp.callTool({ name: "slow" }));
+    await eventually(() => server.executions.length === 1);
+    await mcp.close();
+    expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
+  });
+});
+
+describe("createMcpToolsFromAgent", () => {
+  it("with snapshots sends nothing before the first call", async () => {
+    await using server = await startMcpTestServer({ tools: [forecast] });
+    let lookups = 0;
+    const servers = () => {
+      lookups += 1;
+      return { url: server.url };
+    };
+    await using mcp = await createMcpToolsFromAgent(JSON.stringify(agentWith(weather)), {
+      servers,
+      agentInput: { weatherKey: "k-123" },
+    });
+    expect(mcp.tools.map(({ name, description }) => [name, description])).toEqual([
+      ["forecast", "The weather."],
+    ]);
+    expect(mcp.tools[0]?.metadata).toMatchObject({
+      tool_type: "mcp",
+      slug: "weather-1",
+      folder_path: "Shared/Travel",
+      server: "weather",
+    });
+    expect([lookups, server.socketsOpened]).toEqual([0, 0]);
+    expect(await mcp.tools[0]?.invoke({ city: "Oslo", key: "mine" })).toBe('{"city":"Oslo","key":"k-123"}');
+    expect([lookups, server.executions.length]).toEqual([1, 1]);
+    expect(JSON.stringify(mcp.tools[0]?.schema)).not.toContain("key");
+  });
+
+  it.each(["weather", "weather-1"])("finds its server by %s", async (key) => {
+    await using mcp = await createMcpToolsFromAgent(agentWith(weather), {
+      servers: { [key]: { server: new McpTestServer({ tools: [forecast] }) } },
+    });
+    expect(await failureOf(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("what is filled in for it (key) does not fit"),
+    });
+    expect(Object.keys(mcp.clients)).toEqual(["weather"]);
+  });
+
+  it("lists live what the agent finds out live, all of it or what the snapshots allow", async () => {
+    const server = new McpTestServer({ tools: [forecast, say] });
+    const live = (allowAll: boolean) => ({
+      ...weather,
+      toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll } },
+    });
+    const servers = { weather: { server } };
+    await using some = await createMcpToolsFromAgent(agentWith(live(false)), { servers });
+    expect(some.tools.map(({ name }) => name)).toEqual(["forecast"]);
+    await using all = await createMcpToolsFromAgent(agentWith(live(true)), { servers });
+    expect(all.tools.map(({ name }) => name)).toEqual(["forecast", "say"]);
+  });
+
+  it("leaves out what is not enabled, and what is no MCP server: no tools, no client", async () => {
+    const agent = {
+      resources: [
+        { $resourceType: "mcp", ...weather, isEnabled: false },
+        { $resourceType: "index", name: "docs" },
+      ],
+    };
+    await using mcp = await createMcpToolsFromAgent(agent);
+    expect([mcp.tools, mcp.clients]).toEqual([[], {}]);
+  });
+
+  it("says of every resource without a server what to do", async () => {
+    const failure = await failureOf(
+      createMcpToolsFromAgent(agentWith(weather, { ...weather, name: "news", slug: "news-1" })),
+    );
+    expect(failure.kind).toBe("definition");
+    expect(failure.issues.map(({ path }) => path)).toEqual(['resource "weather"', 'resource "news"']);
+    expect(failure.message).toContain('servers: { "weather-1": { url } }');
+  });
+
+  it("uses a server that stands in the agent only when that is allowed", async () => {
+    await using server = await startMcpTestServer({ tools: [forecast] });
+    const remote = agentWith({ ...weather, server: { url: server.url } });
+    const command = agentWith({ ...weather, server: { command: "rm", args: ["-rf", "/"] } });
+    expect(await failureOf(createMcpToolsFromAgent(remote))).toMatchObject({
+      kind: "definition",
+      message: expect.stringContaining("allowInlineServers"),
+    });
+    expect(await failureOf(createMcpToolsFromAgent(command, { allowInlineServers: "remote" }))).toMatchObject(
+      { message: expect.stringContaining("stdio") },
+    );
+    await using mcp = await createMcpToolsFromAgent(remote, {
+      allowInlineServers: "remote",
+      agentInput: { weatherKey: "k" },
+    });
+    expect(await mcp.tools[0]?.invoke({ city: "Oslo" })).toContain("Oslo");
+    await using own = await createMcpToolsFromAgent(
+      agentWith({ ...weather, server: { url: "http://127.0.0.1:1/mcp" } }),
+      {
+        servers: { weather: { url: server.url } },
+        agentInput: { weatherKey: "k" },
+        allowInlineServers: true,
+      },
+    );
+    expect(await own.tools[0]?.invoke({ city: "Rome" })).toContain("Rome");
+  });
+
+  it("keeps names apart, and closes what it opened when they collide", async () => {
+    await using server = await startMcpTestServer({ tools: [forecast] });
+    const live = { toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll: true } } };
+    const agent = agentWith({ ...weather, ...live }, { ...weather, ...live, name: "news", slug: "news-1" });
+    const servers = { weather: { url: server.url }, news: { url: server.url } };
+    expect(await failureOf(createMcpToolsFromAgent(agent, { servers }))).toMatchObject({
+      kind: "definition",
+    });
+    await eventually(() => server.openSessions.length === 0);
+    await using mcp = await createMcpToolsFromAgent(agent, { servers, naming: { onCollision: "prefix" } });
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["weather__forecast", "news__forecast"]);
+  });
+
+  it("refuses two enabled resources of one name", async () => {
+    const agent = agentWith(weather, { ...weather, slug: "other" });
+    expect(
+      await failureOf(createMcpToolsFromAgent(agent, { servers: () => ({ url: "http://x.test" }) })),
+    ).toMatchObject({ kind: "definition" });
+  });
+
+  it("never shows a sensitive argument: not in schema, failure, message, artifact or approval", async () => {
+    const server = new McpTestServer({ tools: [forecast] });
+    const asked: unknown[] = [];
+    await using mcp = await createMcpToolsFromAgent(agentWith(weather), {
+      servers: { weather: { server, tools: { forecast: { requireApproval: true } } } },
+      agentInput: { weatherKey: "canary-77" },
+      onApproval: ({ args }) => {
+        asked.push(args);
+        return false;
+      },
+    });
+    const [tool] = mcp.tools;
+    const call = { type: "tool_call" as const, id: "1", name: "forecast" };
+    const seen = [
+      tool?.schema,
+      await tool?.invoke({ ...call, args: { city: 7 } }),
+      await tool?.invoke({ ...call, args: { city: "Oslo" } }),
+      asked,
+    ];
+    expect(asked).toEqual([{ city: "Oslo", key: "***" }]);
+    expect(JSON.stringify(seen)).not.toContain("canary-77");
+  });
+});
+
+describe("createMcpToolsForServer", () => {
+  it("makes tools of a resource on a client that stays the user's", async () => {
+    const server = new McpTestServer({ tools: [forecast] });
+    await using client = new McpClient({ name: "mine", server });
+    const tools = createMcpToolsForServer(weather, { client, agentInput: { weatherKey: "k" } });
+    expect(tools.map(({ name, metadata }) => [name, metadata?.["server"]])).toEqual([["forecast", "mine"]]);
+    expect(client.state).toBe("idle");
+    expect(await tools[0]?.invoke({ city: "Oslo" })).toContain("Oslo");
+    expect(createMcpToolsForServer({ ...weather, isEnabled: false }, { client })).toEqual([]);
+  });
+
+  it.each([null, 7, {}, { name: "x", availableTools: "none" }])("refuses %j", (resource) => {
+    const client = new McpClient({ name: "mine", server: new McpTestServer() } satisfies {
+      name: string;
+    } & ServerDefinition);
+    expect(() => createMcpToolsForServer(resource, { client })).toThrow(
+      expect.objectContaining({ kind: "definition" }),
+    );
+  });
+
+  it("refuses a resource that has to be asked for its tools", () => {
+    const client = new McpClient({ name: "mine", server: new McpTestServer() });
+    const live = { ...weather, dynamicTools: "all" };
+    expect(() => createMcpToolsForServer(live, { client })).toThrow("snapshots only");
+  });
+});

@@ -1,0 +1,55 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { startEraServer } from "../../fixtures/era-server.js";
+
+const script = fileURLToPath(new URL("../../fixtures/call-once.mjs", import.meta.url));
+
+/** The files that a process loads which makes one call with what was built. */
+async function loadedBy(url: string, protocol: string): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "loaded-"));
+  try {
+    const env = { ...process.env, NODE_V8_COVERAGE: folder };
+    const args = [script, url, protocol];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+    expect(stdout.trim()).toBe("hi");
+    const files = await readdir(folder);
+    const reports = await Promise.all(files.map((name) => readFile(join(folder, name), "utf8")));
+    return reports.flatMap((text) =>
+      (JSON.parse(text) as { result: { url: string }[] }).result.map(({ url: file }) => file),
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const has = (files: readonly string[], part: string) => files.some((file) => file.includes(part));
+
+describe("a process that makes one call", () => {
+  it("loads nothing of the newer protocol for a server with sessions", { timeout: 60_000 }, async () => {
+    await using server = await startEraServer("legacy");
+    const files = await loadedBy(server.url, "auto");
+    expect(has(files, "/dist/chunks/handshake.js")).toBe(true);
+    expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(false);
+    expect(has(files, "@modelcontextprotocol/sdk/")).toBe(true);
+    expect(has(files, "@modelcontextprotocol/client/")).toBe(false);
+    expect(has(files, "@modelcontextprotocol/core/")).toBe(false);
+  });
+
+  it(
+    "loads nothing of the older SDK for a server that is known to have none",
+    { timeout: 60_000 },
+    async () => {
+      await using server = await startEraServer("modern");
+      const files = await loadedBy(server.url, "2026-07-28");
+      expect(has(files, "/dist/chunks/open-modern-session.js")).toBe(true);
+      expect(has(files, "/dist/chunks/handshake.js")).toBe(false);
+      expect(has(files, "@modelcontextprotocol/client/")).toBe(true);
+      expect(has(files, "@modelcontextprotocol/sdk/")).toBe(false);
+    },
+  );
+});

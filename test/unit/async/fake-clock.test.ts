@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+
+describe("FakeClock", () => {
+  it("stands still by itself", () => {
+    const clock = new FakeClock();
+    expect([clock.now(), clock.now()]).toEqual([0, 0]);
+  });
+
+  it("fires nothing before its time", () => {
+    const clock = new FakeClock();
+    clock.after(100, () => expect.unreachable());
+    clock.advance(99);
+    expect(clock.pending).toBe(1);
+  });
+
+  it("fires in the order of time, each at its own moment", () => {
+    const clock = new FakeClock();
+    const fired: string[] = [];
+    clock.after(20, () => fired.push(`second at ${clock.now()}`));
+    clock.after(10, () => fired.push(`first at ${clock.now()}`));
+    clock.after(20, () => fired.push(`third at ${clock.now()}`));
+    clock.advance(50);
+    expect(fired).toEqual(["first at 10", "second at 20", "third at 20"]);
+    expect(clock.now()).toBe(50);
+  });
+
+  it("fires what was set on the way", () => {
+    const clock = new FakeClock();
+    const fired: number[] = [];
+    clock.after(10, () => clock.after(10, () => fired.push(clock.now())));
+    clock.advance(20);
+    expect(fired).toEqual([20]);
+  });
+
+  it("forgets a timer that was taken back", () => {
+    const clock = new FakeClock();
+    const stop = clock.after(10, () => expect.unreachable());
+    stop();
+    clock.advance(10);
+    expect(clock.pending).toBe(0);
+  });
+});

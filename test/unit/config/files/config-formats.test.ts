@@ -1,0 +1,361 @@
+import { describe, expect, it } from "vitest";
+import { loadMcpServers, type LoadMcpServersOptions } from "../../../../src/index.js";
+import { ConfigFolders } from "../../../fixtures/config-folders.js";
+
+/** What is made of one file. */
+async function load(path: string, content: unknown, options: LoadMcpServersOptions = {}) {
+  using folders = new ConfigFolders();
+  folders.write(path, content);
+  const found = await loadMcpServers(folders.options({ user: true, ...options }));
+  return { ...found, source: found.sources[0], project: folders.project, home: folders.home };
+}
+
+const linux = process.platform !== "win32" && process.platform !== "darwin";
+
+describe("a file of", () => {
+  it("Claude Code: .mcp.json", async () => {
+    const env = { KEY: "k1", BASE: undefined };
+    const { servers, problems, source, project } = await load(
+      "project/.mcp.json",
+      {
+        mcpServers: {
+          shop: {
+            type: "http",
+            url: "${BASE:-https://shop.example}/mcp",
+            headers: { Authorization: "Bearer ${KEY}" },
+            timeout: 5_000,
+          },
+          events: { type: "ws", url: "wss://events.example/mcp" },
+          files: { command: "npx", args: ["-y", "files", "${KEY}"], env: { MODE: "x" } },
+        },
+      },
+      { env },
+    );
+    expect(problems).toEqual([]);
+    expect(servers).toEqual({
+      shop: {
+        type: "http",
+        url: "https://shop.example/mcp",
+        headers: { Authorization: "Bearer k1" },
+        timeouts: { requestMs: 5_000, totalMs: 600_000 },
+        secrets: ["k1"],
+      },
+      events: { type: "websocket", url: "wss://events.example/mcp" },
+      files: {
+        command: "npx",
+        args: ["-y", "files", "k1"],
+        env: { MODE: "x" },
+        cwd: project,
+        secrets: ["k1"],
+      },
+    });
+    expect(source).toMatchObject({ scope: "project", format: "mcp-json" });
+    expect(source?.servers[0]).toEqual({
+      name: "shop",
+      state: "taken",
+      variables: ["BASE", "KEY"],
+      ignored: [],
+    });
+  });
+
+  it("Claude Code: ~/.claude.json, those of the project before those for all", async () => {
+    using folders = new ConfigFolders();
+    folders.write("home/.claude.json", {
+      numStartups: 7,
+      mcpServers: { a: { type: "http", url: "https://all.example" }, b: { command: "b" } },
+      projects: {
+        [folders.project]: { mcpServers: { a: { type: "http", url: "https://one.example" } } },
+        "/elsewhere": { mcpServers: { c: { command: "c" } } },
+      },
+    });
+    const { servers, sources } = await loadMcpServers(folders.options({ user: true }));
+    expect(servers).toEqual({
+      a: { type: "http", url: "https://one.example" },
+      b: { command: "b", cwd: folders.project },
+    });
+    expect(sources[0]?.servers.map(({ name, state }) => [name, state])).toEqual([
+      ["a", "taken"],
+      ["a", "shadowed"],
+      ["b", "taken"],
+    ]);
+  });
+
+  it("VS Code: servers, inputs, an env file, and variables of its own", async () => {
+    using folders = new ConfigFolders();
+    folders.write("project/.env", "FROM_FILE=1\nBOTH=file\n");
+    folders.write(
+      "project/.vscode/mcp.json",
+      `{
+        // what is asked for
+        "inputs": [
+          { "type": "promptString", "id": "key", "description": "API key", "password": true },
+          { "type": "pickString", "id": "region", "description": "Region", "options": ["eu"], "default": "eu" },
+        ],
+        "servers": {
+          "local": {
+            "type": "stdio",
+            "command": "\${workspaceFolder}/bin/serve",
+            "args": ["\${input:key}", "\${input:region}", "\${env:MODE}", "\${userHome}\${/}x\${pathSeparator}y"],
+            "env": { "BOTH": "own", "PORT": 8080, "GONE": null },
+            "envFile": "\${workspaceFolder}/.env",
+            "dev": { "watch": "src/**" },
+          },
+        },
+      }`,
+    );
+    const options = folders.options({ env: { MODE: "fast" }, inputs: { key: "secret-key" } });
+    const { servers, problems, sources } = await loadMcpServers(options);
+    expect(problems).toEqual([]);
+    expect(servers["local"]).toEqual({
+      type: "stdio",
+      command: `${folders.project}/bin/serve`,
+      args: ["secret-key", "eu", "fast", `${folders.home}/x/y`],
+      env: { FROM_FILE: "1", BOTH: "own", PORT: "8080" },
+      cwd: folders.project,
+      secrets: ["secret-key"],
+    });
+    expect(sources[0]?.servers[0]).toMatchObject({
+      variables: ["input:key", "input:region", "MODE"],
+      ignored: ["dev"],
+    });
+  });
+
+  it.runIf(linux)("VS Code: the user's own", async () => {
+    const { servers } = await load("home/.config/Code/User/mcp.json", {
+      servers: { a: { type: "http", url: "https://a.example" } },
+    });
+    expect(servers).toEqual({ a: { type: "http", url: "https://a.example" } });
+  });
+
+  it("Cursor: of the project and of the user", async () => {
+    using folders = new ConfigFolders();
+    const own = { url: "https://a.example", headers: { a: "${env:TOKEN}" }, auth: { CLIENT_ID: "x" } };
+    folders.write("project/.cursor/mcp.json", { mcpServers: { a: own } });
+    folders.write("home/.cursor/mcp.json", {
+      mcpServers: { a: { url: "https://b.example" }, b: { command: "b", cwd: "sub" } },
+    });
+    const { servers, sources } = await loadMcpServers(folders.options({ user: true, env: { TOKEN: "t0" } }));
+    expect(servers).toEqual({
+      a: { url: "https://a.example", headers: { a: "t0" }, secrets: ["t0"] },
+      b: { command: "b", cwd: `${folders.project}/sub` },
+    });
+    expect(sources.map(({ scope, format }) => [scope, format])).toEqual([
+      ["project", "cursor"],
+      ["user", "cursor"],
+    ]);
+    expect(sources[0]?.servers[0]?.ignored).toEqual(["auth"]);
+  });
+
+  it("a grant under auth is ours, in any file", async () => {
+    const auth = { grant: "jwt-bearer", issuer: "https://auth.example", assertion: "${JOB_TOKEN}" };
+    const { servers, source } = await load(
+      "project/.mcp.json",
+      { mcpServers: { a: { url: "https://a.example", auth } } },
+      { env: { JOB_TOKEN: "aa.bb.cc" } },
+    );
+    expect(servers["a"]).toEqual({
+      url: "https://a.example",
+      auth: { ...auth, assertion: "aa.bb.cc" },
+      secrets: ["aa.bb.cc"],
+    });
+    expect(source?.servers[0]?.ignored).toEqual([]);
+  });
+
+  it("Windsurf: serverUrl and disabledTools", async () => {
+    const { servers, source } = await load("home/.codeium/windsurf/mcp_config.json", {
+      mcpServers: {
+        a: { serverUrl: "https://a.example/mcp", disabledTools: ["wipe"] },
+        b: { command: "b", disabled: true },
+      },
+    });
+    expect(servers).toEqual({ a: { url: "https://a.example/mcp", tools: { wipe: false } } });
+    expect(source?.servers[1]).toMatchObject({ state: "disabled", reason: "its file says disabled: true" });
+  });
+
+  it("Gemini CLI: url is SSE, httpUrl is not, $NAME is a variable, lists of tools and of servers", async () => {
+    const { servers, source, problems } = await load(
+      "project/.gemini/settings.json",
+      {
+        theme: "dark",
+        mcp: { excluded: ["off"] },
+        mcpServers: {
+          old: { url: "http://old.example/sse", timeout: 700_000 },
+          now: {
+            httpUrl: "http://now.example/mcp",
+            trust: true,
+            includeTools: ["a", "b"],
+            excludeTools: ["b"],
+          },
+          typed: { url: "http://typed.example/mcp", type: "http", includeTools: ["a"] },
+          local: { command: "x", args: ["$TOKEN-$(id)"], env: { KEY: "${TOKEN}" } },
+          off: { command: "y" },
+        },
+      },
+      { env: { TOKEN: "abcd" } },
+    );
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject({
+      old: { type: "sse", url: "http://old.example/sse", timeouts: { requestMs: 700_000, totalMs: 700_000 } },
+      now: { url: "http://now.example/mcp", tools: { "*": false, a: {}, b: false } },
+      typed: { type: "http", url: "http://typed.example/mcp", tools: ["a"] },
+      local: { args: ["abcd-$(id)"], env: { KEY: "abcd" } },
+    });
+    expect(source?.servers.find(({ name }) => name === "off")?.state).toBe("disabled");
+    expect(source?.servers.find(({ name }) => name === "now")?.ignored).toEqual(["trust"]);
+  });
+
+  it("Copilot CLI: type local, and tools that mean all", async () => {
+    const { servers } = await load("home/.copilot/mcp-config.json", {
+      mcpServers: {
+        a: { type: "local", command: "a", tools: ["*"], env: {} },
+        b: { type: "http", url: "https://b.example", tools: ["only"], env: {} },
+      },
+    });
+    expect(servers["a"]).toMatchObject({ type: "stdio", command: "a", env: {} });
+    expect(servers["a"]).not.toHaveProperty("tools");
+    expect(servers["b"]).toEqual({ type: "http", url: "https://b.example", tools: ["only"] });
+  });
+
+  it("Cline: seconds, SSE by default, an older word for the type", async () => {
+    const { servers } = await load("home/.cline/data/settings/cline_mcp_settings.json", {
+      mcpServers: {
+        a: { url: "https://a.example/sse", timeout: 30, autoApprove: ["x"] },
+        b: { url: "https://b.example/mcp", type: "streamableHttp" },
+        c: { url: "https://c.example/mcp", transportType: "http" },
+      },
+    });
+    expect(servers).toEqual({
+      a: { type: "sse", url: "https://a.example/sse", timeouts: { requestMs: 30_000, totalMs: 600_000 } },
+      b: { type: "streamableHttp", url: "https://b.example/mcp" },
+      c: { type: "http", url: "https://c.example/mcp" },
+    });
+  });
+
+  it("Roo Code: seconds, disabled tools", async () => {
+    const { servers } = await load("project/.roo/mcp.json", {
+      mcpServers: {
+        a: { type: "streamable-http", url: "https://a.example/mcp", timeout: 60, disabledTools: ["x"] },
+      },
+    });
+    expect(servers["a"]).toMatchObject({ timeouts: { requestMs: 60_000 }, tools: { x: false } });
+  });
+
+  it.each([
+    ["timeout", -5, "expected how many milliseconds a request may take, found a number below 0"],
+    ["timeout", "5s", "expected how many milliseconds a request may take, found another text"],
+    ["includeTools", "a", 'expected a list of tool names, found "a"'],
+    ["excludeTools", ["a", 1], "expected a list of tool names, found a list with something else in it"],
+    ["disabledTools", {}, "expected a list of tool names, found an object"],
+    ["sandboxEnabled", "yes", 'expected true or false, found "yes"'],
+    ["transport", 7, expect.stringContaining("expected one of http, ")],
+    ["retry", "no", 'expected false or an object, found "no"'],
+  ])("any client with a wrong %s (%j) is told by file, server and key", async (key, value, message) => {
+    const { servers, problems, project } = await load("project/.mcp.json", {
+      mcpServers: { a: { url: "https://a.example/mcp", [key]: value }, b: { url: "https://b.example/mcp" } },
+    });
+    expect(Object.keys(servers)).toEqual(["b"]);
+    expect(problems).toMatchObject([
+      {
+        kind: "bad-definition",
+        server: "a",
+        file: `${project}/.mcp.json`,
+        path: `mcpServers.a.${key}`,
+        line: 5,
+      },
+    ]);
+    expect(problems[0]?.message).toEqual(
+      typeof message === "string" ? `Server "a", ${key}: ${message}.` : message,
+    );
+  });
+
+  it("other clients keeps away what they keep away, also beside our own rules", async () => {
+    const at = (name: string) => ({ url: `https://${name}.example/mcp`, excludeTools: ["x"] });
+    const { servers, problems, source } = await load("project/.mcp.json", {
+      mcpServers: {
+        all: { ...at("all"), tools: ["*"] },
+        some: { ...at("some"), tools: ["x", "y"], includeTools: ["z"] },
+        rules: { ...at("rules"), tools: { x: { idempotent: true } }, timeout: 5, timeouts: { requestMs: 7 } },
+        never: { url: "https://never.example/mcp", timeout: 0 },
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject({
+      all: { tools: { x: false } },
+      some: { tools: { "*": false, x: false, y: {} } },
+      rules: { tools: { x: false }, timeouts: { requestMs: 7 } },
+      never: { timeouts: { requestMs: 0 } },
+    });
+    expect(source?.servers.map(({ ignored }) => ignored)).toEqual([[], ["includeTools"], ["timeout"], []]);
+  });
+
+  it("Zed: custom servers, also as they once were written; extensions are its own", async () => {
+    const { servers, source, problems } = await load("project/.zed/settings.json", {
+      ui_font_size: 16,
+      context_servers: {
+        a: { source: "custom", command: "a", args: ["1"], env: {} },
+        b: { source: "custom", url: "https://b.example", headers: { x: "y" } },
+        old: { command: { path: "old", args: ["2"], env: { A: "1" } }, settings: {} },
+        ext: { source: "extension", settings: {} },
+        ext2: { enabled: true, settings: { token: "t" } },
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject({
+      a: { command: "a", args: ["1"] },
+      b: { url: "https://b.example", headers: { x: "y" } },
+      old: { command: "old", args: ["2"], env: { A: "1" } },
+    });
+    expect(source?.servers.map(({ name, state }) => [name, state])).toEqual([
+      ["a", "taken"],
+      ["b", "taken"],
+      ["old", "taken"],
+      ["ext", "disabled"],
+      ["ext2", "disabled"],
+    ]);
+  });
+
+  it("a project without a client: mcp.json, with servers by name and with options of ours", async () => {
+    const { servers } = await load("project/mcp.json", {
+      a: {
+        url: "https://a.example",
+        lazy: true,
+        retry: false,
+        tools: { "delete_*": { requireApproval: true } },
+      },
+      b: { functionName: "b", region: "eu-central-1" },
+    });
+    expect(servers).toEqual({
+      a: {
+        url: "https://a.example",
+        lazy: true,
+        retry: false,
+        tools: { "delete_*": { requireApproval: true } },
+      },
+      b: { functionName: "b", region: "eu-central-1" },
+    });
+  });
+
+  it("any path is read by what it looks like, and speaks for its own folder", async () => {
+    using folders = new ConfigFolders();
+    const files = [
+      folders.write("other/.vscode/mcp.json", { servers: { a: { command: "a" } } }),
+      folders.write("other/.gemini/settings.json", { mcpServers: { b: { url: "https://b.example" } } }),
+      folders.write("other/my-settings.json", { context_servers: { c: { source: "custom", command: "c" } } }),
+      folders.write("other/servers.json", { d: { command: "d", args: ["${workspaceFolder}"] } }),
+    ];
+    const { servers, sources } = await loadMcpServers(folders.options({ files, project: false }));
+    const other = `${folders.root}/other`;
+    expect(servers).toEqual({
+      a: { command: "a", cwd: other },
+      b: { type: "sse", url: "https://b.example" },
+      c: { command: "c", cwd: other },
+      d: { command: "d", args: [other], cwd: other },
+    });
+    expect(sources.map(({ scope, format }) => [scope, format])).toEqual([
+      ["given", "vscode"],
+      ["given", "gemini-cli"],
+      ["given", "zed"],
+      ["given", "mcp-json"],
+    ]);
+  });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { CONFIG_PLACES, pathOfPlace, recognise } from "../../../../src/config/files/config-locations.js";
+
+const posix = process.platform !== "win32";
+
+/** Where the user's own files are looked for. */
+function userFiles(platform: NodeJS.Platform, env: Record<string, string> = {}): string[] {
+  const folders = { project: "/project", home: "/home", env, platform };
+  return CONFIG_PLACES.filter(({ scope }) => scope === "user").map((place) => pathOfPlace(place, folders));
+}
+
+describe.runIf(posix)("the files of a user", () => {
+  it("on Linux", () => {
+    expect(userFiles("linux")).toEqual([
+      "/home/.claude.json",
+      "/home/.config/Code/User/mcp.json",
+      "/home/.cursor/mcp.json",
+      "/home/.config/Claude/claude_desktop_config.json",
+      "/home/.codeium/windsurf/mcp_config.json",
+      "/home/.gemini/settings.json",
+      "/home/.copilot/mcp-config.json",
+      "/home/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+      "/home/.cline/data/settings/cline_mcp_settings.json",
+      "/home/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+      "/home/.config/zed/settings.json",
+    ]);
+  });
+
+  it("on macOS", () => {
+    expect(userFiles("darwin")).toEqual(
+      expect.arrayContaining([
+        "/home/Library/Application Support/Code/User/mcp.json",
+        "/home/Library/Application Support/Claude/claude_desktop_config.json",
+        "/home/.config/zed/settings.json",
+      ]),
+    );
+  });
+
+  it("on Windows, where it says where roaming settings are and where it does not", () => {
+    expect(userFiles("win32", { APPDATA: "/roaming" })).toEqual(
+      expect.arrayContaining(["/roaming/Code/User/mcp.json", "/roaming/zed/settings.json"]),
+    );
+    expect(userFiles("win32")).toContain("/home/AppData/Roaming/Claude/claude_desktop_config.json");
+  });
+
+  it("where the clients themselves were told to look", () => {
+    const env = { CLAUDE_CONFIG_DIR: "/c", COPILOT_HOME: "/p", XDG_CONFIG_HOME: "/x" };
+    expect(userFiles("linux", env)).toEqual(
+      expect.arrayContaining([
+        "/c/.claude.json",
+        "/p/mcp-config.json",
+        "/x/zed/settings.json",
+        "/x/Code/User/mcp.json",
+      ]),
+    );
+  });
+});
+
+describe.runIf(posix)("a file that was given", () => {
+  it.each([
+    ["/a/b/.mcp.json", "mcp-json", "/a/b"],
+    ["/a/.hidden/.mcp.json", "mcp-json", "/a/.hidden"],
+    ["/a/b/.vscode/mcp.json", "vscode", "/a/b"],
+    ["/a/b/.github/mcp.json", "copilot-cli", "/a/b"],
+    ["/home/.config/Code/User/mcp.json", "vscode", "/home/.config/Code/User"],
+    ["/a/b/.zed/settings.json", "zed", "/a/b"],
+    ["/home/.config/Zed/settings.json", "zed", "/home/.config/Zed"],
+    ["/home/.claude.json", "claude-code", "/home"],
+    ["/a/b/settings.json", "mcp-json", "/a/b"],
+    ["/a/b/anything.json", "mcp-json", "/a/b"],
+  ])("%s is read as %s, for %s", (file, format, folder) => {
+    expect(recognise(file)).toEqual({ format, folder });
+  });
+});

@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseToolInfo } from "../../../src/config/tool-info.js";
+
+const plain = { name: "forecast", inputSchema: { type: "object" } };
+
+describe("a tool that can be called", () => {
+  it("needs a name and a schema, and gets nothing else", () => {
+    expect(parseToolInfo(plain)).toStrictEqual({ tool: plain });
+  });
+
+  it("keeps all that is known of it", () => {
+    const { _meta, ...known } = {
+      ...plain,
+      title: "Forecast",
+      description: "Tomorrow's weather.",
+      outputSchema: { type: "object", properties: {} },
+      annotations: { readOnlyHint: true },
+      icons: [{ src: "https://x.test/i.png" }],
+      _meta: { version: 2 },
+    };
+    expect(parseToolInfo({ ...known, _meta })).toStrictEqual({ tool: { ...known, meta: { version: 2 } } });
+  });
+
+  it("keeps its name whatever it looks like", () => {
+    expect(parseToolInfo({ ...plain, name: " wéird name! " })).toMatchObject({
+      tool: { name: " wéird name! " },
+    });
+  });
+
+  it("may have a schema that does not say its type", () => {
+    expect(parseToolInfo({ ...plain, inputSchema: {} })).toStrictEqual({
+      tool: { name: "forecast", inputSchema: {} },
+    });
+  });
+
+  it("takes its title from the annotations when it has no other", () => {
+    const annotations = { title: "From annotations" };
+    expect(parseToolInfo({ ...plain, annotations })).toMatchObject({ tool: { title: "From annotations" } });
+  });
+
+  it("its own title wins", () => {
+    const annotations = { title: "From annotations" };
+    expect(parseToolInfo({ ...plain, title: "Own", annotations })).toMatchObject({ tool: { title: "Own" } });
+  });
+
+  it.each([
+    ["title", 7],
+    ["description", null],
+    ["outputSchema", { type: "string" }],
+    ["outputSchema", []],
+    ["annotations", "readOnly"],
+    ["icons", "icon.png"],
+    ["_meta", 7],
+    ["other", "thing"],
+  ])("%s of %j is of no use and left out", (key, value) => {
+    expect(parseToolInfo({ ...plain, [key]: value })).toStrictEqual({ tool: plain });
+  });
+
+  it("keeps the icons that can be used", () => {
+    const icons = [{ src: "a" }, "b", null, { src: "c" }];
+    expect(parseToolInfo({ ...plain, icons })).toMatchObject({
+      tool: { icons: [{ src: "a" }, { src: "c" }] },
+    });
+  });
+});
+
+describe("a tool that cannot be called is a problem", () => {
+  it.each([
+    [null, "is not an object"],
+    ["forecast", "is not an object"],
+    [[], "is not an object"],
+    [{ inputSchema: { type: "object" } }, "has no name"],
+    [{ name: 7, inputSchema: { type: "object" } }, "has no name"],
+    [{ name: "forecast" }, "has no inputSchema that describes an object"],
+    [{ name: "forecast", inputSchema: null }, "has no inputSchema that describes an object"],
+    [{ name: "forecast", inputSchema: true }, "has no inputSchema that describes an object"],
+    [{ name: "forecast", inputSchema: { type: "array" } }, "has no inputSchema that describes an object"],
+  ])("%j %s", (value, problem) => {
+    expect(parseToolInfo(value)).toStrictEqual({ problem });
+  });
+});
+
+describe("parseToolInfo", () => {
+  it("throws for nothing and changes nothing", () => {
+    const tool = fc.record(
+      { name: fc.anything(), inputSchema: fc.anything(), annotations: fc.anything(), icons: fc.anything() },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(tool, fc.anything()), (value) => {
+        const before = fc.stringify(value);
+        expect(Object.keys(parseToolInfo(value))).toHaveLength(1);
+        expect(fc.stringify(value)).toBe(before);
+      }),
+    );
+  });
+});

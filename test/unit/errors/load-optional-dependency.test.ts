@@ -1,0 +1,53 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { loadPeer } from "../../../src/errors/load-optional-dependency.js";
+import { failureOf } from "../../fixtures/clients.js";
+
+/** Node's own words about what it cannot find: a file in an empty folder imports it. */
+async function importFailing(specifier: string): Promise<unknown> {
+  const folder = mkdtempSync(join(tmpdir(), "peer-"));
+  try {
+    const file = join(folder, "importer.mjs");
+    writeFileSync(file, `export const load = () => import(${JSON.stringify(specifier)});`);
+    mkdirSync(join(folder, "node_modules/broken-peer"), { recursive: true });
+    writeFileSync(join(folder, "node_modules/broken-peer/index.js"), `require("its-own-dependency");`);
+    const importer = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
+      load: () => Promise<unknown>;
+    };
+    return await importer.load();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe("an optional peer", () => {
+  it("is what was loaded", async () => {
+    const path = await loadPeer("node:path", { neededBy: "This test", load: () => import("node:path") });
+    expect(path.join("a", "b")).toBe(join("a", "b"));
+  });
+
+  it("that is missing is an error that says what to install", async () => {
+    const load = () => importFailing("no-such-peer");
+    const error = await failureOf(loadPeer("no-such-peer", { neededBy: "A Redis store", load }));
+    expect(error).toMatchObject({
+      kind: "definition",
+      message:
+        'A Redis store needs the package "no-such-peer", which is not installed. Add it to your project: npm install no-such-peer',
+    });
+    expect(error.cause).toMatchObject({ code: "ERR_MODULE_NOT_FOUND" });
+  });
+
+  it("that misses something of its own is not said to be missing", async () => {
+    const load = () => importFailing("broken-peer");
+    const error = await failureOf(loadPeer("broken-peer", { neededBy: "A Redis store", load }));
+    expect(error).toMatchObject({
+      kind: "definition",
+      message:
+        'A Redis store needs the package "broken-peer", which is installed, but cannot be loaded (see the cause).',
+    });
+    expect(String(error.cause)).toContain("its-own-dependency");
+  });
+});

@@ -1,0 +1,441 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json/json.js";
+import { toShownSchema } from "../../../src/json-schema/portable-schema.js";
+import { brokenRules } from "../../fixtures/provider-rules.js";
+
+/** What is shown, once it is sure that every provider takes it and the original is as it was. */
+function shown(original: JsonObject): JsonObject {
+  const before = JSON.stringify(original);
+  const { schema } = toShownSchema(original);
+  expect(brokenRules(schema)).toEqual([]);
+  expect(JSON.stringify(original)).toBe(before);
+  return schema;
+}
+
+/** One argument as it is shown. */
+function shownArgument(schema: unknown, more: JsonObject = {}): unknown {
+  const { properties } = shown({ type: "object", properties: { a: schema }, ...more });
+  return (properties as JsonObject)["a"];
+}
+
+function tagged(kind: string, name: string): JsonObject {
+  return {
+    type: "object",
+    properties: { kind: { const: kind }, [name]: { type: "number" } },
+    required: ["kind", name],
+  };
+}
+
+describe("the top", () => {
+  it("an ordinary schema stays as it is", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        city: { type: "string", description: "Where" },
+        days: { type: "integer", minimum: 1, default: 3 },
+      },
+      required: ["city"],
+    };
+    expect(shown(schema)).toEqual(schema);
+  });
+
+  it("a schema that says nothing becomes an object without arguments", () => {
+    expect(shown({})).toEqual({ type: "object", properties: {} });
+  });
+
+  it("a union becomes one object that tells which combinations are possible", () => {
+    const schema = {
+      oneOf: [
+        { type: "object", properties: { manga_id: { type: "string" } }, required: ["manga_id"] },
+        { type: "object", properties: { isbn: { type: "string" } }, required: ["isbn"] },
+      ],
+    };
+    expect(shown(schema)).toEqual({
+      type: "object",
+      description: "Possible combinations: manga_id; or isbn.",
+      properties: { manga_id: { type: "string" }, isbn: { type: "string" } },
+    });
+  });
+
+  it("alternatives of required arguments become a sentence", () => {
+    const schema = {
+      type: "object",
+      description: "Updates an issue.",
+      properties: { id: { type: "string" }, title: { type: "string" }, text: { type: "string" } },
+      required: ["id"],
+      anyOf: [{ required: ["title"] }, { required: ["text"] }],
+    };
+    expect(shown(schema)).toMatchObject({
+      description: "Updates an issue. Possible combinations: title; or text.",
+      required: ["id"],
+    });
+  });
+
+  it("a discriminated union keeps every tag and tells what belongs to it", () => {
+    expect(shown({ oneOf: [tagged("circle", "radius"), tagged("square", "side")] })).toEqual({
+      type: "object",
+      description: 'Possible combinations: kind "circle" with radius; or kind "square" with side.',
+      properties: {
+        kind: { type: "string", enum: ["circle", "square"] },
+        radius: { type: "number" },
+        side: { type: "number" },
+      },
+      required: ["kind"],
+    });
+  });
+
+  it("allOf is merged", () => {
+    const schema = {
+      allOf: [
+        { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
+        { properties: { a: { minLength: 2 }, b: { type: "number" } }, required: ["b"] },
+      ],
+    };
+    expect(shown(schema)).toEqual({
+      type: "object",
+      properties: { a: { type: "string", minLength: 2 }, b: { type: "number" } },
+      required: ["a", "b"],
+    });
+  });
+
+  it("if/then/else shows all arguments and tells the condition", () => {
+    const schema = {
+      type: "object",
+      properties: { country: { type: "string" } },
+      required: ["country"],
+      if: { properties: { country: { const: "US" } } },
+      then: { properties: { zip: { type: "string" } }, required: ["zip"] },
+      else: { properties: { postcode: { type: "string" } } },
+    };
+    expect(shown(schema)).toMatchObject({
+      description: expect.stringContaining('When country is "US" also give zip.'),
+      properties: { country: { type: "string" }, zip: { type: "string" }, postcode: { type: "string" } },
+      required: ["country"],
+    });
+  });
+
+  it("a name that Anthropic refuses is told in the description", () => {
+    const original = {
+      type: "object",
+      properties: { $filter: { type: "string", description: "OData." }, top: { type: "integer" } },
+      required: ["$filter"],
+    };
+    expect(shown(original)).toEqual({
+      type: "object",
+      description: 'Also takes "$filter" (string): OData.',
+      properties: { top: { type: "integer" } },
+    });
+    expect(toShownSchema(original).warnings).toEqual([
+      'The argument "$filter" has a name that providers refuse: it is only described.',
+    ]);
+  });
+});
+
+describe("references", () => {
+  const $defs = { City: { type: "string", minLength: 1 }, "a/b~c d": { type: "boolean" } };
+
+  it.each([
+    ["#/$defs/City", { type: "string", minLength: 1 }],
+    ["#/$defs/a~1b~0c%20d", { type: "boolean" }],
+    ["#/properties/b", { type: "integer" }],
+    ["#anchored", { type: "null" }],
+  ])("%s is put in place", ($ref, expected) => {
+    const schema = {
+      type: "object",
+      properties: { a: { $ref }, b: { type: "integer" } },
+      $defs: { ...$defs, x: { $anchor: "anchored", type: "null" } },
+    };
+    expect((shown(schema)["properties"] as JsonObject)["a"]).toEqual(expected);
+  });
+
+  it("one by the schema's own $id is put in place", () => {
+    const more = { $id: "https://x.test/s", definitions: $defs };
+    expect(shownArgument({ $ref: "https://x.test/s#/definitions/City" }, more)).toEqual({
+      type: "string",
+      minLength: 1,
+    });
+  });
+
+  it("what stands beside one holds, too", () => {
+    expect(shownArgument({ $ref: "#/$defs/City", description: "Where", maxLength: 9 }, { $defs })).toEqual({
+      type: "string",
+      description: "Where",
+      minLength: 1,
+      maxLength: 9,
+    });
+  });
+
+  it("what stands beside one in draft 7 does not hold", () => {
+    const more = { $schema: "http://json-schema.org/draft-07/schema#", $defs };
+    expect(shownArgument({ $ref: "#/$defs/City", maxLength: 9 }, more)).toEqual({
+      type: "string",
+      minLength: 1,
+    });
+  });
+
+  it("one that leads back to itself ends after a few levels", () => {
+    const tree = {
+      type: "object",
+      properties: { name: { type: "string" }, child: { $ref: "#/$defs/Tree" } },
+    };
+    const text = JSON.stringify(shownArgument({ $ref: "#/$defs/Tree" }, { $defs: { Tree: tree } }));
+    expect(text.split('"name"')).toHaveLength(3);
+    expect(text).toContain('{"type":"object","description":"Details left out.","properties":{}}');
+  });
+
+  it("one to the whole ends, too", () => {
+    expect(JSON.stringify(shownArgument({ $ref: "#" })).length).toBeLessThan(500);
+  });
+
+  it.each([
+    ["https://x.test/schema.json", "the remote reference"],
+    ["other.json#/a", "the remote reference"],
+    ["#/$defs/Nowhere", "which leads nowhere"],
+  ])("%s is left out with a warning", ($ref, reason) => {
+    const original = { type: "object", properties: { a: { $ref, description: "Something" } } };
+    expect(shown(original)).toEqual({ type: "object", properties: { a: { description: "Something" } } });
+    expect(toShownSchema(original).warnings).toEqual([expect.stringContaining(reason)]);
+  });
+});
+
+it.each([
+  "definitions",
+  "type",
+  "properties",
+  "required",
+  "enum",
+  "items",
+  "anyOf",
+  "__proto__",
+  "constructor",
+])("a property called %s is a property", (name) => {
+  const properties = JSON.parse(JSON.stringify({ x: { type: "string" } }).replace("x", name)) as JsonObject;
+  expect(JSON.stringify(shown({ type: "object", properties, required: [name] }))).toBe(
+    JSON.stringify({ type: "object", properties, required: [name] }),
+  );
+});
+
+it("a property called $ref inside an argument is a property", () => {
+  const argument = { type: "object", properties: { $ref: { type: "string" }, $defs: { type: "number" } } };
+  expect(shownArgument(argument)).toEqual(argument);
+});
+
+describe("an argument", () => {
+  it.each<[string, unknown, unknown]>([
+    [
+      "anyOf with null",
+      { anyOf: [{ type: "string" }, { type: "null" }], description: "D" },
+      { anyOf: [{ type: "string", description: "D" }, { type: "null" }] },
+    ],
+    [
+      "a list of types with null",
+      { type: ["string", "null"] },
+      { anyOf: [{ type: "string" }, { type: "null" }] },
+    ],
+    ["nullable", { type: "string", nullable: true }, { anyOf: [{ type: "string" }, { type: "null" }] }],
+    [
+      "a union of scalars",
+      { oneOf: [{ type: "string" }, { type: "integer" }] },
+      { anyOf: [{ type: "string" }, { type: "integer" }] },
+    ],
+    [
+      "a union of constants",
+      { oneOf: [{ const: "a" }, { const: "b" }] },
+      { type: "string", enum: ["a", "b"] },
+    ],
+    ["const", { const: "a" }, { type: "string", enum: ["a"] }],
+    ["numbers to choose from", { enum: [1, 2] }, { type: "integer", description: "One of: 1, 2." }],
+    [
+      "an empty text to choose",
+      { type: "string", enum: ["", "a"] },
+      { type: "string", description: 'One of: "", "a".' },
+    ],
+    [
+      "exclusive bounds",
+      { type: "number", exclusiveMinimum: 0 },
+      { type: "number", description: "More than 0.", minimum: 0 },
+    ],
+    ["multipleOf", { type: "integer", multipleOf: 5 }, { type: "integer", description: "A multiple of 5." }],
+    [
+      "a format that Gemini knows",
+      { type: "string", format: "date-time" },
+      { type: "string", format: "date-time" },
+    ],
+    [
+      "a format that Gemini refuses",
+      { type: "string", format: "email" },
+      { type: "string", description: "Format: email." },
+    ],
+    [
+      "examples",
+      { type: "string", examples: ["x", "y"] },
+      { type: "string", description: 'For example: "x", "y".' },
+    ],
+    [
+      "a map",
+      { type: "object", additionalProperties: { type: "number" } },
+      { type: "object", description: "Other names are possible; their values: number.", properties: {} },
+    ],
+    ["a list of anything", { type: "array" }, { type: "array", items: {} }],
+    [
+      "a tuple",
+      { type: "array", prefixItems: [{ type: "number" }, { type: "string" }], maxItems: 2 },
+      {
+        type: "array",
+        description: "In this order: number, string.",
+        items: { anyOf: [{ type: "string" }, { type: "number" }] },
+        maxItems: 2,
+      },
+    ],
+    ["true", true, {}],
+    [
+      "properties without a type",
+      { properties: { b: { type: "string" } } },
+      { type: "object", properties: { b: { type: "string" } } },
+    ],
+    ["items without a type", { items: { type: "string" } }, { type: "array", items: { type: "string" } }],
+    [
+      "required that is not declared",
+      { type: "object", required: ["x"] },
+      { type: "object", properties: {} },
+    ],
+  ])("%s", (_, argument, expected) => {
+    expect(shownArgument(argument)).toEqual(expected);
+  });
+
+  it("that is never accepted is not shown", () => {
+    expect(shown({ type: "object", properties: { a: false, b: true }, required: ["a"] })).toEqual({
+      type: "object",
+      properties: { b: {} },
+    });
+  });
+
+  it("that is a discriminated union stays one", () => {
+    const circle = {
+      type: "object",
+      properties: { kind: { const: "circle" }, radius: { type: "number" } },
+      required: ["kind", "radius"],
+    };
+    const dot = { type: "object", properties: { kind: { const: "dot" } }, required: ["kind"] };
+    expect(shownArgument({ oneOf: [circle, dot] })).toEqual({
+      anyOf: [
+        { ...circle, properties: { ...circle.properties, kind: { type: "string", enum: ["circle"] } } },
+        { ...dot, properties: { kind: { type: "string", enum: ["dot"] } } },
+      ],
+    });
+  });
+});
+
+describe("patterns", () => {
+  it("a safe one is shown", () => {
+    expect(shownArgument({ type: "string", pattern: "^a+$" })).toEqual({ type: "string", pattern: "^a+$" });
+  });
+
+  it.each([
+    ["(?i)abc", "does not compile"],
+    ["^(a+)+$", "could take exponential time"],
+  ])("%s is left out with a warning", (pattern, problem) => {
+    const original = { type: "object", properties: { a: { type: "string", pattern } } };
+    expect(shown(original)["properties"]).toEqual({ a: { type: "string" } });
+    expect(toShownSchema(original).warnings).toEqual([
+      `Left out the pattern ${JSON.stringify(pattern)}, which ${problem}.`,
+    ]);
+  });
+});
+
+describe("texts", () => {
+  it("hidden characters are removed from titles and descriptions, and values stay what they are", () => {
+    const argument = {
+      type: "string",
+      title: "T\u200b",
+      description: "a\u202eb\u001b[31m\u{e0041}",
+      enum: ["x\u200by"],
+    };
+    expect(shownArgument(argument)).toEqual({
+      type: "string",
+      title: "T",
+      description: "ab",
+      enum: ["x\u200by"],
+    });
+  });
+
+  it("descriptions have at most 4,096 characters", () => {
+    const { description } = shownArgument({ type: "string", description: "😀".repeat(5_000) }) as {
+      description: string;
+    };
+    expect(description.length).toBeLessThanOrEqual(4_096);
+    expect(encodeURIComponent(description)).toContain("%F0%9F%98%80");
+  });
+
+  it("a default is a copy", () => {
+    const original = { type: "object", properties: { a: { type: "array", items: {}, default: ["x"] } } };
+    const argument = (shown(original)["properties"] as JsonObject)["a"] as { default: string[] };
+    argument.default.push("y");
+    expect(original.properties.a.default).toEqual(["x"]);
+  });
+});
+
+describe("size", () => {
+  it("5,000 levels are cut", () => {
+    let deep: JsonObject = { type: "string" };
+    for (let level = 0; level < 5_000; level += 1) deep = { type: "object", properties: { a: deep } };
+    const { schema, warnings } = toShownSchema(deep);
+    expect(JSON.stringify(schema).length).toBeLessThan(10_000);
+    expect(brokenRules(schema)).toEqual([]);
+    expect(warnings).toEqual(["Left out whatever is nested deeper than 200 levels."]);
+  });
+
+  it.each(["allOf", "anyOf", "not", "items"])("5,000 levels of %s are cut", (keyword) => {
+    let deep: JsonObject = { type: "string" };
+    for (let level = 0; level < 5_000; level += 1)
+      deep = { [keyword]: keyword.endsWith("Of") ? [deep, deep] : deep };
+    const { schema } = toShownSchema({ type: "object", properties: { a: deep } });
+    expect(JSON.stringify(schema).length).toBeLessThan(50_000);
+    expect(brokenRules(schema)).toEqual([]);
+  });
+
+  it("a chain of 5,000 references is cut", () => {
+    const links = Array.from({ length: 5_000 }, (_, index) => [
+      `d${index}`,
+      { $ref: `#/$defs/d${index + 1}` },
+    ]);
+    const $defs = { ...(Object.fromEntries(links) as JsonObject), d5000: { type: "string" } };
+    expect(shownArgument({ $ref: "#/$defs/d0" }, { $defs })).toEqual({});
+  });
+
+  it.each(["properties", "anyOf", "allOf"])(
+    "2 KB that would grow to gigabytes through %s stay small",
+    (keyword) => {
+      const two = (next: string): unknown => {
+        const parts = [{ $ref: next }, { type: "object", properties: { x: { $ref: next } } }, { $ref: next }];
+        return keyword === "properties" ? { a: parts[0], b: parts[1], c: parts[2] } : parts;
+      };
+      const levels = Array.from({ length: 16 }, (_, index) => [
+        `d${index}`,
+        { type: "object", [keyword]: two(`#/$defs/d${index + 1}`) },
+      ]);
+      const $defs = { ...(Object.fromEntries(levels) as JsonObject), d16: { type: "object" } };
+      const original = {
+        type: "object",
+        properties: { a: { $ref: "#/$defs/d0" }, z: { type: "number" } },
+        $defs,
+      };
+      expect(JSON.stringify(shown(original)).length).toBeLessThan(50_000);
+      expect(shown(original)["properties"]).toMatchObject({ z: { type: "number" } });
+      expect(toShownSchema(original).warnings).toContain(
+        "Too large to be shown in full: details were left out.",
+      );
+    },
+  );
+
+  it("10,000 arguments are not all shown, but the required ones are", () => {
+    const names = Array.from({ length: 10_000 }, (_, index) => `argument_${index}`);
+    const properties = Object.fromEntries(
+      names.map((name) => [name, { type: "string", description: "long ".repeat(20) }]),
+    );
+    const schema = shown({ type: "object", properties, required: ["argument_9999"] });
+    expect(JSON.stringify(schema).length).toBeLessThan(50_000);
+    expect(schema["required"]).toEqual(["argument_9999"]);
+  });
+});

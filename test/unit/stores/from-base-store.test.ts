@@ -1,0 +1,74 @@
+import { InMemoryStore as LangChainStore } from "@langchain/core/stores";
+import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
+import { describe, expect, it } from "vitest";
+import { fromBaseStore } from "../../../src/stores/index.js";
+import { failureOf } from "../../fixtures/clients.js";
+
+describe("a BaseStore as a store", () => {
+  it.each([[{}], [null], ["redis://localhost"], [new Map()]])("is not %o", (store) => {
+    expect(() => fromBaseStore(store as never)).toThrow(
+      "expected a BaseStore of @langchain/core/stores or of @langchain/langgraph",
+    );
+  });
+
+  it("of LangChain is given keys that make good file names, and bytes", async () => {
+    const langchain = new LangChainStore<Uint8Array>();
+    await using store = fromBaseStore(langchain, { namespace: "mcp" });
+    await store.set("tools/Wetter ü_1", 1);
+    const names: string[] = [];
+    for await (const name of langchain.yieldKeys()) names.push(name);
+    expect(names).toEqual(["mcp:tools_2fWetter_20_c3_bc_5f1"]);
+    expect(await langchain.mget(names)).toEqual([expect.any(Uint8Array)]);
+    expect(await store.list("tools/W")).toEqual(["tools/Wetter ü_1"]);
+  });
+
+  it("of LangChain may hold other things", async () => {
+    const langchain = new LangChainStore<unknown>();
+    const warnings: string[] = [];
+    const logger = { ...console, warn: (message: string) => void warnings.push(message) };
+    await using store = fromBaseStore(langchain, { namespace: "mcp", logger });
+    await langchain.mset([
+      ["mcp:k", { a: 1 }],
+      ["mcp:_zz", 1],
+      ["elsewhere", 1],
+    ]);
+    expect(await store.get("k")).toBeUndefined();
+    expect(warnings).toEqual([
+      'What the LangChain store has under "k" is neither text nor bytes; it is ignored.',
+    ]);
+    expect(await store.list("")).toEqual([]);
+  });
+
+  it("of LangGraph keeps to its own namespace", async () => {
+    const langgraph = new LangGraphStore();
+    await using store = fromBaseStore(langgraph, { namespace: "mcp" });
+    await store.set("k", 1);
+    const record = `{"format":1,"key":"deeper"}\n1`;
+    await langgraph.put(["mcp", "below"], "deeper", { record });
+    await langgraph.put(["mcp"], "foreign", { text: "hello" });
+    expect(await store.list("")).toEqual(["k"]);
+    expect((await langgraph.get(["mcp"], "k"))?.value).toEqual({ record: `{"format":1,"key":"k"}\n1` });
+  });
+
+  it("that fails is told by name, without the value", async () => {
+    const langgraph = new LangGraphStore();
+    langgraph.put = (_namespace, _key, value) => {
+      throw new TypeError(`no room for ${String(value["record"])}`);
+    };
+    await using store = fromBaseStore(langgraph);
+    const error = await failureOf(store.set("k", "canary"));
+    expect(error).toMatchObject({
+      kind: "unavailable",
+      message: 'The LangGraph store could not write "k" (TypeError). Is it there, and is it well?',
+    });
+    expect(String((error.cause as Error).stack)).not.toContain("canary");
+  });
+
+  it("that never answers is waited for no longer than it may be", async () => {
+    const langgraph = new LangGraphStore();
+    langgraph.get = () => new Promise(() => undefined);
+    const store = fromBaseStore(langgraph, { timeoutMs: 20 });
+    expect(await failureOf(store.get("k"))).toMatchObject({ kind: "timeout" });
+    await store.close();
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../../src/stores/index.js";
+import { times } from "../../fixtures/clients.js";
+
+describe("a memory store", () => {
+  it("keeps so many entries, and lets go of those not used for longest", async () => {
+    await using store = memoryStore({ maxEntries: 3 });
+    for (const key of ["a", "b", "c"]) await store.set(key, key);
+    await store.get("a");
+    await store.set("d", "d");
+    expect(await store.list("")).toEqual(["a", "c", "d"]);
+  });
+
+  it("keeps so much, whatever the number", async () => {
+    await using store = memoryStore({ maxTotalBytes: 1_000 });
+    for (const n of times(10, (index) => index)) await store.set(`k${n}`, "x".repeat(298));
+    expect(await store.list("")).toEqual(["k7", "k8", "k9"]);
+    await store.set("k9", "small");
+    await store.set("k1", "x".repeat(298));
+    expect(await store.list("")).toEqual(["k1", "k7", "k8", "k9"]);
+    await store.set("whole", "x".repeat(998));
+    expect(await store.list("")).toEqual(["whole"]);
+    await store.delete("whole");
+    await store.set("k", "x".repeat(998));
+    expect(await store.list("")).toEqual(["k"]);
+  });
+
+  it("gives the same frozen value to all who read it", async () => {
+    await using store = memoryStore();
+    await store.set("k", { list: [{ a: 1 }] });
+    const value = (await store.get("k")) as { list: object[] };
+    expect(await store.get("k")).toBe(value);
+    expect([value, value.list, value.list[0]].every((part) => Object.isFrozen(part))).toBe(true);
+  });
+
+  it("has limits that are checked", () => {
+    expect(() => memoryStore({ maxEntries: 0, maxTotalBytes: Number.NaN })).toThrow(
+      "maxEntries: expected a whole number above 0, found a number\n  maxTotalBytes: expected",
+    );
+  });
+});
