@@ -1,20 +1,21 @@
-// Ours beside its peers. Usage: node bench/run.mjs [--quick] [--only <workload>]… [--peers <name>]… [--out <folder>]
+// Compares langchain-mcp-runtime with other MCP clients ("peers").
+// Usage: node bench/run.mjs [--quick] [--only <workload>]… [--peers <name>]… [--out <folder>]
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Bench } from "./measure/bench.mjs";
-import { FULL, QUICK } from "./measure/size.mjs";
-import { FLOOR, OURS, PEER_FILES } from "./peers/index.mjs";
-import { checkBars } from "./report/bars.mjs";
-import { compare } from "./report/compare.mjs";
-import { describeMachine, loadNow } from "./report/machine.mjs";
+import { FULL_SIZE, QUICK_SIZE } from "./measure/size.mjs";
+import { BASELINE, PEER_FILES, RUNTIME } from "./peers/index.mjs";
+import { describeMachine, getLoad } from "./report/describe-machine.mjs";
+import { compareWithThresholds } from "./report/thresholds.mjs";
 import { toChart } from "./report/to-chart.mjs";
 import { toMarkdown } from "./report/to-markdown.mjs";
+import { toRatios } from "./report/to-ratios.mjs";
 import { WORKLOADS } from "./workloads/index.mjs";
 
-/** A quick run takes these: what they need comes with the package itself. */
-const INSTALLED_ANYWAY = ["SDK Client", FLOOR];
+/** The peers of a quick run: they need only the dependencies of the package itself. */
+const PREINSTALLED_PEERS = ["SDK Client", BASELINE];
 
 const { values: flags } = parseArgs({
   options: {
@@ -24,29 +25,33 @@ const { values: flags } = parseArgs({
     out: { type: "string" },
   },
 });
-const workloads = chosen("--only", Object.keys(WORKLOADS), flags.only);
-const named = flags.quick && flags.peers.length === 0 ? INSTALLED_ANYWAY : flags.peers;
-const peers = chosen("--peers", Object.keys(PEER_FILES), named.length === 0 ? [] : [OURS, ...named]);
-const isWhole = !flags.quick && flags.only.length === 0 && flags.peers.length === 0;
-// Only a whole run replaces the published figures.
-const out = flags.out ?? (isWhole ? fileURLToPath(new URL("results", import.meta.url)) : undefined);
+const workloads = selectNames("--only", Object.keys(WORKLOADS), flags.only);
+const peerNames = flags.quick && flags.peers.length === 0 ? PREINSTALLED_PEERS : flags.peers;
+const peers = selectNames(
+  "--peers",
+  Object.keys(PEER_FILES),
+  peerNames.length === 0 ? [] : [RUNTIME, ...peerNames],
+);
+const isFullRun = !flags.quick && flags.only.length === 0 && flags.peers.length === 0;
+// Only a full run replaces the published results.
+const out = flags.out ?? (isFullRun ? fileURLToPath(new URL("results", import.meta.url)) : undefined);
 
 const startedAt = Date.now();
-const loadBefore = loadNow();
+const loadBefore = getLoad();
 const lines = await measure();
 const machine = describeMachine({ loadBefore, startedAt });
-const results = { isQuick: flags.quick, machine, bars: checkBars(lines), lines };
+const results = { isQuick: flags.quick, machine, thresholds: compareWithThresholds(lines), lines };
 const markdown = toMarkdown(results);
-if (out !== undefined) write(out);
+if (out !== undefined) writeResults(out);
 process.stdout.write(`${markdown}\n`);
 
 async function measure() {
-  const bench = new Bench({ peers, size: flags.quick ? QUICK : FULL });
+  const bench = new Bench({ peers, size: flags.quick ? QUICK_SIZE : FULL_SIZE });
   const measured = [];
   try {
     for (const name of workloads) {
       process.stderr.write(`${name}\n`);
-      for await (const line of WORKLOADS[name](bench)) measured.push(compare(line));
+      for await (const line of WORKLOADS[name](bench)) measured.push(toRatios(line));
       await bench.endWorkload();
     }
   } finally {
@@ -55,15 +60,17 @@ async function measure() {
   return measured;
 }
 
-function write(folder) {
+function writeResults(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "latest.json"), `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(join(folder, "latest.md"), `${markdown}\n`);
   writeFileSync(join(folder, "chart.svg"), toChart(results));
 }
 
-function chosen(flag, all, names) {
-  const unknown = names.find((name) => !all.includes(name));
-  if (unknown !== undefined) throw new Error(`${flag} ${unknown}: there are ${all.join(", ")}.`);
-  return names.length === 0 ? all : all.filter((name) => names.includes(name));
+/** Keeps the requested names in the order of `all`; without a request, returns all. */
+function selectNames(flag, all, requested) {
+  const unknown = requested.find((name) => !all.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`Unknown value for ${flag}: "${unknown}". Valid values: ${all.join(", ")}.`);
+  return requested.length === 0 ? all : all.filter((name) => requested.includes(name));
 }

@@ -15,7 +15,7 @@ const servers = { weather: { url: weather.url }, library: { url: library.url } }
 await (await createMcpTools(servers, { cache: { store } })).close();
 
 // The second run finds a library that takes its time.
-library.addFault({ type: "delay", ms: 1_500 }, { on: "initialize", times: 1 });
+library.addFault({ type: "delay", ms: 1_500 }, { method: "initialize", times: 1 });
 await using mcp = await createMcpTools(servers, { cache: { store } });
 const names = () => mcp.tools.map(({ name }) => name).join(", ");
 console.log(`1. ${names()}; the library is ${mcp.status().library.state}`);

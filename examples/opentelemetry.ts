@@ -30,8 +30,8 @@ const llm = fakeModel()
   .respondWithTools([{ name: "travel__book", args: {} }])
   .respond(new AIMessage("You travel on Sunday."));
 const agent = createReactAgent({ llm, tools: mcp.tools });
-server.addFault({ type: "status", status: 503 }, { on: "tools/call", times: 1 });
-server.forgetSessions();
+server.addFault({ type: "status", status: 503 }, { method: "tools/call", times: 1 });
+server.dropSessions();
 await tracerProvider.getTracer("example").startActiveSpan("invoke_agent travel", async (span) => {
   await agent.invoke({ messages: "Book me something dry." });
   span.end();

@@ -12,7 +12,7 @@ let calls = 0;
 await using mcp = await createMcpTools(
   { weather: { url: server.url } },
   {
-    afterCall: async () => {
+    afterToolCall: async () => {
       calls += 1;
       if (calls > 1) return;
       console.log("   (the server is killed and started again)");

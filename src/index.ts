@@ -9,16 +9,21 @@ export type {
   ToolCall,
 } from "./client/call-options.js";
 export type { McpClientEvents } from "./client/mcp-client-events.js";
-export type { RequestEnded, RequestRetried, RequestStarted, Surrounding } from "./client/request-events.js";
+export type {
+  RequestEnded,
+  RequestRetried,
+  RequestStarted,
+  RequestWrapper,
+} from "./client/request-events.js";
 export type { ServerMetrics } from "./client/server-metrics.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
-export type { CatalogueEvents } from "./catalog/catalog-events.js";
+export type { CatalogEvents } from "./catalog/catalog-events.js";
 export type { ServerEndpoint } from "./config/server-endpoint.js";
 export type { McpClientOptions } from "./client/client-options.js";
-export type { ClientState, SessionView } from "./client/client-lifecycle.js";
+export type { ClientState, SessionInfo } from "./client/client-lifecycle.js";
 export type { Completion, CompletionCall } from "./client/completion.js";
-export type { BreakerControl } from "./client/policies/circuit-breakers.js";
+export type { CircuitBreakerHandle } from "./client/policies/circuit-breakers.js";
 export { McpClient } from "./client/mcp-client.js";
 export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
 export type { McpResourceContent } from "./client/resource-content.js";
@@ -31,11 +36,11 @@ export {
 } from "./client/tool-result.js";
 export type { Clock } from "./async/clock.js";
 export type {
-  FetchedBodyReader,
-  FetchedResponse,
-  FetchFunction,
-  FetchRequest,
-  HttpDispatcher,
+  BodyReaderLike,
+  ResponseLike,
+  FetchLike,
+  FetchInitLike,
+  DispatcherLike,
   HttpOptions,
   Pem,
   TlsOptions,
@@ -50,7 +55,7 @@ export type {
 export { parseServers } from "./config/parse-server.js";
 export type {
   AddressedServerDefinition,
-  BreakerOptions,
+  CircuitBreakerOptions,
   CommonServerOptions,
   CustomServerDefinition,
   FallbackOption,
@@ -59,7 +64,7 @@ export type {
   LambdaServerDefinition,
   LimitOptions,
   ResolveContext,
-  ResolvedServerDefinition,
+  DynamicServerDefinition,
   RetryOptions,
   ServerDefinition,
   SessionOptions,
@@ -97,8 +102,8 @@ export type {
 } from "./config/resource-info.js";
 export type { McpToolInfo } from "./config/tool-info.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
-export { type DefinitionIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
-export type { Progress, ServerFacts, ServerNotification } from "./session/session.js";
+export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
+export type { Progress, ServerMetadata, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
 export type { McpAgentResource, ToolSnapshot } from "./config/agent-definition.js";
 export type {
@@ -117,7 +122,7 @@ export type {
 } from "./config/auth-grant.js";
 export type { OAuthProvider, OAuthTokens } from "./config/oauth-provider.js";
 export type { CallContext } from "./config/call-context.js";
-export type { HiddenArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
+export type { InjectedArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
 export type { LangChainBlock } from "./tools/content/langchain-block.js";
 export type { ResourceMetadata } from "./tools/content/to-documents.js";
 export type { ToolArtifact, ToolFailure } from "./tools/content/tool-artifact.js";
@@ -125,18 +130,18 @@ export type { AgentToolsOptions, ServerLookup } from "./toolset/agent-tools-opti
 export { createMcpTools, type McpToolsOptions } from "./toolset/create-mcp-tools.js";
 export { createMcpToolsForServer, type ServerToolsOptions } from "./toolset/create-mcp-tools-for-server.js";
 export { createMcpToolsFromAgent } from "./toolset/create-mcp-tools-from-agent.js";
-export type { CacheOptions, CatalogueOptions } from "./manager/catalog-options.js";
+export type { CacheOptions, CatalogOptions } from "./manager/catalog-options.js";
 export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
 export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff.js";
 export type { ServerDrift, ToolChange } from "./catalog/drift.js";
 export type { PinMode } from "./catalog/tool-pins.js";
 export { REGISTRY_DEFAULTS, type ToolRegistryOptions } from "./catalog/registry-options.js";
 export type { ServerHealth, ServerRecord } from "./catalog/server-record.js";
-export { type FoundTool, type RegistrySource, ToolRegistry } from "./catalog/tool-registry.js";
+export { type ToolLocation, type RegistryClient, ToolRegistry } from "./catalog/tool-registry.js";
 export type { KeyValueStore } from "./stores/key-value-store.js";
 export {
   MANAGER_DEFAULTS,
-  type LifeOptions,
+  type LifecycleOptions,
   type McpServerManagerOptions,
 } from "./manager/manager-options.js";
 export { McpServerManager, type ReconnectOptions, type WaitOptions } from "./manager/mcp-server-manager.js";
@@ -151,23 +156,27 @@ export type {
   ToolsetCallOptions,
   ToolsetEvents,
   ToolsetPromptCall,
-  WantedResources,
+  ResourceSelection,
 } from "./toolset/mcp-toolset.js";
-export type { InputAnswer, InputQuestion } from "./tools/elicitation/interrupt-for-input.js";
+export type { InputResponse, InputRequest } from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool } from "./tools/mcp-tool.js";
-export type { InputQuestions } from "./tools/elicitation/message-inputs.js";
+export type { InputRequests } from "./tools/elicitation/message-inputs.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
 export type { McpToolDetails } from "./tools/tool-details.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
-  type CallChanges,
-  type CallPreview,
-  type ResultPreview,
+  type BeforeToolCallResult,
+  type BeforeToolCallInput,
+  type AfterToolCallResult,
   TOOL_DEFAULTS,
   type ToolOptions,
 } from "./tools/tool-options.js";
 export type { BreakerState, BreakerStats } from "./client/policies/circuit-breaker.js";
-export { FAILURE_MATRIX, type FailurePolicy, type Repetition } from "./client/policies/failure-policies.js";
+export {
+  FAILURE_POLICIES,
+  type FailurePolicy,
+  type RetryCondition,
+} from "./client/policies/failure-policies.js";
 export {
   CONFIG_DEFAULTS,
   type ConfigCandidate,

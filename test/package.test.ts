@@ -95,7 +95,7 @@ describe("the package, installed in an empty folder", () => {
     writeFileSync(join(folder, "missing.mjs"), script);
     const { stdout } = await run(process.execPath, ["missing.mjs"], { cwd: folder, timeout: 20_000 });
     expect(JSON.parse(stdout)).toEqual([
-      "definition",
+      "invalid-config",
       "far",
       0,
       `Server "far" needs the package "${name}", which is not installed. Add it to your project: npm install ${name}`,
@@ -108,7 +108,7 @@ describe("the package, installed in an empty folder", () => {
     writeFileSync(join(folder, "tracing.mjs"), script);
     const { stdout } = await run(process.execPath, ["tracing.mjs"], { cwd: folder, timeout: 20_000 });
     expect(JSON.parse(stdout)).toEqual([
-      "definition",
+      "invalid-config",
       'instrumentMcp() needs the package "@opentelemetry/api", which is not installed. Add it to your project: npm install @opentelemetry/api',
     ]);
   });

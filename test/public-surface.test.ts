@@ -14,7 +14,7 @@ describe("what users can rely on", () => {
       "CACHE_DEFAULTS",
       "CONFIG_DEFAULTS",
       "FAILURE_KINDS",
-      "FAILURE_MATRIX",
+      "FAILURE_POLICIES",
       "MANAGER_DEFAULTS",
       "MCP_EVENTS",
       "McpClient",
@@ -46,7 +46,7 @@ describe("what users can rely on", () => {
       "redisStore",
     ]);
     expect(Object.keys(testing).toSorted()).toEqual([
-      "FORGOTTEN_SESSION_ANSWERS",
+      "UNKNOWN_SESSION_RESPONSES",
       "McpTestServer",
       "startMcpTestServer",
     ]);
@@ -60,7 +60,7 @@ describe("what users can rely on", () => {
       "driftChecked",
       "handshakeEnded",
       "handshakeStarted",
-      "pinBroken",
+      "pinMismatch",
       "requestEnded",
       "requestRetried",
       "requestStarted",
@@ -70,7 +70,7 @@ describe("what users can rely on", () => {
       "sessionOpened",
       "toolsChanged",
       "toolsListed",
-      "toolsRead",
+      "catalogRead",
       "warning",
     ]);
   });
@@ -87,14 +87,14 @@ describe("what users can rely on", () => {
       "unauthorized",
       "not-found",
       "invalid-request",
-      "malformed",
+      "invalid-response",
       "too-large",
       "unsupported-protocol",
       "circuit-open",
-      "refused",
+      "denied",
       "closed",
       "cancelled",
-      "definition",
+      "invalid-config",
       "tool-error",
     ]);
   });
@@ -104,13 +104,18 @@ describe("what users can rely on", () => {
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: {
         maxRecoveries: 1,
-        serialize: false,
+        sequential: false,
         drainMs: 0,
         terminateOnClose: true,
-        storeMs: 86_400_000,
+        storeTtlMs: 86_400_000,
       },
-      retry: { max: 2, baseMs: 100, maxMs: 5_000, isolated: false },
-      breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
+      retry: { maxRetries: 2, baseDelayMs: 100, maxDelayMs: 5_000, freshSession: false },
+      circuitBreaker: {
+        failureThreshold: 5,
+        recoveryTimeoutMs: 30_000,
+        halfOpenMaxCalls: 1,
+        successThreshold: 2,
+      },
       limits: {
         responseBytes: 33_554_432,
         sockets: 64,
@@ -131,7 +136,7 @@ describe("what users can rely on", () => {
       outputHandling: { image: "content", audio: "content", resource: "content" },
       outputValidation: "warn",
       limits: { contentChars: 100_000 },
-      onFailure: "continue",
+      onToolError: "return",
       resourceTools: false,
     });
   });
@@ -147,8 +152,8 @@ describe("what users can rely on", () => {
   });
 
   it("the defaults of the cache", () => {
-    expect(api.CACHE_DEFAULTS).toEqual({ freshMs: 300_000, keepMs: 2_592_000_000 });
-    expect(api.REGISTRY_DEFAULTS).toEqual({ believeMs: 60_000, refreshMs: 300_000 });
+    expect(api.CACHE_DEFAULTS).toEqual({ staleAfterMs: 300_000, ttlMs: 2_592_000_000 });
+    expect(api.REGISTRY_DEFAULTS).toEqual({ recordTtlMs: 60_000, refreshIntervalMs: 300_000 });
   });
 
   it("the defaults of config files", () => {
@@ -157,12 +162,12 @@ describe("what users can rely on", () => {
 
   it("the defaults of many servers", () => {
     expect(api.MANAGER_DEFAULTS).toEqual({
-      startupMs: 250,
+      startupWaitMs: 250,
       waitForUncached: true,
       concurrency: 16,
       strict: false,
       dropFailed: true,
-      closeMs: 10_000,
+      closeTimeoutMs: 10_000,
     });
   });
 

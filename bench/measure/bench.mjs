@@ -1,13 +1,13 @@
 import { openServer } from "../servers/open-server.mjs";
-import { PeerProcess, runFresh } from "./peer-process.mjs";
-import { rotate } from "./rotate.mjs";
+import { PeerProcess, runInFreshProcess } from "./peer-process.mjs";
+import { runRounds } from "./run-rounds.mjs";
 
-/** What a workload works with: the peers' processes, servers that are closed after it, and the size of the run. */
+/** The context of a workload: the peers' processes, servers that are closed after it, and the size of the run. */
 export class Bench {
   #processes = new Map();
   #servers = [];
 
-  /** @param {{ peers: readonly string[], size: typeof import("./size.mjs").FULL }} options */
+  /** @param {{ peers: readonly string[], size: typeof import("./size.mjs").FULL_SIZE }} options */
   constructor({ peers, size }) {
     this.peers = peers;
     this.size = size;
@@ -19,23 +19,25 @@ export class Bench {
     return server.servers;
   }
 
-  /** Rotating blocks in the processes that the peers keep. The first block of each is for the compiler. */
-  async blocks(task, params, { rounds = this.size.rounds, warmUp = {}, peers = this.peers } = {}) {
-    const warm = await rotate(peers, 1, (peer) => this.#run(peer, task, { ...params, ...warmUp }));
-    const fit = peers.filter((peer) => warm.failures[peer] === undefined);
-    const { blocks, failures } = await rotate(fit, rounds, (peer) => this.#run(peer, task, params));
+  /** Runs rounds in the long-lived process of each peer, after one block each to warm up the JIT compiler. */
+  async runBlocks(task, params, { rounds = this.size.rounds, warmUp = {}, peers = this.peers } = {}) {
+    const warm = await runRounds(peers, 1, (peer) => this.#run(peer, task, { ...params, ...warmUp }));
+    const working = peers.filter((peer) => warm.failures[peer] === undefined);
+    const { blocks, failures } = await runRounds(working, rounds, (peer) => this.#run(peer, task, params));
     return { blocks, failures: { ...warm.failures, ...failures } };
   }
 
-  /** Rotating blocks, each in a process that has done nothing before. */
-  fresh(task, params, { rounds = this.size.rounds, peers = this.peers, maxMs } = {}) {
-    return rotate(peers, rounds, (peer) => runFresh(peer, task, params, maxMs));
+  /** Runs rounds in which every block has a new process. */
+  runInFreshProcesses(task, params, { rounds = this.size.rounds, peers = this.peers, timeoutMs } = {}) {
+    return runRounds(peers, rounds, (peer) => runInFreshProcess(peer, task, params, timeoutMs));
   }
 
-  /** Closes what the workload has opened, connections before their servers. */
+  /** Closes what the workload opened: connections first, then servers. */
   async endWorkload() {
     const running = [...this.#processes.values()];
-    await Promise.all(running.map((process) => process.run("release", {}, 10_000).catch(() => undefined)));
+    await Promise.all(
+      running.map((process) => process.run("close-connections", {}, 10_000).catch(() => undefined)),
+    );
     await Promise.all(this.#servers.splice(0).map((server) => server.close()));
   }
 
@@ -46,7 +48,7 @@ export class Bench {
 
   async #run(peer, task, params) {
     let process = this.#processes.get(peer);
-    if (process === undefined || process.hasEnded) {
+    if (process === undefined || process.hasExited) {
       process = new PeerProcess(peer);
       this.#processes.set(peer, process);
     }

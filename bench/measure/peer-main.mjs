@@ -1,22 +1,22 @@
-// The process of one peer: runs tasks one after the other until its parent lets go.
-import { HeldConnections } from "./held-connections.mjs";
+// The process of one peer: runs tasks one after the other until its parent disconnects.
+import { ConnectionCache } from "./connection-cache.mjs";
 
 const peer = process.argv[2];
-const held = new HeldConnections(peer);
+const connections = new ConnectionCache(peer);
 
 process.on("message", async ({ task, params }) => {
   try {
     const { run } = await import(`../tasks/${task}.mjs`);
-    process.send({ value: await run({ ...params, peer, held }) });
+    process.send({ value: await run({ ...params, peer, connections }) });
   } catch (error) {
-    process.send({ error: firstLine(error) });
+    process.send({ error: toFirstLine(error) });
   }
 });
 process.on("disconnect", () => process.exit(0));
-// Some peers leave rejections behind when a session is lost; the task's own outcome is what counts.
+// Some peers leave unhandled rejections when a session is lost; only the result of the task counts.
 process.on("unhandledRejection", () => undefined);
 
-function firstLine(error) {
+function toFirstLine(error) {
   const text = String(error?.message ?? error);
   return text.split("\n", 1)[0].slice(0, 160);
 }

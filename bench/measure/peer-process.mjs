@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("peer-main.mjs", import.meta.url));
 
-/** Quiet, and without a word to anybody outside. */
+/** Disables warnings and outgoing telemetry. */
 const ENV = {
   ...process.env,
   NODE_NO_WARNINGS: "1",
@@ -14,31 +14,33 @@ const ENV = {
   OPENAI_AGENTS_DISABLE_TRACING: "1",
 };
 
-/** One peer in a process of its own: no peer pays for another's garbage, sockets or compiled code. */
+/** Runs one peer in its own process, so that peers do not share garbage, sockets or compiled code. */
 export class PeerProcess {
   #child;
-  #ended;
+  #exited;
 
   constructor(peer) {
     this.peer = peer;
     const stdio = ["ignore", "ignore", process.env.BENCH_DEBUG ? "inherit" : "ignore", "ipc"];
     this.#child = fork(MAIN, [peer], { execArgv: ["--expose-gc", "--no-warnings"], env: ENV, stdio });
-    this.#ended = once(this.#child, "exit");
+    this.#exited = once(this.#child, "exit");
   }
 
-  get hasEnded() {
+  get hasExited() {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** Runs a task of `tasks/` there. A task that takes too long fails, and its process with it. */
-  async run(task, params, maxMs = 120_000) {
-    if (this.hasEnded) throw new Error("its process has ended");
-    const answered = once(this.#child, "message");
+  /** Runs a task from `tasks/` in the process. A task that times out fails, and its process is killed. */
+  async run(task, params, timeoutMs = 120_000) {
+    if (this.hasExited) throw new Error("process has exited");
+    const response = once(this.#child, "message");
     this.#child.send({ task, params });
-    const timer = setTimeout(() => this.#child.kill("SIGKILL"), maxMs);
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), timeoutMs);
     try {
-      const ended = this.#ended.then(() => Promise.reject(new Error(`no end within ${maxMs / 1000} s`)));
-      const [{ error, value }] = await Promise.race([answered, ended]);
+      const exited = this.#exited.then(() =>
+        Promise.reject(new Error(`process exited, or was killed after ${timeoutMs / 1000} s`)),
+      );
+      const [{ error, value }] = await Promise.race([response, exited]);
       if (error !== undefined) throw new Error(error);
       return value;
     } finally {
@@ -48,15 +50,15 @@ export class PeerProcess {
 
   async close() {
     if (this.#child.connected) this.#child.disconnect();
-    await this.#ended;
+    await this.#exited;
   }
 }
 
-/** A process for one task. */
-export async function runFresh(peer, task, params, maxMs) {
+/** Runs one task in a new process. */
+export async function runInFreshProcess(peer, task, params, timeoutMs) {
   const process = new PeerProcess(peer);
   try {
-    return await process.run(task, params, maxMs);
+    return await process.run(task, params, timeoutMs);
   } finally {
     await process.close();
   }

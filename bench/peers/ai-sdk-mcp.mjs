@@ -1,6 +1,6 @@
 import { createMCPClient } from "@ai-sdk/mcp";
 
-/** One client is one server: they are opened side by side, as a careful user would. */
+/** One client connects to one server; clients are opened concurrently. */
 export async function open(servers) {
   const opened = await Promise.all(
     Object.entries(servers).map(async ([server, url]) => {
@@ -8,18 +8,18 @@ export async function open(servers) {
       return { server, client, tools: await client.tools() };
     }),
   );
-  const toolsOf = new Map(opened.map(({ server, tools }) => [server, tools]));
+  const toolsByServer = new Map(opened.map(({ server, tools }) => [server, tools]));
   return {
     toolCount: opened.reduce((sum, { tools }) => sum + Object.keys(tools).length, 0),
     call: async ({ server, tool, args }) => {
       const options = { toolCallId: "1", messages: [] };
-      return textOf(await toolsOf.get(server)[tool].execute(args, options));
+      return toText(await toolsByServer.get(server)[tool].execute(args, options));
     },
     close: () => Promise.all(opened.map(({ client }) => client.close())),
   };
 }
 
-function textOf({ content, isError }) {
+function toText({ content, isError }) {
   if (isError) throw new Error(content[0].text);
   return content[0].text;
 }

@@ -1,37 +1,37 @@
 /**
- * A peer is one file that exports `open`. It imports its library statically, so that loading the file
- * is loading the library.
+ * A peer is one file that exports `open`. It imports its library statically, so loading the file loads
+ * the library.
  *
  * @typedef {{ server: string, tool: string, args: Record<string, unknown> }} Call
  *
- * @typedef {object} Opened Something that must be closed.
- * @property {number} toolCount How many tools it made; 0 where it lists none.
- * @property {(call: Call) => Promise<string>} call The way a user calls a tool: by the made tool, checks and all.
+ * @typedef {object} Opened Connections that must be closed.
+ * @property {number} toolCount The number of tools created; 0 for peers that do not create tools.
+ * @property {(call: Call) => Promise<string>} call Calls a tool the way a user does, including argument validation.
  * @property {() => Promise<unknown>} close
  *
  * @typedef {object} Peer
- * @property {(servers: Record<string, string>) => Promise<Opened>} open Connects to all servers (name to address),
+ * @property {(servers: Record<string, string>) => Promise<Opened>} open Connects to all servers (name to URL),
  *   lists their tools and converts them.
  */
 
-export const OURS = "langchain-mcp-runtime";
+export const RUNTIME = "langchain-mcp-runtime";
 export const ADAPTER = "@langchain/mcp-adapters";
-export const FLOOR = "floor";
+export const BASELINE = "baseline";
 
-/** Where each peer is found, in the order of the tables. */
+/** The file of each peer, in the order of the tables. */
 export const PEER_FILES = {
-  [OURS]: "langchain-mcp-runtime.mjs",
+  [RUNTIME]: "langchain-mcp-runtime.mjs",
   [ADAPTER]: "langchain-mcp-adapters.mjs",
   "@ai-sdk/mcp": "ai-sdk-mcp.mjs",
   "@mastra/mcp": "mastra-mcp.mjs",
   "@openai/agents": "openai-agents.mjs",
   "SDK Client": "sdk-client.mjs",
-  [FLOOR]: "floor.mjs",
+  [BASELINE]: "baseline.mjs",
 };
 
-/** The LangChain that a peer meets: ours is imported from its own folder, the others from this one. */
-export function coreToolsOf(peer) {
-  return peer === OURS
+/** Resolves the LangChain that a peer imports: from the repository root for ours, from bench/ for the others. */
+export function resolveCoreTools(peer) {
+  return peer === RUNTIME
     ? new URL("../../node_modules/@langchain/core/dist/tools/index.js", import.meta.url).href
     : import.meta.resolve("@langchain/core/tools");
 }

@@ -1,6 +1,6 @@
 import { createMcpTools } from "../../dist/index.js";
 
-/** As users have it: no option is set. */
+/** All options at their defaults. */
 export async function open(servers) {
   const definitions = Object.fromEntries(Object.entries(servers).map(([name, url]) => [name, { url }]));
   const { tools, close } = await createMcpTools(definitions);

@@ -6,7 +6,7 @@ import {
   RunContext,
 } from "@openai/agents";
 
-/** Servers are connected side by side, which is not its default, and failures are thrown. */
+/** Servers connect concurrently, which is not the default, and failures are thrown. */
 export async function open(servers) {
   const mcpServers = Object.entries(servers).map(
     ([name, url]) => new MCPServerStreamableHttp({ name, url, cacheToolsList: true, errorFunction: null }),
@@ -20,17 +20,17 @@ export async function open(servers) {
       return [server.name, new Map(tools.map((tool) => [tool.name, tool]))];
     }),
   );
-  const toolsOf = new Map(listed);
+  const toolsByServer = new Map(listed);
   return {
     toolCount: listed.reduce((sum, [, tools]) => sum + tools.size, 0),
-    // A model's arguments arrive as text here: writing them is part of the way.
+    // This library takes arguments as the JSON string of a model, so serializing them is part of a call.
     call: async ({ server, tool, args }) =>
-      textOf(await toolsOf.get(server).get(tool).invoke(context, JSON.stringify(args))),
+      toText(await toolsByServer.get(server).get(tool).invoke(context, JSON.stringify(args))),
     close: () => connected.close(),
   };
 }
 
-function textOf(output) {
+function toText(output) {
   const [first] = Array.isArray(output) ? output : [output];
   return typeof first === "string" ? first : first.text;
 }

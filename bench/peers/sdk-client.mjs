@@ -1,7 +1,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-/** The protocol and nothing else: no LangChain, no conversion. */
+/** The MCP SDK client alone: no LangChain, no tool conversion. */
 export async function open(servers) {
   const opened = await Promise.all(
     Object.entries(servers).map(async ([server, url]) => {
@@ -10,11 +10,11 @@ export async function open(servers) {
       return { server, client, tools: (await client.listTools()).tools };
     }),
   );
-  const clientOf = new Map(opened.map(({ server, client }) => [server, client]));
+  const clientsByServer = new Map(opened.map(({ server, client }) => [server, client]));
   return {
     toolCount: opened.reduce((sum, { tools }) => sum + tools.length, 0),
     call: async ({ server, tool, args }) => {
-      const { content } = await clientOf.get(server).callTool({ name: tool, arguments: args });
+      const { content } = await clientsByServer.get(server).callTool({ name: tool, arguments: args });
       return content[0].text;
     },
     close: () => Promise.all(opened.map(({ client }) => client.close())),

@@ -1,26 +1,26 @@
-import { OURS } from "../peers/index.mjs";
+import { RUNTIME } from "../peers/index.mjs";
 
-/** The run as Markdown: the bars, all ratios, and why some are missing. */
-export function toMarkdown({ isQuick, machine, bars, lines }) {
+/** Formats a run as Markdown: thresholds, all ratios, and the reasons for missing ones. */
+export function toMarkdown({ isQuick, machine, thresholds, lines }) {
   const peers = [
     ...new Set(lines.flatMap(({ ratios, failures }) => [...Object.keys(ratios), ...Object.keys(failures)])),
   ];
-  const others = peers.filter((peer) => peer !== OURS);
+  const otherPeers = peers.filter((peer) => peer !== RUNTIME);
   return [
-    machineText(machine),
+    toMachineText(machine),
     "",
-    ...(isQuick ? ["A quick run: whether everything works. Its figures say nothing."] : barTable(bars)),
+    ...(isQuick ? ["Quick run: the figures are not meaningful."] : toThresholdTable(thresholds)),
     "",
-    ...ratioTable(
-      lines.filter(({ shows }) => shows !== "own"),
-      others,
+    ...toPeerTable(
+      lines.filter(({ isRatio }) => !isRatio),
+      otherPeers,
     ),
-    ...ownTable(lines.filter(({ shows }) => shows === "own")),
-    ...failureList(lines),
+    ...toOwnRatioTable(lines.filter(({ isRatio }) => isRatio)),
+    ...toFailureList(lines),
   ].join("\n");
 }
 
-function machineText({ cpu, cores, node, load, at, seconds, versions }) {
+function toMachineText({ cpu, cores, node, load, at, seconds, versions }) {
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `${cores} cores (${cpu}), Node ${node}, load ${load.before} before and ${load.after} after, ${seconds} s, ${at}.`,
@@ -28,60 +28,60 @@ function machineText({ cpu, cores, node, load, at, seconds, versions }) {
   ].join("\n");
 }
 
-function barTable(bars) {
-  if (bars.length === 0) return ["No line with a bar was measured."];
+function toThresholdTable(thresholds) {
+  if (thresholds.length === 0) return ["No line with a threshold was measured."];
   return [
-    "| bar | limit | measured | |",
+    "| metric | threshold | measured | |",
     "| --- | --- | --- | --- |",
-    ...bars.map(({ title, comparison, limit, ratio, isMet }) => {
+    ...thresholds.map(({ title, comparison, limit, ratio, isMet }) => {
       const sign = comparison === "<=" ? "≤" : "≥";
-      return `| ${title} | ${sign} ${limit} | ${ratioText(ratio)} | ${isMet ? "pass" : "**miss**"} |`;
+      return `| ${title} | ${sign} ${limit} | ${toRatioText(ratio)} | ${isMet ? "met" : "**missed**"} |`;
     }),
   ];
 }
 
-function ratioTable(lines, peers) {
+function toPeerTable(lines, peers) {
   if (lines.length === 0) return [];
   return [
-    "Ours divided by each peer's: the median of the rounds and their middle half. Below 1 we take less",
-    "(time, CPU); where it says ↑ more is better, and above 1 we do more.",
+    `${RUNTIME} divided by each peer: the median of the rounds, with the interquartile range in parentheses.`,
+    "Below 1 it takes less time or CPU than the peer. Lines with ↑ are throughput: above 1 it completes more.",
     "",
     `| | ${peers.join(" | ")} |`,
     `| --- |${" --- |".repeat(peers.length)}`,
-    ...lines.map((line) => ratioRow(line, peers)),
+    ...lines.map((line) => toPeerRow(line, peers)),
     "",
   ];
 }
 
-function ratioRow({ title, better, ratios, failures }, peers) {
+function toPeerRow({ title, better, ratios, failures }, peers) {
   const cells = peers.map((peer) => {
     if (failures[peer] !== undefined) return "fails";
-    return ratios[peer] === undefined ? "" : ratioText(ratios[peer]);
+    return ratios[peer] === undefined ? "" : toRatioText(ratios[peer]);
   });
   return `| ${title}${better === "higher" ? " ↑" : ""} | ${cells.join(" | ")} |`;
 }
 
-function ownTable(lines) {
+function toOwnRatioTable(lines) {
   if (lines.length === 0) return [];
   const rows = lines.flatMap(({ title, ratios }) =>
-    Object.entries(ratios).map(([peer, ratio]) => `| ${title} | ${peer} | ${short(ratio.median)} |`),
+    Object.entries(ratios).map(([peer, ratio]) => `| ${title} | ${peer} | ${formatRatio(ratio.median)} |`),
   );
-  return ["| each on its own | | |", "| --- | --- | --- |", ...rows, ""];
+  return ["| not compared with peers | peer | ratio |", "| --- | --- | --- |", ...rows, ""];
 }
 
-function failureList(lines) {
-  const reasons = lines.flatMap(({ title, failures }) =>
-    Object.entries(failures).map(([peer, reason]) => `- ${peer} fails at "${title}": ${reason}`),
+function toFailureList(lines) {
+  const items = lines.flatMap(({ title, failures }) =>
+    Object.entries(failures).map(([peer, reason]) => `- ${peer} fails "${title}": ${reason}`),
   );
-  return reasons.length === 0 ? [] : [...reasons, ""];
+  return items.length === 0 ? [] : [...items, ""];
 }
 
-function ratioText({ median, low, high }) {
-  return `${short(median)} (${short(low)}–${short(high)})`;
+function toRatioText({ median, low, high }) {
+  return `${formatRatio(median)} (${formatRatio(low)}–${formatRatio(high)})`;
 }
 
-function short(ratio) {
-  const size = Math.abs(ratio);
-  if (size >= 10) return ratio.toFixed(0);
-  return size < 0.1 ? String(Number(ratio.toPrecision(2))) : ratio.toFixed(2);
+function formatRatio(ratio) {
+  const magnitude = Math.abs(ratio);
+  if (magnitude >= 10) return ratio.toFixed(0);
+  return magnitude < 0.1 ? String(Number(ratio.toPrecision(2))) : ratio.toFixed(2);
 }

@@ -1,51 +1,56 @@
-// MCP by hand on node:http, as cheap as a server can be: what is measured is the client.
-// Usage: bare-server.mjs '{"answers":"json","latencyMs":0,"toolCount":3,"servers":1}'
+// A minimal MCP server on node:http, as cheap as possible, so that the client dominates the measurement.
+// Usage: bare-server.mjs '{"responseType":"json","latencyMs":0,"toolCount":3,"servers":1}'
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
-import { answerOf, benchTools } from "./bench-tools.mjs";
-import { serveUntilParentEnds } from "./serve-until-parent-ends.mjs";
+import { callBenchTool, createBenchTools } from "./bench-tools.mjs";
+import { serveUntilParentExits } from "./serve-until-parent-exits.mjs";
 
-const { answers = "json", latencyMs = 0, toolCount = 3, servers = 1 } = JSON.parse(process.argv[2] ?? "{}");
-const tools = benchTools(toolCount);
+const {
+  responseType = "json",
+  latencyMs = 0,
+  toolCount = 3,
+  servers = 1,
+} = JSON.parse(process.argv[2] ?? "{}");
+const tools = createBenchTools(toolCount);
 
-await serveUntilParentEnds(Array.from({ length: servers }, createBareServer));
+await serveUntilParentExits(Array.from({ length: servers }, createBareServer));
 
 function createBareServer() {
   const sessions = new Set();
-  /** When the first 404 of a forgotten session was sent; the clock is the same in all processes. */
-  let firstRefusal;
+  /** When the first 404 for a dropped session was sent; all processes share this clock. */
+  let firstRejectionAt;
 
   return createServer((request, response) => {
-    if (request.url === "/forget") {
+    if (request.url === "/drop-sessions") {
       sessions.clear();
-      firstRefusal = undefined;
+      firstRejectionAt = undefined;
       response.end();
-    } else if (request.url === "/first-refusal") {
-      response.end(String(firstRefusal));
+    } else if (request.url === "/first-rejection") {
+      response.end(String(firstRejectionAt));
     } else if (request.method !== "POST") {
       response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     } else {
-      readJson(request, (message) => later(() => answer(message, request, response)));
+      readJson(request, (message) => afterLatency(() => handleMessage(message, request, response)));
     }
   });
 
-  function answer(message, request, response) {
+  function handleMessage(message, request, response) {
     const { id, method, params } = message;
     if (method === "initialize") {
       const sessionId = randomUUID();
       sessions.add(sessionId);
-      send(response, { id, result: handshake(params) }, { "mcp-session-id": sessionId });
+      send(response, { id, result: createInitializeResult(params) }, { "mcp-session-id": sessionId });
     } else if (method === "server/discover") {
       send(response, { id, error: { code: -32601, message: "Method not found" } }, {}, 404);
     } else if (!sessions.has(request.headers["mcp-session-id"])) {
-      firstRefusal ??= process.hrtime.bigint();
+      firstRejectionAt ??= process.hrtime.bigint();
       send(response, { id, error: { code: -32001, message: "Session not found" } }, {}, 404);
     } else if (id === undefined) {
       response.writeHead(202).end();
     } else if (method === "tools/list") {
       send(response, { id, result: { tools } });
     } else if (method === "tools/call") {
-      const content = [{ type: "text", text: answerOf(params.name, params.arguments) }];
+      const content = [{ type: "text", text: callBenchTool(params.name, params.arguments) }];
       send(response, { id, result: { content } });
     } else {
       send(response, { id, error: { code: -32601, message: "Method not found" } });
@@ -53,31 +58,31 @@ function createBareServer() {
   }
 }
 
-function handshake({ protocolVersion }) {
+function createInitializeResult({ protocolVersion }) {
   return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "bare", version: "1.0.0" } };
 }
 
 function send(response, message, headers = {}, status = 200) {
   const json = JSON.stringify({ jsonrpc: "2.0", ...message });
-  const isStream = answers === "sse" && status === 200;
+  const isStream = responseType === "sse" && status === 200;
   const body = isStream ? `event: message\ndata: ${json}\n\n` : json;
   response.writeHead(status, {
     "content-type": isStream ? "text/event-stream" : "application/json",
-    // A stream does not know its length.
+    // The length of a stream is not known in advance.
     ...(isStream ? {} : { "content-length": Buffer.byteLength(body) }),
     ...headers,
   });
   response.end(body);
 }
 
-function later(work) {
-  if (latencyMs === 0) work();
-  else setTimeout(() => work(), latencyMs);
+function afterLatency(callback) {
+  if (latencyMs === 0) callback();
+  else setTimeout(() => callback(), latencyMs);
 }
 
-function readJson(request, use) {
+function readJson(request, onMessage) {
   let text = "";
   request.setEncoding("utf8");
-  request.on("data", (part) => (text += part));
-  request.on("end", () => use(JSON.parse(text)));
+  request.on("data", (chunk) => (text += chunk));
+  request.on("end", () => onMessage(JSON.parse(text)));
 }

@@ -1,5 +1,3 @@
-/** The tools that all servers of the bench offer, and what they answer. */
-
 const GROUPS = ["buyer", "seller", "parcel", "payment", "route", "insurance", "customs", "notice"];
 const KINDS = [
   ["name", { type: "string", minLength: 1, maxLength: 80 }],
@@ -9,10 +7,10 @@ const KINDS = [
   ["place", { type: "object", properties: { city: { type: "string" } }, required: ["city"] }],
 ];
 
-/** Eight groups of five: 40 properties, three levels deep. */
+/** Eight groups of five properties: 40 properties on three levels. */
 const NESTED_SCHEMA = {
   type: "object",
-  properties: Object.fromEntries(GROUPS.map((group) => [group, groupSchema()])),
+  properties: Object.fromEntries(GROUPS.map((group) => [group, createGroupSchema()])),
   required: GROUPS,
 };
 
@@ -26,29 +24,30 @@ export const NESTED_ARGS = Object.fromEntries(
 const ECHO_SCHEMA = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 const LARGE_TEXT = "One line of a long report, with a number: 1234567.\n".repeat(20_560);
 
-/** The three that are called, and as many more as wished. */
-export function benchTools(toolCount) {
+/** Creates the three tools that are called, and filler tools up to `toolCount`. */
+export function createBenchTools(toolCount) {
   const tools = [
-    { name: "echo", description: "Says what it is told.", inputSchema: ECHO_SCHEMA },
-    { name: "large", description: "Gives a megabyte.", inputSchema: { type: "object", properties: {} } },
-    { name: "nested", description: "Takes a large order.", inputSchema: NESTED_SCHEMA },
+    { name: "echo", description: "Returns its input.", inputSchema: ECHO_SCHEMA },
+    { name: "large", description: "Returns 1 MB of text.", inputSchema: { type: "object", properties: {} } },
+    { name: "nested", description: "Accepts a large order.", inputSchema: NESTED_SCHEMA },
   ];
-  for (let n = tools.length; n < toolCount; n += 1) tools.push(fillerTool(n));
+  for (let n = tools.length; n < toolCount; n += 1) tools.push(createFillerTool(n));
   return tools;
 }
 
-export function answerOf(tool, args) {
+/** The result text of a tool. */
+export function callBenchTool(tool, args) {
   if (tool === "large") return LARGE_TEXT;
   return tool === "nested" ? String(args.buyer.name) : String(args.text);
 }
 
-function groupSchema() {
+function createGroupSchema() {
   const properties = Object.fromEntries(KINDS);
   return { type: "object", properties, required: ["name", "count"], additionalProperties: false };
 }
 
-/** No two schemas are equal: nothing can be gained by remembering one. */
-function fillerTool(n) {
+/** No two schemas are equal, so caching a schema gains nothing. */
+function createFillerTool(n) {
   const properties = {
     [`key_${n}`]: { type: "string", description: `The key of record ${n}.` },
     limit: { type: "integer", minimum: 1, maximum: 10 + n },

@@ -1,11 +1,11 @@
-// The official SDK's server with its tools registered one by one, as its documentation has it: their
-// schemas are made from zod for every listing. Usage: registered-server.mjs '{"toolCount":1000}'
+// The official SDK server with tools registered one by one, as in its documentation: it converts their
+// zod schemas for every tools/list. Usage: registered-server.mjs '{"toolCount":1000}'
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { z } from "zod";
-import { serveUntilParentEnds } from "./serve-until-parent-ends.mjs";
+import { serveUntilParentExits } from "./serve-until-parent-exits.mjs";
 
 const { toolCount = 3 } = JSON.parse(process.argv[2] ?? "{}");
 const transports = new Map();
@@ -14,7 +14,7 @@ const httpServer = createServer(async (request, response) => {
   const transport = transports.get(request.headers["mcp-session-id"]) ?? (await openSession());
   await transport.handleRequest(request, response);
 });
-await serveUntilParentEnds([httpServer]);
+await serveUntilParentExits([httpServer]);
 
 async function openSession() {
   const transport = new StreamableHTTPServerTransport({
@@ -24,14 +24,14 @@ async function openSession() {
   });
   const server = new McpServer({ name: "registered", version: "1.0.0" });
   for (let n = 0; n < toolCount; n += 1) {
-    const details = { description: `Finds record ${n}.`, inputSchema: shapeOf(n) };
-    server.registerTool(`tool_${n}`, details, async () => ({ content: [] }));
+    const config = { description: `Finds record ${n}.`, inputSchema: createShape(n) };
+    server.registerTool(`tool_${n}`, config, async () => ({ content: [] }));
   }
   await server.connect(transport);
   return transport;
 }
 
-function shapeOf(n) {
+function createShape(n) {
   return {
     [`key_${n}`]: z.string().describe(`The key of record ${n}.`),
     limit: z

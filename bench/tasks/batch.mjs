@@ -1,13 +1,13 @@
 import { median } from "../measure/statistics.mjs";
 
-/** Calls that start together: how long until the last has its answer, several times over. */
-export async function run({ held, servers, call, size, times }) {
-  const opened = await held.get(servers);
-  const costs = [];
-  for (let n = 0; n <= times; n += 1) {
+/** Starts calls together and returns the median time to the last response. The first batch is not counted. */
+export async function run({ connections, servers, call, size, repeats }) {
+  const opened = await connections.get(servers);
+  const times = [];
+  for (let n = 0; n <= repeats; n += 1) {
     const start = performance.now();
     await Promise.all(Array.from({ length: size }, () => opened.call(call)));
-    if (n > 0) costs.push(performance.now() - start);
+    if (n > 0) times.push(performance.now() - start);
   }
-  return { ms: median(costs) };
+  return { ms: median(times) };
 }

@@ -1,17 +1,17 @@
-import { wakeMs } from "../measure/size.mjs";
+import { toBlockWarmUpMs } from "../measure/size.mjs";
 
-/** As many calls in flight as told, for a while: how many end in a second. */
-export async function run({ held, servers, call, concurrency, blockMs }) {
-  const opened = await held.get(servers);
+/** Keeps `concurrency` calls in flight for one block and returns the calls completed per second. */
+export async function run({ connections, servers, call, concurrency, blockMs }) {
+  const opened = await connections.get(servers);
   const callFor = async (ms) => {
-    let ended = 0;
+    let completed = 0;
     const start = performance.now();
-    const caller = async () => {
-      for (; performance.now() - start < ms; ended += 1) await opened.call(call);
+    const callInLoop = async () => {
+      for (; performance.now() - start < ms; completed += 1) await opened.call(call);
     };
-    await Promise.all(Array.from({ length: concurrency }, caller));
-    return { callsPerSecond: (ended / (performance.now() - start)) * 1000 };
+    await Promise.all(Array.from({ length: concurrency }, callInLoop));
+    return { callsPerSecond: (completed / (performance.now() - start)) * 1000 };
   };
-  await callFor(wakeMs(blockMs));
+  await callFor(toBlockWarmUpMs(blockMs));
   return callFor(blockMs);
 }

@@ -1,15 +1,15 @@
-import { coreToolsOf, loadPeer } from "../peers/index.mjs";
+import { loadPeer, resolveCoreTools } from "../peers/index.mjs";
 
-/** For a fresh process: the import beyond LangChain's own tools, then everything up to the first answer. */
+/** For a fresh process: the import without LangChain's own tools, and the time to the first response. */
 export async function run({ peer, servers, call }) {
   const start = performance.now();
-  await import(coreToolsOf(peer));
-  const hasCore = performance.now();
+  await import(resolveCoreTools(peer));
+  const coreImportedAt = performance.now();
   const { open } = await loadPeer(peer);
-  const imported = performance.now();
+  const importedAt = performance.now();
   const opened = await open(servers);
   await opened.call(call);
-  const answered = performance.now();
+  const respondedAt = performance.now();
   await opened.close();
-  return { importMs: imported - hasCore, firstCallMs: answered - start };
+  return { importMs: importedAt - coreImportedAt, firstCallMs: respondedAt - start };
 }

@@ -1,31 +1,31 @@
 import { setImmediate } from "node:timers/promises";
 
-const IN_FLIGHT = 16;
+const CONCURRENCY = 16;
 
-/** Makes calls and weighs the heap after every so many: pairs of calls made so far and bytes. */
-export async function run({ held, servers, call, from, to, every }) {
-  const opened = await held.get(servers);
+/** Makes calls and samples the heap every `every` calls, as pairs of calls made so far and heap bytes. */
+export async function run({ connections, servers, call, from, to, every }) {
+  const opened = await connections.get(servers);
   const samples = [];
   for (let made = every; made <= to; made += every) {
     await callMany(() => opened.call(call), every);
-    if (made >= from) samples.push([made, await heapBytes()]);
+    if (made >= from) samples.push([made, await measureHeapBytes()]);
   }
   return { samples };
 }
 
 async function callMany(makeCall, count) {
-  let left = count;
-  const callOn = async () => {
-    while (left > 0) {
-      left -= 1;
+  let remaining = count;
+  const callInLoop = async () => {
+    while (remaining > 0) {
+      remaining -= 1;
       await makeCall();
     }
   };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, callOn));
+  await Promise.all(Array.from({ length: CONCURRENCY }, callInLoop));
 }
 
-/** Twice, with a turn between: finalizers free more on the second. */
-async function heapBytes() {
+/** Collects twice with an event loop turn in between, because finalizers free more memory for the second. */
+async function measureHeapBytes() {
   for (let n = 0; n < 2; n += 1) {
     globalThis.gc();
     await setImmediate();

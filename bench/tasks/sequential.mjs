@@ -1,10 +1,11 @@
-import { wakeMs } from "../measure/size.mjs";
+import { toBlockWarmUpMs } from "../measure/size.mjs";
 import { median } from "../measure/statistics.mjs";
 
-/** One call after the other for a while: the median, and the CPU time of this process for each. */
-export async function run({ held, servers, call, blockMs }) {
-  const opened = await held.get(servers);
-  for (const awake = performance.now() + wakeMs(blockMs); performance.now() < awake;) await opened.call(call);
+/** Makes calls one after the other for one block: median time, and CPU time of this process per call. */
+export async function run({ connections, servers, call, blockMs }) {
+  const opened = await connections.get(servers);
+  const warmUpEnd = performance.now() + toBlockWarmUpMs(blockMs);
+  while (performance.now() < warmUpEnd) await opened.call(call);
   const times = [];
   const cpu = process.cpuUsage();
   const end = performance.now() + blockMs;

@@ -1,13 +1,13 @@
-import { toLine } from "../measure/rotate.mjs";
-import { ECHO } from "./echo.mjs";
+import { toLine } from "../measure/run-rounds.mjs";
+import { ECHO_CALL } from "./echo-call.mjs";
 
-/** What a short-lived process pays: the import, and all up to its first answer. */
+/** The startup cost of a short-lived process: the import, and the time to the first response. */
 export async function* freshProcess(bench) {
-  const servers = await bench.openServer("bare", { answers: "json" });
-  const rounds = bench.size.freshRounds;
-  const result = await bench.fresh("first-call", { servers, call: ECHO }, { rounds });
-  const importTitle = "import, beyond @langchain/core/tools";
+  const servers = await bench.openServer("bare", { responseType: "json" });
+  const rounds = bench.size.freshProcessRounds;
+  const result = await bench.runInFreshProcesses("first-call", { servers, call: ECHO_CALL }, { rounds });
+  const importTitle = "import, excluding @langchain/core/tools";
   yield toLine({ id: "import", title: importTitle, unit: "ms" }, result, ({ importMs }) => importMs);
-  const callTitle = "fresh process: LangChain, import, connecting, first answer";
+  const callTitle = "fresh process: LangChain, import, connect, first response";
   yield toLine({ id: "first-call", title: callTitle, unit: "ms" }, result, ({ firstCallMs }) => firstCallMs);
 }

@@ -1,40 +1,40 @@
-import { robustSlope } from "../measure/statistics.mjs";
-import { OURS } from "../peers/index.mjs";
-import { ECHO } from "./echo.mjs";
+import { theilSenSlope } from "../measure/statistics.mjs";
+import { RUNTIME } from "../peers/index.mjs";
+import { ECHO_CALL } from "./echo-call.mjs";
 
-const MAX_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
-/** Whether the heap grows with the calls that were made. Ours alone: a hundred thousand calls take their time. */
+/** Heap growth over many calls. Measured for langchain-mcp-runtime only: 100,000 calls take minutes. */
 export async function* heap(bench) {
-  for (const answers of ["json", "sse"]) {
-    const servers = await bench.openServer("bare", { answers });
-    const params = { servers, call: ECHO, ...bench.size.heap };
-    const { blocks, failures } = await bench.fresh("heap", params, {
+  for (const responseType of ["json", "sse"]) {
+    const servers = await bench.openServer("bare", { responseType });
+    const params = { servers, call: ECHO_CALL, ...bench.size.heap };
+    const { blocks, failures } = await bench.runInFreshProcesses("heap", params, {
       rounds: 1,
-      peers: [OURS],
-      maxMs: MAX_MS,
+      peers: [RUNTIME],
+      timeoutMs: TIMEOUT_MS,
     });
     const samples = Object.fromEntries(
-      Object.entries(blocks).map(([peer, [{ samples: weights }]]) => [peer, [growth(weights)]]),
+      Object.entries(blocks).map(([peer, [{ samples: heapSizes }]]) => [peer, [toGrowth(heapSizes)]]),
     );
     const { from, to } = bench.size.heap;
-    const title = `heap after GC, call ${from} to ${to}, ${answers.toUpperCase()}: last to first`;
+    const title = `heap after GC, last relative to first, call ${from} to ${to}, ${responseType.toUpperCase()}`;
     yield {
-      id: `heap/${answers}`,
+      id: `heap/${responseType}`,
       title,
       unit: "x",
       better: "lower",
-      shows: "own",
+      isRatio: true,
       samples,
       failures,
-      weights: blocks,
+      heapSizes: blocks,
     };
   }
 }
 
-/** The heap at the end by that at the start, along the robust trend. */
-function growth(weights) {
-  const [[firstCall, firstBytes]] = weights;
-  const [lastCall] = weights.at(-1);
-  return 1 + (robustSlope(weights) * (lastCall - firstCall)) / firstBytes;
+/** The last heap size divided by the first one, along the Theil-Sen trend line. */
+function toGrowth(heapSizes) {
+  const [[firstCall, firstBytes]] = heapSizes;
+  const [lastCall] = heapSizes.at(-1);
+  return 1 + (theilSenSlope(heapSizes) * (lastCall - firstCall)) / firstBytes;
 }

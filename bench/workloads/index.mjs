@@ -1,17 +1,17 @@
+import { catalogCache } from "./catalog-cache.mjs";
 import { coldStart } from "./cold-start.mjs";
 import { freshProcess } from "./fresh-process.mjs";
 import { heap } from "./heap.mjs";
 import { largeResult } from "./large-result.mjs";
-import { links } from "./links.mjs";
 import { listing } from "./listing.mjs";
+import { middleware } from "./middleware.mjs";
 import { nestedSchema } from "./nested-schema.mjs";
 import { recovery } from "./recovery.mjs";
+import { scaling } from "./scaling.mjs";
 import { sequential } from "./sequential.mjs";
-import { slopes } from "./slopes.mjs";
-import { stored } from "./stored.mjs";
 import { throughput } from "./throughput.mjs";
 
-/** Each yields lines of the report: an id, a title, and what every peer took in every round. */
+/** Each workload yields lines of the report: an id, a title, and the samples of every peer by round. */
 export const WORKLOADS = {
   sequential,
   throughput,
@@ -19,10 +19,10 @@ export const WORKLOADS = {
   "nested-schema": nestedSchema,
   "cold-start": coldStart,
   listing,
-  stored,
+  "catalog-cache": catalogCache,
   "fresh-process": freshProcess,
   recovery,
-  slopes,
-  links,
+  scaling,
+  middleware,
   heap,
 };

@@ -1,18 +1,19 @@
-import { toLine } from "../measure/rotate.mjs";
-import { ECHO, WAYS, wayTitle } from "./echo.mjs";
+import { toLine } from "../measure/run-rounds.mjs";
+import { ECHO_CALL } from "./echo-call.mjs";
+import { SERVER_VARIANTS, toVariantTitle } from "./server-variants.mjs";
 
-/** 64 calls in flight, all the time. */
+/** 64 calls in flight at all times. */
 export async function* throughput(bench) {
-  for (const way of WAYS) {
-    const servers = await bench.openServer(way.kind, way);
+  for (const variant of SERVER_VARIANTS) {
+    const servers = await bench.openServer(variant.kind, variant);
     const { blockMs, warmUpMs, callRounds: rounds } = bench.size;
-    const result = await bench.blocks(
+    const result = await bench.runBlocks(
       "concurrent",
-      { servers, call: ECHO, concurrency: 64, blockMs },
+      { servers, call: ECHO_CALL, concurrency: 64, blockMs },
       { rounds, warmUp: { blockMs: warmUpMs } },
     );
-    const id = `throughput/${way.kind}/${way.answers}`;
-    const title = `64 at once, ${wayTitle(way)}: calls a second`;
+    const id = `throughput/${variant.kind}/${variant.responseType}`;
+    const title = `64 concurrent calls, ${toVariantTitle(variant)}: calls per second`;
     yield toLine(
       { id, title, unit: "1/s", better: "higher" },
       result,

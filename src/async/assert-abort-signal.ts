@@ -4,5 +4,5 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 export function checkSignal(signal: Partial<AbortSignal> | null): void {
   if (typeof signal?.addEventListener === "function") return;
   const found = signal === null ? "null" : `a ${typeof signal}`;
-  throw new McpRuntimeError("definition", `signal has to be an AbortSignal, found ${found}.`);
+  throw new McpRuntimeError("invalid-config", `signal has to be an AbortSignal, found ${found}.`);
 }

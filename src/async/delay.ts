@@ -1,8 +1,8 @@
-import type { Cancellation } from "./cancel-scope.js";
+import type { CancelScope } from "./cancel-scope.js";
 import type { Clock } from "./clock.js";
 
 /** Waits; a cancellation ends the wait at once with its reason. */
-export function delay(ms: number, clock: Clock, cancellation: Cancellation): Promise<void> {
+export function delay(ms: number, clock: Clock, cancellation: CancelScope): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = clock.after(ms, () => {
       forget();

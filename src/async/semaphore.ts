@@ -1,4 +1,4 @@
-import type { Cancellation } from "./cancel-scope.js";
+import type { CancelScope } from "./cancel-scope.js";
 
 /** So many at a time, first come first served. Who gives up waiting leaves the queue. */
 export class Semaphore {
@@ -10,7 +10,7 @@ export class Semaphore {
   }
 
   /** Gives the function that hands the slot on. */
-  async enter(cancellation: Cancellation): Promise<() => void> {
+  async enter(cancellation: CancelScope): Promise<() => void> {
     cancellation.throwIfCancelled();
     if (this.#free > 0) this.#free -= 1;
     else await this.#turn(cancellation);
@@ -22,7 +22,7 @@ export class Semaphore {
     };
   }
 
-  #turn(cancellation: Cancellation): Promise<void> {
+  #turn(cancellation: CancelScope): Promise<void> {
     return new Promise((resolve, reject) => {
       const wake = () => {
         forget();

@@ -1,5 +1,5 @@
 import type { HttpOptions } from "../config/http-options.js";
-import type { ServerSpec, WebAddress } from "../config/server-config.js";
+import type { ServerConfig, WebAddress } from "../config/server-config.js";
 import { Credentials } from "./credentials.js";
 import { type ClientKeys, Dpop } from "./dpop.js";
 import { OAuthFlow } from "./oauth-flow.js";
@@ -20,11 +20,11 @@ export interface CredentialsProvider {
 
 /** Creates the provider of per-identity credentials for a server reached over HTTP or WebSocket. */
 export function openCredentialSource(
-  spec: ServerSpec,
+  config: ServerConfig,
   address: WebAddress<string> & HttpOptions,
   { redactor, keys }: CredentialsProviderDependencies,
 ): CredentialsProvider {
-  const { name: server, timeouts } = spec;
+  const { name: server, timeouts } = config;
   const { connectMs } = timeouts;
   const { headersOf, auth } = address;
   // Tokens are asked for over HTTP, whatever they are for.

@@ -2,14 +2,14 @@ import { type AuthGrant, isAuthGrant, type ParsedGrant } from "../config/auth-gr
 import { AUTH_GRANT } from "../config/auth-grant-schema.js";
 import type { CallContext } from "../config/call-context.js";
 import type { CredentialSources, HeaderValues } from "../config/credential-options.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import { toIssues } from "../config/zod-issues.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { zodToIssues } from "../config/zod-issues.js";
 import { HEADERS } from "../config/header-schema.js";
 import type { OAuthTokens } from "../config/oauth-provider.js";
 import { PLAIN_WORDS } from "../config/zod-error-map.js";
 import { secretsOfHeader } from "../config/collect-secrets.js";
-import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { GrantedTokens } from "./grant-token-source.js";
 import type { ResponseHead, ResponseHeaders } from "../net/http-request.js";
@@ -126,7 +126,7 @@ export class Credentials {
     const source = await this.#auth(this.#own);
     if (typeof source !== "object" || source === null || source instanceof GrantedTokens) {
       const text = `Server "${server}" has no OAuth provider in its definition (auth): there is no login to finish.`;
-      throw new McpRuntimeError("definition", text, { server });
+      throw new McpRuntimeError("invalid-config", text, { server });
     }
     await oauth.finish(source, login);
   }
@@ -148,11 +148,11 @@ export class Credentials {
     const given = await this.#ask("auth", auth, context);
     if (typeof given === "string" && dpop.isRequired) {
       const text = `The auth of server "${server}" gave a token, and only what gets tokens can bind them to a key (dpop): give an OAuth provider or a grant.`;
-      throw new McpRuntimeError("definition", text, { server });
+      throw new McpRuntimeError("invalid-config", text, { server });
     }
     if (isAuthGrant(given)) return this.#tokensBy(this.#checkedGrant(given));
     if (typeof given !== "object" || given === null || typeof given.tokens === "function") return given;
-    const message = `expected a token, an OAuth provider or a grant, found ${describeFound(given)}`;
+    const message = `expected a token, an OAuth provider or a grant, found ${describeValue(given)}`;
     throw this.#wrong("auth", [{ path: "", message }]);
   }
 
@@ -188,18 +188,18 @@ export class Credentials {
   #checked(headers: unknown): HeaderValues {
     const parsed = HEADERS.safeParse(headers, PLAIN_WORDS);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("headers", toIssues(parsed.error));
+    throw this.#wrong("headers", zodToIssues(parsed.error));
   }
 
   #checkedGrant(grant: AuthGrant): ParsedGrant {
     const parsed = AUTH_GRANT.safeParse(grant, PLAIN_WORDS);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("auth", toIssues(parsed.error));
+    throw this.#wrong("auth", zodToIssues(parsed.error));
   }
 
-  #wrong(name: "headers" | "auth", issues: readonly DefinitionIssue[]): McpRuntimeError {
+  #wrong(name: "headers" | "auth", issues: readonly ConfigIssue[]): McpRuntimeError {
     const { server } = this.#parts;
-    return definitionError(`What the function ${name} of server "${server}" gave`, issues, { server });
+    return configError(`What the function ${name} of server "${server}" gave`, issues, { server });
   }
 
   #checkedToken(token: unknown): string {

@@ -1,6 +1,6 @@
 import { isJwt } from "../config/auth-grant-schema.js";
 import type { EnterpriseManagedGrant } from "../config/auth-grant.js";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { type GiverOfJwts, jwtFrom } from "./resolve-jwt.js";
 import type { SideFetch } from "../net/auth-fetch.js";
 
@@ -34,7 +34,7 @@ export async function fetchIdJag(grant: EnterpriseManagedGrant<URL>, request: Id
   const response = await fetch(tokenEndpoint, { method: "POST", headers, body, redirect: "manual" });
   if (!response.ok) throw await refusalOf(response);
   const answer: unknown = await response.json().catch(() => undefined);
-  const { access_token: jag, issued_token_type: type } = isJsonObject(answer) ? answer : {};
+  const { access_token: jag, issued_token_type: type } = isPlainObject(answer) ? answer : {};
   if (!isJwt(jag) || type !== `${TOKEN_TYPE}:id-jag`)
     throw new Error("The identity provider gave no identity assertion (ID-JAG).");
   keepSecret(jag);

@@ -1,5 +1,5 @@
 import { ISSUER_METADATA } from "../config/auth-grant-schema.js";
-import { toIssues } from "../config/zod-issues.js";
+import { zodToIssues } from "../config/zod-issues.js";
 import { isSameIssuer } from "./issuer-validation.js";
 import type { SideFetch } from "../net/auth-fetch.js";
 
@@ -9,7 +9,7 @@ export type IssuerMetadata = ReturnType<(typeof ISSUER_METADATA)["parse"]>;
 export async function fetchIssuerMetadata(issuer: URL, fetch: SideFetch["fetch"]): Promise<IssuerMetadata> {
   const parsed = ISSUER_METADATA.safeParse(await documentOf(issuer, fetch));
   if (!parsed.success) {
-    const issues = toIssues(parsed.error).map(({ path, message }) => `${path}: ${message}`);
+    const issues = zodToIssues(parsed.error).map(({ path, message }) => `${path}: ${message}`);
     throw new Error(`The metadata of the authorization server cannot be used: ${issues.join("; ")}`);
   }
   if (!isSameIssuer(parsed.data.issuer, issuer.href))

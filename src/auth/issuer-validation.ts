@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import type { KnownDiscovery } from "./cached-discovery.js";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -29,7 +29,7 @@ export function withIssuerCheck(
       .clone()
       .json()
       .catch(() => undefined);
-    if (isJsonObject(metadata)) check(metadata, isNamed ? place : undefined, login);
+    if (isPlainObject(metadata)) check(metadata, isNamed ? place : undefined, login);
     return response;
   };
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { type Dpop, DPOP_NONCE } from "./dpop.js";
 import type { KnownDiscovery } from "./cached-discovery.js";
 
@@ -69,5 +69,5 @@ async function objectIn(response: Response): Promise<JsonObject | undefined> {
     .clone()
     .json()
     .catch(() => undefined);
-  return isJsonObject(body) ? body : undefined;
+  return isPlainObject(body) ? body : undefined;
 }

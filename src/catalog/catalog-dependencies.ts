@@ -1,6 +1,6 @@
 import type { Clock } from "../async/clock.js";
 import type { McpToolInfo } from "../config/tool-info.js";
-import type { CatalogueEvents } from "./catalog-events.js";
+import type { CatalogEvents } from "./catalog-events.js";
 import type { ListStore } from "./tool-list-store.js";
 import type { ToolSource } from "./tool-source.js";
 
@@ -8,7 +8,7 @@ import type { ToolSource } from "./tool-source.js";
 export interface CatalogueParts {
   readonly server: string;
   readonly source: ToolSource;
-  readonly freshMs: number;
+  readonly staleAfterMs: number;
   readonly store: ListStore | undefined;
   readonly clock: Clock;
   /** Milliseconds since 1970. */
@@ -18,6 +18,6 @@ export interface CatalogueParts {
   /** The server has listed to this identity what is now the list. */
   readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
   /** Somebody asked, and this was at hand. */
-  readonly onRead?: ((identity: string, found: CatalogueEvents["toolsRead"]["found"]) => void) | undefined;
+  readonly onRead?: ((identity: string, found: CatalogEvents["catalogRead"]["result"]) => void) | undefined;
   readonly warn: (message: string) => void;
 }

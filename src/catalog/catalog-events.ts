@@ -1,12 +1,12 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { ServerDrift } from "./drift.js";
 
-export interface CatalogueEvents {
+export interface CatalogEvents {
   /** Somebody wanted a server's tools: a fresh list was at hand, or an old one while it is listed anew, or nothing. */
-  toolsRead: {
+  catalogRead: {
     readonly server: string;
     readonly identity: string;
-    readonly found: "fresh" | "stale" | "nothing";
+    readonly result: "fresh" | "stale" | "miss";
   };
   /** A server was asked for its tools. */
   toolsListed: {
@@ -17,7 +17,7 @@ export interface CatalogueEvents {
     readonly kind: FailureKind | undefined;
   };
   /** A tool says something else about itself than when it was approved (`pin`). */
-  pinBroken: {
+  pinMismatch: {
     readonly server: string;
     readonly tool: string;
     readonly change: string;
@@ -29,5 +29,5 @@ export interface CatalogueEvents {
 
 /** Where the rooms around a catalogue tell what happens. */
 export interface CatalogueWitness {
-  emit<Name extends keyof CatalogueEvents>(name: Name, event: CatalogueEvents[Name]): void;
+  emit<Name extends keyof CatalogEvents>(name: Name, event: CatalogEvents[Name]): void;
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /**
  * - `ok`: its last listing worked
@@ -39,7 +39,7 @@ export function toStoredRecord({ server, version = "", health, listedAt, tools }
 
 /** What a store gave, read as if a stranger had written it. Anything odd about it, and it is not there. */
 export function parseRecord(value: unknown, server: string, now: number): ServerRecord | undefined {
-  if (!isJsonObject(value) || value["server"] !== server) return undefined;
+  if (!isPlainObject(value) || value["server"] !== server) return undefined;
   const { version, listedAt } = value;
   const latest = now + MOST_SKEW_MS;
   const health = parseHealth(value["health"], latest);
@@ -50,7 +50,7 @@ export function parseRecord(value: unknown, server: string, now: number): Server
 }
 
 function parseHealth(value: unknown, latest: number): ServerHealth | undefined {
-  if (!isJsonObject(value)) return undefined;
+  if (!isPlainObject(value)) return undefined;
   const { state, since } = value;
   if (state === "ok") return { state };
   return state === "failing" && isMoment(since, latest) ? { state, since } : undefined;

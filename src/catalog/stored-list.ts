@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { type McpToolInfo, parseToolInfo } from "../config/tool-info.js";
 import { findHostile, toSoundJson } from "../stores/storable-json.js";
 import { type CachedList, freeze, type ListNotes } from "./cached-tool-list.js";
@@ -64,7 +64,7 @@ interface Head extends Pick<CachedList, "listedAt" | "notes"> {
 
 function parseHead(line: string, now: number): Head | undefined {
   const head = parseJson(line);
-  if (!isJsonObject(head)) return undefined;
+  if (!isPlainObject(head)) return undefined;
   const { listedAt, checksum } = head;
   if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now + MOST_SKEW_MS)
     return undefined;

@@ -9,7 +9,7 @@ interface RegistryLevelsParts {
   /** The nearest first. */
   readonly stores: readonly KeyValueStore[];
   /** How long a record stays that nobody renews. */
-  readonly keepMs: number;
+  readonly ttlMs: number;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly warn: (message: string) => void;
@@ -46,7 +46,7 @@ export class RegistryLevels {
   }
 
   async #write(stores: readonly KeyValueStore[], owner: RecordOwner, record: ServerRecord): Promise<void> {
-    const { keepMs: ttlMs, signal } = this.#parts;
+    const { ttlMs, signal } = this.#parts;
     const value = toStoredRecord(record);
     await Promise.all(
       stores.map((store) =>

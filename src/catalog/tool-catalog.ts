@@ -1,4 +1,4 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import { withDeadline } from "../async/deadline.js";
 import { within } from "../async/settle-within.js";
 import type { McpToolInfo } from "../config/tool-info.js";
@@ -11,7 +11,7 @@ import type { LookUp, LookUpOptions } from "./tool-lookup.js";
 import type { Asker } from "./tool-source.js";
 
 /** Every default of the cache, in one place. The README's table is printed from here. */
-export const CACHE_DEFAULTS = { freshMs: 300_000, keepMs: 30 * 24 * 60 * 60 * 1_000 } as const;
+export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 * 1_000 } as const;
 
 /** Where everybody is one. The lists of others are listed anew when they ask. */
 const SHARED = "";
@@ -26,10 +26,10 @@ const LONGEST_KEEPING_MS = 2_000;
  * What one server offers, by identity. A fresh list is given at once, an older one as well while one
  * listing runs, and where there is none the caller waits for that listing, which others share.
  */
-export class ToolCatalogue {
+export class ToolCatalog {
   readonly #parts: CatalogueParts;
   readonly #slots = new Map<string, ListSlot>();
-  readonly #closed = new Cancellation();
+  readonly #closed = new CancelScope();
   readonly #stopWatching: (() => void) | undefined;
   /** Listings, until what they found is in the store. */
   readonly #pending = new Set<Promise<CachedList>>();
@@ -120,11 +120,12 @@ export class ToolCatalogue {
   }
 
   async #current(slot: ListSlot, identity: string, asker: Asker): Promise<readonly McpToolInfo[]> {
-    const { freshMs, onRead } = this.#parts;
+    const { staleAfterMs, onRead } = this.#parts;
     await this.#readStore(slot, identity);
     const { list } = slot;
-    const isStale = list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMsOf(list, freshMs));
-    onRead?.(identity, list === undefined ? "nothing" : isStale ? "stale" : "fresh");
+    const isStale =
+      list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMsOf(list, staleAfterMs));
+    onRead?.(identity, list === undefined ? "miss" : isStale ? "stale" : "fresh");
     if (list === undefined) return (await this.#listing(slot, identity, asker)).tools;
     if (isStale) this.#listAside(slot, identity, asker);
     return list.tools;
@@ -240,7 +241,7 @@ export class ToolCatalogue {
 
   #wait<T>(promise: Promise<T>, { signal }: Asker): Promise<T> {
     if (signal === undefined) return promise;
-    const cancellation = Cancellation.fromSignal(signal);
+    const cancellation = CancelScope.fromSignal(signal);
     return cancellation.race(promise).finally(() => cancellation.release());
   }
 

@@ -15,7 +15,7 @@ interface ListStoreParts {
   readonly fingerprint: string;
   readonly store: KeyValueStore;
   /** How long an entry stays. */
-  readonly keepMs: number;
+  readonly ttlMs: number;
   readonly now: () => number;
   /** Told which revision of MCP the server spoke when a list that was read was written. */
   readonly onProtocol?: ((version: string) => void) | undefined;
@@ -58,7 +58,7 @@ export class ListStore {
   }
 
   async write(identity: string, list: CachedList): Promise<void> {
-    const { store, keepMs: ttlMs } = this.#parts;
+    const { store, ttlMs } = this.#parts;
     try {
       await store.set(this.#keyOf(identity), toStoredList(list), { ttlMs });
       this.#discarded.delete(identity);
@@ -87,7 +87,7 @@ export class ListStore {
   #unreadable(tool: string): McpRuntimeError {
     const { server } = this.#parts;
     const text = `What is stored of tool "${toReadable(tool)}" of server "${server}" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.`;
-    return new McpRuntimeError("malformed", text, { server, tool });
+    return new McpRuntimeError("invalid-response", text, { server, tool });
   }
 
   /** A name may be somebody's address: only its hash leaves the process. */

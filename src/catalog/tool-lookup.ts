@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { Asker } from "./tool-source.js";
 
@@ -10,7 +10,7 @@ export type LookUp =
 
 export interface LookUpOptions {
   readonly asker: Asker;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   /** A list that is older is asked for anew. */
   readonly maxAgeMs: number;
   /** The tool seems to be gone: only a list that was asked for because of such a doubt is believed. */

@@ -2,7 +2,7 @@ import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import type { CatalogueEvents } from "./catalog-events.js";
+import type { CatalogEvents } from "./catalog-events.js";
 import { differenceOf, parsePins, type Pin, pinOf, toStoredPins } from "./pin.js";
 import { serverPlace } from "./store-key-prefix.js";
 
@@ -17,7 +17,7 @@ interface ToolPinsParts {
   /** Remembers beyond this process; without one, pins last as long as the toolset. */
   readonly store: KeyValueStore | undefined;
   readonly warn: (message: string) => void;
-  readonly onBroken?: ((event: Omit<CatalogueEvents["pinBroken"], "server">) => void) | undefined;
+  readonly onBroken?: ((event: Omit<CatalogEvents["pinMismatch"], "server">) => void) | undefined;
 }
 
 interface Change {
@@ -78,7 +78,7 @@ export class ToolPins {
     const { server } = this.#parts;
     const what = this.#changes.get(name)?.text ?? "nobody has looked at it";
     const text = `Tool "${name}" of server "${server}" is not called: ${what} since it was approved. Look at it, then approve it with toolset.approveTools().`;
-    throw new McpRuntimeError("refused", text, { server, tool: name });
+    throw new McpRuntimeError("denied", text, { server, tool: name });
   }
 
   #compare(tool: McpToolInfo, identity: string): void {

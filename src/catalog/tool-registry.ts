@@ -12,7 +12,7 @@ import { schemaHash } from "../json-schema/schema-hash.js";
 import { LONGEST_VERSION, type ServerRecord, unknownServer } from "./server-record.js";
 
 /** What the registry needs of a client. */
-export interface RegistrySource {
+export interface RegistryClient {
   readonly name: string;
   readonly fingerprint: string;
   readonly state: ClientState;
@@ -23,11 +23,11 @@ export interface RegistrySource {
 
 /** A toolset, or anything else that has clients. Servers may come and go. */
 interface RegistryToolset {
-  readonly clients: Readonly<Record<string, RegistrySource>>;
+  readonly clients: Readonly<Record<string, RegistryClient>>;
 }
 
 /** A server that has a tool. */
-export interface FoundTool extends Omit<ServerRecord, "tools"> {
+export interface ToolLocation extends Omit<ServerRecord, "tools"> {
   /** Of what the tool takes: 12 hex digits, whatever the order of keys. */
   readonly schemaHash: string;
 }
@@ -53,28 +53,28 @@ export class ToolRegistry implements AsyncDisposable {
   readonly #settings: RegistrySettings;
   readonly #levels: RegistryLevels;
   readonly #toolset: RegistryToolset;
-  readonly #known = new Map<RegistrySource, Known>();
+  readonly #known = new Map<RegistryClient, Known>();
   readonly #ended = new AbortController();
   #stopTimer: () => void;
 
   /** Asks nobody yet: that comes with the first question, or after the first period. */
   constructor(toolset: RegistryToolset, options: ToolRegistryOptions = {}) {
     this.#settings = resolveRegistryOptions(options);
-    const { stores, now, logger, refreshMs } = this.#settings;
+    const { stores, now, logger, refreshIntervalMs } = this.#settings;
     const warn = (message: string) => logger.warn(message);
     const { signal } = this.#ended;
-    this.#levels = new RegistryLevels({ stores, keepMs: PERIODS_KEPT * refreshMs, now, signal, warn });
+    this.#levels = new RegistryLevels({ stores, ttlMs: PERIODS_KEPT * refreshIntervalMs, now, signal, warn });
     this.#toolset = toolset;
     this.#stopTimer = this.#startTimer();
   }
 
   /** The servers that have a tool, by the server's own name of it: those that are well come first. */
-  async find(tool: string): Promise<FoundTool[]> {
+  async find(tool: string): Promise<ToolLocation[]> {
     const found = (await this.records()).flatMap(({ tools, ...server }) => {
       const hash = tools.get(tool);
       return hash === undefined ? [] : [{ ...server, schemaHash: hash }];
     });
-    const isFailing = ({ health }: FoundTool) => Number(health.state === "failing");
+    const isFailing = ({ health }: ToolLocation) => Number(health.state === "failing");
     return found.toSorted((a, b) => isFailing(a) - isFailing(b));
   }
 
@@ -103,11 +103,11 @@ export class ToolRegistry implements AsyncDisposable {
     await this.close();
   }
 
-  get #sources(): RegistrySource[] {
+  get #sources(): RegistryClient[] {
     return Object.values(this.#toolset.clients);
   }
 
-  async #each(work: (source: RegistrySource) => Promise<ServerRecord>): Promise<ServerRecord[]> {
+  async #each(work: (source: RegistryClient) => Promise<ServerRecord>): Promise<ServerRecord[]> {
     this.#ended.signal.throwIfAborted();
     const records = await Promise.all(this.#sources.map(work));
     this.#ended.signal.throwIfAborted();
@@ -115,9 +115,9 @@ export class ToolRegistry implements AsyncDisposable {
   }
 
   #startTimer(): () => void {
-    const { clock, refreshMs, random } = this.#settings;
+    const { clock, refreshIntervalMs, random } = this.#settings;
     // Processes that start together come apart: the first one lists for the others.
-    const waitMs = refreshMs * (1 - SPREAD * random());
+    const waitMs = refreshIntervalMs * (1 - SPREAD * random());
     return clock.after(waitMs, () => {
       this.#stopTimer = this.#startTimer();
       for (const source of this.#sources)
@@ -125,10 +125,10 @@ export class ToolRegistry implements AsyncDisposable {
     });
   }
 
-  async #believed(source: RegistrySource): Promise<ServerRecord> {
-    const { clock, believeMs } = this.#settings;
+  async #believed(source: RegistryClient): Promise<ServerRecord> {
+    const { clock, recordTtlMs } = this.#settings;
     const known = this.#knownOf(source);
-    if (clock.now() - known.readAt < believeMs) return known.record;
+    if (clock.now() - known.readAt < recordTtlMs) return known.record;
     return this.#once(source, async () => {
       const record = this.#newest(source, await this.#levels.read(source));
       return record.health.state === "unknown" ? this.#list(source) : record;
@@ -136,15 +136,15 @@ export class ToolRegistry implements AsyncDisposable {
   }
 
   /** Not for what another process has listed in this period. */
-  async #renew(source: RegistrySource): Promise<ServerRecord> {
-    const { now, refreshMs } = this.#settings;
+  async #renew(source: RegistryClient): Promise<ServerRecord> {
+    const { now, refreshIntervalMs } = this.#settings;
     const record = this.#newest(source, await this.#levels.read(source));
     const age = now() - (record.listedAt ?? Number.NEGATIVE_INFINITY);
-    const isRenewed = record.health.state === "ok" && age < refreshMs / 2;
+    const isRenewed = record.health.state === "ok" && age < refreshIntervalMs / 2;
     return isRenewed ? record : this.#list(source);
   }
 
-  async #list(source: RegistrySource): Promise<ServerRecord> {
+  async #list(source: RegistryClient): Promise<ServerRecord> {
     const { signal } = this.#ended;
     const { record } = this.#knownOf(source);
     if (!isShared(source) || source.state === "closed" || signal.aborted) return record;
@@ -163,7 +163,7 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  async #tell(source: RegistrySource, record: ServerRecord): Promise<ServerRecord> {
+  async #tell(source: RegistryClient, record: ServerRecord): Promise<ServerRecord> {
     this.#knownOf(source).record = record;
     // Of a server that was never listed there is nothing to tell.
     if (record.listedAt !== undefined) await this.#levels.write(source, record);
@@ -171,7 +171,7 @@ export class ToolRegistry implements AsyncDisposable {
   }
 
   /** What a level gave, unless this process knows better: the last good view stays. */
-  #newest(source: RegistrySource, read: ServerRecord | undefined): ServerRecord {
+  #newest(source: RegistryClient, read: ServerRecord | undefined): ServerRecord {
     const known = this.#knownOf(source);
     const isNewer = read !== undefined && (read.listedAt ?? 0) >= (known.record.listedAt ?? 0);
     if (isNewer) known.record = read;
@@ -179,7 +179,7 @@ export class ToolRegistry implements AsyncDisposable {
   }
 
   /** One piece of work at a time for each server, for all who want it. */
-  #once(source: RegistrySource, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
+  #once(source: RegistryClient, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
     const known = this.#knownOf(source);
     known.work ??= work().finally(() => {
       known.work = undefined;
@@ -188,7 +188,7 @@ export class ToolRegistry implements AsyncDisposable {
     return known.work;
   }
 
-  #knownOf(source: RegistrySource): Known {
+  #knownOf(source: RegistryClient): Known {
     const known = this.#known.get(source) ?? {
       record: unknownServer(source.name),
       readAt: Number.NEGATIVE_INFINITY,
@@ -200,7 +200,7 @@ export class ToolRegistry implements AsyncDisposable {
 }
 
 /** Whether everybody is one on it. */
-function isShared(source: RegistrySource): boolean {
+function isShared(source: RegistryClient): boolean {
   try {
     return source.identityOf({}) === "";
   } catch {

@@ -83,7 +83,7 @@ export const DEFAULT_CALL_CONCURRENCY = 16;
 export function checkConcurrency(server: string, concurrency: number): void {
   if (Number.isInteger(concurrency) && concurrency > 0) return;
   throw new McpRuntimeError(
-    "definition",
+    "invalid-config",
     `concurrency must be a whole number from 1, found ${String(concurrency)}.`,
     {
       server,
@@ -96,7 +96,7 @@ export function checkOptions(server: string, options: RequestOptions): void {
   if (context !== undefined) checkObject(context, { subject: "The request", path: "context", server });
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
   throw new McpRuntimeError(
-    "definition",
+    "invalid-config",
     `timeoutMs must be a number of milliseconds, found ${String(timeoutMs)}.`,
     { server },
   );

@@ -1,9 +1,9 @@
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import { toIssues } from "../config/zod-issues.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { zodToIssues } from "../config/zod-issues.js";
 import { HEADERS } from "../config/header-schema.js";
 import { PLAIN_WORDS } from "../config/zod-error-map.js";
-import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { type CallToolOptions, checkOptions, type ToolCall } from "./call-options.js";
 
 /**
@@ -11,15 +11,15 @@ import { type CallToolOptions, checkOptions, type ToolCall } from "./call-option
  * should it show only after the tool has run.
  */
 export function checkCall(server: string, call: ToolCall, options: CallToolOptions): void {
-  const wrong = (message: string) => new McpRuntimeError("definition", message, { server });
+  const wrong = (message: string) => new McpRuntimeError("invalid-config", message, { server });
   if (typeof call?.name !== "string")
     throw wrong("callTool needs the name of a tool: callTool({ name, args }).");
   const { args } = call;
   if (args !== undefined && !isPlain(args))
-    throw wrong(`The arguments of tool "${call.name}" must be an object, found ${describeFound(args)}.`);
+    throw wrong(`The arguments of tool "${call.name}" must be an object, found ${describeValue(args)}.`);
   checkOptions(server, options);
   const issues = issuesOf(options);
-  if (issues.length > 0) throw definitionError(`The call of tool "${call.name}"`, issues, { server });
+  if (issues.length > 0) throw configError(`The call of tool "${call.name}"`, issues, { server });
 }
 
 /** A promise is none: it would be sent as an empty one. */
@@ -28,11 +28,11 @@ function isPlain(args: unknown): boolean {
 }
 
 /** All of them together. */
-function issuesOf(options: CallToolOptions): DefinitionIssue[] {
+function issuesOf(options: CallToolOptions): ConfigIssue[] {
   const { onProgress, output, idempotent, input, meta, secrets, headers } = options;
-  const issues: DefinitionIssue[] = [];
+  const issues: ConfigIssue[] = [];
   const complain = (path: string, expected: string, found: unknown) =>
-    issues.push({ path, message: `expected ${expected}, found ${describeFound(found)}` });
+    issues.push({ path, message: `expected ${expected}, found ${describeValue(found)}` });
   if (onProgress !== undefined && typeof onProgress !== "function")
     complain("onProgress", "a function", onProgress);
   if (output !== undefined && !isSchema(output)) complain("output", "a schema, such as one of zod", output);
@@ -45,9 +45,9 @@ function issuesOf(options: CallToolOptions): DefinitionIssue[] {
   return issues;
 }
 
-function issuesOfHeaders(headers: unknown): DefinitionIssue[] {
+function issuesOfHeaders(headers: unknown): ConfigIssue[] {
   const { error } = HEADERS.safeParse(headers, PLAIN_WORDS);
-  return error === undefined ? [] : toIssues(error, ["headers"]);
+  return error === undefined ? [] : zodToIssues(error, ["headers"]);
 }
 
 function isSchema(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { Connection } from "../session/connection.js";
 import { InFlightCalls } from "./in-flight-calls.js";
 import type { SessionWatch } from "./session-events.js";
@@ -8,7 +8,7 @@ export class ClientChapter {
   readonly calls = new InFlightCalls();
   readonly sessions: SessionWatch;
   /** Ends whatever is being opened. */
-  readonly closed = new Cancellation();
+  readonly closed = new CancelScope();
   opening: Promise<Connection> | undefined;
   connection: Connection | undefined;
   ending: Promise<void> | undefined;

@@ -3,7 +3,7 @@ import type { Redactor } from "../errors/redaction.js";
 import type { ServerNotification } from "../session/session.js";
 import { checkListener } from "../telemetry/assert-listener.js";
 import { openChannels } from "../telemetry/event-channels.js";
-import { type Audience, EventHub, type ListenOptions } from "../telemetry/typed-emitter.js";
+import { type Audience, TypedEmitter, type ListenOptions } from "../telemetry/typed-emitter.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { WarningCode } from "../telemetry/server-log.js";
 import { hasLine, lineOf } from "./log-lines.js";
@@ -50,7 +50,7 @@ const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "p
 
 /** The events of one client; warnings also go to the logger. */
 export class ClientEvents {
-  readonly #hub: EventHub<McpClientEvents>;
+  readonly #hub: TypedEmitter<McpClientEvents>;
   readonly #logger: Logger;
   readonly #server: string;
   readonly #redactor: Redactor;
@@ -59,7 +59,7 @@ export class ClientEvents {
     this.#server = server;
     this.#logger = logger;
     this.#redactor = redactor;
-    this.#hub = new EventHub(
+    this.#hub = new TypedEmitter(
       (error) =>
         this.#log("error", redactor.text(`A listener of server "${server}" failed: ${String(error)}`)),
       CLIENT_CHANNELS,

@@ -1,12 +1,12 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { checkObject } from "../config/assert-object.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Connection } from "../session/connection.js";
 import type { EraFinding } from "../session/negotiate-era.js";
-import type { Seat } from "../session/session-pool.js";
+import type { SessionSlot } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientChapter } from "./client-epoch.js";
@@ -26,7 +26,7 @@ import { SessionWishes } from "./session-state.js";
  */
 export type ClientState = "idle" | "connecting" | "ready" | "closed";
 
-export interface SessionView {
+export interface SessionInfo {
   readonly identity: string;
   readonly id: string | undefined;
   readonly generation: number;
@@ -34,17 +34,17 @@ export interface SessionView {
 }
 
 interface ClientLifeOptions {
-  readonly spec: ServerSpec;
+  readonly config: ServerConfig;
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
   /** An identity has no session any more, because others needed the room. */
-  readonly onSeatGone: (identity: string, cancellation: Cancellation) => void;
+  readonly onSeatGone: (identity: string, cancellation: CancelScope) => void;
   /** The stream on which the server speaks is refused: it does not know the session any more. */
-  readonly onForgotten: (identity: string, cancellation: Cancellation) => void;
+  readonly onForgotten: (identity: string, cancellation: CancelScope) => void;
   /** The connection below a session went by itself. */
-  readonly onDisconnected: (identity: string, cancellation: Cancellation) => void;
+  readonly onDisconnected: (identity: string, cancellation: CancelScope) => void;
 }
 
 /** A call's way to the connection of the chapter it began in. */
@@ -77,13 +77,13 @@ export class ClientLife {
 
   constructor(options: ClientLifeOptions) {
     this.#options = options;
-    this.#handshakes = new HandshakeWatch({ ...options, server: options.spec.name });
+    this.#handshakes = new HandshakeWatch({ ...options, server: options.config.name });
     this.#chapter = this.#newChapter();
   }
 
   /** As it is known now: a server that is resolved later brings its own settings with its address. */
-  get spec(): ServerSpec {
-    return this.#chapter.connection?.spec ?? this.#options.spec;
+  get config(): ServerConfig {
+    return this.#chapter.connection?.config ?? this.#options.config;
   }
 
   get isConnected(): boolean {
@@ -107,7 +107,7 @@ export class ClientLife {
       ?.session;
   }
 
-  sessions(): SessionView[] {
+  sessions(): SessionInfo[] {
     return this.#seats.flatMap(({ identity, keeper }) => {
       const { session, generation } = keeper.current ?? {};
       if (session?.isAlive !== true || generation === undefined) return [];
@@ -115,8 +115,8 @@ export class ClientLife {
     });
   }
 
-  get #seats(): Seat[] {
-    return [...(this.#chapter.connection?.seats.all.values() ?? [])];
+  get #seats(): SessionSlot[] {
+    return [...(this.#chapter.connection?.pool.all.values() ?? [])];
   }
 
   /** Those of now. */
@@ -128,7 +128,7 @@ export class ClientLife {
     this.#protocol.isModern = version === MODERN_VERSION;
   }
 
-  enter(call: Cancellation): Ticket {
+  enter(call: CancelScope): Ticket {
     const chapter = this.#chapter;
     return { leave: chapter.calls.enter(call), connect: () => chapter.ready ?? this.#connect(chapter) };
   }
@@ -136,14 +136,14 @@ export class ClientLife {
   /** Sessions that are already open are told when the first listener comes; of one identity, or of all. */
   async listenIfWanted(identity?: string): Promise<void> {
     if (!this.#options.events.isServerHeard) return;
-    const seats = this.#seats.filter((seat) => identity === undefined || seat.identity === identity);
-    await Promise.all(seats.map(async ({ keeper }) => keeper.current?.session?.listen()));
+    const pool = this.#seats.filter((slot) => identity === undefined || slot.identity === identity);
+    await Promise.all(pool.map(async ({ keeper }) => keeper.current?.session?.listen()));
   }
 
   /** Said again, with less time to drain, it hurries the first one. */
   async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
     const { drainMs: given } = checkObject(options, { subject: "The call of close", path: "options" });
-    const drainMs = given ?? this.spec.session.drainMs;
+    const drainMs = given ?? this.config.session.drainMs;
     const chapter = this.#chapter;
     if (chapter.opening === undefined && chapter.calls.isEmpty) return this.#hurry(drainMs);
     this.#chapter = this.#newChapter();
@@ -169,19 +169,19 @@ export class ClientLife {
   }
 
   #newChapter(): ClientChapter {
-    const { spec } = this.#options;
+    const { config } = this.#options;
     return new ClientChapter(
       (chapter) =>
         new SessionWatch({
           ...this.#options,
-          server: spec.name,
-          spec: () => chapter.connection?.spec ?? spec,
+          server: config.name,
+          config: () => chapter.connection?.config ?? config,
         }),
     );
   }
 
   #closedError(): McpRuntimeError {
-    const { name: server } = this.#options.spec;
+    const { name: server } = this.#options.config;
     return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
   }
 
@@ -193,20 +193,20 @@ export class ClientLife {
   }
 
   async #open(chapter: ClientChapter): Promise<Connection> {
-    const { spec, clock, events, redactor } = this.#options;
+    const { config, clock, events, redactor } = this.#options;
     const { closed: cancellation } = chapter;
     const warn = (message: string) => events.warn(message);
     try {
       const phase1 = await import("../session/connection.js");
       chapter.connection = await phase1.Connection.open({
-        server: spec.name,
+        server: config.name,
         clock,
         redactor,
         log: events,
         cancellation,
         era: this.#protocol,
         keys: this.#keys,
-        resolveSpec: () => resolveServer(spec, { clock, redactor, cancellation, warn }),
+        resolveSpec: () => resolveServer(config, { clock, redactor, cancellation, warn }),
         watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
         onOpened: (identity, session, generation) =>
           this.#welcome(chapter, { identity, session, generation }),
@@ -221,7 +221,7 @@ export class ClientLife {
         onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
         onError: (error, identity) => {
-          events.debug(`Server "${spec.name}": ${error.message}`);
+          events.debug(`Server "${config.name}": ${error.message}`);
           const isForgotten = error instanceof McpRuntimeError && error.kind === "session-lost";
           if (isForgotten) this.#options.onForgotten(identity, cancellation);
         },
@@ -235,15 +235,15 @@ export class ClientLife {
 
   /** A new session gets back what the last one knew: who listens, and what was wished for. */
   async #welcome({ closed: cancellation, sessions }: ClientChapter, newcomer: Newcomer): Promise<void> {
-    const { spec, clock, events } = this.#options;
+    const { config, clock, events } = this.#options;
     const { identity, session, generation } = newcomer;
     const listening = events.isServerHeard ? session.listen() : Promise.resolve();
     const uris = this.wishes.resources.urisOf(identity);
     // Whatever is told before the server can speak is told to nobody.
     if (uris.length > 0) await cancellation.race(listening).catch(() => undefined);
-    const { connectMs: ms } = this.spec.timeouts;
+    const { connectMs: ms } = this.config.timeouts;
     const warn = (message: string) => events.warn(message);
-    await this.wishes.tell(session, { server: spec.name, identity, ms, clock, cancellation, warn });
+    await this.wishes.tell(session, { server: config.name, identity, ms, clock, cancellation, warn });
     sessions.opened(identity, session, generation);
     for (const uri of uris) events.updated(identity, uri);
   }

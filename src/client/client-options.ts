@@ -1,7 +1,7 @@
 import type { Clock } from "../async/clock.js";
 import { checkObject } from "../config/assert-object.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { Logger } from "../telemetry/logger.js";
 import { issuesOfLogger } from "./validate-logger.js";
 
@@ -21,10 +21,10 @@ export function checkClientOptions(server: string, options: McpClientOptions): M
   if (clock !== undefined && !isClock)
     issues.push({
       path: "clock",
-      message: `expected an object with now, after, found ${describeFound(clock)}`,
+      message: `expected an object with now, after, found ${describeValue(clock)}`,
     });
   if (random !== undefined && typeof random !== "function")
-    issues.push({ path: "random", message: `expected a function, found ${describeFound(random)}` });
-  if (issues.length > 0) throw definitionError(subject, issues, { server });
+    issues.push({ path: "random", message: `expected a function, found ${describeValue(random)}` });
+  if (issues.length > 0) throw configError(subject, issues, { server });
   return options;
 }

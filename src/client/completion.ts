@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /** What is to be completed: an argument of a prompt, or a variable of a resource template. */
@@ -39,10 +39,10 @@ export function toCompletionParams({
 }
 
 export function toCompletion(result: unknown, server: string): Completion {
-  const completion = isJsonObject(result) ? result["completion"] : undefined;
-  const { values, total, hasMore } = isJsonObject(completion) ? completion : {};
+  const completion = isPlainObject(result) ? result["completion"] : undefined;
+  const { values, total, hasMore } = isPlainObject(completion) ? completion : {};
   if (!Array.isArray(values))
-    throw new McpRuntimeError("malformed", `Server "${server}" completed without a list of values.`, {
+    throw new McpRuntimeError("invalid-response", `Server "${server}" completed without a list of values.`, {
       server,
     });
   return {

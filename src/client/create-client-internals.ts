@@ -1,6 +1,6 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { systemClock } from "../async/clock.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
@@ -30,34 +30,34 @@ export interface ClientParts {
 }
 
 /** What a client consists of, put together. Opens nothing. */
-export function assembleClient(spec: ServerSpec, options: McpClientOptions): ClientParts {
-  const { name: server } = spec;
+export function assembleClient(config: ServerConfig, options: McpClientOptions): ClientParts {
+  const { name: server } = config;
   const {
     clock = systemClock,
     random = Math.random,
     logger = createConsoleLogger(),
   } = checkClientOptions(server, options);
-  const redactor = new Redactor(spec.secrets);
+  const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();
   const retryTokens = new RetryTokensByIdentity(clock);
   const breakers = new Breakers({
     clock,
-    settings: () => life.spec.breaker,
+    settings: () => life.config.circuitBreaker,
     onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
-  const onSeatGone = (identity: string, cancellation: Cancellation) => {
+  const onSeatGone = (identity: string, cancellation: CancelScope) => {
     breakers.forget(identity);
     retryTokens.forget(identity);
     revival.forget(identity, cancellation);
   };
-  const onForgotten = (identity: string, cancellation: Cancellation) =>
+  const onForgotten = (identity: string, cancellation: CancelScope) =>
     void revival.afterForgetting(identity, cancellation);
-  const onDisconnected = (identity: string, cancellation: Cancellation) =>
+  const onDisconnected = (identity: string, cancellation: CancelScope) =>
     void revival.afterLoss(identity, cancellation);
   const told = { onSeatGone, onForgotten, onDisconnected };
-  const life = new ClientLife({ spec, clock, events, metrics, redactor, ...told });
-  const watch = new RequestWatch({ server, events, metrics, redactor, spec: () => life.spec });
+  const life = new ClientLife({ config, clock, events, metrics, redactor, ...told });
+  const watch = new RequestWatch({ server, events, metrics, redactor, config: () => life.config });
   const policies = { random, retryTokens, breakers };
   const requester = new Requester({ server, clock, events, life, redactor, watch, ...policies });
   const revival = new SubscriptionRevival({

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ParsedItem } from "../config/resource-info.js";
 import type { Limits } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -42,8 +42,8 @@ export async function readPages<Item>(kind: ListKind<Item>, options: ReadPagesOp
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
     const limits = options.limits();
-    const items = isJsonObject(page) ? page[kind.key] : undefined;
-    if (!isJsonObject(page) || !Array.isArray(items))
+    const items = isPlainObject(page) ? page[kind.key] : undefined;
+    if (!isPlainObject(page) || !Array.isArray(items))
       throw malformed(options, `answered ${kind.method} without a list of ${kind.noun}s`);
     seen += items.length;
     if (seen > limits[kind.capability]) throw tooMany(options, `${kind.noun}s`, kind.capability);
@@ -85,7 +85,7 @@ function take<Item>(value: unknown, found: Map<string, Item>, kind: ListKind<Ite
 }
 
 function labelOf(value: unknown, { noun }: { readonly noun: string }): string {
-  const { name, uri, uriTemplate } = isJsonObject(value) ? value : {};
+  const { name, uri, uriTemplate } = isPlainObject(value) ? value : {};
   const label = [name, uri, uriTemplate]
     .filter((text) => typeof text === "string")
     .find((text) => text !== "");
@@ -105,7 +105,7 @@ function warnOf(
 }
 
 function malformed({ server }: ReadPagesOptions, what: string): McpRuntimeError {
-  return new McpRuntimeError("malformed", `Server "${server}" ${what}.`, { server });
+  return new McpRuntimeError("invalid-response", `Server "${server}" ${what}.`, { server });
 }
 
 function tooMany(

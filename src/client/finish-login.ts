@@ -1,14 +1,14 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/sanitize-text.js";
-import type { Seat } from "../session/session-pool.js";
+import type { SessionSlot } from "../session/session-pool.js";
 
 /** Hands what a login gave, its code or all of it, to whoever waits for it. */
 export async function finishLogin(
   server: string,
-  credentials: Seat["credentials"],
+  credentials: SessionSlot["credentials"],
   given: string | URLSearchParams,
 ): Promise<void> {
-  const wrong = (text: string) => new McpRuntimeError("definition", text, { server });
+  const wrong = (text: string) => new McpRuntimeError("invalid-config", text, { server });
   const params = given instanceof URLSearchParams ? given : undefined;
   const code: unknown = params === undefined ? given : params.get("code");
   const refused = params?.get("error");

@@ -1,14 +1,14 @@
 import type { Clock } from "../async/clock.js";
 import type { JsonObject } from "../json/json.js";
 import { serverEndpoint } from "../config/server-endpoint.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Session } from "../session/session.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
-import type { Surrounding } from "./request-events.js";
+import type { RequestWrapper } from "./request-events.js";
 import { shownSessionId } from "./redacted-session-id.js";
 import { surround } from "./middleware/wrap-request.js";
 
@@ -29,13 +29,13 @@ export class HandshakeWatch {
   }
 
   async watch(
-    { identity, spec }: { readonly identity: string; readonly spec: Pick<ServerSpec, "address"> },
+    { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
     shakeHands: (meta: JsonObject) => Promise<Session>,
   ): Promise<Session> {
     const { server, clock, events, metrics, redactor } = this.#parts;
     const startedAt = clock.now();
     const meta = new Map<string, string>();
-    const surroundings: Surrounding[] = [];
+    const surroundings: RequestWrapper[] = [];
     const about = { token: {}, server, identity };
     events.emit("handshakeStarted", {
       ...about,
@@ -52,7 +52,7 @@ export class HandshakeWatch {
         method: protocolVersion === MODERN_VERSION ? "server/discover" : "initialize",
         kind: session === undefined ? (error?.kind ?? "cancelled") : undefined,
         error,
-        endpoint: serverEndpoint(spec),
+        endpoint: serverEndpoint(config),
         sessionId: shownSessionId(session, redactor),
         protocolVersion,
       });

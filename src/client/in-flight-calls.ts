@@ -1,10 +1,10 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { Roster } from "../async/linked-set.js";
 
 /** The calls that are under way, so that closing can wait for them and then end them. */
 export class InFlightCalls {
-  readonly #calls = new Roster<Cancellation>();
+  readonly #calls = new Roster<CancelScope>();
   #whenEmpty: (() => void)[] = [];
 
   get isEmpty(): boolean {
@@ -12,7 +12,7 @@ export class InFlightCalls {
   }
 
   /** The function that comes back says that the call is over. */
-  enter(call: Cancellation): () => void {
+  enter(call: CancelScope): () => void {
     const place = this.#calls.enter(call);
     return () => {
       this.#calls.leave(place);

@@ -52,13 +52,13 @@ export class ServerLists {
   ): Promise<Item[]> {
     const { server, clock, events, life, requester } = this.#parts;
     const startedAt = clock.now();
-    const { totalMs } = life.spec.timeouts;
+    const { totalMs } = life.config.timeouts;
     // One total for all pages together; 0 means none.
     const leftMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt)));
     return requester.operation(options, (send) =>
       readPages(kind, {
         server,
-        limits: () => life.spec.limits,
+        limits: () => life.config.limits,
         requestPage: (params) =>
           send(kind.method, params, { totalMs: leftMs(), isIdempotent: true, capability }),
         warn: (message) => events.warn(message),

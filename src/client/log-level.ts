@@ -1,5 +1,5 @@
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 
 /** Those of the protocol, the least important first. */
@@ -18,6 +18,6 @@ export function askForLogLevel(server: string, level: LogLevel) {
 /** Servers answer one that they do not know with any failure, also with one that counts against them. */
 function checkLogLevel(server: string, level: LogLevel): void {
   if (LOG_LEVELS.includes(level)) return;
-  const message = `expected one of ${LOG_LEVELS.join(", ")}, found ${describeFound(level)}`;
-  throw definitionError("The log level", [{ path: "", message }], { server });
+  const message = `expected one of ${LOG_LEVELS.join(", ")}, found ${describeValue(level)}`;
+  throw configError("The log level", [{ path: "", message }], { server });
 }

@@ -1,7 +1,7 @@
 import type { BreakerState } from "./policies/circuit-breaker.js";
 import type { ServerNotification } from "../session/session.js";
 import type { WarningCode } from "../telemetry/server-log.js";
-import type { RequestEnded, RequestRetried, RequestStarted, Surrounding } from "./request-events.js";
+import type { RequestEnded, RequestRetried, RequestStarted, RequestWrapper } from "./request-events.js";
 
 /** One session of a client. */
 interface SessionEvent {
@@ -26,7 +26,7 @@ export interface McpClientEvents {
     /** Sent along in `_meta` of what the server is greeted with. While the event is told. */
     readonly addMeta: (name: string, value: string) => void;
     /** The handshake then runs within this, as in an async context. While the event is told. */
-    readonly around: (surrounding: Surrounding) => void;
+    readonly around: (surrounding: RequestWrapper) => void;
   };
   /** `method` tells how: by a handshake or, where a server knows no sessions, by asking what it is. */
   handshakeEnded: HandshakeEvent & { readonly method: "initialize" | "server/discover" } & Pick<

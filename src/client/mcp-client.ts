@@ -7,10 +7,10 @@ import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "..
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
 import { toReadable } from "../errors/sanitize-text.js";
-import type { ServerFacts } from "../session/session.js";
+import type { ServerMetadata } from "../session/session.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
 import { assembleClient, type ClientParts } from "./create-client-internals.js";
-import type { BreakerControl } from "./policies/circuit-breakers.js";
+import type { CircuitBreakerHandle } from "./policies/circuit-breakers.js";
 import type {
   CallOutcome,
   CallToolOptions,
@@ -21,7 +21,7 @@ import type {
 } from "./call-options.js";
 import type { Completion, CompletionCall } from "./completion.js";
 import type { ClientEvents } from "./client-events.js";
-import type { ClientLife, ClientState, SessionView } from "./client-lifecycle.js";
+import type { ClientLife, ClientState, SessionInfo } from "./client-lifecycle.js";
 import type { McpClientOptions } from "./client-options.js";
 import { finishLogin } from "./finish-login.js";
 import { SHARED_IDENTITY } from "./resolve-identity.js";
@@ -65,7 +65,7 @@ export class McpClient implements AsyncDisposable {
   }
 
   /** Phase 1 is done: address and connection pool are there. */
-  get isClientInitialized(): boolean {
+  get isConnected(): boolean {
     return this.#life.isConnected;
   }
 
@@ -73,7 +73,7 @@ export class McpClient implements AsyncDisposable {
     return this.#life.session?.id;
   }
 
-  get serverInfo(): ServerFacts["serverInfo"] | undefined {
+  get serverInfo(): ServerMetadata["serverInfo"] | undefined {
     return this.#life.session?.facts?.serverInfo;
   }
 
@@ -87,7 +87,7 @@ export class McpClient implements AsyncDisposable {
   }
 
   /** What the server spoke when somebody last asked: it is tried first. */
-  expectProtocol(version: string): void {
+  hintProtocolVersion(version: string): void {
     this.#life.expectProtocol(version);
   }
 
@@ -98,12 +98,12 @@ export class McpClient implements AsyncDisposable {
   }
 
   /** Whether the server is left alone; can be forced. `undefined` with `breaker: false`. */
-  get breaker(): BreakerControl | undefined {
-    return this.breakerOf(SHARED_IDENTITY);
+  get breaker(): CircuitBreakerHandle | undefined {
+    return this.getBreaker(SHARED_IDENTITY);
   }
 
   /** As `breaker`, where each identity has its own. */
-  breakerOf(identity: string): BreakerControl | undefined {
+  getBreaker(identity: string): CircuitBreakerHandle | undefined {
     return this.#health.breakers.of(identity);
   }
 
@@ -114,12 +114,12 @@ export class McpClient implements AsyncDisposable {
 
   /** What its definition says of its tools. */
   get toolPolicy(): ToolPolicyOptions {
-    const { tools, trustAnnotations } = this.#life.spec;
+    const { tools, trustAnnotations } = this.#life.config;
     return { tools, trustAnnotations };
   }
 
   /** The open sessions of all identities. */
-  sessions(): SessionView[] {
+  sessions(): SessionInfo[] {
     return this.#life.sessions();
   }
 

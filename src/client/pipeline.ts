@@ -1,11 +1,11 @@
 import type { Clock } from "../async/clock.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Session } from "../session/session.js";
 import { breaker, type BreakerParts } from "./middleware/circuit-breaker.js";
 import { type ConcurrencyParts, limitConcurrency } from "./middleware/concurrency.js";
 import { attemptDeadline, totalDeadline } from "./middleware/deadlines.js";
-import { chain, type Link, type Next } from "./request-context.js";
+import { compose, type Middleware, type Handler } from "./request-context.js";
 import { fallback, type FallbackParts } from "./middleware/fallback.js";
 import { observe } from "./middleware/observe.js";
 import { recoverSession, type RecoverParts } from "./middleware/session-recovery.js";
@@ -19,16 +19,16 @@ interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackPart
 }
 
 /** What of a server's settings decides which links there are. */
-type PipelineSpec = Pick<ServerSpec, "fallback" | "limits">;
+type PipelineSpec = Pick<ServerConfig, "fallback" | "limits">;
 
 /**
  * What surrounds every request to a server, from the outside in. The order is the design: everything
  * lies within the total deadline, and what is repeated gets a deadline of its own each time. What the
  * server is not configured to have is left out.
  */
-export function createPipeline(parts: LinkParts, { fallback: option, limits }: PipelineSpec): Next {
+export function createPipeline(parts: LinkParts, { fallback: option, limits }: PipelineSpec): Handler {
   const { concurrentCalls } = limits;
-  const links: readonly (Link | undefined)[] = [
+  const links: readonly (Middleware | undefined)[] = [
     observe(parts),
     option === undefined ? undefined : fallback(parts, option),
     totalDeadline,
@@ -38,13 +38,13 @@ export function createPipeline(parts: LinkParts, { fallback: option, limits }: P
     attemptDeadline(parts),
     recoverSession(parts),
   ];
-  return chain(
+  return compose(
     links.filter((link) => link !== undefined),
     send(parts.server),
   );
 }
 
-function send(server: string): Next {
+function send(server: string): Handler {
   return ({ request, session, cancellation, onProgress }) => {
     const { method, params, headers, holdsInput, context, trace, capability } = request;
     if (session === undefined)

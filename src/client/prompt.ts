@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { toDescription } from "../errors/sanitize-text.js";
 import type { ContentBlock } from "./tool-result.js";
@@ -29,20 +29,24 @@ interface PromptOrigin {
 /** Reads the result of `prompts/get`. All or nothing: a prompt without one of its messages says something else. */
 export function toPrompt(result: unknown, { server, name }: PromptOrigin): McpPrompt {
   const wrong = (why: string) =>
-    new McpRuntimeError("malformed", `Prompt "${name}" of server "${server}" cannot be used: ${why}.`, {
-      server,
-    });
-  if (!isJsonObject(result) || !Array.isArray(result["messages"])) throw wrong("it has no list of messages");
+    new McpRuntimeError(
+      "invalid-response",
+      `Prompt "${name}" of server "${server}" cannot be used: ${why}.`,
+      {
+        server,
+      },
+    );
+  if (!isPlainObject(result) || !Array.isArray(result["messages"])) throw wrong("it has no list of messages");
   const { description, _meta: meta } = result;
   return {
     messages: result["messages"].map((message) => toMessage(message, wrong)),
     ...(typeof description === "string" ? { description: toDescription(description) } : {}),
-    ...(isJsonObject(meta) ? { meta } : {}),
+    ...(isPlainObject(meta) ? { meta } : {}),
   };
 }
 
 function toMessage(value: unknown, wrong: (why: string) => McpRuntimeError): McpPromptMessage {
-  const { role, content } = isJsonObject(value) ? value : {};
+  const { role, content } = isPlainObject(value) ? value : {};
   if (role !== "user" && role !== "assistant")
     throw wrong('one of its messages is neither of role "user" nor "assistant"');
   // The protocol has one block; servers that send a text or several mean well.
@@ -52,5 +56,5 @@ function toMessage(value: unknown, wrong: (why: string) => McpRuntimeError): Mcp
 }
 
 function isBlock(value: unknown): value is ContentBlock {
-  return isJsonObject(value) && typeof value["type"] === "string";
+  return isPlainObject(value) && typeof value["type"] === "string";
 }

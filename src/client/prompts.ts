@@ -1,5 +1,5 @@
 import type { McpPromptInfo } from "../config/resource-info.js";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { RequestOptions } from "./call-options.js";
 import {
@@ -78,10 +78,10 @@ export class ServerPrompts {
   }
 
   #wrong(message: string): McpRuntimeError {
-    return new McpRuntimeError("definition", message, { server: this.#parts.server });
+    return new McpRuntimeError("invalid-config", message, { server: this.#parts.server });
   }
 }
 
 function areTexts(value: unknown): boolean {
-  return isJsonObject(value) && Object.values(value).every((text) => typeof text === "string");
+  return isPlainObject(value) && Object.values(value).every((text) => typeof text === "string");
 }

@@ -1,9 +1,9 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { CallContext } from "../config/call-context.js";
 import type { JsonObject } from "../json/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { Connection } from "../session/connection.js";
-import type { Delivery, Progress, Sending, Session } from "../session/session.js";
+import type { DeliveryTracker, Progress, SendStatus, Session } from "../session/session.js";
 import type { CallerContext } from "./call-options.js";
 
 /** What somebody asks a server for: the same for all attempts at it. */
@@ -37,12 +37,12 @@ export interface ClientRequest {
   readonly caller: CallerContext | undefined;
   /** The arguments of a tool as they may be recorded, where that is not all of them. */
   readonly recordedArgs: (() => JsonObject) | undefined;
-  readonly trace: ExchangeTrace;
+  readonly trace: RequestTrace;
 }
 
 interface ExchangeParts {
   readonly request: ClientRequest;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly isIsolated?: boolean;
 }
@@ -54,9 +54,9 @@ interface ExchangeParts {
  * A class, as all that is made for every call: V8 may take object literals for long-lived, and then makes
  * them old from the start, with all that they hold.
  */
-export class Exchange {
+export class RequestContext {
   readonly request: ClientRequest;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   /** Repeated on a session of its own, if it can have one. */
   readonly isIsolated: boolean;
@@ -78,8 +78,8 @@ export class Exchange {
     cancellation = this.cancellation,
     onProgress = this.onProgress,
     isIsolated = this.isIsolated,
-  }: Partial<ExchangeParts>): Exchange {
-    const other = new Exchange({ request, cancellation, onProgress, isIsolated });
+  }: Partial<ExchangeParts>): RequestContext {
+    const other = new RequestContext({ request, cancellation, onProgress, isIsolated });
     other.deadlineAt = this.deadlineAt;
     other.session = this.session;
     return other;
@@ -87,12 +87,12 @@ export class Exchange {
 }
 
 /** What became of a request so far. */
-export class ExchangeTrace implements Delivery {
+export class RequestTrace implements DeliveryTracker {
   /** How often it was handed to a session. */
   attempts = 0;
   /** An attempt that was repeated may have been run. */
   mayHaveRun = false;
-  sending: Sending | undefined;
+  sending: SendStatus | undefined;
   wireId: string | number | undefined;
   /** The session it was last handed to. */
   session: Session | undefined;
@@ -109,14 +109,14 @@ export class ExchangeTrace implements Delivery {
   }
 }
 
-export type Next = (exchange: Exchange) => Promise<unknown>;
+export type Handler = (exchange: RequestContext) => Promise<unknown>;
 /**
  * Surrounds a request: it may watch it, limit it, repeat it, or answer in its place. What comes next it is
  * told once, and not with every request: so the compiler sees through the whole chain.
  */
-export type Link = (next: Next) => Next;
+export type Middleware = (next: Handler) => Handler;
 
 /** The links around `last`, the first of them outermost. */
-export function chain(links: readonly Link[], last: Next): Next {
+export function compose(links: readonly Middleware[], last: Handler): Handler {
   return links.reduceRight((next, link) => link(next), last);
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { serverEndpoint } from "../config/server-endpoint.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
 import type { Audience } from "../telemetry/typed-emitter.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
-import type { ClientRequest, Exchange, Next } from "./request-context.js";
+import type { ClientRequest, RequestContext, Handler } from "./request-context.js";
 import { toCaller } from "./resolve-identity.js";
-import type { Surrounding } from "./request-events.js";
+import type { RequestWrapper } from "./request-events.js";
 import { shownSessionId } from "./redacted-session-id.js";
 import { surround } from "./middleware/wrap-request.js";
 
@@ -18,7 +18,7 @@ interface WatchParts {
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
-  readonly spec: () => Pick<ServerSpec, "address">;
+  readonly config: () => Pick<ServerConfig, "address">;
 }
 
 /** Counts requests, and tells of them to whoever listens. */
@@ -34,7 +34,7 @@ export class RequestWatch {
   }
 
   /** Passes a request on, as those who listen to its start want it. */
-  start(exchange: Exchange, next: Next): Promise<unknown> {
+  start(exchange: RequestContext, next: Handler): Promise<unknown> {
     return this.#toStarts.isThere ? this.#tellStart(exchange, next) : next(exchange);
   }
 
@@ -52,7 +52,7 @@ export class RequestWatch {
   }
 
   #tellEnd(request: ClientRequest, outcome: unknown): void {
-    const { events, redactor, spec } = this.#parts;
+    const { events, redactor, config } = this.#parts;
     const { latencyMs, attempts, kind, session, wireId } = request.trace;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
@@ -60,7 +60,7 @@ export class RequestWatch {
       attempts,
       kind,
       error: outcome instanceof McpRuntimeError ? outcome : undefined,
-      endpoint: serverEndpoint(spec()),
+      endpoint: serverEndpoint(config()),
       sessionId: shownSessionId(session, redactor),
       protocolVersion: session?.facts?.protocolVersion,
       wireId,
@@ -69,11 +69,11 @@ export class RequestWatch {
     });
   }
 
-  #tellStart(exchange: Exchange, next: Next): Promise<unknown> {
+  #tellStart(exchange: RequestContext, next: Handler): Promise<unknown> {
     const { events } = this.#parts;
     const { request } = exchange;
     const meta = new Map<string, string>();
-    const surroundings: Surrounding[] = [];
+    const surroundings: RequestWrapper[] = [];
     events.emit("requestStarted", {
       identity: request.identity,
       args: () => this.#argsOf(request),
@@ -105,12 +105,12 @@ export class RequestWatch {
   #argsOf({ params, tool, recordedArgs }: ClientRequest): JsonObject | undefined {
     if (tool === undefined) return undefined;
     const args = this.#parts.redactor.json(recordedArgs?.() ?? params["arguments"]);
-    return isJsonObject(args) ? args : undefined;
+    return isPlainObject(args) ? args : undefined;
   }
 }
 
 /** What the caller wrote itself stays. */
 function withMeta(params: JsonObject, meta: JsonObject): JsonObject {
   const own = params["_meta"];
-  return { ...params, _meta: { ...meta, ...(isJsonObject(own) ? own : {}) } };
+  return { ...params, _meta: { ...meta, ...(isPlainObject(own) ? own : {}) } };
 }

@@ -5,7 +5,7 @@ import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CallerContext } from "./call-options.js";
 
 /** Runs what it is given, within something of its own. */
-export type Surrounding = (run: () => void) => void;
+export type RequestWrapper = (run: () => void) => void;
 
 /** What every event of a request tells. */
 interface RequestEvent {
@@ -35,7 +35,7 @@ export interface RequestStarted extends RequestEvent {
   /** Sent along in `_meta`, where the caller has not put something of that name. While the event is told. */
   readonly addMeta: (name: string, value: string) => void;
   /** The request is then sent within this, as in an async context. While the event is told. */
-  readonly around: (surrounding: Surrounding) => void;
+  readonly around: (surrounding: RequestWrapper) => void;
 }
 
 /** A request failed and is sent again after `waitMs`. */

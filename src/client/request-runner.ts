@@ -1,19 +1,19 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { JsonObject } from "../json/json.js";
 import type { CallContext } from "../config/call-context.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { Seat } from "../session/session-pool.js";
-import type { OpenSession } from "../session/current-session.js";
+import type { SessionSlot } from "../session/session-pool.js";
+import type { OpenSessionHandle } from "../session/current-session.js";
 import { type CallToolOptions, checkOptions, type RequestOptions } from "./call-options.js";
 import type { Breakers } from "./policies/circuit-breakers.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLife } from "./client-lifecycle.js";
-import { type ClientRequest, Exchange, ExchangeTrace, type Next } from "./request-context.js";
+import { type ClientRequest, RequestContext, RequestTrace, type Handler } from "./request-context.js";
 import { identify, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
 import { createPipeline } from "./pipeline.js";
 import type { RequestWatch } from "./request-event-emitter.js";
@@ -47,7 +47,7 @@ export interface FullRequestOptions extends RequestOptions {
   readonly isIdempotent?: boolean;
   /** What the server has to offer for it. */
   readonly capability?: string | undefined;
-  readonly trace?: ExchangeTrace;
+  readonly trace?: RequestTrace;
   readonly recordedArgs?: CallToolOptions["recordedArgs"];
   readonly secrets?: CallToolOptions["secrets"];
 }
@@ -61,13 +61,13 @@ export type SendRequest = (
 
 /** What surrounds the requests of a server, with these settings. */
 interface Pipeline {
-  readonly spec: ServerSpec;
-  readonly run: Next;
+  readonly config: ServerConfig;
+  readonly run: Handler;
 }
 
 /** What the requests of one operation share. */
 interface Way extends Pick<ClientRequest, "connect"> {
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
 }
 
 /** Takes requests from the caller's edge into the links. */
@@ -91,7 +91,7 @@ export class Requester {
   async operation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
     const { server, life } = this.#parts;
     checkOptions(server, options);
-    const cancellation = Cancellation.fromSignal(options.signal);
+    const cancellation = CancelScope.fromSignal(options.signal);
     const { connect, leave } = life.enter(cancellation);
     try {
       return await work((method, params, details = {}) =>
@@ -113,23 +113,23 @@ export class Requester {
   /** Phase 1, and then something for one identity, within the total time. */
   async atSeat(
     options: RequestOptions,
-    work: (seat: Seat, cancellation: Cancellation) => Promise<void>,
+    work: (slot: SessionSlot, cancellation: CancelScope) => Promise<void>,
   ): Promise<void> {
     const { server, clock, life } = this.#parts;
     checkOptions(server, options);
-    const ms = options.timeoutMs ?? life.spec.timeouts.totalMs;
+    const ms = options.timeoutMs ?? life.config.timeouts.totalMs;
     const expired = () =>
       new McpRuntimeError("timeout", `Server "${server}" did not open a session within ${ms} ms.`, {
         server,
       });
-    const cancellation = Cancellation.fromSignal(options.signal);
+    const cancellation = CancelScope.fromSignal(options.signal);
     const { connect, leave } = life.enter(cancellation);
     try {
       cancellation.throwIfCancelled();
       const { identity, context } = this.#whoAsks(options, {});
       await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
-        const { seats } = await limited.race(Promise.resolve(connect()));
-        await seats.use(identity, context, (seat) => work(seat, limited));
+        const { pool } = await limited.race(Promise.resolve(connect()));
+        await pool.use(identity, context, (slot) => work(slot, limited));
       });
     } finally {
       leave();
@@ -146,9 +146,9 @@ export class Requester {
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
     const { clock, life, redactor } = this.#parts;
-    const { spec } = life;
+    const { config } = life;
     for (const secret of details.secrets ?? []) redactor.addPassing(secret, inJson);
-    const { timeouts } = spec;
+    const { timeouts } = config;
     const { signal, timeoutMs } = options;
     const { identity, context } = this.#whoAsks(options, details);
     const request = {
@@ -169,19 +169,19 @@ export class Requester {
       holdsInput: details.holdsInput ?? false,
       caller: options.context,
       recordedArgs: details.recordedArgs,
-      trace: details.trace ?? new ExchangeTrace(),
+      trace: details.trace ?? new RequestTrace(),
     };
     const { onProgress } = details;
-    return this.#runFor(spec)(new Exchange({ request, cancellation, onProgress }));
+    return this.#runFor(config)(new RequestContext({ request, cancellation, onProgress }));
   }
 
   /** Made again where a server that is looked up has other settings than before. */
-  #runFor(spec: ServerSpec): Next {
-    if (this.#pipeline?.spec !== spec) this.#pipeline = { spec, run: this.#createPipeline(spec) };
+  #runFor(config: ServerConfig): Handler {
+    if (this.#pipeline?.config !== config) this.#pipeline = { config, run: this.#createPipeline(config) };
     return this.#pipeline.run;
   }
 
-  #createPipeline(spec: ServerSpec): Next {
+  #createPipeline(config: ServerConfig): Handler {
     const { server, clock, events, life, breakers, random, watch, retryTokens: tokens } = this.#parts;
     const parts = {
       server,
@@ -189,15 +189,15 @@ export class Requester {
       random,
       watch,
       tokens,
-      retry: () => life.spec.retry,
+      retry: () => life.config.retry,
       slotsFor: (limit: number) => (this.#slots ??= new Semaphore(limit)),
       breakerOf: (identity: string) => breakers.of(identity),
       onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) =>
         watch.retried(request, failure, waitMs),
-      onSessionLost: (request: ClientRequest, held: OpenSession) => life.watch.forgotten(request, held),
+      onSessionLost: (request: ClientRequest, held: OpenSessionHandle) => life.watch.forgotten(request, held),
       warn: (message: string) => events.warn(message),
     };
-    return createPipeline(parts, spec);
+    return createPipeline(parts, config);
   }
 
   identityOf(options: RequestOptions, details: Pick<FullRequestOptions, "purpose"> = {}): string {
@@ -210,7 +210,7 @@ export class Requester {
     { tool, toolCallId, purpose }: Pick<FullRequestOptions, "tool" | "toolCallId" | "purpose">,
   ): { readonly identity: string; readonly context: CallContext | undefined } {
     const { server, life, redactor } = this.#parts;
-    const { identity } = life.spec;
+    const { identity } = life.config;
     if (identity === undefined) return EVERYBODY;
     const context = toCallContext(given, {
       server,

@@ -1,7 +1,7 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
-import type { LaterAddress, ServerSpec } from "../config/server-config.js";
+import type { DynamicAddress, ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { ResolvedSpec } from "../session/connection.js";
@@ -14,17 +14,17 @@ interface ResolveParts {
   readonly clock: Clock;
   readonly redactor: Redactor;
   /** Ends a look-up when the client is closed. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly warn: (message: string) => void;
 }
 
 /** The server with its address, looked up if it has to be. What it says in vain is warned about. */
-export async function resolveServer(given: ServerSpec, parts: ResolveParts): Promise<ResolvedSpec> {
-  const spec = given.address.kind === "resolved" ? await lookUp(given, given.address, parts) : given;
-  const { address, name: server } = spec;
-  if (address.kind === "resolved") {
+export async function resolveServer(given: ServerConfig, parts: ResolveParts): Promise<ResolvedSpec> {
+  const config = given.address.kind === "dynamic" ? await lookUp(given, given.address, parts) : given;
+  const { address, name: server } = config;
+  if (address.kind === "dynamic") {
     const text = `Server "${server}" resolves to one that has to be resolved again.`;
-    throw new McpRuntimeError("definition", text, { server });
+    throw new McpRuntimeError("invalid-config", text, { server });
   }
   const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
   if (owned.length > 0)
@@ -33,10 +33,14 @@ export async function resolveServer(given: ServerSpec, parts: ResolveParts): Pro
     parts.warn(
       `Server "${server}": tls has no effect on an address that starts with ${address.url.protocol}//.`,
     );
-  return { ...spec, address };
+  return { ...config, address };
 }
 
-async function lookUp(given: ServerSpec, address: LaterAddress, parts: ResolveParts): Promise<ServerSpec> {
+async function lookUp(
+  given: ServerConfig,
+  address: DynamicAddress,
+  parts: ResolveParts,
+): Promise<ServerConfig> {
   const { clock, redactor, cancellation } = parts;
   const { name: server, timeouts } = given;
   const ms = timeouts.connectMs;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /** What was read of a resource: text, or bytes. One URI may give several, as a folder does. */
@@ -20,19 +20,23 @@ interface ReadOrigin {
 
 /** Reads the result of `resources/read`. All or nothing: half a resource is worse than an error. */
 export function toResourceContents(result: unknown, { server, uri }: ReadOrigin): McpResourceContent[] {
-  const contents = isJsonObject(result) ? result["contents"] : undefined;
+  const contents = isPlainObject(result) ? result["contents"] : undefined;
   const wrong = (why: string) =>
-    new McpRuntimeError("malformed", `What server "${server}" gave for ${uri} cannot be used: ${why}.`, {
-      server,
-    });
+    new McpRuntimeError(
+      "invalid-response",
+      `What server "${server}" gave for ${uri} cannot be used: ${why}.`,
+      {
+        server,
+      },
+    );
   if (!Array.isArray(contents)) throw wrong("it has no list of contents");
   return contents.map((content: unknown) => {
-    if (!isJsonObject(content)) throw wrong("one of its contents is no object");
+    if (!isPlainObject(content)) throw wrong("one of its contents is no object");
     const { text, blob, mimeType, uri: own, _meta: meta } = content;
     const about = {
       uri: typeof own === "string" && own !== "" ? own : uri,
       ...(typeof mimeType === "string" ? { mimeType } : {}),
-      ...(isJsonObject(meta) ? { meta } : {}),
+      ...(isPlainObject(meta) ? { meta } : {}),
     };
     if (typeof text === "string") return { ...about, text };
     if (typeof blob === "string") return { ...about, blob };

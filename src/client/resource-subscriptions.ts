@@ -1,9 +1,9 @@
 import type { CallerContext } from "./call-options.js";
-import type { ExchangeTrace } from "./request-context.js";
+import type { RequestTrace } from "./request-context.js";
 
 interface Subscription {
   /** What became of the request that asked for it. */
-  readonly trace: ExchangeTrace;
+  readonly trace: RequestTrace;
   /** Who asked. */
   readonly context: CallerContext | undefined;
 }

@@ -2,7 +2,7 @@ import type { McpResourceInfo, McpResourceTemplateInfo } from "../config/resourc
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { RequestOptions } from "./call-options.js";
 import type { ClientLife } from "./client-lifecycle.js";
-import { ExchangeTrace } from "./request-context.js";
+import { RequestTrace } from "./request-context.js";
 import { LIST_KINDS } from "./list-kinds.js";
 import type { Requester } from "./request-runner.js";
 import { type McpResourceContent, toResourceContents } from "./resource-content.js";
@@ -46,7 +46,7 @@ export class ServerResources {
     const { life, requester } = this.#parts;
     this.#check(uri);
     const identity = requester.identityOf(options, USE);
-    const trace = new ExchangeTrace();
+    const trace = new RequestTrace();
     const forget = life.wishes.resources.add(identity, uri, { trace, context: options.context });
     try {
       await requester.operation(options, (send) => send("resources/subscribe", { uri }, { ...USE, trace }));
@@ -68,6 +68,6 @@ export class ServerResources {
   #check(uri: unknown): void {
     const { server } = this.#parts;
     if (typeof uri === "string" && uri !== "") return;
-    throw new McpRuntimeError("definition", "A resource is named by its URI, a text.", { server });
+    throw new McpRuntimeError("invalid-config", "A resource is named by its URI, a text.", { server });
   }
 }

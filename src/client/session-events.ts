@@ -1,9 +1,9 @@
 import type { Clock } from "../async/clock.js";
 import { serverEndpoint } from "../config/server-endpoint.js";
-import type { ServerSpec } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { OpenSession } from "../session/current-session.js";
+import type { OpenSessionHandle } from "../session/current-session.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ClientEvents } from "./client-events.js";
@@ -16,7 +16,7 @@ interface SessionWatchParts {
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
-  readonly spec: () => Pick<ServerSpec, "address">;
+  readonly config: () => Pick<ServerConfig, "address">;
 }
 
 interface WatchedSession {
@@ -43,7 +43,7 @@ export class SessionWatch {
   }
 
   /** The server has forgotten the session that this request was sent over. */
-  forgotten({ identity, trace }: ClientRequest, { generation, session }: OpenSession): void {
+  forgotten({ identity, trace }: ClientRequest, { generation, session }: OpenSessionHandle): void {
     const { server, events, metrics, redactor } = this.#parts;
     trace.token ??= {};
     const id = shownSessionId(session, redactor);
@@ -70,7 +70,7 @@ export class SessionWatch {
   }
 
   #end(identity: string, kind: FailureKind | undefined): void {
-    const { server, clock, events, redactor, spec } = this.#parts;
+    const { server, clock, events, redactor, config } = this.#parts;
     const watched = this.#sessions.get(identity);
     if (watched === undefined) return;
     this.#sessions.delete(identity);
@@ -81,7 +81,7 @@ export class SessionWatch {
       generation,
       kind,
       durationMs: clock.now() - openedAt,
-      endpoint: serverEndpoint(spec()),
+      endpoint: serverEndpoint(config()),
       sessionId: shownSessionId(session, redactor),
       protocolVersion: session.facts?.protocolVersion,
     });

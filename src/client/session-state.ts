@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import { mapLimited } from "../async/map-concurrent.js";
@@ -13,7 +13,7 @@ interface TellOptions {
   readonly identity: string;
   readonly ms: number;
   readonly clock: Clock;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly warn: (message: string) => void;
 }
 
@@ -73,7 +73,7 @@ export class SessionWishes {
 async function tellOne(
   session: Session,
   { method, params, what }: Wish,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): Promise<string | undefined> {
   try {
     await session.request({ method, params, cancellation });

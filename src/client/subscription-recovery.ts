@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { delay } from "../async/delay.js";
 import type { RequestOptions } from "./call-options.js";
@@ -24,14 +24,14 @@ export class SubscriptionRevival {
   readonly #parts: RevivalParts;
   readonly #underWay = new Set<string>();
   /** When each identity's connection was lost, in one life of the client: a new one knows nothing of it. */
-  readonly #losses = new WeakMap<Cancellation, Map<string, number>>();
+  readonly #losses = new WeakMap<CancelScope, Map<string, number>>();
 
   constructor(parts: RevivalParts) {
     this.#parts = parts;
   }
 
   /** The connection went by itself. The cancellation is that of the client's life. */
-  async afterLoss(identity: string, cancellation: Cancellation): Promise<void> {
+  async afterLoss(identity: string, cancellation: CancelScope): Promise<void> {
     const { clock, subscriptions } = this.#parts;
     if (subscriptions.askerOf(identity) === undefined) return;
     const losses = this.#losses.get(cancellation) ?? new Map<string, number>();
@@ -42,7 +42,7 @@ export class SubscriptionRevival {
   }
 
   /** The server has forgotten the session. Does nothing where nobody waits. Never rejects. */
-  async afterForgetting(identity: string, cancellation: Cancellation): Promise<void> {
+  async afterForgetting(identity: string, cancellation: CancelScope): Promise<void> {
     const { clock, subscriptions, ping } = this.#parts;
     const asker = subscriptions.askerOf(identity);
     if (asker === undefined || this.#underWay.has(identity)) return;
@@ -59,7 +59,7 @@ export class SubscriptionRevival {
   }
 
   /** The identity has no connection any more that could be lost. */
-  forget(identity: string, cancellation: Cancellation): void {
+  forget(identity: string, cancellation: CancelScope): void {
     this.#losses.get(cancellation)?.delete(identity);
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../async/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CallOutcome, ToolCall } from "./call-options.js";
-import { ExchangeTrace } from "./request-context.js";
+import { RequestTrace } from "./request-context.js";
 import type { ToolResult } from "./tool-result.js";
 
 interface OutcomeParts {
@@ -14,10 +14,10 @@ interface OutcomeParts {
 /** How a call ended, as a value. What is no failure of ours, such as the caller's own reason, is thrown. */
 export async function outcomeOf<Output>(
   { server, clock, call }: OutcomeParts,
-  run: (requestId: string, trace: ExchangeTrace) => Promise<ToolResult<Output>>,
+  run: (requestId: string, trace: RequestTrace) => Promise<ToolResult<Output>>,
 ): Promise<CallOutcome<Output>> {
   const requestId = call?.id ?? randomUUID();
-  const trace = new ExchangeTrace();
+  const trace = new RequestTrace();
   const startedAt = clock.now();
   const details = () => {
     const { attempts } = trace;

@@ -1,7 +1,7 @@
 import type { Clock } from "../async/clock.js";
 import { mapLimited } from "../async/map-concurrent.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import {
@@ -15,7 +15,7 @@ import {
   type ToolCall,
 } from "./call-options.js";
 import { checkCall } from "./check-call.js";
-import { ExchangeTrace } from "./request-context.js";
+import { RequestTrace } from "./request-context.js";
 import { outcomeOf } from "./to-outcome.js";
 import type { Requester } from "./request-runner.js";
 import { toCheckedResult, type ToolResult, toToolResult } from "./tool-result.js";
@@ -35,7 +35,7 @@ export class ToolCalls {
   }
 
   call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
-    return this.#send(call, options, call?.id, new ExchangeTrace());
+    return this.#send(call, options, call?.id, new RequestTrace());
   }
 
   try<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
@@ -57,7 +57,7 @@ export class ToolCalls {
     call: ToolCall,
     options: CallToolOptions<Output>,
     requestId: string | undefined,
-    trace: ExchangeTrace,
+    trace: RequestTrace,
   ): Promise<ToolResult<Output>> {
     const { server, requester } = this.#parts;
     checkCall(server, call, options);
@@ -98,8 +98,8 @@ export class ToolCalls {
 }
 
 function notCalls(server: string, found: unknown): McpRuntimeError {
-  const message = `expected a list of { name, args }, found ${describeFound(found)}`;
-  return definitionError("The call of callTools", [{ path: "", message }], { server });
+  const message = `expected a list of { name, args }, found ${describeValue(found)}`;
+  return configError("The call of callTools", [{ path: "", message }], { server });
 }
 
 function toInputParams({ responses, state }: CallInput): JsonObject {

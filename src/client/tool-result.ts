@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /** One piece of a result: `text`, `image`, `audio`, `resource`, `resource_link`, or what is yet to come. */
@@ -36,7 +36,7 @@ export class ToolResult<Structured = unknown> {
     this.content = contentOf(result, origin);
     this.structuredContent = structuredContent;
     this.isError = result["isError"] === true;
-    this.meta = isJsonObject(result["_meta"]) ? result["_meta"] : undefined;
+    this.meta = isPlainObject(result["_meta"]) ? result["_meta"] : undefined;
     this.inputRequired = toInputRequired(result);
     this.#origin = origin;
   }
@@ -70,7 +70,7 @@ export interface InputRequired {
 
 function toInputRequired(result: JsonObject): InputRequired | undefined {
   const { resultType, inputRequests, inputResponses = {}, requestState } = result;
-  if (resultType !== "input_required" || !isJsonObject(inputRequests)) return undefined;
+  if (resultType !== "input_required" || !isPlainObject(inputRequests)) return undefined;
   return {
     requests: inputRequests as InputRequired["requests"],
     responses: inputResponses as JsonObject,
@@ -87,7 +87,7 @@ interface ResultOrigin {
 
 /** Reads the result of `tools/call`. */
 export function toToolResult<Output>(value: unknown, origin: ResultOrigin): ToolResult<Output> {
-  if (!isJsonObject(value)) throw malformed(origin, "it is not an object");
+  if (!isPlainObject(value)) throw malformed(origin, "it is not an object");
   return new ToolResult(value, value["structuredContent"] as Output, origin);
 }
 
@@ -98,7 +98,7 @@ export async function toCheckedResult<Output>(
   schema: OutputSchema<Output>,
 ): Promise<ToolResult<Output>> {
   const result = toToolResult<Output>(value, origin);
-  if (!isJsonObject(value) || result.isError || value["resultType"] === "input_required") return result;
+  if (!isPlainObject(value) || result.isError || value["resultType"] === "input_required") return result;
   const checked = await validated(result.structuredContent, schema, origin);
   if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);
   const issues = checked.issues.map(({ message, path }) => ({
@@ -119,7 +119,7 @@ async function validated<Output>(
     return await schema["~standard"].validate(value);
   } catch (cause) {
     const text = `The output schema for tool "${tool}" cannot be used: ${String(cause)}`;
-    throw new McpRuntimeError("definition", text, { server, tool, cause });
+    throw new McpRuntimeError("invalid-config", text, { server, tool, cause });
   }
 }
 
@@ -127,12 +127,12 @@ function contentOf(result: JsonObject, origin: ResultOrigin): readonly ContentBl
   const content = result["content"] ?? [];
   if (!Array.isArray(content)) throw malformed(origin, "its content is not a list");
   return content.filter(
-    (block): block is ContentBlock => isJsonObject(block) && typeof block["type"] === "string",
+    (block): block is ContentBlock => isPlainObject(block) && typeof block["type"] === "string",
   );
 }
 
 function toSegment(segment: unknown): string {
-  return String(isJsonObject(segment) ? segment["key"] : segment);
+  return String(isPlainObject(segment) ? segment["key"] : segment);
 }
 
 function malformed(
@@ -141,7 +141,7 @@ function malformed(
   issues: McpRuntimeError["issues"] = [],
 ): McpRuntimeError {
   return new McpRuntimeError(
-    "malformed",
+    "invalid-response",
     `The result of tool "${tool}" of server "${server}" cannot be used: ${why}.`,
     {
       server,

@@ -1,4 +1,4 @@
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 import { parseJsonPath, READABLE_PATHS } from "../json/json-path.js";
 import {
   complain,
@@ -65,7 +65,7 @@ export function readArgumentProperty(at: Written, place: string): ArgumentProper
   const variantAt = field(at, "variant");
   const { value: word } = variantAt;
   if (typeof word === "string" && findWord(word, VARIANTS) === undefined) {
-    const what = `its variant, ${describeFound(word)}, is not known`;
+    const what = `its variant, ${describeValue(word)}, is not known`;
     at.findings.warnings.push(`${place}: ${what}, so the argument is left to the model.`);
     return undefined;
   }

@@ -1,5 +1,5 @@
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 
 /** What is told with the problem: whose it is, and where it stands. */
 export interface Place {
@@ -12,6 +12,6 @@ export interface Place {
 export function checkObject<T>(value: T, { subject, path = "", ...details }: Place): T {
   const isObject = typeof value === "object" && value !== null;
   if (isObject && !Array.isArray(value) && !(value instanceof Promise)) return value;
-  const message = `expected an object, found ${describeFound(value)}`;
-  throw definitionError(subject, [{ path, message }], details);
+  const message = `expected an object, found ${describeValue(value)}`;
+  throw configError(subject, [{ path, message }], details);
 }

@@ -2,7 +2,7 @@ import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
 import { basicCredentials, decoded } from "./basic-credentials.js";
 import type { TlsOptions } from "./http-options.js";
 import { pemText } from "./pem.js";
-import type { LaterAddress, ServerAddress } from "./server-config.js";
+import type { DynamicAddress, ServerAddress } from "./server-config.js";
 
 /** Names of environment variables and command line options that hold what nobody should see. */
 const SECRET_NAME = /key|token|secret|pass|auth|cred|session|cookie|(?<![a-z])pat(?![a-z])/i;
@@ -16,7 +16,7 @@ export function isSecretName(name: string): boolean {
 const SHORTEST_OPTION = 8;
 
 /** What a server's address and headers hold that must never be shown: each value, in every form it may be echoed. */
-export function secretsOf(address: ServerAddress | LaterAddress, sessionId: string | undefined): string[] {
+export function secretsOf(address: ServerAddress | DynamicAddress, sessionId: string | undefined): string[] {
   const secrets = sessionId === undefined ? [] : [sessionId];
   if ("url" in address) secrets.push(...secretsOfUrl(address.url));
   if ("headers" in address) secrets.push(...Object.values(address.headers).flatMap(secretsOfHeader));

@@ -17,12 +17,12 @@ export interface TlsOptions {
 }
 
 /** An undici dispatcher (`Agent`, `ProxyAgent`, `MockAgent` … of undici 7 or later), or what works like one. */
-export interface HttpDispatcher {
+export interface DispatcherLike {
   dispatch(request: object, handler: object): boolean;
 }
 
 /** What a `fetch` is given. Redirects of the server are ours to follow or not. */
-export interface FetchRequest {
+export interface FetchInitLike {
   readonly method: string;
   readonly headers: Record<string, string>;
   readonly body?: string;
@@ -31,22 +31,22 @@ export interface FetchRequest {
 }
 
 /** What a `fetch` gives back, as far as it is looked at. */
-export interface FetchedResponse {
+export interface ResponseLike {
   readonly status: number;
   readonly headers: { forEach(visit: (value: string, name: string) => void): void };
-  readonly body: { getReader(): FetchedBodyReader } | null;
+  readonly body: { getReader(): BodyReaderLike } | null;
 }
 
-export interface FetchedBodyReader {
+export interface BodyReaderLike {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
   cancel(reason?: unknown): Promise<void>;
 }
 
-export type FetchFunction = (url: string, request: FetchRequest) => Promise<FetchedResponse>;
+export type FetchLike = (url: string, request: FetchInitLike) => Promise<ResponseLike>;
 
 /** How connections to a server are made. A `dispatcher` or `fetch` of your own is used and never closed. */
 export interface HttpOptions {
   readonly tls?: TlsOptions | undefined;
-  readonly dispatcher?: HttpDispatcher | undefined;
-  readonly fetch?: FetchFunction | undefined;
+  readonly dispatcher?: DispatcherLike | undefined;
+  readonly fetch?: FetchLike | undefined;
 }

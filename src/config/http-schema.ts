@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { addressOf } from "./url-schema.js";
 import { closedObject } from "./strict-object.js";
-import type { FetchFunction, HttpDispatcher, HttpOptions, Pem } from "./http-options.js";
+import type { FetchLike, DispatcherLike, HttpOptions, Pem } from "./http-options.js";
 import { certificatesIn, privateKeyIn } from "./pem.js";
 
 const isPem = (value: unknown): value is Pem => typeof value === "string" || value instanceof Uint8Array;
@@ -51,12 +51,12 @@ const hasDispatch = (value: unknown) =>
 export const HTTP_SHAPE = {
   tls: tls.optional(),
   dispatcher: z
-    .custom<HttpDispatcher>(hasDispatch, {
+    .custom<DispatcherLike>(hasDispatch, {
       error: "expected an undici dispatcher: an object with dispatch()",
     })
     .optional(),
   fetch: z
-    .custom<FetchFunction>((value) => typeof value === "function", { error: "expected a function" })
+    .custom<FetchLike>((value) => typeof value === "function", { error: "expected a function" })
     .optional(),
 };
 

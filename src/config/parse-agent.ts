@@ -1,6 +1,6 @@
 import type { McpAgentResource, ParsedAgent } from "./agent-definition.js";
-import { definitionError } from "../errors/config-error.js";
-import { toPath } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { formatPath } from "../json/describe-value.js";
 import { parseJsonText } from "../json/parse-json.js";
 import { readAgentResource, slugOf } from "./parse-agent-resource.js";
 import { complain, field, isObject, items, type Findings, type Written } from "./parse-cursor.js";
@@ -19,7 +19,7 @@ export function parseAgent(agent: unknown): ParsedAgent {
   const findings: Findings = { issues: [], warnings: [] };
   const value = typeof agent === "string" ? parseJsonText(agent, SUBJECT) : agent;
   const resources = readResources({ value, path: [], findings });
-  if (findings.issues.length > 0) throw definitionError(SUBJECT, findings.issues);
+  if (findings.issues.length > 0) throw configError(SUBJECT, findings.issues);
   return { resources, warnings: findings.warnings };
 }
 
@@ -37,7 +37,7 @@ function readResources(agent: Written): McpAgentResource[] {
 function isMcp(at: Written): boolean {
   const { value: kind } = field(at, "$resourceType", "resourceType");
   if (typeof kind === "string") return kind.toLowerCase() === "mcp";
-  at.findings.warnings.push(`${toPath(at.path)}: it does not say its $resourceType, so it is left out.`);
+  at.findings.warnings.push(`${formatPath(at.path)}: it does not say its $resourceType, so it is left out.`);
   return false;
 }
 
@@ -48,6 +48,6 @@ function checkSlug(at: Written, slug: string, slugs: Map<string, Written>): void
   else if (slug !== "")
     complain(
       slugOf(at),
-      `is also the slug of ${toPath(first.path)}; every enabled resource needs one of its own`,
+      `is also the slug of ${formatPath(first.path)}; every enabled resource needs one of its own`,
     );
 }

@@ -1,11 +1,11 @@
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { copyUntrusted, type CopyOptions } from "../json/safe-clone.js";
-import { describeFound, toPath } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** What comes to light while a definition is read. */
 export interface Findings {
-  readonly issues: DefinitionIssue[];
+  readonly issues: ConfigIssue[];
   readonly warnings: string[];
 }
 
@@ -32,7 +32,7 @@ function attempt<T>(read: () => T): T | typeof UNREADABLE {
 
 /** Notes that something else was expected here. */
 export function complain(at: Written, message: string): undefined {
-  at.findings.issues.push({ path: toPath(at.path), message });
+  at.findings.issues.push({ path: formatPath(at.path), message });
 }
 
 function expected(at: Written, what: string): undefined {
@@ -43,7 +43,7 @@ function describe(value: unknown): string {
   const found = attempt(() => {
     if (value === UNREADABLE) return value;
     if (Array.isArray(value)) return isWhole(value) ? "a list" : "a list with gaps";
-    return describeFound(value);
+    return describeValue(value);
   });
   return found === UNREADABLE ? "something that cannot be read" : found;
 }
@@ -60,7 +60,7 @@ export function isAbsent({ value }: Written): boolean {
 
 /** True for an object; anything else is an issue. */
 export function isObject(at: Written): boolean {
-  if (attempt(() => isJsonObject(at.value)) === true) return true;
+  if (attempt(() => isPlainObject(at.value)) === true) return true;
   expected(at, "an object");
   return false;
 }
@@ -149,5 +149,5 @@ export function json(at: Written, options: CopyOptions): unknown {
 /** A copy of an object. */
 export function jsonObject(at: Written, options: CopyOptions): JsonObject {
   const copy = isObject(at) ? json(at, options) : undefined;
-  return isJsonObject(copy) ? copy : {};
+  return isPlainObject(copy) ? copy : {};
 }

@@ -1,6 +1,6 @@
 import type { ToolSnapshot } from "./agent-definition.js";
 import { readArgumentProperty, type ArgumentProperty } from "./argument-property.js";
-import { describeFound, toPath } from "../json/describe-value.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import { parseJsonPath, READABLE_PATHS } from "../json/json-path.js";
 import {
@@ -29,7 +29,7 @@ export function readToolSnapshots(list: Written, resourceName: string): ToolSnap
     const first = named.get(name);
     if (first === undefined) named.set(name, at);
     else if (nameAt.value === name)
-      complain(nameAt, `is also the name of ${toPath(first.path)}; every tool needs one of its own`);
+      complain(nameAt, `is also the name of ${formatPath(first.path)}; every tool needs one of its own`);
     return [readToolSnapshot(at, name, resourceName)];
   });
 }
@@ -52,7 +52,7 @@ function readInputSchema(at: Written): JsonObject {
   const schema = jsonObject(at, SCHEMA);
   const { type = "object" } = schema;
   if (type !== "object")
-    complain({ ...at, path: [...at.path, "type"] }, `expected "object", found ${describeFound(type)}`);
+    complain({ ...at, path: [...at.path, "type"] }, `expected "object", found ${describeValue(type)}`);
   return schema;
 }
 
@@ -61,7 +61,7 @@ function readArgumentProperties(at: Written, place: string): Record<string, Argu
     if (!isArgumentPath(path)) {
       return (complain(written, `is no path to an argument; allowed are ${READABLE_PATHS}`), []);
     }
-    const property = readArgumentProperty(written, `${place}, ${toPath(written.path)}`);
+    const property = readArgumentProperty(written, `${place}, ${formatPath(written.path)}`);
     return property === undefined ? [] : [[path, property] as const];
   });
   return Object.fromEntries(properties);

@@ -31,7 +31,7 @@ export function publicAddress(name: string, definition: ServerDefinition): JsonO
     }
     case "custom":
     case "in-process":
-    case "resolved":
+    case "dynamic":
       return { kind };
   }
 }

@@ -1,5 +1,5 @@
 import { toDescription, toReadable } from "../errors/sanitize-text.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** What servers say about resources, templates and prompts alike. Texts are without hidden characters. */
 interface Described {
@@ -48,7 +48,7 @@ export type ParsedItem<Item> = { readonly item: Item } | { readonly problem: str
 
 /** Lenient: what is of no use is left out, and only a resource that cannot be read is a problem. */
 export function parseResourceInfo(value: unknown): ParsedItem<McpResourceInfo> {
-  if (!isJsonObject(value)) return { problem: "is not an object" };
+  if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uri, size } = value;
   if (!isAddress(uri)) return { problem: problemOf(uri, "uri") };
   const bytes = typeof size === "number" && size >= 0 ? { size } : {};
@@ -56,14 +56,14 @@ export function parseResourceInfo(value: unknown): ParsedItem<McpResourceInfo> {
 }
 
 export function parseResourceTemplateInfo(value: unknown): ParsedItem<McpResourceTemplateInfo> {
-  if (!isJsonObject(value)) return { problem: "is not an object" };
+  if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uriTemplate } = value;
   if (!isAddress(uriTemplate)) return { problem: problemOf(uriTemplate, "uriTemplate") };
   return { item: { uriTemplate, ...aboutContent(value, uriTemplate) } };
 }
 
 export function parsePromptInfo(value: unknown): ParsedItem<McpPromptInfo> {
-  if (!isJsonObject(value)) return { problem: "is not an object" };
+  if (!isPlainObject(value)) return { problem: "is not an object" };
   const { name, arguments: given } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (given !== undefined && given !== null && !Array.isArray(given))
@@ -72,7 +72,7 @@ export function parsePromptInfo(value: unknown): ParsedItem<McpPromptInfo> {
 }
 
 function toArgument(value: unknown): McpPromptArgument[] {
-  if (!isJsonObject(value) || typeof value["name"] !== "string") return [];
+  if (!isPlainObject(value) || typeof value["name"] !== "string") return [];
   const { title, description } = describe(value);
   const texts = present({ title, description });
   return [{ name: value["name"], required: value["required"] === true, ...texts }];
@@ -91,7 +91,7 @@ function aboutContent(value: JsonObject, address: string) {
   const { name, mimeType, annotations } = value;
   const optional = {
     mimeType: ifText(mimeType),
-    annotations: isJsonObject(annotations) ? annotations : undefined,
+    annotations: isPlainObject(annotations) ? annotations : undefined,
   };
   return { name: ifText(name) ?? address, ...describe(value), ...present(optional) };
 }
@@ -100,8 +100,8 @@ function describe({ title, description, icons, _meta }: JsonObject): Described {
   return present({
     title: ifText(title),
     description: typeof description === "string" ? toDescription(description) : undefined,
-    icons: Array.isArray(icons) ? icons.filter(isJsonObject) : undefined,
-    meta: isJsonObject(_meta) ? _meta : undefined,
+    icons: Array.isArray(icons) ? icons.filter(isPlainObject) : undefined,
+    meta: isPlainObject(_meta) ? _meta : undefined,
   });
 }
 

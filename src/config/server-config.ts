@@ -12,9 +12,20 @@ const MEBIBYTE = 1024 * 1024;
 /** Every default of a server, in one place. The README's table is printed from here. */
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
-  session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true, storeMs: 86_400_000 },
-  retry: { max: 2, baseMs: 100, maxMs: 5_000, isolated: false },
-  breaker: { failures: 5, recoveryMs: 30_000, probes: 1, successes: 2 },
+  session: {
+    maxRecoveries: 1,
+    sequential: false,
+    drainMs: 0,
+    terminateOnClose: true,
+    storeTtlMs: 86_400_000,
+  },
+  retry: { maxRetries: 2, baseDelayMs: 100, maxDelayMs: 5_000, freshSession: false },
+  circuitBreaker: {
+    failureThreshold: 5,
+    recoveryTimeoutMs: 30_000,
+    halfOpenMaxCalls: 1,
+    successThreshold: 2,
+  },
   limits: {
     responseBytes: 32 * MEBIBYTE,
     sockets: 64,
@@ -40,7 +51,7 @@ type Complete<Defaults> = {
 type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
 export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
 export type RetrySettings = Complete<typeof SERVER_DEFAULTS.retry>;
-export type BreakerSettings = Complete<typeof SERVER_DEFAULTS.breaker>;
+export type CircuitBreakerSettings = Complete<typeof SERVER_DEFAULTS.circuitBreaker>;
 type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion" | "store">;
 
@@ -82,17 +93,17 @@ export type ServerAddress =
   | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };
 
 /** Not known before phase 1. */
-export interface LaterAddress {
-  readonly kind: "resolved";
-  readonly resolve: (context: ResolveContext) => Promise<ServerSpec>;
+export interface DynamicAddress {
+  readonly kind: "dynamic";
+  readonly resolve: (context: ResolveContext) => Promise<ServerConfig>;
 }
 
-export type ServerKind = ServerAddress["kind"] | LaterAddress["kind"];
+export type ServerKind = ServerAddress["kind"] | DynamicAddress["kind"];
 
 /** A server definition after parsing: nothing is optional that code has to decide about. */
-export interface ServerSpec {
+export interface ServerConfig {
   readonly name: string;
-  readonly address: ServerAddress | LaterAddress;
+  readonly address: ServerAddress | DynamicAddress;
   /** `undefined`: everybody is one. */
   readonly identity: IdentityOption | undefined;
   readonly timeouts: Timeouts;
@@ -100,7 +111,7 @@ export interface ServerSpec {
   readonly limits: Limits & { readonly concurrentCalls: number | undefined };
   readonly retry: RetrySettings;
   /** `undefined`: none. */
-  readonly breaker: BreakerSettings | undefined;
+  readonly circuitBreaker: CircuitBreakerSettings | undefined;
   readonly protocol: ProtocolOption;
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;

@@ -31,11 +31,11 @@ export interface SessionOptions {
    */
   readonly store?: SessionStore;
   /** How long a session is kept in the store. */
-  readonly storeMs?: number;
+  readonly storeTtlMs?: number;
   /** How often one call may get a new session because the server forgot the old one. */
   readonly maxRecoveries?: number;
   /** One request at a time. */
-  readonly serialize?: boolean;
+  readonly sequential?: boolean;
   /** How long `close()` waits for calls in flight before it ends them. */
   readonly drainMs?: number;
   /** Tell the server on `close()` that the session is over. Off for a resumed session, and with a store. */
@@ -66,26 +66,26 @@ export interface LimitOptions {
 /** How often, and after which waits, a request is sent again where that is safe. */
 export interface RetryOptions {
   /** Repetitions of one call. */
-  readonly max?: number;
-  readonly baseMs?: number;
-  readonly maxMs?: number;
+  readonly maxRetries?: number;
+  readonly baseDelayMs?: number;
+  readonly maxDelayMs?: number;
   /**
    * After a failure that may have been the session's, repeat the request on a session of its own,
    * which is ended with it. Where a server gives no session ids, and with `session.id`, it changes nothing.
    */
-  readonly isolated?: boolean;
+  readonly freshSession?: boolean;
 }
 
 /** When a server that fails again and again is left alone, and how it is tried again. */
-export interface BreakerOptions {
+export interface CircuitBreakerOptions {
   /** Failures in a row that open it. */
-  readonly failures?: number;
+  readonly failureThreshold?: number;
   /** How long nothing is sent then. */
-  readonly recoveryMs?: number;
+  readonly recoveryTimeoutMs?: number;
   /** Probes at the same time after that. */
-  readonly probes?: number;
+  readonly halfOpenMaxCalls?: number;
   /** Successful probes that close it. */
-  readonly successes?: number;
+  readonly successThreshold?: number;
 }
 
 /** What is answered when everything failed; `undefined` leaves the failure as it is. */
@@ -104,7 +104,7 @@ export interface CommonServerOptions {
   readonly session?: SessionOptions;
   readonly limits?: LimitOptions;
   readonly retry?: RetryOptions | false;
-  readonly breaker?: BreakerOptions | false;
+  readonly circuitBreaker?: CircuitBreakerOptions | false;
   /** Rules for its tools, by their names on the server. */
   readonly tools?: ToolRules;
   /** Believe what the server says of its own tools (`readOnlyHint`, `idempotentHint`). */
@@ -120,9 +120,9 @@ export interface CommonServerOptions {
   /** The folders that the server may work in. */
   readonly roots?: RootsOption;
   /** Lets the server ask a model. */
-  readonly onSample?: SamplingHandler;
+  readonly onSamplingRequest?: SamplingHandler;
   /** Lets the server ask a person. */
-  readonly onElicit?: ElicitationOption;
+  readonly onElicitationRequest?: ElicitationOption;
   /**
    * Answers a tool call when everything failed: a function of the failure and the call, or
    * `lastGoodResult({ maxAgeMs })`.
@@ -222,9 +222,9 @@ export interface ResolveContext {
  * A server whose address is found out when it is first needed; what stands next to `resolve` are
  * defaults. Whose session a call belongs to is asked before that, so `identity` stands here as well.
  */
-export type ResolvedServerDefinition = CommonServerOptions &
+export type DynamicServerDefinition = CommonServerOptions &
   Only<"resolve"> & {
-    readonly type?: "resolved";
+    readonly type?: "dynamic";
     readonly transport?: never;
     readonly resolve: (
       context: ResolveContext,
@@ -233,7 +233,7 @@ export type ResolvedServerDefinition = CommonServerOptions &
   };
 
 /** Where a server is and how to treat it. The kind is told by `type`, or by the keys. */
-export type ServerDefinition = AddressedServerDefinition | ResolvedServerDefinition;
+export type ServerDefinition = AddressedServerDefinition | DynamicServerDefinition;
 
 export type AddressedServerDefinition =
   | HttpServerDefinition

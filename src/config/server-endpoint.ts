@@ -1,4 +1,4 @@
-import type { ServerKind, ServerSpec } from "./server-config.js";
+import type { ServerKind, ServerConfig } from "./server-config.js";
 
 /** How and where a server is reached, as far as anybody may know: no user, no path, no query. */
 export interface ServerEndpoint {
@@ -14,7 +14,7 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   "wss:": 443,
 };
 
-export function serverEndpoint({ address }: Pick<ServerSpec, "address">): ServerEndpoint {
+export function serverEndpoint({ address }: Pick<ServerConfig, "address">): ServerEndpoint {
   const { kind: transport } = address;
   const url = "url" in address ? address.url : "endpoint" in address ? address.endpoint : undefined;
   if (url === undefined) return { transport, host: undefined, port: undefined };

@@ -4,10 +4,10 @@ import type { AuthGrant } from "./auth-grant.js";
 import { AUTH_GRANT } from "./auth-grant-schema.js";
 import { closedObject } from "./strict-object.js";
 import type { AuthOption, HeadersOption, IdentityOption } from "./credential-options.js";
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 import { HEADERS } from "./header-schema.js";
 import { HTTP_SHAPE, refineHttp } from "./http-schema.js";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { isLineEncoding } from "./line-encoding.js";
 import type { FallbackOption, ResolveContext } from "./server-definition.js";
 import type { SessionStore } from "./session-store.js";
@@ -29,7 +29,7 @@ const hasMethod = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && isFunction(Reflect.get(value, name));
 
 function isHandlerByMode(value: unknown): boolean {
-  if (!isJsonObject(value)) return false;
+  if (!isPlainObject(value)) return false;
   const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
   const areKnown = handlers.every(([mode, handler]) => ["form", "url"].includes(mode) && isFunction(handler));
   return areKnown && handlers.length > 0;
@@ -73,9 +73,9 @@ const common = {
     store: passedOn<SessionStore>("a store: an object with get, set and delete", (value) =>
       ["get", "set", "delete"].every((name) => hasMethod(value, name)),
     ),
-    storeMs: z.number().positive(),
+    storeTtlMs: z.number().positive(),
     maxRecoveries: countOrNone,
-    serialize: z.boolean(),
+    sequential: z.boolean(),
     drainMs: milliseconds,
     terminateOnClose: z.boolean(),
   })
@@ -98,17 +98,22 @@ const common = {
     .union([
       z.literal(false),
       closedObject({
-        max: countOrNone,
-        baseMs: milliseconds,
-        maxMs: milliseconds,
-        isolated: z.boolean(),
+        maxRetries: countOrNone,
+        baseDelayMs: milliseconds,
+        maxDelayMs: milliseconds,
+        freshSession: z.boolean(),
       }).partial(),
     ])
     .optional(),
-  breaker: z
+  circuitBreaker: z
     .union([
       z.literal(false),
-      closedObject({ failures: count, recoveryMs: milliseconds, probes: count, successes: count }).partial(),
+      closedObject({
+        failureThreshold: count,
+        recoveryTimeoutMs: milliseconds,
+        halfOpenMaxCalls: count,
+        successThreshold: count,
+      }).partial(),
     ])
     .optional(),
   tools: z
@@ -123,7 +128,7 @@ const common = {
   lazy: z.boolean().optional(),
   protocol: z
     .enum(PROTOCOLS, {
-      error: ({ input }) => `expected one of ${PROTOCOLS.join(", ")}, found ${describeFound(input)}`,
+      error: ({ input }) => `expected one of ${PROTOCOLS.join(", ")}, found ${describeValue(input)}`,
     })
     .optional(),
   roots: z
@@ -132,8 +137,8 @@ const common = {
       passedOn<Extract<RootsOption, (...args: never) => unknown>>("a function", isFunction),
     ])
     .optional(),
-  onSample: passedOn<SamplingHandler>("a function", isFunction).optional(),
-  onElicit: passedOn<ElicitationOption>(
+  onSamplingRequest: passedOn<SamplingHandler>("a function", isFunction).optional(),
+  onElicitationRequest: passedOn<ElicitationOption>(
     "a function, or { form, url } with at least one of them",
     (value) => isFunction(value) || isHandlerByMode(value),
   ).optional(),
@@ -181,7 +186,7 @@ export const SERVER_SCHEMAS = {
       (value) => isFunction(value) || hasMethod(value, "connect"),
     ),
   }),
-  resolved: serverObject({
+  dynamic: serverObject({
     resolve: passedOn<(context: ResolveContext) => unknown>("a function", isFunction),
     identity: credentials.identity,
   }),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** A tool as its server describes it. */
 export interface McpToolInfo {
@@ -17,17 +17,17 @@ export type ParsedTool = { readonly tool: McpToolInfo } | { readonly problem: st
 
 /** Lenient: what is of no use is left out, and only a tool that cannot be called is a problem. */
 export function parseToolInfo(value: unknown): ParsedTool {
-  if (!isJsonObject(value)) return { problem: "is not an object" };
+  if (!isPlainObject(value)) return { problem: "is not an object" };
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
   const optional: Partial<McpToolInfo> = {
-    title: ifString(title) ?? ifString(isJsonObject(annotations) ? annotations["title"] : undefined),
+    title: ifString(title) ?? ifString(isPlainObject(annotations) ? annotations["title"] : undefined),
     description: ifString(description),
     outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
-    annotations: isJsonObject(annotations) ? annotations : undefined,
-    icons: Array.isArray(icons) ? icons.filter(isJsonObject) : undefined,
-    meta: isJsonObject(_meta) ? _meta : undefined,
+    annotations: isPlainObject(annotations) ? annotations : undefined,
+    icons: Array.isArray(icons) ? icons.filter(isPlainObject) : undefined,
+    meta: isPlainObject(_meta) ? _meta : undefined,
   };
   const tool: Record<string, unknown> & McpToolInfo = { name, inputSchema };
   for (const key in optional) {
@@ -42,5 +42,5 @@ function ifString(value: unknown): string | undefined {
 }
 
 function isObjectSchema(value: unknown): value is JsonObject {
-  return isJsonObject(value) && (value["type"] === undefined || value["type"] === "object");
+  return isPlainObject(value) && (value["type"] === undefined || value["type"] === "object");
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
 import { closedObject } from "./strict-object.js";
-import { describeFound } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { PLAIN_WORDS } from "./zod-error-map.js";
 import type { McpToolInfo } from "./tool-info.js";
 
@@ -14,7 +14,7 @@ export interface ToolRule {
   readonly requireApproval?: boolean | "unless-read-only" | ((args: JsonObject) => boolean);
   readonly timeoutMs?: number;
   /** Arguments that are filled in by us and hidden from the model: values, or functions of the call. */
-  readonly args?: Readonly<Record<string, HiddenArgument>>;
+  readonly args?: Readonly<Record<string, InjectedArgument>>;
   /** Shown to the model instead of the server's. */
   readonly description?: string;
   /** Calls of this tool at the same time; the others wait. */
@@ -32,7 +32,7 @@ export type ToolRules =
   | ((tool: McpToolInfo) => ToolRule | false | undefined);
 
 /** A value, or a function that is asked for it at each call. */
-export type HiddenArgument =
+export type InjectedArgument =
   | ((context: CallContext) => unknown)
   | string
   | number
@@ -68,8 +68,8 @@ export function issuesOfRules(rules: unknown): RuleIssue[] {
     const isNames = rules.every((name) => typeof name === "string");
     return isNames ? [] : [{ at: [], message: "expected a list of tool names" }];
   }
-  if (!isJsonObject(rules))
-    return [{ at: [], message: `expected rules by tool name, found ${describeFound(rules)}` }];
+  if (!isPlainObject(rules))
+    return [{ at: [], message: `expected rules by tool name, found ${describeValue(rules)}` }];
   return Object.entries(rules).flatMap(([pattern, rule]) =>
     issuesOfRule(rule).map(({ at, message }) => ({ at: [pattern, ...at], message })),
   );

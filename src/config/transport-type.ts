@@ -1,5 +1,5 @@
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
-import { describeFound } from "../json/describe-value.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerKind } from "./server-config.js";
 
@@ -14,7 +14,7 @@ const KIND_BY_WORD: ReadonlyMap<unknown, ServerKind> = new Map([
   ["lambda", "lambda"],
   ["custom", "custom"],
   ["in-process", "in-process"],
-  ["resolved", "resolved"],
+  ["dynamic", "dynamic"],
 ]);
 
 /** The key that only one kind has; `url` belongs to three and is looked into. */
@@ -23,11 +23,11 @@ const KIND_BY_KEY: readonly (readonly [key: string, kind: ServerKind])[] = [
   ["functionName", "lambda"],
   ["openTransport", "custom"],
   ["server", "in-process"],
-  ["resolve", "resolved"],
+  ["resolve", "dynamic"],
 ];
 
 /** Which kind of server this is: by its word, else by its keys. */
-export function serverKindOf(definition: JsonObject): ServerKind | DefinitionIssue {
+export function serverKindOf(definition: JsonObject): ServerKind | ConfigIssue {
   const { type, transport } = definition;
   if (type === undefined && transport === undefined) return kindByKeys(definition);
   if (type === undefined) return kindByWord("transport", transport);
@@ -36,18 +36,18 @@ export function serverKindOf(definition: JsonObject): ServerKind | DefinitionIss
     return kind;
   return {
     path: "transport",
-    message: `says ${describeFound(transport)} while type says ${describeFound(type)}`,
+    message: `says ${describeValue(transport)} while type says ${describeValue(type)}`,
   };
 }
 
-function kindByWord(path: "type" | "transport", word: unknown): ServerKind | DefinitionIssue {
+function kindByWord(path: "type" | "transport", word: unknown): ServerKind | ConfigIssue {
   const allowed = [...KIND_BY_WORD.keys()].join(", ");
   return (
-    KIND_BY_WORD.get(word) ?? { path, message: `expected one of ${allowed}, found ${describeFound(word)}` }
+    KIND_BY_WORD.get(word) ?? { path, message: `expected one of ${allowed}, found ${describeValue(word)}` }
   );
 }
 
-function kindByKeys(definition: JsonObject): ServerKind | DefinitionIssue {
+function kindByKeys(definition: JsonObject): ServerKind | ConfigIssue {
   const kinds = KIND_BY_KEY.filter(([key]) => definition[key] !== undefined).map(([, kind]) => kind);
   const { url } = definition;
   if (url !== undefined) kinds.push(isWebSocket(url) ? "websocket" : "http");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { redactUrl } from "../errors/redaction.js";
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 
 /** An address of one of these protocols. What was written instead is told without its secrets. */
 export function addressOf(...protocols: string[]) {
@@ -8,7 +8,7 @@ export function addressOf(...protocols: string[]) {
   return z
     .custom<string | URL>((value) => typeof value === "string" || value instanceof URL, {
       error: (issue) =>
-        `expected an address that starts with ${expected}, found ${describeFound(issue.input)}`,
+        `expected an address that starts with ${expected}, found ${describeValue(issue.input)}`,
     })
     .transform((value, context) => {
       const url = URL.canParse(String(value)) ? new URL(value) : undefined;
@@ -20,5 +20,5 @@ export function addressOf(...protocols: string[]) {
 
 function describeAddress(value: string | URL): string {
   const shown = redactUrl(value);
-  return shown === undefined ? describeFound(value) : `"${shown}"`;
+  return shown === undefined ? describeValue(value) : `"${shown}"`;
 }

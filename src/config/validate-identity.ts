@@ -1,5 +1,5 @@
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
-import { isJsonObject } from "../json/json.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { isPlainObject } from "../json/json.js";
 
 interface Identified {
   readonly headers?: unknown;
@@ -9,8 +9,8 @@ interface Identified {
 }
 
 /** What would let two users share a session. */
-export function issuesOfIdentity({ headers, auth, identity, session }: Identified): DefinitionIssue[] {
-  const sources = { headers, auth, "auth.idToken": isJsonObject(auth) ? auth["idToken"] : undefined };
+export function issuesOfIdentity({ headers, auth, identity, session }: Identified): ConfigIssue[] {
+  const sources = { headers, auth, "auth.idToken": isPlainObject(auth) ? auth["idToken"] : undefined };
   const byCaller = Object.entries(sources).find(([, value]) => typeof value === "function");
   if (byCaller !== undefined && identity === undefined) {
     const message = `is needed, because ${byCaller[0]} depends on the caller: identity: (context) => string tells whose session a call belongs to`;

@@ -1,4 +1,4 @@
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import type { ServerKind } from "./server-config.js";
 
 interface WithSession {
@@ -13,12 +13,12 @@ interface WithSession {
 }
 
 /** What a session store cannot be used with. */
-export function issuesOfSessionStore(kind: ServerKind, server: WithSession): DefinitionIssue[] {
+export function issuesOfSessionStore(kind: ServerKind, server: WithSession): ConfigIssue[] {
   const { session, identity } = server;
   if (session?.store === undefined) return [];
-  const issues: DefinitionIssue[] = [];
+  const issues: ConfigIssue[] = [];
   // What is found later is looked at again then.
-  if (kind !== "http" && kind !== "resolved") {
+  if (kind !== "http" && kind !== "dynamic") {
     const message = `is for servers of kind http: a session of kind ${kind} ends with its connection`;
     issues.push({ path: "session.store", message });
   }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 
 const EXPECTED: Readonly<Record<string, string>> = {
   string: "a text",
@@ -31,7 +31,7 @@ function inQuotes(values: readonly unknown[]): string {
 }
 
 function expected(what: string, found: unknown): string {
-  return `expected ${what}, found ${typeof found === "number" ? describeNumber(found) : describeFound(found)}`;
+  return `expected ${what}, found ${typeof found === "number" ? describeNumber(found) : describeValue(found)}`;
 }
 
 function describeNumber(found: number): string {

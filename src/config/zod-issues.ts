@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
-import { toPath } from "../json/describe-value.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { formatPath } from "../json/describe-value.js";
 
 /** All problems of one input, or none. `at` is where the input stands in what the user wrote. */
-export function toIssues(error: z.ZodError, at: readonly PropertyKey[] = []): DefinitionIssue[] {
+export function zodToIssues(error: z.ZodError, at: readonly PropertyKey[] = []): ConfigIssue[] {
   return error.issues.flatMap((issue) => flatten(issue, at));
 }
 
@@ -12,18 +12,20 @@ function depth(branch: readonly z.core.$ZodIssue[]): number {
 }
 
 /** A union reports each branch; the one that came furthest knows best what was meant. */
-function flatten(issue: z.core.$ZodIssue, at: readonly PropertyKey[]): DefinitionIssue[] {
+function flatten(issue: z.core.$ZodIssue, at: readonly PropertyKey[]): ConfigIssue[] {
   const here = [...at, ...issue.path];
   // The key itself may be what must not be shown: a whole header, written into the place of its name.
   if (issue.code === "invalid_key") {
-    return issue.issues.map(({ message }) => ({ path: toPath(here.slice(0, -1)), message }));
+    return issue.issues.map(({ message }) => ({ path: formatPath(here.slice(0, -1)), message }));
   }
   if (issue.code !== "invalid_union" || issue.errors.length === 0) {
-    return [{ path: toPath(here), message: issue.message }];
+    return [{ path: formatPath(here), message: issue.message }];
   }
   const best = issue.errors.reduce((a, b) => (depth(b) > depth(a) ? b : a));
   if (depth(best) > 0) return best.flatMap((inner) => flatten(inner, here));
-  return [{ path: toPath(here), message: inOneSentence(issue.errors.flat().map(({ message }) => message)) }];
+  return [
+    { path: formatPath(here), message: inOneSentence(issue.errors.flat().map(({ message }) => message)) },
+  ];
 }
 
 /** `expected false, found 5` and `expected an object, found 5` are `expected false or an object, found 5`. */

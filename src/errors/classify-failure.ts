@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
 ];
 
 /** The kind of a failure, by its facts and nothing else. What was sent and brought no answer is `connection-lost`. */
-export function kindOfFailure(facts: FailureFacts): FailureKind {
+export function classifyFailure(facts: FailureFacts): FailureKind {
   return ROWS.find(([, fits]) => fits(facts) === true)?.[0] ?? "connection-lost";
 }
 
@@ -98,6 +98,6 @@ export function leavesOutcomeOpen(kind: FailureKind): boolean {
 /** What to do about an error with this code, where that is known. */
 export function adviceForCode(code: number | undefined): string {
   return code === NOBODY_TO_ASK
-    ? "It wants to ask something: give its definition a handler (onElicit, onSample or roots)."
+    ? "It wants to ask something: give its definition a handler (onElicitationRequest, onSamplingRequest or roots)."
     : "";
 }

@@ -1,13 +1,13 @@
-import { McpRuntimeError, type DefinitionIssue } from "./mcp-runtime-error.js";
+import { McpRuntimeError, type ConfigIssue } from "./mcp-runtime-error.js";
 
 /** The error for a definition that cannot be used: every problem with its path, all together. */
-export function definitionError(
+export function configError(
   subject: string,
-  issues: readonly DefinitionIssue[],
+  issues: readonly ConfigIssue[],
   details: { readonly server?: string } = {},
 ): McpRuntimeError {
   const lines = issues.map(({ path, message }) => (path === "" ? `  ${message}` : `  ${path}: ${message}`));
-  return new McpRuntimeError("definition", [`${subject} is not valid:`, ...lines].join("\n"), {
+  return new McpRuntimeError("invalid-config", [`${subject} is not valid:`, ...lines].join("\n"), {
     ...details,
     issues,
   });

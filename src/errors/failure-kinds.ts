@@ -14,15 +14,15 @@ export const FAILURE_KINDS = {
   "not-found":
     "The server does not know the method (-32601) or the resource, or its list is without the tool.",
   "invalid-request": "The server rejected the request (other 4xx, -32600, -32602, -32700).",
-  malformed: "What came back is no answer: not JSON-RPC, broken JSON, another request's id.",
+  "invalid-response": "What came back is no answer: not JSON-RPC, broken JSON, another request's id.",
   "too-large":
     "The answer is larger than `limits.responseBytes` (the rest was not read), or a value than its store takes.",
   "unsupported-protocol": "The server speaks no protocol version that this client speaks.",
   "circuit-open": "The server failed too often and is left alone for a while; nothing was sent.",
-  refused: "A person or a rule said no before the call.",
+  denied: "A person or a rule said no before the call.",
   closed: "The client or the store was closed.",
   cancelled: "The caller cancelled.",
-  definition:
+  "invalid-config":
     "What was written down is wrong (a server or agent definition, an option), or needs a package that is missing.",
   "tool-error": "The tool ran and reported an error.",
 } as const;

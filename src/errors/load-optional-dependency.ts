@@ -15,7 +15,9 @@ export async function loadPeer<Module>(name: string, { neededBy, load }: PeerUse
     const problem = isMissing(cause, name)
       ? `which is not installed. Add it to your project: npm install ${name}`
       : "which is installed, but cannot be loaded (see the cause).";
-    throw new McpRuntimeError("definition", `${neededBy} needs the package "${name}", ${problem}`, { cause });
+    throw new McpRuntimeError("invalid-config", `${neededBy} needs the package "${name}", ${problem}`, {
+      cause,
+    });
   }
 }
 

@@ -2,7 +2,7 @@ import type { FailureKind } from "./failure-kinds.js";
 import { redactText } from "./redaction.js";
 
 /** One problem in what somebody wrote down. */
-export interface DefinitionIssue {
+export interface ConfigIssue {
   /** Where: `servers.weather.url`, `resources[2].availableTools[0].inputSchema`. */
   readonly path: string;
   /** What was found there, and what is allowed. */
@@ -25,7 +25,7 @@ export interface FailureDetails {
   /** Where a person logs in; then `client.finishAuth(code)`. */
   readonly authorizationUrl?: string | undefined;
   /** Every problem of a definition, together. */
-  readonly issues?: readonly DefinitionIssue[] | undefined;
+  readonly issues?: readonly ConfigIssue[] | undefined;
   readonly cause?: unknown;
 }
 
@@ -44,7 +44,7 @@ export class McpRuntimeError extends Error {
   readonly outcomeUnknown: boolean;
   readonly retryAt: Date | undefined;
   readonly authorizationUrl: string | undefined;
-  readonly issues: readonly DefinitionIssue[];
+  readonly issues: readonly ConfigIssue[];
 
   constructor(kind: FailureKind, message: string, details: FailureDetails = {}) {
     super(redactText(message), details.cause === undefined ? undefined : { cause: details.cause });

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setField } from "../json/json.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
 import { declaredArguments, followReference, type Declared } from "./declared-properties.js";
 import { kindOf, namesKind } from "./read-constraints.js";
 
@@ -34,21 +34,21 @@ export class DefaultArguments {
     for (const name of Object.keys(args)) {
       const value = args[name];
       if (!isLeftOut(name, value, declared, this.#root))
-        setField(complete, name, this.#completeInside(value, declared.schemasOf(name), depth));
+        setOwnProperty(complete, name, this.#completeInside(value, declared.schemasOf(name), depth));
     }
     for (const [name, inner] of declared.defaults) {
       const { default: usual } = inner;
       if (!Object.hasOwn(complete, name) && namesKind(inner, kindOf(usual)))
-        setField(complete, name, structuredClone(usual));
+        setOwnProperty(complete, name, structuredClone(usual));
     }
     return complete;
   }
 
   #completeInside(value: unknown, schemas: readonly unknown[], depth: number): unknown {
     // Which of several schemas is meant cannot be told here, so their defaults cannot either.
-    if (!isJsonObject(value) || schemas.length !== 1) return value;
+    if (!isPlainObject(value) || schemas.length !== 1) return value;
     const schema = followReference(schemas[0], this.#root);
-    return isJsonObject(schema) ? this.#complete(value, { schema, depth: depth + 1 }) : value;
+    return isPlainObject(schema) ? this.#complete(value, { schema, depth: depth + 1 }) : value;
   }
 
   #declaredBy(schema: JsonObject): Declared {
@@ -71,7 +71,7 @@ const MOST_UNIONS = 10;
 
 function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
   const found = followReference(schema, root);
-  if (!isJsonObject(found)) return found !== false;
+  if (!isPlainObject(found)) return found !== false;
   if (depth > MOST_UNIONS) return true;
   if (!namesKind(found, "null")) return false;
   const allOf = listOf(found["allOf"]);
@@ -85,7 +85,7 @@ function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
 /** Explicitly: almost every string schema lets an empty string through, and almost none means it. */
 function allowsEmptyText(schema: unknown, root: JsonObject, depth: number): boolean {
   const found = followReference(schema, root);
-  if (!isJsonObject(found) || depth > MOST_UNIONS) return false;
+  if (!isPlainObject(found) || depth > MOST_UNIONS) return false;
   const { const: only, default: usual, minLength } = found;
   if (only === "" || usual === "" || minLength === 0 || listOf(found["enum"]).includes("")) return true;
   const inner = [...listOf(found["anyOf"]), ...listOf(found["oneOf"]), ...listOf(found["allOf"])];

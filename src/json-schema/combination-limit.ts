@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { resolveFragment } from "./json-pointer.js";
 import type { SoundSchema } from "./sanitize-schema.js";
 
@@ -14,7 +14,7 @@ export function hasRunawayCombinations({ schema: root, nodes }: SoundSchema): bo
   const known = new Map<JsonObject, number>();
 
   function checksOf(schema: unknown, chain: number): number {
-    if (!isJsonObject(schema)) return 1;
+    if (!isPlainObject(schema)) return 1;
     const before = known.get(schema);
     if (before !== undefined) return before;
     // Until it is known, a schema that meets itself counts as endless.
@@ -32,11 +32,11 @@ export function hasRunawayCombinations({ schema: root, nodes }: SoundSchema): bo
 /** The schemas that look at the same value again. */
 function inPlaceOf(schema: JsonObject, root: JsonObject): unknown[] {
   const lists = ["allOf", "anyOf", "oneOf"].map((keyword) => schema[keyword]).filter(Array.isArray);
-  const maps = ["dependentSchemas", "dependencies"].map((keyword) => schema[keyword]).filter(isJsonObject);
+  const maps = ["dependentSchemas", "dependencies"].map((keyword) => schema[keyword]).filter(isPlainObject);
   const singles = ["not", "if", "then", "else"].map((keyword) => schema[keyword]);
   const { $ref } = schema;
   const target = typeof $ref === "string" ? resolveFragment(root, $ref) : undefined;
   return [...lists.flat(), ...maps.flatMap((map) => Object.values(map)), ...singles, target].filter(
-    isJsonObject,
+    isPlainObject,
   );
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { resolveFragment, toFragment } from "./json-pointer.js";
 
 const MOST_HOPS = 20;
@@ -21,12 +21,12 @@ export function declaredArguments(schema: JsonObject, root: JsonObject): Declare
   // `waiting` grows while it is read.
   for (const { schema: part, isCertain } of waiting) {
     const found = followReference(part, root);
-    if (!isJsonObject(found)) continue;
+    if (!isPlainObject(found)) continue;
     for (const [name, property] of entriesOf(found["properties"])) {
       schemas.set(name, [...(schemas.get(name) ?? []), property]);
       const inner = followReference(property, root);
-      const holder = isJsonObject(property) && Object.hasOwn(property, "default") ? property : inner;
-      if (isCertain && isJsonObject(holder) && Object.hasOwn(holder, "default")) defaults.set(name, holder);
+      const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
+      if (isCertain && isPlainObject(holder) && Object.hasOwn(holder, "default")) defaults.set(name, holder);
     }
     if (isCertain) listOf(found["required"]).forEach((name) => required.add(name));
     const branches = [...listOf(found["anyOf"]), ...listOf(found["oneOf"])];
@@ -43,7 +43,7 @@ export function declaredArguments(schema: JsonObject, root: JsonObject): Declare
 export function followReference(schema: unknown, root: JsonObject): unknown {
   let found = schema;
   for (let hop = 0; hop < MOST_HOPS; hop += 1) {
-    if (!isJsonObject(found) || typeof found["$ref"] !== "string") return found;
+    if (!isPlainObject(found) || typeof found["$ref"] !== "string") return found;
     const fragment = toFragment(root, found["$ref"]);
     found = fragment === undefined ? undefined : resolveFragment(root, fragment);
   }
@@ -51,7 +51,7 @@ export function followReference(schema: unknown, root: JsonObject): unknown {
 }
 
 function entriesOf(map: unknown): [string, unknown][] {
-  return isJsonObject(map) ? Object.entries(map) : [];
+  return isPlainObject(map) ? Object.entries(map) : [];
 }
 
 function listOf(value: unknown): readonly unknown[] {

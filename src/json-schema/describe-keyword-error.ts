@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { describeFoundKind, describeFoundValue, describeTypes, describeValues } from "./describe-schema.js";
 import { toShortJson } from "./truncate-json.js";
 
@@ -33,7 +33,7 @@ const DESCRIPTIONS: Readonly<Record<string, (problem: Problem) => ProblemText[]>
   dependentRequired: describeDependencies,
   dependencies: describeDependencies,
   false: ({ schema }) => {
-    const names = isJsonObject(schema["properties"]) ? Object.keys(schema["properties"]) : [];
+    const names = isPlainObject(schema["properties"]) ? Object.keys(schema["properties"]) : [];
     return say(names.length === 0 ? "is not allowed" : `is not allowed; known are ${describeValues(names)}`);
   },
   not: () => say("has a value that is not allowed"),
@@ -81,9 +81,9 @@ function sizeOf(value: unknown): string {
 }
 
 function describeDependencies({ schema, value }: Problem): ProblemText[] {
-  return [schema["dependentRequired"], schema["dependencies"]].filter(isJsonObject).flatMap((map) =>
+  return [schema["dependentRequired"], schema["dependencies"]].filter(isPlainObject).flatMap((map) =>
     Object.entries(map)
-      .filter(([name]) => isJsonObject(value) && Object.hasOwn(value, name))
+      .filter(([name]) => isPlainObject(value) && Object.hasOwn(value, name))
       .flatMap(([name, others]) =>
         missing(listOf(others), value).map((other) => ({
           name: other,
@@ -96,7 +96,7 @@ function describeDependencies({ schema, value }: Problem): ProblemText[] {
 function missing(names: readonly unknown[], value: unknown): string[] {
   return names
     .map(String)
-    .filter((name) => !isJsonObject(value) || !Object.hasOwn(value, name) || value[name] === undefined);
+    .filter((name) => !isPlainObject(value) || !Object.hasOwn(value, name) || value[name] === undefined);
 }
 
 function say(message: string): ProblemText[] {

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { isFilledList, isListOfText } from "./schema-keywords.js";
 import { toReadable } from "../errors/sanitize-text.js";
 import { cutText, toShortJson } from "./truncate-json.js";
@@ -33,7 +33,7 @@ export function describeFoundKind(value: unknown): string {
 
 /** `an object with kind, radius`. */
 export function describeFoundMembers(value: unknown): string {
-  if (!isJsonObject(value)) return describeFoundValue(value);
+  if (!isPlainObject(value)) return describeFoundValue(value);
   const names = Object.keys(value).map((name) => cutText(toReadable(name), LONGEST_NAME));
   const shown = names.slice(0, MOST_ALTERNATIVES).join(", ");
   return names.length === 0 ? "an empty object" : `an object with ${shown}`;
@@ -61,7 +61,7 @@ export function describeAlternatives(branches: readonly unknown[]): string {
 }
 
 function describeAlternative(schema: unknown): string {
-  if (!isJsonObject(schema)) return schema === false ? "nothing" : "anything";
+  if (!isPlainObject(schema)) return schema === false ? "nothing" : "anything";
   if (Object.hasOwn(schema, "const")) return toShortJson(schema["const"]);
   if (isFilledList(schema["enum"])) return `one of ${describeValues(schema["enum"])}`;
   if (isListOfText(schema["required"]) && schema["required"].length > 0) {
@@ -71,9 +71,9 @@ function describeAlternative(schema: unknown): string {
 }
 
 function tagOf(properties: unknown, name: string): string {
-  if (!isJsonObject(properties) || !Object.hasOwn(properties, name)) return "";
+  if (!isPlainObject(properties) || !Object.hasOwn(properties, name)) return "";
   const property = properties[name];
-  return isJsonObject(property) && Object.hasOwn(property, "const")
+  return isPlainObject(property) && Object.hasOwn(property, "const")
     ? ` ${toShortJson(property["const"])}`
     : "";
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { schemaHash } from "./schema-hash.js";
 
 /**
@@ -75,7 +75,7 @@ function compareValues(given: Part, givenNow: Part, parameter: string, depth: nu
 function compareInside(before: Part, now: Part, parameter: string, depth: number): ParameterChange[] {
   const [items, itemsNow] = [before.schema["items"], now.schema["items"]];
   const ofItems =
-    isJsonObject(items) && isJsonObject(itemsNow)
+    isPlainObject(items) && isPlainObject(itemsNow)
       ? compareValues({ ...before, schema: items }, { ...now, schema: itemsNow }, `${parameter}[]`, depth + 1)
       : [];
   return [...compareObjects(before, now, parameter, depth), ...ofItems];
@@ -115,8 +115,8 @@ function valuesOf({ schema }: Part): string[] | undefined {
 function propertiesOf(part: Part): Map<string, JsonObject> {
   return new Map(
     wholeOf(part).flatMap(({ properties }) =>
-      Object.entries(isJsonObject(properties) ? properties : {}).map(
-        ([name, value]): [string, JsonObject] => [name, isJsonObject(value) ? value : {}],
+      Object.entries(isPlainObject(properties) ? properties : {}).map(
+        ([name, value]): [string, JsonObject] => [name, isPlainObject(value) ? value : {}],
       ),
     ),
   );
@@ -133,7 +133,7 @@ function wholeOf({ schema, ...rest }: Part): JsonObject[] {
 }
 
 function listOf(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+  return Array.isArray(value) ? value.filter(isPlainObject) : [];
 }
 
 /** Where a local reference leads; a schema that refers to nothing we can see is left as it is. */
@@ -146,8 +146,8 @@ function followed(part: Part): Part {
       .split("/")
       .slice(1)
       .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const target = keys.reduce<unknown>((at, key) => (isJsonObject(at) ? at[key] : undefined), part.root);
-    if (!isJsonObject(target)) break;
+    const target = keys.reduce<unknown>((at, key) => (isPlainObject(at) ? at[key] : undefined), part.root);
+    if (!isPlainObject(target)) break;
     schema = target;
   }
   return { ...part, schema };

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { EVERY_ITEM, type JsonPath } from "../json/json-path.js";
 import { resolveFragment, toFragment } from "./json-pointer.js";
 
@@ -31,7 +31,7 @@ const MAX_VISITS = 1_000;
  */
 export function editSchemaAt(root: JsonObject, path: JsonPath, edit: SchemaEdit): JsonObject {
   const { schema } = new SchemaEditor(root, path, edit).at(root, 0, 0);
-  return isJsonObject(schema) ? schema : root;
+  return isPlainObject(schema) ? schema : root;
 }
 
 class SchemaEditor {
@@ -50,7 +50,7 @@ class SchemaEditor {
     const segment = this.#path[depth];
     if (segment === undefined) return applyEdit(node, this.#edit);
     this.#visits += 1;
-    if (!isJsonObject(node) || detours > MAX_DETOURS || this.#visits > MAX_VISITS) return unchanged(node);
+    if (!isPlainObject(node) || detours > MAX_DETOURS || this.#visits > MAX_VISITS) return unchanged(node);
     const { $ref, ...beside } = node;
     if (typeof $ref === "string") {
       const target = this.#resolve($ref);
@@ -64,11 +64,11 @@ class SchemaEditor {
   #resolve(reference: string): JsonObject | undefined {
     const fragment = toFragment(this.#root, reference);
     const target = fragment === undefined ? undefined : resolveFragment(this.#root, fragment);
-    return isJsonObject(target) ? target : undefined;
+    return isPlainObject(target) ? target : undefined;
   }
 
   #property(node: JsonObject, name: string, depth: number): Edited {
-    const properties = isJsonObject(node["properties"]) ? node["properties"] : {};
+    const properties = isPlainObject(node["properties"]) ? node["properties"] : {};
     if (!Object.hasOwn(properties, name)) {
       const isDropped = depth + 1 === this.#path.length && this.#edit.type !== "pin";
       return unchanged(isDropped ? withoutRequired(node, name) : node);
@@ -100,7 +100,7 @@ class SchemaEditor {
       const edited = this.at(tuple[segment], depth + 1, 0);
       return unchanged(edited.isGone ? node : { ...node, [tupleKey]: tuple.with(segment, edited.schema) });
     }
-    if (!isJsonObject(items)) return { ...unchanged(node), isGone: isLast && this.#edit.type === "hide" };
+    if (!isPlainObject(items)) return { ...unchanged(node), isGone: isLast && this.#edit.type === "hide" };
     const edited = this.at(items, depth + 1, 0);
     // How many items there are is for the model to say, also when it has nothing to say about each.
     return {
@@ -112,7 +112,7 @@ class SchemaEditor {
 
   /** The same edit in every branch. Only when no branch has anything left is the whole gone. */
   #branches(own: Edited, hidden: string | undefined, depth: number, detours: number): Edited {
-    if (!isJsonObject(own.schema)) return own;
+    if (!isPlainObject(own.schema)) return own;
     const schema: JsonObject = { ...own.schema };
     const branches: Edited[] = [];
     for (const key of BRANCHES) {
@@ -128,7 +128,7 @@ class SchemaEditor {
       }
     }
     if (branches.length === 0) return { ...own, schema };
-    const hasOwn = isJsonObject(schema["properties"]) && Object.keys(schema["properties"]).length > 0;
+    const hasOwn = isPlainObject(schema["properties"]) && Object.keys(schema["properties"]).length > 0;
     const isGone = !hasOwn && branches.every((branch) => branch.isGone);
     return { schema, isGone, isOptional: own.isOptional };
   }
@@ -139,7 +139,7 @@ function unchanged(schema: unknown): Edited {
 }
 
 function applyEdit(node: unknown, edit: SchemaEdit): Edited {
-  const schema = isJsonObject(node) ? node : {};
+  const schema = isPlainObject(node) ? node : {};
   switch (edit.type) {
     case "hide":
       return { schema: node, isGone: true, isOptional: true };
@@ -170,12 +170,12 @@ function lost(before: JsonObject, after: unknown, name: string): boolean {
 }
 
 function hasProperty(schema: unknown, name: string): boolean {
-  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
-  return isJsonObject(properties) && Object.hasOwn(properties, name);
+  const properties = isPlainObject(schema) ? schema["properties"] : undefined;
+  return isPlainObject(properties) && Object.hasOwn(properties, name);
 }
 
 function withoutRequired(schema: unknown, name: string | undefined): unknown {
-  if (!isJsonObject(schema)) return schema;
+  if (!isPlainObject(schema)) return schema;
   const { required, ...others } = schema;
   if (!Array.isArray(required) || !required.includes(name)) return schema;
   const left: unknown[] = required.filter((entry) => entry !== name);
@@ -188,5 +188,5 @@ function takesMore({ additionalProperties = false, patternProperties }: JsonObje
 }
 
 function isNullType(schema: unknown): boolean {
-  return isJsonObject(schema) && schema["type"] === "null";
+  return isPlainObject(schema) && schema["type"] === "null";
 }

@@ -1,6 +1,6 @@
 import type { OutputUnit } from "@cfworker/json-schema";
-import { toPath } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { formatPath } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { toReadable } from "../errors/sanitize-text.js";
 import { describeProblem } from "./describe-keyword-error.js";
 import { resolveFragment, unescapeSegment } from "./json-pointer.js";
@@ -23,7 +23,7 @@ export interface Failure {
 
 /** What a model must change, one issue a problem: not the cascade from the root to the problem. */
 export function explainFailure(failure: Failure): ArgumentIssue[] {
-  if (!isJsonObject(failure.args)) {
+  if (!isPlainObject(failure.args)) {
     return [{ path: "", message: `expected an object, found ${describeFoundKind(failure.args)}` }];
   }
   const issues = explainErrors(failure.errors, failure);
@@ -153,11 +153,11 @@ function schemaOf({ keywordLocation }: OutputUnit, root: JsonObject): JsonObject
     const next: unknown = Reflect.get(found, segment);
     found = segment === "$ref" && typeof next === "string" ? resolveFragment(root, next) : next;
   }
-  return isJsonObject(found) ? found : undefined;
+  return isPlainObject(found) ? found : undefined;
 }
 
 function followed(schema: unknown, root: JsonObject): unknown {
-  const isReference = isJsonObject(schema) && typeof schema["$ref"] === "string";
+  const isReference = isPlainObject(schema) && typeof schema["$ref"] === "string";
   return isReference ? resolveFragment(root, String(schema["$ref"])) : schema;
 }
 
@@ -177,5 +177,5 @@ function pathOf(args: unknown, segments: readonly string[]): string {
   const keys = segments.map((segment, index) =>
     Array.isArray(valueAt(args, segments.slice(0, index))) ? Number(segment) : toReadable(segment),
   );
-  return toPath(keys);
+  return formatPath(keys);
 }

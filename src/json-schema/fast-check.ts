@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { ANNOTATIONS } from "./schema-keywords.js";
 
 /** Whether a value fits for sure. What it doubts may fit all the same. */
@@ -13,7 +13,7 @@ type ReadTerm = (said: unknown, schema: JsonObject) => Fit | undefined;
  */
 export function toCertainFit(schema: unknown): Fit | undefined {
   if (schema === true) return isJson;
-  if (!isJsonObject(schema)) return undefined;
+  if (!isPlainObject(schema)) return undefined;
   const terms: Fit[] = [];
   for (const [keyword, said] of Object.entries(schema)) {
     const term = TERMS.get(keyword)?.(said, schema);
@@ -34,7 +34,7 @@ const TYPES: ReadonlyMap<unknown, Fit> = new Map<unknown, Fit>([
   ["boolean", (value) => typeof value === "boolean"],
   ["null", (value) => value === null],
   ["array", Array.isArray],
-  ["object", isJsonObject],
+  ["object", isPlainObject],
 ]);
 
 const TERMS: ReadonlyMap<string, ReadTerm> = new Map<string, ReadTerm>([
@@ -88,11 +88,11 @@ function ofObjects(fits: (value: JsonObject) => boolean): Fit {
     typeof value !== "object" ||
     value === null ||
     Array.isArray(value) ||
-    (isJsonObject(value) && fits(value));
+    (isPlainObject(value) && fits(value));
 }
 
 function readProperties(said: unknown): Fit | undefined {
-  if (!isJsonObject(said)) return undefined;
+  if (!isPlainObject(said)) return undefined;
   const fits: [string, Fit][] = [];
   for (const [name, schema] of Object.entries(said)) {
     const fit = toCertainFit(schema);
@@ -109,7 +109,7 @@ function readRequired(said: unknown): Fit | undefined {
 
 function readAdditional(said: unknown, { properties, patternProperties }: JsonObject): Fit | undefined {
   if (patternProperties !== undefined) return undefined;
-  const known = new Set(isJsonObject(properties) ? Object.keys(properties) : []);
+  const known = new Set(isPlainObject(properties) ? Object.keys(properties) : []);
   const fits = said === false ? () => false : toCertainFit(said);
   if (fits === undefined) return undefined;
   return ofObjects((value) => Object.keys(value).every((name) => known.has(name) || fits(value[name])));

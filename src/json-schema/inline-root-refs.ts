@@ -1,5 +1,5 @@
 import { copyUntrusted } from "../json/safe-clone.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { resolveFragment, toFragment } from "./json-pointer.js";
 
 /**
@@ -9,10 +9,10 @@ import { resolveFragment, toFragment } from "./json-pointer.js";
  */
 export function detachReferences(schema: JsonObject): JsonObject {
   const { copy } = copyUntrusted(schema, { foreign: "keep", maxDepth: Number.POSITIVE_INFINITY });
-  if (!isJsonObject(copy)) return schema;
-  const store = isJsonObject(copy["definitions"]) ? "definitions" : "$defs";
+  if (!isPlainObject(copy)) return schema;
+  const store = isPlainObject(copy["definitions"]) ? "definitions" : "$defs";
   const { $defs: _, definitions: __, ...own } = copy;
-  const before = isJsonObject(copy[store]) ? copy[store] : {};
+  const before = isPlainObject(copy[store]) ? copy[store] : {};
   const names = new Map<string, string>();
   const added: JsonObject = {};
   for (const node of referringNodes(copy)) {

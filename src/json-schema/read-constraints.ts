@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { toShortJson } from "./truncate-json.js";
 import { isListOfText } from "./schema-keywords.js";
 import type { Bounds, Facts, Kind } from "./schema-type-model.js";
@@ -103,7 +103,7 @@ function notesForAll({ examples, example, deprecated }: JsonObject, kind: Kind):
 }
 
 function entriesOf(map: unknown): [string, unknown][] {
-  return isJsonObject(map) ? Object.entries(map) : [];
+  return isPlainObject(map) ? Object.entries(map) : [];
 }
 
 function ifText(value: unknown): string | undefined {

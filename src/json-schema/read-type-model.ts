@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { refStandsAlone, resolveFragment, type Draft } from "./json-pointer.js";
 import { namesKind, readFacts } from "./read-constraints.js";
 import { toShortJson } from "./truncate-json.js";
@@ -30,7 +30,7 @@ export interface Reading {
 /** What a sound schema accepts, told by kinds. */
 export function readShape(schema: unknown, at: Reading): Shape {
   if (schema === false) return NOTHING;
-  if (!isJsonObject(schema)) return ANY;
+  if (!isPlainObject(schema)) return ANY;
   at.budget.schemasLeft -= 1;
   if (at.budget.schemasLeft < 0) return ANY;
   if (at.levelsLeft <= 0) return readOutline(schema, at.root);
@@ -46,7 +46,7 @@ export function readShape(schema: unknown, at: Reading): Shape {
 function readReference(reference: string, at: Reading): Shape {
   const target = resolveFragment(at.root, reference);
   const depth = at.openReferences.filter((open) => open === reference).length;
-  if (depth >= MOST_RECURSION) return isJsonObject(target) ? readOutline(target, at.root) : ANY;
+  if (depth >= MOST_RECURSION) return isPlainObject(target) ? readOutline(target, at.root) : ANY;
   return readShape(target, { ...at, openReferences: [...at.openReferences, reference] });
 }
 
@@ -70,10 +70,14 @@ const MOST_HOPS = 10;
 
 function resolveOutline(schema: JsonObject, root: JsonObject): JsonObject {
   let target: unknown = schema;
-  for (let hop = 0; hop < MOST_HOPS && isJsonObject(target) && typeof target["$ref"] === "string"; hop += 1) {
+  for (
+    let hop = 0;
+    hop < MOST_HOPS && isPlainObject(target) && typeof target["$ref"] === "string";
+    hop += 1
+  ) {
     target = resolveFragment(root, target["$ref"]);
   }
-  return isJsonObject(target) && target["$ref"] === undefined ? target : {};
+  return isPlainObject(target) && target["$ref"] === undefined ? target : {};
 }
 
 function readWithout(schema: JsonObject, at: Reading): Shape {
@@ -93,10 +97,10 @@ function readUnion(branches: readonly unknown[], at: Reading): Shape {
 /** What holds only sometimes: the names are worth knowing always, the rest is not demanded. */
 function readConditions(schema: JsonObject, at: Reading): Shape[] {
   const conditional = Object.values(
-    isJsonObject(schema["dependentSchemas"]) ? schema["dependentSchemas"] : {},
+    isPlainObject(schema["dependentSchemas"]) ? schema["dependentSchemas"] : {},
   )
-    .concat(Object.values(isJsonObject(schema["dependencies"]) ? schema["dependencies"] : {}))
-    .filter(isJsonObject)
+    .concat(Object.values(isPlainObject(schema["dependencies"]) ? schema["dependencies"] : {}))
+    .filter(isPlainObject)
     .map((inner) => unionAsOne([ANY, readShape(inner, at)]));
   if (schema["if"] === undefined) return conditional;
   const outcomes = [schema["then"], schema["else"]].map((inner) => readShape(inner ?? true, at));
@@ -131,14 +135,14 @@ function readInner(schema: JsonObject, kind: Kind, at: Reading): Facts {
 
 function readProperties(schema: JsonObject, at: Reading): Facts {
   const { properties, additionalProperties, patternProperties } = schema;
-  const known = isJsonObject(properties)
+  const known = isPlainObject(properties)
     ? new Map(Object.entries(properties).map(([name, inner]) => [name, readShape(inner, at)]))
     : undefined;
   const others = [
     additionalProperties,
-    ...Object.values(isJsonObject(patternProperties) ? patternProperties : {}),
+    ...Object.values(isPlainObject(patternProperties) ? patternProperties : {}),
   ];
-  const possible = union(others.filter(isJsonObject).map((inner) => readShape(inner, at)));
+  const possible = union(others.filter(isPlainObject).map((inner) => readShape(inner, at)));
   const kinds = [...possible.keys()];
   const isTold = kinds.length > 0 && kinds.length < KINDS.length;
   const note = `Other names are possible; their values: ${kinds.join(" or ")}.`;
@@ -164,9 +168,11 @@ function readItems(schema: JsonObject, at: Reading): Facts {
 
 /** `When country is "US" also give postcode.` */
 function conditionNotes({ if: condition, then }: JsonObject): string[] {
-  if (!isJsonObject(condition) || !isJsonObject(then) || !isJsonObject(condition["properties"])) return [];
+  if (!isPlainObject(condition) || !isPlainObject(then) || !isPlainObject(condition["properties"])) return [];
   const cases = Object.entries(condition["properties"]).flatMap(([name, inner]) =>
-    isJsonObject(inner) && Object.hasOwn(inner, "const") ? [`${name} is ${toShortJson(inner["const"])}`] : [],
+    isPlainObject(inner) && Object.hasOwn(inner, "const")
+      ? [`${name} is ${toShortJson(inner["const"])}`]
+      : [],
   );
   const names = listOf(then["required"]).filter((name) => typeof name === "string");
   return cases.length === 0 || names.length === 0

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setField } from "../json/json.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
 import { toReadable } from "../errors/sanitize-text.js";
 import { anchorsOf, draftOf, resolveFragment, toFragment, type Draft } from "./json-pointer.js";
 import {
@@ -83,7 +83,7 @@ class Copying implements SoundSchema {
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
     if (this.ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
-    if (ANNOTATIONS.has(keyword)) setField(step.target, keyword, value);
+    if (ANNOTATIONS.has(keyword)) setOwnProperty(step.target, keyword, value);
     else if (DYNAMIC_KEYWORDS.has(keyword)) this.#drop(`the dynamic reference ${keyword}`);
     else if (isAssertion(keyword)) this.#copyAssertion(step, keyword, value);
     else this.#copySchemas(step, keyword, value);
@@ -96,7 +96,7 @@ class Copying implements SoundSchema {
       if (problem !== undefined) return this.#drop(`the pattern ${quote(String(value))}, which ${problem}`);
     }
     if (keyword === "$ref") return this.#copyReference(step, String(value));
-    setField(step.target, keyword, value);
+    setOwnProperty(step.target, keyword, value);
   }
 
   #copyReference(step: Step, reference: string): void {
@@ -106,7 +106,7 @@ class Copying implements SoundSchema {
     const found =
       step.embedded || pointer === undefined ? undefined : resolveFragment(this.original, pointer);
     if (!isSchema(found)) return this.#drop(`the reference ${quote(reference)}, which leads nowhere`);
-    setField(step.target, "$ref", pointer);
+    setOwnProperty(step.target, "$ref", pointer);
   }
 
   #toPointer(fragment: string): string | undefined {
@@ -121,11 +121,11 @@ class Copying implements SoundSchema {
         return this.#drop(`an empty "${keyword}"`);
       }
       const copies = value.map((schema) => this.#copySchema(step, schema));
-      return setField(step.target, keyword, copies);
+      return setOwnProperty(step.target, keyword, copies);
     }
-    if (SCHEMA_MAP_KEYWORDS.has(keyword) && isJsonObject(value)) return this.#copyMap(step, keyword, value);
+    if (SCHEMA_MAP_KEYWORDS.has(keyword) && isPlainObject(value)) return this.#copyMap(step, keyword, value);
     if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) {
-      return setField(step.target, keyword, this.#copySchema(step, value));
+      return setOwnProperty(step.target, keyword, this.#copySchema(step, value));
     }
     if (
       SCHEMA_KEYWORDS.has(keyword) ||
@@ -135,8 +135,8 @@ class Copying implements SoundSchema {
       return this.#drop(`a malformed "${keyword}"`);
     }
     // Somebody's own keyword: nobody reads it, but a reference may point into it.
-    if (isJsonObject(value) && !keyword.startsWith("__")) {
-      setField(step.target, keyword, this.#copySchema(step, value));
+    if (isPlainObject(value) && !keyword.startsWith("__")) {
+      setOwnProperty(step.target, keyword, this.#copySchema(step, value));
     }
   }
 
@@ -147,15 +147,15 @@ class Copying implements SoundSchema {
       if (problem !== undefined) {
         this.#drop(`the property pattern ${quote(name)}, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
-      } else if (keyword === "dependencies" && isListOfText(schema)) setField(copy, name, schema);
-      else setField(copy, name, this.#copySchema(step, schema));
+      } else if (keyword === "dependencies" && isListOfText(schema)) setOwnProperty(copy, name, schema);
+      else setOwnProperty(copy, name, this.#copySchema(step, schema));
     }
-    setField(step.target, keyword, copy);
+    setOwnProperty(step.target, keyword, copy);
   }
 
   #copySchema({ depth, embedded }: Step, source: unknown): JsonObject | boolean {
     if (typeof source === "boolean") return source;
-    if (!isJsonObject(source)) this.#drop("something that is no schema");
+    if (!isPlainObject(source)) this.#drop("something that is no schema");
     else if (depth >= DEEPEST) this.#drop(`whatever is nested deeper than ${DEEPEST} levels`);
     else if (this.#schemas >= MOST_SCHEMAS) this.#drop(`all but the first ${MOST_SCHEMAS} schemas in it`);
     else {
@@ -193,7 +193,7 @@ function loosen(node: JsonObject): void {
     delete node[keyword];
   }
   const { patternProperties, oneOf } = node;
-  if (isJsonObject(patternProperties) && DROPPED_PATTERN in patternProperties)
+  if (isPlainObject(patternProperties) && DROPPED_PATTERN in patternProperties)
     delete node["additionalProperties"];
   if (!isFilledList(oneOf)) return;
   delete node["oneOf"];
@@ -202,7 +202,7 @@ function loosen(node: JsonObject): void {
 }
 
 function isSchema(value: unknown): value is JsonObject | boolean {
-  return typeof value === "boolean" || isJsonObject(value);
+  return typeof value === "boolean" || isPlainObject(value);
 }
 
 function quote(text: string): string {

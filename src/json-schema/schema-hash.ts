@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 
 const HASH_LENGTH = 12;
 
@@ -27,7 +27,7 @@ function toCanonicalJson(root: unknown): string {
       left.push("]");
       for (const value of next.value.toReversed()) left.push({ value }, ",");
       left.push("[");
-    } else if (isJsonObject(next.value)) {
+    } else if (isPlainObject(next.value)) {
       const { value } = next;
       const keys = Object.keys(value).filter((key) => value[key] !== undefined);
       left.push("}");

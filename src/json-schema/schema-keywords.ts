@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import type { Draft } from "./json-pointer.js";
 
 /** Keywords whose value is a schema, a list of schemas, or a map of schemas by name. */
@@ -75,7 +75,7 @@ const WELL_FORMED: Readonly<Record<string, (value: unknown, draft: Draft) => boo
   type: (value) => TYPES.has(value) || (isFilledList(value) && value.every((type) => TYPES.has(type))),
   enum: isFilledList,
   required: isListOfText,
-  dependentRequired: (value) => isJsonObject(value) && Object.values(value).every(isListOfText),
+  dependentRequired: (value) => isPlainObject(value) && Object.values(value).every(isListOfText),
   minimum: isNumber,
   maximum: isNumber,
   // Draft 4 has a flag beside `minimum` here; read as a number, `true` would be 1.

@@ -1,5 +1,5 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { toCertainFit } from "./fast-check.js";
 import { explainFailure, type ArgumentIssue } from "./explain-validation.js";
 import { hasRunawayCombinations } from "./combination-limit.js";
@@ -46,7 +46,7 @@ export class ArgumentCheck {
   issuesOf(args: unknown): ArgumentIssue[] {
     this.#prepared ??= this.#prepare();
     const { schema, validator, fits } = this.#prepared;
-    if (!isJsonObject(args)) return explainFailure({ schema, args, errors: [] });
+    if (!isPlainObject(args)) return explainFailure({ schema, args, errors: [] });
     if (fits?.(args) === true) return [];
     const errors = validator === undefined ? [] : this.#errorsOf(validator, args);
     return errors.length === 0 ? [] : explainFailure({ schema, args, errors });

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setField } from "./json.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "./json.js";
 
 /** Deep enough for every honest document, shallow enough for `JSON.stringify` and its like on any stack. */
 const DEEPEST = 500;
@@ -15,10 +15,10 @@ export function copyJson<Value>(value: Value): Value {
 
 function copyLevel(value: unknown, depth: number): unknown {
   const isList = Array.isArray(value);
-  if (!isList && !isJsonObject(value)) return value;
+  if (!isList && !isPlainObject(value)) return value;
   if (depth >= DEEPEST) return TOO_DEEP;
   if (isList) return value.map((item) => copyLevel(item, depth + 1));
   const copy: JsonObject = {};
-  for (const key of Object.keys(value)) setField(copy, key, copyLevel(value[key], depth + 1));
+  for (const key of Object.keys(value)) setOwnProperty(copy, key, copyLevel(value[key], depth + 1));
   return copy;
 }

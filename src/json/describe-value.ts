@@ -1,23 +1,23 @@
-import { isJsonObject } from "./json.js";
+import { isPlainObject } from "./json.js";
 
 /** What was found, in words that cannot give anything away. */
-export function describeFound(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "string") return isPlainWord(value) ? JSON.stringify(value) : "another text";
+  if (typeof value === "string") return isHarmlessWord(value) ? JSON.stringify(value) : "another text";
   if (typeof value !== "object") return `a ${typeof value}`;
   if (value instanceof Promise) return "a promise (is an await missing?)";
-  return isJsonObject(value) ? "an object" : "an instance of a class";
+  return isPlainObject(value) ? "an object" : "an instance of a class";
 }
 
 /** Short and without digits: a slip of the pen, hardly a token. */
-function isPlainWord(text: string): boolean {
+function isHarmlessWord(text: string): boolean {
   return /^[A-Za-z][A-Za-z_-]{0,24}$/.test(text) || text === "";
 }
 
 /** `["resources", 2, "name"]` -> `resources[2].name`. */
-export function toPath(segments: readonly PropertyKey[]): string {
+export function formatPath(segments: readonly PropertyKey[]): string {
   const path = segments.map((segment) => {
     if (typeof segment === "number") return `[${segment}]`;
     const name = String(segment);

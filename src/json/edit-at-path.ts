@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "./json.js";
+import { isPlainObject, type JsonObject } from "./json.js";
 import { EVERY_ITEM, type JsonPath } from "./json-path.js";
 
 interface Edit {
@@ -54,7 +54,7 @@ function editAt(value: unknown, path: JsonPath, edit: Edit): unknown {
 }
 
 function editField(value: unknown, name: string, rest: JsonPath, edit: Edit): unknown {
-  const object: JsonObject = isJsonObject(value) ? value : {};
+  const object: JsonObject = isPlainObject(value) ? value : {};
   const isThere = Object.hasOwn(object, name);
   if (!isThere && edit.missing === "skip") return value;
   const before = isThere ? object[name] : undefined;

@@ -11,7 +11,7 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 
 /** What JSON calls an object; a Map, a Date or an instance of a class is none. */
-export function isJsonObject(value: unknown): value is JsonObject {
+export function isPlainObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   // The last link of every chain has no prototype, also in another realm.
@@ -19,7 +19,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** Also for a key `__proto__`, which an assignment would lose. */
-export function setField(target: JsonObject, key: string, value: unknown): void {
+export function setOwnProperty(target: JsonObject, key: string, value: unknown): void {
   if (key === "__proto__")
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   else target[key] = value;

@@ -1,4 +1,4 @@
-import { definitionError } from "../errors/config-error.js";
+import { configError } from "../errors/config-error.js";
 
 /** JSON text, with or without a byte order mark, as a value; `subject` names it in the error. */
 export function parseJsonText(text: string, subject: string): unknown {
@@ -8,6 +8,6 @@ export function parseJsonText(text: string, subject: string): unknown {
     // The parser's own message quotes the text, which may hold a token: only the place is told.
     const place = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
     const message = `is no JSON${place === undefined ? "" : `, at ${place}`}`;
-    throw definitionError(subject, [{ path: "", message }]);
+    throw configError(subject, [{ path: "", message }]);
   }
 }

@@ -1,5 +1,5 @@
-import { describeFound } from "./describe-value.js";
-import { isJsonObject, type JsonObject, setField } from "./json.js";
+import { describeValue } from "./describe-value.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "./json.js";
 
 export interface CopyOptions {
   /** What is no JSON (functions, instances of classes) is a problem, or kept as it is. */
@@ -80,7 +80,7 @@ class UntrustedCopier {
     if (value === undefined && !isList) return;
     const copy = this.#enter(value);
     if (isList) target.push(copy);
-    else setField(target, key, copy);
+    else setOwnProperty(target, key, copy);
   }
 
   /** The copy of a value; that of an object is filled later, when its turn comes. */
@@ -140,7 +140,7 @@ function isScalar(value: unknown): boolean {
 /** `undefined` for what JSON does not know: instances of classes, lists with gaps. */
 function toFrame(source: object): Frame | undefined {
   const isList = Array.isArray(source);
-  if (!isList && !isJsonObject(source)) return undefined;
+  if (!isList && !isPlainObject(source)) return undefined;
   const keys = Object.keys(source);
   // A list with gaps can be of any length without holding anything.
   if (isList && keys.length !== source.length) return undefined;
@@ -150,5 +150,5 @@ function toFrame(source: object): Frame | undefined {
 function describeForeign(value: unknown): string {
   if (typeof value === "number") return "a number that JSON does not have";
   if (Array.isArray(value)) return "a list with gaps";
-  return typeof value === "object" && value !== null ? "an instance of a class" : describeFound(value);
+  return typeof value === "object" && value !== null ? "an instance of a class" : describeValue(value);
 }

@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { mapLimited } from "../async/map-concurrent.js";
 import type { ManagedServer } from "./managed-server.js";
 
@@ -7,7 +7,7 @@ interface ConnectOptions {
   readonly isStrict: boolean;
   /** How many at a time; one is one after the other. */
   readonly concurrency: number;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
 }
 
 /** How it went with one server. It was not reached when the attempt was over before. */

@@ -1,6 +1,6 @@
 import type { CatalogueWitness } from "../catalog/catalog-events.js";
 import { McpClient } from "../client/mcp-client.js";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { parseServer } from "../config/parse-server.js";
 import { publicAddress } from "../config/redacted-address.js";
 import type { ServerDefinition } from "../config/server-definition.js";
@@ -15,7 +15,7 @@ const LOCAL_KINDS: ReadonlySet<ServerKind> = new Set(["stdio", "custom", "in-pro
 
 interface Surroundings extends Pick<ManagedServerParts, "onChange" | "onToolsChange"> {
   readonly settings: ManagerSettings;
-  readonly closed: Cancellation;
+  readonly closed: CancelScope;
   readonly witness: CatalogueWitness;
 }
 

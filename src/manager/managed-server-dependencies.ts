@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ServerState } from "./server-status.js";
@@ -13,7 +13,7 @@ export interface ManagedServerParts {
   readonly isListed: boolean;
   readonly clock: Clock;
   /** Cancelled when all servers are closed. */
-  readonly closed: Cancellation;
+  readonly closed: CancelScope;
   readonly onChange: (moment: ServerMoment) => void;
   readonly onToolsChange: () => void;
 }

@@ -1,36 +1,36 @@
 import type { McpClientOptions } from "../client/client-options.js";
 import { type Clock, systemClock } from "../async/clock.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { issuesOfLogger } from "../client/validate-logger.js";
 import {
-  type CatalogueOptions,
-  type CatalogueSettings,
+  type CatalogOptions,
+  type CatalogSettings,
   issuesOfCatalogue,
   resolveCatalogueOptions,
 } from "./catalog-options.js";
 
 /** Every default of the manager, in one place. The README's table is printed from here. */
 export const MANAGER_DEFAULTS = {
-  startupMs: 250,
+  startupWaitMs: 250,
   waitForUncached: true,
   concurrency: 16,
   strict: false,
   dropFailed: true,
-  closeMs: 10_000,
+  closeTimeoutMs: 10_000,
 } as const;
 
 /** How servers are connected and let go. */
-export interface LifeOptions {
+export interface LifecycleOptions {
   /** How many servers are connected at the same time; 1 is one after the other. */
   readonly concurrency?: number;
   /** How long closing may take at most. */
-  readonly closeMs?: number;
+  readonly closeTimeoutMs?: number;
 }
 
-export interface McpServerManagerOptions extends LifeOptions, CatalogueOptions {
+export interface McpServerManagerOptions extends LifecycleOptions, CatalogOptions {
   /** A server that fails undoes the whole attempt, and throws. */
   readonly strict?: boolean;
   /** Servers that failed are not among the active ones. */
@@ -43,19 +43,19 @@ export interface McpServerManagerOptions extends LifeOptions, CatalogueOptions {
 
 export interface ManagerSettings {
   readonly concurrency: number;
-  readonly closeMs: number;
+  readonly closeTimeoutMs: number;
   readonly isStrict: boolean;
   readonly dropsFailed: boolean;
   readonly isListed: (server: string) => boolean;
   readonly clock: Clock;
   readonly client: McpClientOptions;
-  readonly catalogue: CatalogueSettings;
+  readonly catalogue: CatalogSettings;
   readonly warn: (message: string) => void;
 }
 
 const KEYS = [
   "concurrency",
-  "closeMs",
+  "closeTimeoutMs",
   "strict",
   "dropFailed",
   "listTools",
@@ -67,12 +67,12 @@ const KEYS = [
 
 export function resolveManagerOptions(options: McpServerManagerOptions): ManagerSettings {
   const issues = issuesOf(options);
-  if (issues.length > 0) throw definitionError("The set of options", issues);
+  if (issues.length > 0) throw configError("The set of options", issues);
   const { logger = createConsoleLogger(), clock = systemClock } = options;
   const warn = (message: string) => logger.warn(message);
   return {
     concurrency: options.concurrency ?? MANAGER_DEFAULTS.concurrency,
-    closeMs: options.closeMs ?? MANAGER_DEFAULTS.closeMs,
+    closeTimeoutMs: options.closeTimeoutMs ?? MANAGER_DEFAULTS.closeTimeoutMs,
     isStrict: options.strict ?? MANAGER_DEFAULTS.strict,
     dropsFailed: options.dropFailed ?? MANAGER_DEFAULTS.dropFailed,
     isListed: options.listTools ?? (() => true),
@@ -83,9 +83,9 @@ export function resolveManagerOptions(options: McpServerManagerOptions): Manager
   };
 }
 
-function issuesOf(options: unknown): DefinitionIssue[] {
+function issuesOf(options: unknown): ConfigIssue[] {
   if (typeof options !== "object" || options === null)
-    return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
+    return [{ path: "", message: `expected an object, found ${describeValue(options)}` }];
   const { strict, dropFailed, listTools, logger } = options as McpServerManagerOptions;
   const flags = Object.entries({ strict, dropFailed }).filter(
     ([, flag]) => flag !== undefined && typeof flag !== "boolean",
@@ -96,11 +96,11 @@ function issuesOf(options: unknown): DefinitionIssue[] {
       .map((path) => ({ path, message: `is no option; options are ${KEYS.join(", ")}` })),
     ...flags.map(([path, flag]) => ({
       path,
-      message: `expected true or false, found ${describeFound(flag)}`,
+      message: `expected true or false, found ${describeValue(flag)}`,
     })),
     ...(listTools === undefined || typeof listTools === "function"
       ? []
-      : [{ path: "listTools", message: `expected a function, found ${describeFound(listTools)}` }]),
+      : [{ path: "listTools", message: `expected a function, found ${describeValue(listTools)}` }]),
     ...issuesOfLogger(logger),
     ...issuesOfLife(options),
     ...issuesOfCatalogue(options),
@@ -108,7 +108,7 @@ function issuesOf(options: unknown): DefinitionIssue[] {
 }
 
 /** What is wrong with the numbers of a life. */
-export function issuesOfLife({ concurrency, closeMs }: LifeOptions): DefinitionIssue[] {
+export function issuesOfLife({ concurrency, closeTimeoutMs }: LifecycleOptions): ConfigIssue[] {
   const isCount = concurrency === undefined || (Number.isInteger(concurrency) && concurrency > 0);
   return [
     ...(isCount
@@ -116,15 +116,15 @@ export function issuesOfLife({ concurrency, closeMs }: LifeOptions): DefinitionI
       : [
           {
             path: "concurrency",
-            message: `expected a number of 1 or more, found ${describeFound(concurrency)}`,
+            message: `expected a number of 1 or more, found ${describeValue(concurrency)}`,
           },
         ]),
-    ...issuesOfMs({ closeMs }),
+    ...issuesOfMs({ closeTimeoutMs }),
   ];
 }
 
-export function issuesOfMs(times: Readonly<Record<string, unknown>>): DefinitionIssue[] {
+export function issuesOfMs(times: Readonly<Record<string, unknown>>): ConfigIssue[] {
   return Object.entries(times)
     .filter(([, ms]) => ms !== undefined && !(typeof ms === "number" && ms >= 0))
-    .map(([path, ms]) => ({ path, message: `expected milliseconds, found ${describeFound(ms)}` }));
+    .map(([path, ms]) => ({ path, message: `expected milliseconds, found ${describeValue(ms)}` }));
 }

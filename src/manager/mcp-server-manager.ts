@@ -1,6 +1,6 @@
 import type { ServerMetrics } from "../client/server-metrics.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
 import { checkObject } from "../config/assert-object.js";
 import { parseServers } from "../config/parse-server.js";
@@ -121,7 +121,7 @@ export class McpServerManager implements AsyncDisposable {
   /** Until a server is connected; one that is idle is connected now. Rejects with what it failed with. */
   async waitFor(name: string, options: WaitOptions = {}): Promise<McpClient> {
     const { signal } = checked("waitFor", options);
-    const cancellation = Cancellation.fromSignal(signal);
+    const cancellation = CancelScope.fromSignal(signal);
     try {
       cancellation.throwIfCancelled();
       this.fleet.closed.throwIfCancelled();
@@ -167,7 +167,7 @@ export class McpServerManager implements AsyncDisposable {
     return this.fleet.events.on(event, listener);
   }
 
-  /** Ends everything, the last server first, past errors, within `closeMs`. For good. */
+  /** Ends everything, the last server first, past errors, within `closeTimeoutMs`. For good. */
   async close(): Promise<void> {
     await this.fleet.close();
   }
@@ -182,9 +182,9 @@ export class McpServerManager implements AsyncDisposable {
 
   async #inTurn(
     signal: AbortSignal | undefined,
-    work: (cancellation: Cancellation) => Promise<void>,
+    work: (cancellation: CancelScope) => Promise<void>,
   ): Promise<void> {
-    const cancellation = Cancellation.fromSignal(signal);
+    const cancellation = CancelScope.fromSignal(signal);
     const forget = this.fleet.closed.onCancel((reason) => cancellation.cancel(reason));
     try {
       const leave = await this.#turns.enter(cancellation);

@@ -1,6 +1,6 @@
-import type { CatalogueEvents, CatalogueWitness } from "../catalog/catalog-events.js";
+import type { CatalogEvents, CatalogueWitness } from "../catalog/catalog-events.js";
 import { ListStore } from "../catalog/tool-list-store.js";
-import { ToolCatalogue } from "../catalog/tool-catalog.js";
+import { ToolCatalog } from "../catalog/tool-catalog.js";
 import { ToolPins } from "../catalog/tool-pins.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { systemClock } from "../async/clock.js";
@@ -8,12 +8,12 @@ import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { CatalogueSettings } from "./catalog-options.js";
+import type { CatalogSettings } from "./catalog-options.js";
 
 /** A server among others: its client, and what is known of its tools. */
 export interface Member {
   readonly client: McpClient;
-  readonly catalogue: ToolCatalogue;
+  readonly catalogue: ToolCatalog;
   /** Set where changes of its tools are to be noticed. */
   readonly pins: ToolPins | undefined;
 }
@@ -30,7 +30,7 @@ interface MemberParts extends MemberHooks {
   readonly client: McpClient;
   /** Where the server is, without anything secret. */
   readonly address: JsonObject;
-  readonly settings: CatalogueSettings;
+  readonly settings: CatalogSettings;
   readonly witness: CatalogueWitness;
 }
 
@@ -39,13 +39,13 @@ const now = () => Date.now();
 export function createMember(parts: MemberParts): Member {
   const { client, address, settings, onListed, guard, witness } = parts;
   const { name: server, fingerprint } = client;
-  const { freshMs, store, keepMs, pin: mode, warn } = settings;
-  const onProtocol = (version: string) => client.expectProtocol(version);
-  const onBroken = (event: Omit<CatalogueEvents["pinBroken"], "server">) =>
-    witness.emit("pinBroken", { ...event, server });
+  const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings;
+  const onProtocol = (version: string) => client.hintProtocolVersion(version);
+  const onBroken = (event: Omit<CatalogEvents["pinMismatch"], "server">) =>
+    witness.emit("pinMismatch", { ...event, server });
   const pins =
     mode === undefined ? undefined : new ToolPins({ server, mode, address, store, warn, onBroken });
-  const catalogue = new ToolCatalogue({
+  const catalogue = new ToolCatalog({
     server,
     source: {
       identityOf: (asker) => client.identityOf(asker),
@@ -57,17 +57,17 @@ export function createMember(parts: MemberParts): Member {
         return client.protocolVersion;
       },
     },
-    freshMs,
+    staleAfterMs,
     store:
       store === undefined
         ? undefined
         : // Pins outlive a token; a list is of what that token may see.
-          new ListStore({ server, fingerprint, store, keepMs, now, warn, onProtocol }),
+          new ListStore({ server, fingerprint, store, ttlMs, now, warn, onProtocol }),
     clock: systemClock,
     now,
     inspect: async (tools, identity) => pins?.check(tools, identity),
     onListed,
-    onRead: (identity, found) => witness.emit("toolsRead", { server, identity, found }),
+    onRead: (identity, found) => witness.emit("catalogRead", { server, identity, result: found }),
     warn,
   });
   client.on("toolsChanged", () => catalogue.hearChange(), { quiet: true });

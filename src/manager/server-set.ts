@@ -1,9 +1,9 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import { within } from "../async/settle-within.js";
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { EventHub } from "../telemetry/typed-emitter.js";
+import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { ClientRelay } from "./client-event-relay.js";
 import { connectServers } from "./connect-servers.js";
 import { createManagedServer } from "./create-managed-server.js";
@@ -14,8 +14,8 @@ import { MANAGER_CHANNELS, type ServerManagerEvents } from "./server-status.js";
 /** The servers of one manager, in the order they were configured, and who listens to them. */
 export class ServerFleet {
   readonly settings: ManagerSettings;
-  readonly closed = new Cancellation();
-  readonly events: EventHub<ServerManagerEvents>;
+  readonly closed = new CancelScope();
+  readonly events: TypedEmitter<ServerManagerEvents>;
   /** Events of the clients. */
   readonly relay = new ClientRelay();
   readonly #servers = new Map<string, ManagedServer>();
@@ -23,7 +23,7 @@ export class ServerFleet {
 
   constructor(settings: ManagerSettings) {
     this.settings = settings;
-    this.events = new EventHub(
+    this.events = new TypedEmitter(
       (error) => settings.warn(`A listener to the events of all servers failed: ${String(error)}`),
       MANAGER_CHANNELS,
     );
@@ -49,7 +49,7 @@ export class ServerFleet {
   add(name: string, definition: ServerDefinition): ManagedServer {
     if (this.#servers.has(name)) {
       const text = `There is a server "${name}" already. Remove it first, or choose another name.`;
-      throw new McpRuntimeError("definition", text, { server: name });
+      throw new McpRuntimeError("invalid-config", text, { server: name });
     }
     const { settings, closed, events } = this;
     const server = createManagedServer(name, definition, {
@@ -79,12 +79,12 @@ export class ServerFleet {
     const wanted =
       typeof name === "string"
         ? `There is no server "${name}" here`
-        : `A server is named by a text, found ${describeFound(name)}`;
+        : `A server is named by a text, found ${describeValue(name)}`;
     const text = `${wanted}; there are ${known || "none"}.`;
-    throw new McpRuntimeError("definition", text, { server: name });
+    throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
-  async connect(servers: readonly ManagedServer[], cancellation: Cancellation): Promise<void> {
+  async connect(servers: readonly ManagedServer[], cancellation: CancelScope): Promise<void> {
     const { isStrict, concurrency } = this.settings;
     await connectServers(servers, { isStrict, concurrency, cancellation });
   }
@@ -96,7 +96,7 @@ export class ServerFleet {
 
   /** One that cannot be closed keeps no other open. */
   async #closeAll(): Promise<void> {
-    const { closeMs, clock, warn } = this.settings;
+    const { closeTimeoutMs, clock, warn } = this.settings;
     this.closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
     const left = new Map<string, unknown>(this.all.map(({ name }) => [name, "it takes too long"]));
     const closing = this.all.toReversed().map((server) =>
@@ -105,7 +105,7 @@ export class ServerFleet {
         (error: unknown) => left.set(server.name, error),
       ),
     );
-    await within(closeMs, clock, () => Promise.all(closing));
+    await within(closeTimeoutMs, clock, () => Promise.all(closing));
     for (const [name, why] of left) warn(`Server "${name}" could not be closed: ${String(why)}`);
   }
 }

@@ -1,4 +1,4 @@
-import type { CatalogueEvents } from "../catalog/catalog-events.js";
+import type { CatalogEvents } from "../catalog/catalog-events.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import { openChannels } from "../telemetry/event-channels.js";
@@ -26,7 +26,7 @@ export interface ServerStatus {
   readonly latencyMs: number | undefined;
 }
 
-export interface ServerManagerEvents extends CatalogueEvents {
+export interface ServerManagerEvents extends CatalogEvents {
   /** A server came into another state. */
   serverChanged: {
     readonly server: string;
@@ -41,9 +41,9 @@ export interface ServerManagerEvents extends CatalogueEvents {
 export const MANAGER_CHANNELS = openChannels<ServerManagerEvents>([
   "serverChanged",
   "toolsChanged",
-  "toolsRead",
+  "catalogRead",
   "toolsListed",
-  "pinBroken",
+  "pinMismatch",
   "driftChecked",
 ]);
 

@@ -1,6 +1,6 @@
-import { Cancellation } from "../async/cancel-scope.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { CancelScope } from "../async/cancel-scope.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "./managed-server.js";
 import { issuesOfMs, MANAGER_DEFAULTS } from "./manager-options.js";
@@ -9,7 +9,7 @@ import type { McpServerManager } from "./mcp-server-manager.js";
 /** How long a start waits for its servers. */
 export interface StartOptions {
   /** After this, servers whose tools are known from a cache are waited for no longer. */
-  readonly startupMs?: number;
+  readonly startupWaitMs?: number;
   /**
    * Servers of which nothing is known are waited for, up to their connect timeout. With `false` they
    * come when they come, and none of them fails the start.
@@ -25,12 +25,14 @@ export interface StartOptions {
  * goes on.
  */
 export async function startServers(manager: McpServerManager, options: StartOptions): Promise<void> {
-  const { startupMs = MANAGER_DEFAULTS.startupMs, waitForUncached = MANAGER_DEFAULTS.waitForUncached } =
-    options;
-  checkStart({ startupMs, waitForUncached });
+  const {
+    startupWaitMs = MANAGER_DEFAULTS.startupWaitMs,
+    waitForUncached = MANAGER_DEFAULTS.waitForUncached,
+  } = options;
+  checkStart({ startupWaitMs, waitForUncached });
   const { all: servers, settings } = manager.fleet;
   const eager = servers.filter(({ isLazy }) => !isLazy);
-  const cancellation = Cancellation.fromSignal(options.signal);
+  const cancellation = CancelScope.fromSignal(options.signal);
   let isTimeUp = false;
   let isRecalled = false;
   const isReady = ({ state, hasFailed, known }: ManagedServer) =>
@@ -55,7 +57,7 @@ export async function startServers(manager: McpServerManager, options: StartOpti
     stops.push(
       manager.on("serverChanged", check),
       manager.on("toolsChanged", check),
-      settings.clock.after(startupMs, onTimeUp),
+      settings.clock.after(startupWaitMs, onTimeUp),
     );
     check();
   });
@@ -77,20 +79,20 @@ function fatalError(
 ): McpRuntimeError | undefined {
   if (!hasFailed || error === undefined || known.tools !== undefined) return undefined;
   const isPardoned = isOptional || !waitForUncached;
-  return isPardoned && error.kind !== "definition" ? undefined : error;
+  return isPardoned && error.kind !== "invalid-config" ? undefined : error;
 }
 
-function checkStart({ startupMs, waitForUncached }: Readonly<Record<string, unknown>>): void {
+function checkStart({ startupWaitMs, waitForUncached }: Readonly<Record<string, unknown>>): void {
   const issues = [
-    ...issuesOfMs({ startupMs }),
+    ...issuesOfMs({ startupWaitMs }),
     ...(typeof waitForUncached === "boolean"
       ? []
       : [
           {
             path: "waitForUncached",
-            message: `expected true or false, found ${describeFound(waitForUncached)}`,
+            message: `expected true or false, found ${describeValue(waitForUncached)}`,
           },
         ]),
   ];
-  if (issues.length > 0) throw definitionError("The set of options", issues);
+  if (issues.length > 0) throw configError("The set of options", issues);
 }

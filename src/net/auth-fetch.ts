@@ -1,6 +1,6 @@
 import { rootCertificates } from "node:tls";
 import { type Dispatcher, fetch as undiciFetch } from "undici";
-import type { FetchedResponse, FetchRequest, HttpOptions, TlsOptions } from "../config/http-options.js";
+import type { ResponseLike, FetchInitLike, HttpOptions, TlsOptions } from "../config/http-options.js";
 import { HttpAgent } from "./origin-agent.js";
 import { type ConnectorParts, openConnector } from "./create-connector.js";
 
@@ -52,7 +52,7 @@ export class SideFetch {
     await this.#agent?.close();
   }
 
-  async #send(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<FetchedResponse> {
+  async #send(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<ResponseLike> {
     const { fetch, dispatcher } = this.#options.server;
     if (fetch !== undefined) return fetch(url, await toFetchRequest(url, init));
     const lent = dispatcher as Dispatcher | undefined;
@@ -79,7 +79,7 @@ export class SideFetch {
 async function toFetchRequest(
   url: string,
   init: RequestInit & { readonly signal: AbortSignal },
-): Promise<FetchRequest> {
+): Promise<FetchInitLike> {
   const request = new Request(url, init);
   const { method, redirect } = request;
   const body = await request.text();
@@ -87,7 +87,7 @@ async function toFetchRequest(
   return { method, headers, redirect, signal: init.signal, ...(body === "" ? {} : { body }) };
 }
 
-async function readAll(body: FetchedResponse["body"]): Promise<Buffer> {
+async function readAll(body: ResponseLike["body"]): Promise<Buffer> {
   if (body === null) return Buffer.alloc(0);
   const chunks: Uint8Array[] = [];
   const reader = body.getReader();

@@ -1,23 +1,18 @@
-import type {
-  FetchedBodyReader,
-  FetchedResponse,
-  FetchFunction,
-  HttpDispatcher,
-} from "../config/http-options.js";
-import type { HttpExchange, HttpRequest, ResponseHeaders } from "./http-request.js";
+import type { BodyReaderLike, ResponseLike, FetchLike, DispatcherLike } from "../config/http-options.js";
+import type { HttpRequestHandler, HttpRequest, ResponseHeaders } from "./http-request.js";
 import { reasonOf } from "./unwrap-fetch-error.js";
 
 type DispatchedRequest = HttpRequest & { readonly origin: string };
 
 /** A caller's `fetch`, used like a dispatcher. */
-export class FetchDispatcher implements HttpDispatcher {
-  readonly #fetch: FetchFunction;
+export class FetchDispatcher implements DispatcherLike {
+  readonly #fetch: FetchLike;
 
-  constructor(fetch: FetchFunction) {
+  constructor(fetch: FetchLike) {
     this.#fetch = fetch;
   }
 
-  dispatch(request: DispatchedRequest, exchange: HttpExchange): boolean {
+  dispatch(request: DispatchedRequest, exchange: HttpRequestHandler): boolean {
     const run = new FetchRun(exchange);
     exchange.onRequestStart(run);
     run.start(this.#fetch, request).catch((error: unknown) => exchange.onResponseError(run, reasonOf(error)));
@@ -27,11 +22,11 @@ export class FetchDispatcher implements HttpDispatcher {
 
 /** One request: it is told to the exchange as undici would tell it. */
 class FetchRun {
-  readonly #exchange: HttpExchange;
+  readonly #exchange: HttpRequestHandler;
   readonly #aborter = new AbortController();
-  #reader: FetchedBodyReader | undefined;
+  #reader: BodyReaderLike | undefined;
 
-  constructor(exchange: HttpExchange) {
+  constructor(exchange: HttpRequestHandler) {
     this.#exchange = exchange;
   }
 
@@ -41,7 +36,7 @@ class FetchRun {
     this.#reader?.cancel(reason).catch(() => undefined);
   }
 
-  async start(fetch: FetchFunction, request: DispatchedRequest): Promise<void> {
+  async start(fetch: FetchLike, request: DispatchedRequest): Promise<void> {
     const { origin, path, method, headers, body } = request;
     const response = await fetch(`${origin}${path}`, {
       method,
@@ -66,7 +61,7 @@ class FetchRun {
   }
 }
 
-function toHeaders(given: FetchedResponse["headers"]): ResponseHeaders {
+function toHeaders(given: ResponseLike["headers"]): ResponseHeaders {
   const headers: Record<string, string> = {};
   given.forEach((value, name) => {
     headers[name.toLowerCase()] = value;

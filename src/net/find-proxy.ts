@@ -44,7 +44,7 @@ function toProxyUrl({ variable, value }: Variable): URL {
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
   const found = url === undefined ? "no address" : `an address that starts with ${url.protocol}//`;
   throw new McpRuntimeError(
-    "definition",
+    "invalid-config",
     `The environment variable ${variable} is ${found}. Expected http:// or https://; for other proxies give a dispatcher of your own, and NO_PROXY exempts a server.`,
   );
 }

@@ -1,4 +1,4 @@
-import type { HttpExchange, HttpRequest, RequestDispatcher, ResponseHeaders } from "./http-request.js";
+import type { HttpRequestHandler, HttpRequest, RequestDispatcher, ResponseHeaders } from "./http-request.js";
 import { QuietTime } from "./stale-socket-guard.js";
 
 /**
@@ -34,7 +34,7 @@ export class HttpPool {
     this.#connections = connections;
   }
 
-  send(way: HttpWay, exchange: HttpExchange, request: HttpRequest): void {
+  send(way: HttpWay, exchange: HttpRequestHandler, request: HttpRequest): void {
     const start = () => exchange.start(this.#connections.dispatcherFor(way), request);
     if (way === "call") this.#quiet.whenKnown(start);
     else start();

@@ -18,7 +18,7 @@ export interface HttpRequest {
 
 /** Sends requests: a pool of ours, or what a caller lends us. */
 export interface RequestDispatcher {
-  dispatch(request: HttpRequest, exchange: HttpExchange): boolean;
+  dispatch(request: HttpRequest, exchange: HttpRequestHandler): boolean;
 }
 
 /** How a request that is under way can be ended. */
@@ -43,7 +43,7 @@ export interface HttpExchangeEvents {
  * One HTTP request and its response, as undici tells it. Exactly one of `BodyReader.end`, `onBroken`
  * and `stop()` ends it, and nothing is heard afterwards.
  */
-export class HttpExchange implements Dispatcher.DispatchHandler {
+export class HttpRequestHandler implements Dispatcher.DispatchHandler {
   readonly #events: HttpExchangeEvents;
   #controller: RequestControl | undefined;
   #reader: BodyReader | undefined;

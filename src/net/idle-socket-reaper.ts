@@ -4,7 +4,7 @@ import type { ResponseHeaders } from "./http-request.js";
 
 interface IdleSocketsOptions {
   /** How long a socket is kept where the server says nothing about it. */
-  readonly keepMs: number;
+  readonly keepAliveMs: number;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
 }
@@ -21,14 +21,14 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class IdleSockets {
   readonly #options: IdleSocketsOptions;
   readonly #connected = new Set<PooledClient>();
-  #keepMs: number;
+  #keepAliveMs: number;
   #heard: unknown;
   /** By the clock: whoever falls idle from now on is stale later still. */
   #noneStaleBefore = 0;
 
   constructor(options: IdleSocketsOptions) {
     this.#options = options;
-    this.#keepMs = options.keepMs;
+    this.#keepAliveMs = options.keepAliveMs;
   }
 
   /** For the pool, which makes one for each of its sockets. */
@@ -44,21 +44,22 @@ export class IdleSockets {
     if (said === this.#heard) return;
     this.#heard = said;
     const [, seconds] = /\btimeout=(\d+)/i.exec(String(said)) ?? [];
-    const { keepMs } = this.#options;
-    this.#keepMs = seconds === undefined ? keepMs : Math.min(keepMs, Number(seconds) * 1_000 - MARGIN_MS);
+    const { keepAliveMs: keepMs } = this.#options;
+    this.#keepAliveMs =
+      seconds === undefined ? keepMs : Math.min(keepMs, Number(seconds) * 1_000 - MARGIN_MS);
     this.#noneStaleBefore = 0;
   }
 
   endStale(): void {
     const now = this.#options.now();
     if (now < this.#noneStaleBefore) return;
-    const longAgo = now - this.#keepMs;
+    const longAgo = now - this.#keepAliveMs;
     let oldest = now;
     for (const client of this.#connected) {
       if (client.idleSince <= longAgo) client.endSocket();
       else oldest = Math.min(oldest, client.idleSince);
     }
-    this.#noneStaleBefore = oldest + this.#keepMs;
+    this.#noneStaleBefore = oldest + this.#keepAliveMs;
   }
 }
 

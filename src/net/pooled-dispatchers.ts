@@ -27,7 +27,7 @@ export class OwnConnections implements HttpConnections {
   constructor(options: OwnConnectionsOptions) {
     const { now = () => performance.now() } = options;
     this.#options = options;
-    this.#idle = new IdleSockets({ keepMs: KEEP_ALIVE_MS, now });
+    this.#idle = new IdleSockets({ keepAliveMs: KEEP_ALIVE_MS, now });
     this.#calls = this.#createPool(options.sockets);
   }
 

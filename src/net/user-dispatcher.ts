@@ -1,4 +1,4 @@
-import type { HttpDispatcher } from "../config/http-options.js";
+import type { DispatcherLike } from "../config/http-options.js";
 import type { RequestDispatcher } from "./http-request.js";
 import type { HttpConnections } from "./http-pool.js";
 
@@ -6,7 +6,7 @@ import type { HttpConnections } from "./http-pool.js";
 export class BorrowedConnections implements HttpConnections {
   readonly #dispatcher: RequestDispatcher;
 
-  constructor(origin: string, lent: HttpDispatcher) {
+  constructor(origin: string, lent: DispatcherLike) {
     this.#dispatcher = {
       // A copy of the headers: undici's proxy agent writes into those it is given.
       dispatch: ({ headers, ...request }, handler) =>

@@ -1,12 +1,12 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { JsonObject } from "../json/json.js";
-import type { ServerAddress, ServerSpec } from "../config/server-config.js";
+import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import { openTransportSource } from "../transports/create-transport-factory.js";
-import type { ResumedSession, SourceParts, TransportSource } from "../transports/transport-factory.js";
+import type { ResumedSession, SourceParts, TransportFactory } from "../transports/transport-factory.js";
 import { toCapabilities } from "./client-capabilities.js";
 import { type EraFinding, openSession } from "./negotiate-era.js";
 import type { OpeningOptions } from "./session-options.js";
-import { type Seat, Seats } from "./session-pool.js";
+import { type SessionSlot, SessionPool } from "./session-pool.js";
 import type { ServerNotification, Session } from "./session.js";
 import type { FoundSession, StoredSession } from "./stored-session.js";
 import { WireIds } from "./wire-ids.js";
@@ -14,7 +14,7 @@ import { WireIds } from "./wire-ids.js";
 interface ConnectionEvents {
   /** Runs a handshake, and sees how it ends. */
   readonly watchHandshake: (
-    handshake: { readonly identity: string; readonly spec: ResolvedSpec },
+    handshake: { readonly identity: string; readonly config: ResolvedSpec },
     /** Its greeting carries this along. */
     shakeHands: (meta: JsonObject) => Promise<Session>,
   ) => Promise<Session>;
@@ -34,13 +34,13 @@ export interface ConnectionOptions extends ConnectionEvents, SourceParts {
   /** The server with its address, which may have to be looked up. */
   readonly resolveSpec: () => Promise<ResolvedSpec>;
   /** Ends handshakes when the client is closed; never one caller's signal. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   /** What is known of the server, and found out. It outlives the connection. */
   readonly era: EraFinding;
 }
 
 /** A server whose address is known. */
-export type ResolvedSpec = ServerSpec & { readonly address: ServerAddress };
+export type ResolvedSpec = ServerConfig & { readonly address: ServerAddress };
 
 /** What differs from session to session. */
 interface Opening extends Pick<OpeningOptions, "cancellation" | "facts" | "ids" | "onLost"> {
@@ -54,7 +54,7 @@ type CreateStored = (identity: string) => StoredSession;
 
 interface ConnectionParts {
   readonly options: ConnectionOptions;
-  readonly source: TransportSource;
+  readonly source: TransportFactory;
   readonly createStored: CreateStored | undefined;
 }
 
@@ -63,35 +63,35 @@ interface ConnectionParts {
  * Sessions come and go on it.
  */
 export class Connection {
-  readonly spec: ResolvedSpec;
+  readonly config: ResolvedSpec;
   readonly #options: ConnectionOptions;
-  readonly #source: TransportSource;
+  readonly #source: TransportFactory;
   /** The sessions, by identity. */
-  readonly seats: Seats;
+  readonly pool: SessionPool;
   /** The ends of sessions that somebody has alone. */
   readonly #ownSessions = new Set<Promise<void>>();
 
-  private constructor(spec: ResolvedSpec, { options, source, createStored }: ConnectionParts) {
-    this.spec = spec;
+  private constructor(config: ResolvedSpec, { options, source, createStored }: ConnectionParts) {
+    this.config = config;
     this.#options = options;
     this.#source = source;
-    this.seats = new Seats({
-      most: spec.limits.identities,
-      terminate: spec.session.terminateOnClose,
+    this.pool = new SessionPool({
+      most: config.limits.identities,
+      terminate: config.session.terminateOnClose,
       createCredentials: source.createCredentials,
       createStored,
-      openSession: (seat, generation, lost) => this.#openSession(seat, generation, lost),
-      onGone: options.onSeatGone,
+      openSession: (slot, generation, lost) => this.#openSession(slot, generation, lost),
+      onEvicted: options.onSeatGone,
     });
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
     const { redactor, clock, log, keys } = options;
-    const spec = await options.resolveSpec();
-    redactor.add(spec.secrets);
-    const source = await openTransportSource(spec, spec.address, { redactor, clock, log, keys });
-    const createStored = await loadStored(spec, options);
-    return new Connection(spec, { options, source, createStored });
+    const config = await options.resolveSpec();
+    redactor.add(config.secrets);
+    const source = await openTransportSource(config, config.address, { redactor, clock, log, keys });
+    const createStored = await loadStored(config, options);
+    return new Connection(config, { options, source, createStored });
   }
 
   /**
@@ -99,11 +99,11 @@ export class Connection {
    * the handshake: nobody else waits for it.
    */
   withOwnSession<T>(
-    seat: Seat,
-    cancellation: Cancellation,
+    slot: SessionSlot,
+    cancellation: CancelScope,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
-    const opening = this.#open(seat, { ...ALONE, cancellation });
+    const opening = this.#open(slot, { ...ALONE, cancellation });
     const working = cancellation.race(opening).then(work);
     const ended = working
       .catch(() => undefined)
@@ -117,19 +117,19 @@ export class Connection {
 
   /** Ends sessions and pool. Calls in flight and handshakes are the client's to end first. */
   async close(): Promise<void> {
-    await Promise.all([this.seats.close(), ...this.#ownSessions]);
+    await Promise.all([this.pool.close(), ...this.#ownSessions]);
     await this.#source.close();
   }
 
-  async #openSession(seat: Seat, generation: number, lost: Session | undefined): Promise<Session> {
+  async #openSession(slot: SessionSlot, generation: number, lost: Session | undefined): Promise<Session> {
     const { cancellation, onOpened, onLost } = this.#options;
-    const { identity, stored } = seat;
+    const { identity, stored } = slot;
     const found = await stored?.find(lost);
     if (found === "modern") this.#options.era.isModern = true;
     const known = found === "modern" ? undefined : found;
     const resumed = known === undefined ? this.#pinned : toResumed(known);
     const isShared = stored !== undefined || resumed !== undefined;
-    const session = await this.#open(seat, {
+    const session = await this.#open(slot, {
       cancellation,
       resumed,
       facts: known?.facts,
@@ -141,32 +141,32 @@ export class Connection {
     return session;
   }
 
-  async #open({ identity, credentials }: Seat, { resumed, ...opening }: Opening): Promise<Session> {
+  async #open({ identity, credentials }: SessionSlot, { resumed, ...opening }: Opening): Promise<Session> {
     const { server, redactor, clock, onNotification, onWarning, onError, watchHandshake } = this.#options;
     // Whoever goes on with a session knows that there are sessions.
-    const protocol = resumed === undefined ? this.spec.protocol : "legacy";
+    const protocol = resumed === undefined ? this.config.protocol : "legacy";
     const open = (greetingMeta: JsonObject = {}) =>
       openSession(protocol, this.#options.era, {
         server,
         greetingMeta,
         openTransport: () => this.#source.openTransport(credentials, resumed),
-        isForeign: this.spec.address.kind === "custom",
-        connectMs: this.spec.timeouts.connectMs,
+        isForeign: this.config.address.kind === "custom",
+        connectMs: this.config.timeouts.connectMs,
         redactor,
         clock,
         identity,
-        handlers: this.spec.handlers,
-        maxServerRequests: this.spec.limits.serverRequests,
+        handlers: this.config.handlers,
+        maxServerRequests: this.config.limits.serverRequests,
         onNotification: (notification) => onNotification(notification, identity),
         onWarning,
         onError: (error) => onError(error, identity),
         ...opening,
       });
-    return resumed === undefined ? watchHandshake({ identity, spec: this.spec }, open) : open();
+    return resumed === undefined ? watchHandshake({ identity, config: this.config }, open) : open();
   }
 
   get #pinned(): ResumedSession | undefined {
-    const { id, protocolVersion } = this.spec.session;
+    const { id, protocolVersion } = this.config.session;
     return id === undefined ? undefined : { id, protocolVersion };
   }
 }
@@ -175,9 +175,12 @@ function toResumed({ id, facts }: FoundSession): ResumedSession {
   return { id, protocolVersion: facts.protocolVersion };
 }
 
-async function loadStored(spec: ResolvedSpec, options: ConnectionOptions): Promise<CreateStored | undefined> {
-  const { address, handlers, session } = spec;
-  const { store, storeMs } = session;
+async function loadStored(
+  config: ResolvedSpec,
+  options: ConnectionOptions,
+): Promise<CreateStored | undefined> {
+  const { address, handlers, session } = config;
+  const { store, storeTtlMs } = session;
   if (store === undefined || address.kind !== "http") return undefined;
   const { StoredSession: Stored, sessionKeyOf } = await import("./stored-session.js");
   const capabilities = toCapabilities(handlers);
@@ -185,7 +188,7 @@ async function loadStored(spec: ResolvedSpec, options: ConnectionOptions): Promi
     new Stored({
       ...options,
       store,
-      storeMs,
+      storeTtlMs,
       key: sessionKeyOf({ url: address.url, identity, capabilities }),
     });
 }

@@ -1,8 +1,8 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Session } from "./session.js";
 
 /** A session that is being opened or is open. Holding it tells which one a caller used. */
-export interface HeldSession {
+export interface SessionHandle {
   /** Counts the sessions of this keeper, from 1. */
   readonly generation: number;
   readonly opening: Promise<Session>;
@@ -11,7 +11,7 @@ export interface HeldSession {
 }
 
 /** A held session that is there. */
-export type OpenSession = HeldSession & { readonly session: Session };
+export type OpenSessionHandle = SessionHandle & { readonly session: Session };
 
 /** Opens the session of this generation, in place of one that was lost. */
 type OpenNext = (generation: number, lost: Session | undefined) => Promise<Session>;
@@ -21,9 +21,9 @@ type OpenNext = (generation: number, lost: Session | undefined) => Promise<Sessi
  * have it replaced: of any number of callers that lose a session together, the first opens the next
  * one and the others find it; a late loss of an older session changes nothing.
  */
-export class SessionKeeper {
+export class CurrentSession {
   readonly #open: OpenNext;
-  #current: HeldSession | undefined;
+  #current: SessionHandle | undefined;
   #lost: Session | undefined;
   #generation = 0;
 
@@ -31,26 +31,26 @@ export class SessionKeeper {
     this.#open = open;
   }
 
-  get current(): HeldSession | undefined {
+  get current(): SessionHandle | undefined {
     return this.#current;
   }
 
   /** The current session, if it is open: nothing to wait for. */
-  get ready(): OpenSession | undefined {
+  get ready(): OpenSessionHandle | undefined {
     const current = this.#current;
-    return current?.session?.isAlive === true ? (current as OpenSession) : undefined;
+    return current?.session?.isAlive === true ? (current as OpenSessionHandle) : undefined;
   }
 
   /** The current session, or a new one. One caller's cancellation ends that caller's wait only. */
-  async hold(cancellation: Cancellation): Promise<OpenSession> {
+  async hold(cancellation: CancelScope): Promise<OpenSessionHandle> {
     if (this.#current?.session?.isAlive === false) this.#current = undefined;
     const held = (this.#current ??= this.#start());
     if (held.session === undefined) await cancellation.race(held.opening);
-    return held as OpenSession;
+    return held as OpenSessionHandle;
   }
 
   /** The server does not know this session any more. Calls in flight on it may still finish. */
-  discard(held: HeldSession): void {
+  discard(held: SessionHandle): void {
     if (this.#current === held) {
       this.#current = undefined;
       this.#lost = held.session;
@@ -65,7 +65,7 @@ export class SessionKeeper {
     await session?.close(options);
   }
 
-  #start(): HeldSession {
+  #start(): SessionHandle {
     this.#generation += 1;
     const held: { generation: number; opening: Promise<Session>; session: Session | undefined } = {
       generation: this.#generation,

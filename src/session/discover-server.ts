@@ -1,14 +1,14 @@
 import { Client } from "@modelcontextprotocol/client";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { CLIENT_INFO } from "../config/client-info.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { toCapabilities } from "./client-capabilities.js";
-import type { ModernExchange } from "./modern-rpc.js";
+import type { ModernRpc } from "./modern-rpc.js";
 import type { OpeningOptions } from "./session-options.js";
-import type { ServerFacts } from "./session.js";
+import type { ServerMetadata } from "./session.js";
 import { toServerFacts } from "./to-server-metadata.js";
 
 /** Our deadlines rule; the SDK's own are set out of reach. */
@@ -22,10 +22,10 @@ const NO_SDK_TIMEOUT = { timeout: 2 ** 31 - 1 } as const;
  * sessions, and keeps nothing of what it does not know: so the answer is read as it came.
  */
 export async function discoverServer(
-  exchange: ModernExchange,
-  cancellation: Cancellation,
+  exchange: ModernRpc,
+  cancellation: CancelScope,
   options: OpeningOptions,
-): Promise<ServerFacts> {
+): Promise<ServerMetadata> {
   const line = new GreetingLine({ exchange, cancellation, greetingMeta: options.greetingMeta });
   const asking = createSdkClient(options).connect(line, NO_SDK_TIMEOUT);
   const refused = asking.then(
@@ -45,7 +45,7 @@ export async function discoverServer(
 /** The SDK's own reason, where the server has said nothing. */
 function toFailure(error: unknown, { server, redactor }: OpeningOptions): McpRuntimeError {
   const text = `Server "${server}" could not be asked what it is: ${redactor.text(String(error))}`;
-  return new McpRuntimeError("malformed", text, { server, cause: redactor.cause(error) });
+  return new McpRuntimeError("invalid-response", text, { server, cause: redactor.cause(error) });
 }
 
 function createSdkClient({ handlers }: OpeningOptions): Client {
@@ -56,8 +56,8 @@ function createSdkClient({ handlers }: OpeningOptions): Client {
 }
 
 interface GreetingLineOptions {
-  readonly exchange: ModernExchange;
-  readonly cancellation: Cancellation;
+  readonly exchange: ModernRpc;
+  readonly cancellation: CancelScope;
   readonly greetingMeta: JsonObject;
 }
 
@@ -96,7 +96,7 @@ class GreetingLine implements MessageTransport {
     // The greeting is a question; what else the SDK has to say is not for the server.
     if (id === undefined) return;
     const { exchange, cancellation, greetingMeta } = this.#options;
-    const own = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    const own = isPlainObject(params["_meta"]) ? params["_meta"] : {};
     const said = { ...params, _meta: { ...greetingMeta, ...own } };
     try {
       this.result = await exchange.request({ method, params: said, cancellation });

@@ -36,7 +36,7 @@ export function toEnvelope(handlers: ServerRequestHandlers): JsonObject {
 export function refusesModern(failure: unknown): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError)) return false;
   const { kind, status, code } = failure;
-  if (kind === "unsupported-protocol" || kind === "malformed") return true;
+  if (kind === "unsupported-protocol" || kind === "invalid-response") return true;
   if (status === undefined) return code !== undefined;
   return status >= 400 && status < 500 && !CALLER_STATUSES.has(status);
 }

@@ -1,4 +1,4 @@
-import { kindOfFailure, leavesOutcomeOpen } from "../errors/classify-failure.js";
+import { classifyFailure, leavesOutcomeOpen } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/sanitize-text.js";
 import { deniesSession } from "../transports/http/session-loss.js";
@@ -16,7 +16,7 @@ export function fromTransport(
   if (error instanceof McpRuntimeError) return error;
   const words = error instanceof Error ? error.message : String(error);
   const status = statusIn(error);
-  const kind = kindOfFailure({
+  const kind = classifyFailure({
     status,
     hadSession: hasSession,
     deniesSession: deniesSession(words),

@@ -3,7 +3,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod";
 import { within } from "../async/settle-within.js";
 import { CLIENT_INFO } from "../config/client-info.js";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import type { MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/sanitize-text.js";
@@ -14,7 +14,7 @@ import { GuardedTransport } from "./safe-transport.js";
 import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./session-options.js";
 import { LegacySession } from "./legacy-session.js";
 import { ServerRequests } from "./server-requests/server-requests.js";
-import type { ServerFacts, Session } from "./session.js";
+import type { ServerMetadata, Session } from "./session.js";
 import { toRuntimeError } from "./to-runtime-error.js";
 
 /** Our deadlines rule; the SDK's own are set out of reach. */
@@ -87,7 +87,7 @@ interface Greeting {
   readonly isHeard: boolean;
   /** The protocol version that the server named, when it named one. */
   readonly version: string | undefined;
-  facts(sdk: Client): ServerFacts | undefined;
+  facts(sdk: Client): ServerMetadata | undefined;
 }
 
 /** The SDK counts its requests from here. */
@@ -100,10 +100,10 @@ function hearGreeting(transport: GuardedTransport, { onRefused }: OpeningOptions
   transport.onmessage = (message) => {
     if (isHeard || !isGreetingAnswer(message)) return;
     isHeard = true;
-    const named = isJsonObject(message.result) ? message.result["protocolVersion"] : undefined;
+    const named = isPlainObject(message.result) ? message.result["protocolVersion"] : undefined;
     if (typeof named === "string") version = named;
     const { error } = message;
-    const isRefused = isJsonObject(error) && failureIn(error.data) === undefined;
+    const isRefused = isPlainObject(error) && failureIn(error.data) === undefined;
     if (isRefused && transport.sessionId === undefined) onRefused?.(error.code, () => transport.handOn());
   };
   return {
@@ -130,7 +130,7 @@ function hearGreeting(transport: GuardedTransport, { onRefused }: OpeningOptions
 /** What has no id, or another one, answers something else. Some servers send numbers back as texts. */
 function isGreetingAnswer(message: unknown): boolean {
   return (
-    isJsonObject(message) && message["method"] === undefined && String(message["id"]) === `${GREETING_ID}`
+    isPlainObject(message) && message["method"] === undefined && String(message["id"]) === `${GREETING_ID}`
   );
 }
 
@@ -149,7 +149,7 @@ function toHandshakeError(
   }
   if (error instanceof z.core.$ZodError) {
     return new McpRuntimeError(
-      "malformed",
+      "invalid-response",
       `Server "${server}" answered initialize with something that is no greeting.`,
       {
         server,

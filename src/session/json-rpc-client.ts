@@ -1,6 +1,6 @@
-import type { Cancellable, Cancellation } from "../async/cancel-scope.js";
+import type { Cancellable, CancelScope } from "../async/cancel-scope.js";
 import { TransientMap } from "../async/slot-map.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import {
   failureIn,
@@ -11,7 +11,7 @@ import {
 } from "../transports/json-rpc.js";
 import type { GuardedTransport } from "./safe-transport.js";
 import { type ErrorContext, toRpcFailure } from "./rpc-failure.js";
-import type { Progress, Sending, ServerNotification, SessionRequest } from "./session.js";
+import type { Progress, SendStatus, ServerNotification, SessionRequest } from "./session.js";
 
 interface RpcExchangeOptions extends ErrorContext {
   readonly transport: GuardedTransport;
@@ -32,7 +32,7 @@ interface SentRequests {
  * A request that is under way. It is told its end by calling it, and not by functions made for it: what
  * such a function can see would keep all of a call alive together.
  */
-export class SentRequest implements Sending, Cancellable {
+export class SentRequest implements SendStatus, Cancellable {
   readonly id: number;
   readonly method: string;
   readonly answer: Promise<JsonObject>;
@@ -40,7 +40,7 @@ export class SentRequest implements Sending, Cancellable {
   #reject: ((reason: unknown) => void) | undefined;
   #onProgress: SessionRequest["onProgress"];
   readonly #requests: SentRequests;
-  #cancellation: Cancellation | undefined;
+  #cancellation: CancelScope | undefined;
   /** Whether it was sent when it was cancelled: the transport knows nothing of it any more. */
   #wasSent: boolean | undefined;
 
@@ -64,7 +64,7 @@ export class SentRequest implements Sending, Cancellable {
   }
 
   /** Ends with this one, unless the answer comes first. */
-  follow(cancellation: Cancellation): void {
+  follow(cancellation: CancelScope): void {
     this.#cancellation = cancellation;
     cancellation.attach(this);
   }
@@ -101,7 +101,7 @@ export class SentRequest implements Sending, Cancellable {
  * takes as much time for it as the rest of a session, forgets progress that comes together with the
  * answer, and drops an answer with a field too many, so that its caller waits in vain.
  */
-export class RpcExchange implements SentRequests {
+export class JsonRpcClient implements SentRequests {
   readonly #options: RpcExchangeOptions;
   readonly #cancelMeta: CancelMeta;
   readonly #waiting = new TransientMap<number, SentRequest>();
@@ -167,9 +167,9 @@ export class RpcExchange implements SentRequests {
 
   #take(message: JsonRpcMessage): void {
     // A server's stream may bring anything.
-    if (!isJsonObject(message)) return this.#stray("something that is no message");
+    if (!isPlainObject(message)) return this.#stray("something that is no message");
     const { method, params } = message;
-    if (typeof method === "string") this.#hear({ method, params: isJsonObject(params) ? params : {} });
+    if (typeof method === "string") this.#hear({ method, params: isPlainObject(params) ? params : {} });
     else this.#settle(message);
   }
 
@@ -179,13 +179,13 @@ export class RpcExchange implements SentRequests {
     if (sent === undefined) return this.#stray("an answer that nobody waits for");
     this.#waiting.delete(sent.id);
     if (isErrorAnswer(message)) sent.reject(this.#toFailure(error, sent.method));
-    else if (isJsonObject(result)) sent.resolve(result);
+    else if (isPlainObject(result)) sent.resolve(result);
     else sent.reject(malformedAnswer(this.#options, "its result is not an object"));
   }
 
   #toFailure(error: unknown, method: string): unknown {
     const { server, redactor } = this.#options;
-    const ours = isJsonObject(error) ? failureIn(error["data"]) : undefined;
+    const ours = isPlainObject(error) ? failureIn(error["data"]) : undefined;
     return ours === undefined ? toRpcFailure(toRpcError(error), { server, redactor, method }) : ours.reason;
   }
 
@@ -217,6 +217,6 @@ export class RpcExchange implements SentRequests {
 function withProgressToken(params: JsonObject, progressToken: number): JsonObject {
   // What is spread comes last: Node 20 takes ten times as long to add to a copy.
   if (!("_meta" in params)) return { _meta: { progressToken }, ...params };
-  const given = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+  const given = isPlainObject(params["_meta"]) ? params["_meta"] : {};
   return { ...params, _meta: { ...given, progressToken } };
 }

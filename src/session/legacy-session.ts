@@ -1,14 +1,14 @@
 import type { JsonObject } from "../json/json.js";
 import type { GuardedTransport } from "./safe-transport.js";
-import { RpcExchange } from "./json-rpc-client.js";
+import { JsonRpcClient } from "./json-rpc-client.js";
 import type { ErrorContext } from "./rpc-failure.js";
-import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
+import type { ServerMetadata, ServerNotification, Session, SessionRequest } from "./session.js";
 import { brokenOff, type SessionEnd, tooLate } from "./session-close-reason.js";
 
 interface LegacySessionOptions extends ErrorContext {
   /** Hands were shaken over it. */
   readonly transport: GuardedTransport;
-  readonly facts: ServerFacts | undefined;
+  readonly facts: ServerMetadata | undefined;
   readonly isResumed: boolean;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onError: (error: Error) => void;
@@ -18,11 +18,11 @@ interface LegacySessionOptions extends ErrorContext {
 
 /** A conversation with a server that shakes hands, and may forget it. */
 export class LegacySession implements Session {
-  readonly facts: ServerFacts | undefined;
+  readonly facts: ServerMetadata | undefined;
   readonly isResumed: boolean;
   readonly #server: string;
   readonly #transport: GuardedTransport;
-  readonly #exchange: RpcExchange;
+  readonly #exchange: JsonRpcClient;
   #isProven: boolean;
   #inFlight = 0;
   #end: SessionEnd | undefined;
@@ -34,7 +34,7 @@ export class LegacySession implements Session {
     this.#isProven = !isResumed;
     this.#server = server;
     this.#transport = transport;
-    this.#exchange = new RpcExchange(options);
+    this.#exchange = new JsonRpcClient(options);
     transport.onerror = onError;
     transport.onclose = () => {
       const isLost = this.#end === undefined;

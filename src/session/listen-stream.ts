@@ -1,14 +1,14 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { delay } from "../async/delay.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { LISTEN_METHOD } from "../transports/http/modern-era.js";
 import type { GuardedTransport } from "./safe-transport.js";
-import type { ModernExchange } from "./modern-rpc.js";
+import type { ModernRpc } from "./modern-rpc.js";
 import type { SentRequest } from "./json-rpc-client.js";
-import type { Sending, ServerNotification } from "./session.js";
+import type { SendStatus, ServerNotification } from "./session.js";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -24,7 +24,7 @@ const FINAL: ReadonlySet<FailureKind> = new Set([
 interface SubscriptionOptions {
   readonly server: string;
   readonly transport: Pick<GuardedTransport, "isOneWay">;
-  readonly exchange: ModernExchange;
+  readonly exchange: ModernRpc;
   readonly clock: Clock;
   /** The server's. */
   readonly capabilities: JsonObject;
@@ -54,7 +54,7 @@ interface Listening {
  */
 export class Subscription {
   readonly #options: SubscriptionOptions;
-  readonly #closed = new Cancellation();
+  readonly #closed = new CancelScope();
   readonly #wishes = new Set<Wish>();
   /** The streams that run, the newest last: each was asked for all that those before it tell. */
   readonly #open = new Set<Listening>();
@@ -81,7 +81,7 @@ export class Subscription {
   }
 
   /** What was asked of the server last. */
-  get lastSent(): Sending | undefined {
+  get lastSent(): SendStatus | undefined {
     return this.#current?.sent;
   }
 
@@ -128,14 +128,14 @@ export class Subscription {
   #cannotTell(): McpRuntimeError {
     const { server } = this.#options;
     const text = `Server "${server}" cannot tell of updates: on the way to it nothing but answers comes back. Read the resource again instead.`;
-    return new McpRuntimeError("definition", text, { server });
+    return new McpRuntimeError("invalid-config", text, { server });
   }
 
   #wanted(): JsonObject {
     const { capabilities } = this.#options;
     const has = (name: string) =>
       this.#wishes.has(LISTS) &&
-      isJsonObject(capabilities[name]) &&
+      isPlainObject(capabilities[name]) &&
       capabilities[name]["listChanged"] === true;
     const resources = this.#resources();
     return {

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { META_KEYS } from "../transports/http/modern-era.js";
 import type { GuardedTransport } from "./safe-transport.js";
-import { RpcExchange, type SentRequest } from "./json-rpc-client.js";
+import { JsonRpcClient, type SentRequest } from "./json-rpc-client.js";
 import type { ErrorContext } from "./rpc-failure.js";
 import type { ServerNotification, SessionRequest } from "./session.js";
 
@@ -13,8 +13,8 @@ interface ModernExchangeOptions extends ErrorContext {
 }
 
 /** Requests and their answers where each request stands for itself: nothing is agreed on beforehand. */
-export class ModernExchange {
-  readonly #rpc: RpcExchange;
+export class ModernRpc {
+  readonly #rpc: JsonRpcClient;
   /** Whoever waits for the server to say that it has begun to tell. */
   readonly #unacknowledged = new Map<number, () => void>();
   #envelope: JsonObject;
@@ -26,7 +26,7 @@ export class ModernExchange {
         this.#acknowledge(notification.params);
       else options.onNotification(notification);
     };
-    this.#rpc = new RpcExchange({ ...options, onNotification }, () => this.#envelope);
+    this.#rpc = new JsonRpcClient({ ...options, onNotification }, () => this.#envelope);
   }
 
   /** From now on, every request asks for log messages of this level. */
@@ -55,7 +55,7 @@ export class ModernExchange {
   }
 
   #enveloped(params: JsonObject, holdsInput = false): JsonObject {
-    const given = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    const given = isPlainObject(params["_meta"]) ? params["_meta"] : {};
     const own = holdsInput ? this.#withPerson() : this.#envelope;
     return { ...params, _meta: { ...given, ...own } };
   }
@@ -68,7 +68,7 @@ export class ModernExchange {
   }
 
   #acknowledge({ _meta: meta }: JsonObject): void {
-    const id = isJsonObject(meta) ? Number(meta[META_KEYS.subscriptionId]) : Number.NaN;
+    const id = isPlainObject(meta) ? Number(meta[META_KEYS.subscriptionId]) : Number.NaN;
     this.#unacknowledged.get(id)?.();
     this.#unacknowledged.delete(id);
   }

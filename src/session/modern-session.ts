@@ -7,7 +7,7 @@ import { malformedAnswer } from "../transports/json-rpc.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { GuardedTransport } from "./safe-transport.js";
 import { answerInput, INPUT_REQUIRED, MOST_ROUNDS, withoutInput } from "./server-requests/input-required.js";
-import type { ModernExchange } from "./modern-rpc.js";
+import type { ModernRpc } from "./modern-rpc.js";
 import {
   DISCOVER_METHOD,
   HEADER_MISMATCH,
@@ -17,7 +17,7 @@ import {
 } from "./era-detection.js";
 import type { ErrorContext } from "./rpc-failure.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
-import type { ServerFacts, ServerNotification, Session, SessionRequest } from "./session.js";
+import type { ServerMetadata, ServerNotification, Session, SessionRequest } from "./session.js";
 import { brokenOff, type SessionEnd, tooLate } from "./session-close-reason.js";
 import { Subscription } from "./listen-stream.js";
 import { ToolHeaders } from "./tool-headers.js";
@@ -25,8 +25,8 @@ import { withoutStamp } from "./strip-server-info.js";
 
 interface ModernSessionOptions extends ErrorContext {
   readonly transport: GuardedTransport;
-  readonly exchange: ModernExchange;
-  readonly facts: ServerFacts;
+  readonly exchange: ModernRpc;
+  readonly facts: ServerMetadata;
   /** Answers what the server asks in its results. */
   readonly requests: ServerRequests;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export class ModernSession implements Session {
   readonly id = undefined;
   readonly isResumed = false;
   readonly isProven = true;
-  readonly facts: ServerFacts;
+  readonly facts: ServerMetadata;
   readonly #options: ModernSessionOptions;
   readonly #subscription: Subscription;
   readonly #toolHeaders: ToolHeaders;

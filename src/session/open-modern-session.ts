@@ -1,9 +1,9 @@
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { discoverServer } from "./discover-server.js";
 import { fromTransport } from "./from-transport-error.js";
 import { GuardedTransport, type HandedOn } from "./safe-transport.js";
-import { ModernExchange } from "./modern-rpc.js";
+import { ModernRpc } from "./modern-rpc.js";
 import { toEnvelope } from "./era-detection.js";
 import { ModernSession } from "./modern-session.js";
 import { endedEarly, type OpeningOptions, openWithin, startAttempt } from "./session-options.js";
@@ -24,7 +24,7 @@ export async function openModernSession(options: OpeningOptions): Promise<Sessio
       ids: undefined,
       toFailure: (error, phase) => fromTransport(error, phase, { server, redactor, hasSession: false }),
     });
-    const exchange = new ModernExchange({
+    const exchange = new ModernRpc({
       server,
       redactor,
       transport,
@@ -60,5 +60,5 @@ function createRequests(options: OpeningOptions): ServerRequests {
 
 /** Servers of this revision ask in their results. One that asks in a message gets no answer. */
 function isRequest(message: unknown): boolean {
-  return isJsonObject(message) && typeof message["method"] === "string" && message["id"] != null;
+  return isPlainObject(message) && typeof message["method"] === "string" && message["id"] != null;
 }

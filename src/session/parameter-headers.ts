@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { toHeaderText } from "../transports/http/modern-era.js";
 
 /** A parameter of a tool that its server wants to see in a header as well. */
@@ -65,7 +65,7 @@ function problemOf(schema: JsonObject, path: Place["path"]): string | undefined 
 }
 
 function placesWithin({ schema, path }: Place): Place[] {
-  const properties = isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  const properties = isPlainObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   const parameters = properties.flatMap(([name, value]) =>
     toPlaces([value], path === undefined ? undefined : [...path, name]),
   );
@@ -75,7 +75,7 @@ function placesWithin({ schema, path }: Place): Place[] {
 }
 
 function toPlaces(values: readonly unknown[], path: Place["path"]): Place[] {
-  return values.filter(isJsonObject).map((schema) => ({ schema, path }));
+  return values.filter(isPlainObject).map((schema) => ({ schema, path }));
 }
 
 /** The headers of one call. What was left out of the arguments is left out here, too. */
@@ -84,7 +84,7 @@ export function toParameterHeaders(
   args: unknown,
 ): Record<string, string> {
   const entries = headers.flatMap(({ path, header }): [string, string][] => {
-    const value = path.reduce((within, key) => (isJsonObject(within) ? within[key] : undefined), args);
+    const value = path.reduce((within, key) => (isPlainObject(within) ? within[key] : undefined), args);
     const isSimple = typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
     return isSimple ? [[`mcp-param-${header.toLowerCase()}`, toHeaderText(String(value))]] : [];
   });

@@ -1,4 +1,4 @@
-import { adviceForCode, kindOfFailure } from "../errors/classify-failure.js";
+import { adviceForCode, classifyFailure } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/sanitize-text.js";
@@ -39,7 +39,7 @@ export function toRpcFailure(
   const said = quoteServer(redactor.text(message));
   const advice = adviceForCode(code);
   return new McpRuntimeError(
-    kindOfFailure({ code, readsResource: method === "resources/read" }),
+    classifyFailure({ code, readsResource: method === "resources/read" }),
     `Server "${server}" answered with error ${code}: ${said}${advice === "" ? "" : ` ${advice}`}`,
     { server, code, cause: redactor.cause(cause) },
   );

@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import type { JsonObject } from "../json/json.js";
 import type { MessageTransport } from "../config/message-transport.js";
@@ -6,7 +6,7 @@ import type { ServerRequestHandlers } from "../config/server-request-handlers.js
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { HandedOn } from "./safe-transport.js";
-import type { ServerFacts, ServerNotification } from "./session.js";
+import type { ServerMetadata, ServerNotification } from "./session.js";
 import type { WireIds } from "./wire-ids.js";
 
 export interface OpeningOptions {
@@ -18,7 +18,7 @@ export interface OpeningOptions {
   /** It is a user's own. */
   readonly isForeign: boolean;
   /** What is known of the server beforehand. */
-  readonly facts: ServerFacts | undefined;
+  readonly facts: ServerMetadata | undefined;
   /** Goes along with what the server is greeted with. */
   readonly greetingMeta: JsonObject;
   /** The server refuses `initialize`. Whoever calls `handOn` goes on with the transport, and closes it. */
@@ -29,7 +29,7 @@ export interface OpeningOptions {
   readonly redactor: Redactor;
   readonly clock: Clock;
   /** Ends the handshake when the client is closed; never one caller's signal. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   /** Whose session it is; empty for everybody's. */
   readonly identity: string;
   /** Who answers what the server asks, and how many requests at a time. */
@@ -45,7 +45,7 @@ export interface OpeningOptions {
 /** The time that opening a session may take. */
 export interface OpeningAttempt {
   /** Cancelled when time is up, or when the client is closed. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly end: () => void;
 }
 
@@ -73,7 +73,7 @@ function tooSlow(server: string, connectMs: number): McpRuntimeError {
 }
 
 /** A transport that opens too late is closed: nobody else knows of it. */
-export async function openWithin(options: OpeningOptions, attempt: Cancellation): Promise<MessageTransport> {
+export async function openWithin(options: OpeningOptions, attempt: CancelScope): Promise<MessageTransport> {
   const { server, redactor } = options;
   const opening = options.openTransport();
   try {

@@ -1,9 +1,9 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { CallContext } from "../config/call-context.js";
 import type { JsonObject } from "../json/json.js";
 
 /** What a server said of itself when the session was opened. Unknown for a session that was pinned. */
-export interface ServerFacts {
+export interface ServerMetadata {
   /** Servers need not say who they are. */
   readonly serverInfo:
     | {
@@ -24,15 +24,15 @@ export interface Progress {
 }
 
 /** A request on its way. */
-export interface Sending {
+export interface SendStatus {
   /** Whether the server may have seen it. */
   wasSent(): boolean;
 }
 
 /** What became of a request. */
-export interface Delivery {
+export interface DeliveryTracker {
   /** There once it was handed to a transport. */
-  sending: Sending | undefined;
+  sending: SendStatus | undefined;
   /** The id of its message. */
   wireId: string | number | undefined;
 }
@@ -40,13 +40,13 @@ export interface Delivery {
 export interface SessionRequest {
   readonly method: string;
   readonly params: JsonObject;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   /** For this request only, where messages have headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Who asks, where credentials depend on it. */
   readonly context?: CallContext | undefined;
   /** Told where the request is, from the moment it is handed over. */
-  readonly delivery?: Delivery | undefined;
+  readonly delivery?: DeliveryTracker | undefined;
   /** The caller answers what a person is asked: it comes back as a result that is not complete. */
   readonly holdsInput?: boolean | undefined;
   /** Also asks the server for progress. */
@@ -65,7 +65,7 @@ export interface ServerNotification {
  */
 export interface Session {
   readonly id: string | undefined;
-  readonly facts: ServerFacts | undefined;
+  readonly facts: ServerMetadata | undefined;
   /** Opened by somebody else, and used without a handshake. */
   readonly isResumed: boolean;
   /** The server knows it, for it has answered. A resumed one may be long gone. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import type { JsonObject } from "../json/json.js";
@@ -9,23 +9,23 @@ import type { SessionStore } from "../config/session-store.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import type { ServerFacts, Session } from "./session.js";
+import type { ServerMetadata, Session } from "./session.js";
 
 /** A session that somebody has opened and left for others. */
 export interface FoundSession {
   readonly id: string;
-  readonly facts: ServerFacts;
+  readonly facts: ServerMetadata;
 }
 
 interface StoredSessionOptions {
   readonly server: string;
   readonly store: SessionStore;
-  readonly storeMs: number;
+  readonly storeTtlMs: number;
   readonly key: string;
   readonly redactor: Redactor;
   readonly clock: Clock;
   /** Ends what is under way when the client is closed. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly onWarning: (message: string) => void;
 }
 
@@ -100,14 +100,14 @@ export class StoredSession {
 
   /** Leaves a session for others, if the server has given it an id; or that it has none to give. */
   async keep({ id, facts }: Pick<Session, "id" | "facts">): Promise<void> {
-    const { cancellation, redactor, store, storeMs, key } = this.#options;
+    const { cancellation, redactor, store, storeTtlMs, key } = this.#options;
     if (facts === undefined) return;
     if (id !== undefined) redactor.addPassing(id, () => []);
     const entry = toEntry(id, facts);
     // Who could not read it just now need not wait for it again.
     if (this.#isDown || entry === undefined) return;
     this.#id = id;
-    await this.#use("write", cancellation, (signal) => store.set(key, entry, { signal, ttlMs: storeMs }));
+    await this.#use("write", cancellation, (signal) => store.set(key, entry, { signal, ttlMs: storeTtlMs }));
   }
 
   /** The session has been ended: nobody should find it any more. Another one that is there by now stays. */
@@ -115,7 +115,7 @@ export class StoredSession {
     const { clock, store, key } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     const stopTimer = clock.after(MAX_FAREWELL_MS, () => cancellation.cancel(undefined));
     const found = await this.#read(cancellation);
     if (found !== "modern" && found?.id === id)
@@ -123,7 +123,7 @@ export class StoredSession {
     stopTimer();
   }
 
-  async #read(cancellation: Cancellation): Promise<FoundSession | "modern" | undefined> {
+  async #read(cancellation: CancelScope): Promise<FoundSession | "modern" | undefined> {
     const { store, key } = this.#options;
     const entry = await this.#use("read", cancellation, (signal) => store.get(key, { signal }));
     const parsed = ENTRY.safeParse(entry);
@@ -133,7 +133,7 @@ export class StoredSession {
 
   async #use<Result>(
     what: string,
-    cancellation: Cancellation,
+    cancellation: CancelScope,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result | undefined> {
     const { clock } = this.#options;
@@ -163,7 +163,7 @@ function tooSlow(): McpRuntimeError {
 
 function toEntry(
   id: string | undefined,
-  { serverInfo, capabilities, instructions, protocolVersion }: ServerFacts,
+  { serverInfo, capabilities, instructions, protocolVersion }: ServerMetadata,
 ): JsonObject | undefined {
   if (protocolVersion === MODERN_VERSION) return { protocolVersion };
   if (id === undefined || serverInfo === undefined) return undefined;

@@ -27,9 +27,13 @@ export function toRuntimeError(
 
 function unexpected(error: unknown, { server, redactor }: ErrorContext): McpRuntimeError {
   const said = redactor.text(String(error));
-  return new McpRuntimeError("malformed", `Something unexpected happened with server "${server}": ${said}`, {
-    server,
-    cause: redactor.cause(error),
-    outcomeUnknown: true,
-  });
+  return new McpRuntimeError(
+    "invalid-response",
+    `Something unexpected happened with server "${server}": ${said}`,
+    {
+      server,
+      cause: redactor.cause(error),
+      outcomeUnknown: true,
+    },
+  );
 }

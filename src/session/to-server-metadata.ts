@@ -6,7 +6,7 @@ import { malformedAnswer } from "../transports/json-rpc.js";
 import { META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
 import { DISCOVER_METHOD } from "./era-detection.js";
 import type { ErrorContext } from "./rpc-failure.js";
-import type { ServerFacts } from "./session.js";
+import type { ServerMetadata } from "./session.js";
 
 const SERVER_INFO = z.object({ name: z.string(), version: z.string(), title: z.string().optional() });
 
@@ -21,7 +21,7 @@ const DISCOVERED = z.object({
 });
 
 /** What a server says of itself. Throws where it speaks no revision without sessions that we speak. */
-export function toServerFacts(result: JsonObject, context: ErrorContext): ServerFacts {
+export function toServerFacts(result: JsonObject, context: ErrorContext): ServerMetadata {
   const parsed = DISCOVERED.safeParse(result);
   if (!parsed.success) throw malformedAnswer(context, `it answers ${DISCOVER_METHOD} with something else`);
   const { supportedVersions, capabilities, instructions, _meta } = parsed.data;

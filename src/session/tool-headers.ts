@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { quoteServer } from "../errors/sanitize-text.js";
 import { findParameterHeaders, toParameterHeaders } from "./parameter-headers.js";
 
@@ -32,7 +32,7 @@ export class ToolHeaders {
   }
 
   #take(tool: unknown): boolean {
-    if (!isJsonObject(tool) || typeof tool["name"] !== "string") return true;
+    if (!isPlainObject(tool) || typeof tool["name"] !== "string") return true;
     const { name, inputSchema } = tool;
     const found = findParameterHeaders(inputSchema);
     if ("problem" in found) {

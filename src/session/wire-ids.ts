@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
 
@@ -26,20 +26,20 @@ export class WireIds {
   /** A message as it is known above. What belongs to others is left as it is: it has no such id. */
   incoming(message: JsonRpcMessage): JsonRpcMessage {
     // A server's stream may bring anything.
-    if (!isJsonObject(message)) return message;
+    if (!isPlainObject(message)) return message;
     const { method, params } = message;
     if (method === undefined) {
       const id = this.#fromWire(message.id);
       return id === undefined ? message : { ...message, id };
     }
-    if (method !== "notifications/progress" || !isJsonObject(params)) return message;
+    if (method !== "notifications/progress" || !isPlainObject(params)) return message;
     const progressToken = this.#fromWire(params["progressToken"]);
     return progressToken === undefined ? message : { ...message, params: { ...params, progressToken } };
   }
 
   #withToken(message: JsonRpcMessage, id: RequestId): JsonRpcMessage {
     const meta = message.params?.["_meta"];
-    if (!isJsonObject(meta) || meta["progressToken"] !== id) return message;
+    if (!isPlainObject(meta) || meta["progressToken"] !== id) return message;
     const _meta = { ...meta, progressToken: this.toWire(id) };
     return { ...message, params: { ...message.params, _meta } };
   }

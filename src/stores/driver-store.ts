@@ -1,4 +1,4 @@
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import { systemClock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import { within } from "../async/settle-within.js";
@@ -10,28 +10,28 @@ import { toStoreError } from "./store-error.js";
 import { checkStoreKey, checkStorePrefix, quoteKey } from "./store-key.js";
 import { checkCallOptions, type StoreSpec } from "./store-options.js";
 import { decodeRecord, encodeRecord, type StoredHeader } from "./stored-record.js";
-import { type TextShelf, UnsoundEntry } from "./store-driver.js";
+import { type StoreDriver, UnsoundEntry } from "./store-driver.js";
 
 interface Operation<Result> {
   /** `read "weather"`. */
   readonly what: string;
   readonly signal: AbortSignal | undefined;
   readonly secrets?: readonly string[];
-  readonly work: (cancellation: Cancellation) => Promise<Result>;
+  readonly work: (cancellation: CancelScope) => Promise<Result>;
 }
 
 /** A store on any shelf: what keys and values may be, for how long one waits, how failures are told. */
-export class ShelfStore implements KeyValueStore {
+export class DriverStore implements KeyValueStore {
   readonly watch?: NonNullable<KeyValueStore["watch"]>;
-  readonly #shelf: TextShelf;
+  readonly #shelf: StoreDriver;
   readonly #spec: StoreSpec;
-  readonly #life = new Cancellation();
+  readonly #life = new CancelScope();
   /** Work that its caller may have left already. */
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(shelf: TextShelf, spec: StoreSpec) {
+  constructor(shelf: StoreDriver, config: StoreSpec) {
     this.#shelf = shelf;
-    this.#spec = spec;
+    this.#spec = config;
     if (shelf.watch !== undefined) {
       this.watch = async (listener) => {
         this.#life.throwIfCancelled();
@@ -44,7 +44,7 @@ export class ShelfStore implements KeyValueStore {
     const { signal } = checkCallOptions(options);
     checkStoreKey(key);
     const what = `read ${quoteKey(key)}`;
-    const work = (cancellation: Cancellation) => this.#shelf.read(key, cancellation);
+    const work = (cancellation: CancelScope) => this.#shelf.read(key, cancellation);
     try {
       const text = await this.#run({ what, signal, work });
       return text === undefined ? undefined : this.#decode(key, text);
@@ -62,21 +62,21 @@ export class ShelfStore implements KeyValueStore {
     const text = this.#encode({ key, expiresAt }, value);
     const what = `write ${quoteKey(key)}`;
     const entry = { key, text, ttlMs, expiresAt };
-    const work = (cancellation: Cancellation) => this.#shelf.write(entry, cancellation);
+    const work = (cancellation: CancelScope) => this.#shelf.write(entry, cancellation);
     await this.#run({ what, signal, secrets: [text], work });
   }
 
   async delete(key: string, options: StoreCallOptions = {}): Promise<void> {
     const { signal } = checkCallOptions(options);
     checkStoreKey(key);
-    const work = (cancellation: Cancellation) => this.#shelf.remove(key, cancellation);
+    const work = (cancellation: CancelScope) => this.#shelf.remove(key, cancellation);
     await this.#run({ what: `delete ${quoteKey(key)}`, signal, work });
   }
 
   async list(prefix: string, options: StoreCallOptions = {}): Promise<string[]> {
     const { signal } = checkCallOptions(options);
     checkStorePrefix(prefix);
-    const work = (cancellation: Cancellation) => this.#shelf.list(prefix, cancellation);
+    const work = (cancellation: CancelScope) => this.#shelf.list(prefix, cancellation);
     const keys = await this.#run({ what: `list ${quoteKey(prefix)}`, signal, work });
     return keys.toSorted();
   }
@@ -98,7 +98,7 @@ export class ShelfStore implements KeyValueStore {
 
   /** One operation on the shelf, for as long as the caller, the store and its time limit allow. */
   async #run<Result>({ what, signal, secrets = [], work }: Operation<Result>): Promise<Result> {
-    const cancellation = Cancellation.fromSignal(signal);
+    const cancellation = CancelScope.fromSignal(signal);
     const leaveStore = this.#life.onCancel((reason) => cancellation.cancel(reason));
     const ms = this.#spec.timeoutMs;
     const expired = () => new McpRuntimeError("timeout", `${this.#subject} did not ${what} within ${ms} ms.`);

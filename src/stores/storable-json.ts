@@ -1,6 +1,6 @@
 import { copyUntrusted } from "../json/safe-clone.js";
-import { definitionError } from "../errors/config-error.js";
-import { toPath } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { formatPath } from "../json/describe-value.js";
 import type { JsonValue } from "../json/json.js";
 
 /** Deeper than any honest document, and no danger for the stack of whoever walks it later. */
@@ -21,7 +21,7 @@ export function toSoundJson(value: unknown): SoundJson {
   const { copy, problems } = copyUntrusted(value, { foreign: "refuse", maxDepth: DEEPEST });
   if (value === undefined) throw valueError([{ path: "", message: "expected JSON, found nothing" }]);
   if (problems.length > 0)
-    throw valueError(problems.map(({ path, message }) => ({ path: toPath(path), message })));
+    throw valueError(problems.map(({ path, message }) => ({ path: formatPath(path), message })));
   const text = JSON.stringify(copy);
   // Quotes inside of a text are escaped, so this is the end of a key.
   if (text.includes(`"${HOSTILE_KEY}":`))
@@ -58,6 +58,6 @@ export function deepFreeze(value: JsonValue): void {
   }
 }
 
-function valueError(issues: Parameters<typeof definitionError>[1]): Error {
-  return definitionError("The value for a store", issues);
+function valueError(issues: Parameters<typeof configError>[1]): Error {
+  return configError("The value for a store", issues);
 }

@@ -1,5 +1,5 @@
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 
 const MOST_BYTES = 512;
 const LONGEST_QUOTE = 120;
@@ -28,6 +28,6 @@ export function quoteKey(key: string): string {
 }
 
 function keyError(what: string, size: string, found: unknown): Error {
-  const message = `expected a text of ${size}, found ${describeFound(found)}`;
-  return definitionError(`The ${what} for a store`, [{ path: "", message }]);
+  const message = `expected a text of ${size}, found ${describeValue(found)}`;
+  return configError(`The ${what} for a store`, [{ path: "", message }]);
 }

@@ -1,6 +1,6 @@
 import { checkObject } from "../config/assert-object.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { StoreCallOptions } from "./key-value-store.js";
 
@@ -44,8 +44,8 @@ export function resolveStoreOptions(subject: string, options: NamespacedStoreOpt
   const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...defined(subject, options) };
   checkPositive(subject, { timeoutMs, maxBytes });
   if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) {
-    const message = `expected letters, digits, "-" and "_", at most 64, found ${describeFound(namespace)}`;
-    throw definitionError(subject, [{ path: "namespace", message }]);
+    const message = `expected letters, digits, "-" and "_", at most 64, found ${describeValue(namespace)}`;
+    throw configError(subject, [{ path: "namespace", message }]);
   }
   const { logger = createConsoleLogger(), now = Date.now } = options;
   return { timeoutMs, maxBytes, namespace, logger, now };
@@ -56,9 +56,9 @@ export function checkPositive(subject: string, values: Readonly<Record<string, u
     .filter(([, value]) => !(Number.isSafeInteger(value) && Number(value) > 0))
     .map(([path, value]) => ({
       path,
-      message: `expected a whole number above 0, found ${describeFound(value)}`,
+      message: `expected a whole number above 0, found ${describeValue(value)}`,
     }));
-  if (issues.length > 0) throw definitionError(subject, issues);
+  if (issues.length > 0) throw configError(subject, issues);
 }
 
 export function checkCallOptions<Options extends StoreCallOptions>(options: Options): Options {
@@ -71,8 +71,8 @@ export function defined<Options extends object>(
   options: Options,
 ): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } {
   if (typeof options !== "object" || options === null) {
-    const message = `expected an object of options, found ${describeFound(options)}`;
-    throw definitionError(subject, [{ path: "", message }]);
+    const message = `expected an object of options, found ${describeValue(options)}`;
+    throw configError(subject, [{ path: "", message }]);
   }
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Name in keyof Options]?: Exclude<Options[Name], undefined> };

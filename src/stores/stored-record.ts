@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../json/json.js";
+import { isPlainObject, type JsonValue } from "../json/json.js";
 import { findHostile, toSoundJson } from "./storable-json.js";
 
 /**
@@ -61,7 +61,7 @@ export function decodeHeader(text: string): ReadHeader | undefined {
   const end = text.indexOf("\n");
   if (end === -1 || end > LONGEST_HEADER) return undefined;
   const header = parse(text.slice(0, end));
-  if (!isJsonObject(header) || header["format"] !== FORMAT) return undefined;
+  if (!isPlainObject(header) || header["format"] !== FORMAT) return undefined;
   const { key, expiresAt, textLength } = header;
   return typeof key === "string" && isNumberOrNothing(expiresAt) && isNumberOrNothing(textLength)
     ? { key, expiresAt, textLength }

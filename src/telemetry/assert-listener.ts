@@ -4,9 +4,9 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 export function checkListener(name: unknown, listener: unknown, names: readonly string[]): void {
   if (!names.includes(name as string))
     throw new McpRuntimeError(
-      "definition",
+      "invalid-config",
       `There is no event "${String(name)}"; there are ${names.join(", ")}.`,
     );
   if (typeof listener !== "function")
-    throw new McpRuntimeError("definition", `Who listens to "${String(name)}" has to be a function.`);
+    throw new McpRuntimeError("invalid-config", `Who listens to "${String(name)}" has to be a function.`);
 }

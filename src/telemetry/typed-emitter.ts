@@ -39,7 +39,7 @@ export class Audience {
  * Typed events for whoever listens, here or on a channel of the process. A listener that throws harms
  * nobody but itself.
  */
-export class EventHub<Events extends object> {
+export class TypedEmitter<Events extends object> {
   /** Each registration is an object of its own: one function may listen twice. */
   readonly #registrations = new Map<keyof Events, Set<Registration>>();
   readonly #onListenerError: (error: unknown) => void;

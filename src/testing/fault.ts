@@ -7,7 +7,7 @@ export type Fault =
   /** Takes the request and never answers; nothing is executed. */
   | { readonly type: "hang" }
   /** Breaks the connection: before anything is executed, in the middle of the answer, or right after it. */
-  | { readonly type: "cut"; readonly when: "before" | "during" | "after" }
+  | { readonly type: "disconnect"; readonly when: "before" | "during" | "after" }
   /** Answers with this status; nothing is executed. */
   | {
       readonly type: "status";
@@ -26,24 +26,24 @@ export type Fault =
   /** The answer is JSON, but nothing that MCP knows. */
   | { readonly type: "not-json-rpc" }
   /** The stream ends without an answer. */
-  | { readonly type: "no-answer" }
+  | { readonly type: "no-response" }
   /** The answer comes a byte at a time. */
   | { readonly type: "trickle"; readonly everyMs: number }
   /** A result with a text of this many bytes. */
-  | { readonly type: "huge"; readonly bytes: number }
+  | { readonly type: "oversized"; readonly bytes: number }
   /** This instead of the result. */
   | { readonly type: "result"; readonly result: unknown };
 
 /** Which requests a fault hits. */
 export interface FaultTarget {
   /** HTTP method or JSON-RPC method; every request when left out. */
-  readonly on?: string;
+  readonly method?: string;
   readonly tool?: string;
   /** How often; for ever when left out. */
   readonly times?: number;
 }
 
-export interface FaultSubject {
+export interface FaultRequest {
   readonly httpMethod: string;
   readonly method: string | undefined;
   readonly tool: string | undefined;
@@ -52,7 +52,7 @@ export interface FaultSubject {
 interface ArmedFault {
   readonly fault: Fault;
   readonly target: FaultTarget;
-  left: number;
+  remaining: number;
 }
 
 /** The faults that wait for their request, in the order they were added. */
@@ -66,7 +66,7 @@ export class FaultQueue {
       subject: "The fault",
       path: "target",
     });
-    const armed: ArmedFault = { fault, target, left: times };
+    const armed: ArmedFault = { fault, target, remaining: times };
     this.#armed.add(armed);
     return () => this.#armed.delete(armed);
   }
@@ -75,18 +75,18 @@ export class FaultQueue {
     this.#armed.clear();
   }
 
-  take(subject: FaultSubject): Fault | undefined {
+  next(subject: FaultRequest): Fault | undefined {
     for (const armed of this.#armed) {
-      if (!hits(armed.target, subject)) continue;
-      armed.left -= 1;
-      if (armed.left <= 0) this.#armed.delete(armed);
+      if (!matches(armed.target, subject)) continue;
+      armed.remaining -= 1;
+      if (armed.remaining <= 0) this.#armed.delete(armed);
       return armed.fault;
     }
     return undefined;
   }
 }
 
-function hits({ on, tool }: FaultTarget, subject: FaultSubject): boolean {
+function matches({ method: on, tool }: FaultTarget, subject: FaultRequest): boolean {
   if (on !== undefined && on !== subject.method && on !== subject.httpMethod) return false;
   return tool === undefined || tool === subject.tool;
 }

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-const SETTLE_MS = 20;
+const CLOSE_GRACE_MS = 20;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** An HTTP server on a loopback port that can die and come back on the same port. */
-export class HttpHost {
+export class HttpListener {
   readonly #handler: Handler;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
@@ -53,7 +53,7 @@ export class HttpHost {
     for (const socket of this.#sockets) socket.destroy();
     if (server === undefined) return;
     await new Promise((resolve) => server.close(resolve));
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    await new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS));
   }
 }
 

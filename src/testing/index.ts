@@ -1,10 +1,10 @@
 export type { Fault, FaultTarget } from "./fault.js";
-export { FORGOTTEN_SESSION_ANSWERS, type ForgottenSessionAnswer } from "./unknown-session.js";
+export { UNKNOWN_SESSION_RESPONSES, type UnknownSessionResponse } from "./unknown-session.js";
 export { McpTestServer, type McpTestServerOptions, startMcpTestServer } from "./mcp-test-server.js";
 export type { ReceivedRequest } from "./received-request.js";
-export type { ServedExchange } from "./intercepted-request.js";
+export type { InterceptedRequest } from "./intercepted-request.js";
 export type { SessionMode } from "./test-sessions.js";
-export type { Listing } from "./paginate.js";
+export type { Pagination } from "./paginate.js";
 export type { TestPrompt } from "./test-prompt.js";
 export type { TestResource, TestResourceContext, TestResourceTemplate } from "./test-resource.js";
 export type { Execution, TestTool, TestToolContext } from "./test-tool.js";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** One HTTP request that waits for its answer. */
-export interface ServedExchange {
+export interface InterceptedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Has been read already. */

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
 import { type Fault, FaultQueue, type FaultTarget } from "./fault.js";
-import { FORGOTTEN_SESSION_ANSWERS, type ForgottenSessionAnswer } from "./unknown-session.js";
-import { HttpHost } from "./http-listener.js";
-import type { Listing } from "./paginate.js";
-import { receive, type ReceivedRequest } from "./received-request.js";
-import type { ServedExchange } from "./intercepted-request.js";
-import { type SessionMode, SessionTable } from "./test-sessions.js";
-import { isTampering, tamperWith } from "./response-faults.js";
+import { UNKNOWN_SESSION_RESPONSES, type UnknownSessionResponse } from "./unknown-session.js";
+import { HttpListener } from "./http-listener.js";
+import type { Pagination } from "./paginate.js";
+import { parseReceived, type ReceivedRequest } from "./received-request.js";
+import type { InterceptedRequest } from "./intercepted-request.js";
+import { type SessionMode, TestSessions } from "./test-sessions.js";
+import { isResponseFault, applyResponseFault } from "./response-faults.js";
 import type { TestPrompt } from "./test-prompt.js";
 import type { TestResource, TestResourceTemplate } from "./test-resource.js";
 import { createSdkServer, type Execution, type TestTool } from "./test-tool.js";
@@ -21,15 +21,15 @@ export interface McpTestServerOptions {
   readonly resourceTemplates?: readonly TestResourceTemplate[];
   readonly prompts?: readonly TestPrompt[];
   /** Of all lists. */
-  readonly listing?: Listing;
+  readonly pagination?: Pagination;
   readonly instructions?: string;
   /** How requests are answered: as one JSON document or as a stream of events. */
-  readonly answers?: "json" | "sse";
-  readonly sessions?: SessionMode;
+  readonly responseFormat?: "json" | "sse";
+  readonly sessionMode?: SessionMode;
   /** Number the events, so that a broken stream can be resumed. */
   readonly resumable?: boolean;
   /** Answers a request in place of the server, after recording and faults; `false` leaves it to the server. */
-  readonly serve?: (exchange: ServedExchange) => Promise<boolean>;
+  readonly intercept?: (exchange: InterceptedRequest) => Promise<boolean>;
 }
 
 interface Waiter {
@@ -54,22 +54,22 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   resources: readonly TestResource[] | undefined;
   resourceTemplates: readonly TestResourceTemplate[];
   prompts: readonly TestPrompt[] | undefined;
-  listing: Listing;
-  answers: "json" | "sse";
+  pagination: Pagination;
+  responseFormat: "json" | "sse";
   /** How a session id is answered that this server does not know. */
-  forgottenSessionAnswer: ForgottenSessionAnswer = "404 -32001";
+  unknownSessionResponse: UnknownSessionResponse = "404 -32001";
   /** Every HTTP request since the start, in order. */
   readonly requests: ReceivedRequest[] = [];
   /** Every run of a tool since the start, in order. */
   readonly executions: Execution[] = [];
   readonly #instructions: string | undefined;
-  readonly #serve: McpTestServerOptions["serve"];
+  readonly #intercept: McpTestServerOptions["intercept"];
   readonly #faults = new FaultQueue();
   readonly #waiters = new Set<Waiter>();
   /** What each session has subscribed to. */
   readonly #subscribed = new WeakMap<object, Set<string>>();
-  readonly #sessions: SessionTable;
-  readonly #host = new HttpHost((request, response) => this.#handle(request, response));
+  readonly #sessions: TestSessions;
+  readonly #listener = new HttpListener((request, response) => this.#handle(request, response));
 
   constructor(options: McpTestServerOptions = {}) {
     this.tools = options.tools ?? [ECHO];
@@ -77,20 +77,20 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.resources = options.resources;
     this.resourceTemplates = options.resourceTemplates ?? [];
     this.prompts = options.prompts;
-    this.listing = options.listing ?? { type: "whole" };
-    this.answers = options.answers ?? "sse";
+    this.pagination = options.pagination ?? { type: "none" };
+    this.responseFormat = options.responseFormat ?? "sse";
     this.#instructions = options.instructions;
-    this.#serve = options.serve;
-    this.#sessions = new SessionTable({
-      mode: options.sessions ?? "many",
-      answers: () => this.answers,
+    this.#intercept = options.intercept;
+    this.#sessions = new TestSessions({
+      mode: options.sessionMode ?? "per-client",
+      responseFormat: () => this.responseFormat,
       resumable: options.resumable ?? false,
       createServer: () => this.#createSdkServer(),
     });
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#host.port}/mcp`;
+    return `http://127.0.0.1:${this.#listener.port}/mcp`;
   }
 
   get openSessions(): string[] {
@@ -98,11 +98,11 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 
   get openSockets(): number {
-    return this.#host.openSockets;
+    return this.#listener.openSockets;
   }
 
   get socketsOpened(): number {
-    return this.#host.socketsOpened;
+    return this.#listener.socketsOpened;
   }
 
   /** What came with this JSON-RPC or HTTP method. */
@@ -131,8 +131,8 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 
   /** Knows no session any more, and says so in this way. What is running finishes. */
-  forgetSessions(answer: ForgottenSessionAnswer = this.forgottenSessionAnswer): void {
-    this.forgottenSessionAnswer = answer;
+  dropSessions(answer: UnknownSessionResponse = this.unknownSessionResponse): void {
+    this.unknownSessionResponse = answer;
     this.#sessions.forget();
   }
 
@@ -156,12 +156,12 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    await this.#host.start();
+    await this.#listener.start();
   }
 
   /** As a killed process: connections break, sessions are gone, the port refuses. */
   async stop(): Promise<void> {
-    await this.#host.stop();
+    await this.#listener.stop();
     await this.#sessions.clear();
   }
 
@@ -172,7 +172,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /** Links a client in this process: `new McpClient({ name, server })`. */
   async connect(transport: MessageTransport): Promise<void> {
-    await this.#sessions.link(transport);
+    await this.#sessions.connect(transport);
   }
 
   async close(): Promise<void> {
@@ -187,9 +187,17 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   #createSdkServer() {
     const subscribed = new Set<string>();
     const behaviour = () => {
-      const { tools, malformedTools, resources, resourceTemplates, prompts, listing } = this;
+      const { tools, malformedTools, resources, resourceTemplates, prompts, pagination } = this;
       const instructions = this.#instructions;
-      return { tools, malformedTools, resources, resourceTemplates, prompts, listing, instructions };
+      return {
+        tools,
+        malformedTools,
+        resources,
+        resourceTemplates,
+        prompts,
+        listing: pagination,
+        instructions,
+      };
     };
     const server = createSdkServer(behaviour, (execution) => this.executions.push(execution), subscribed);
     this.#subscribed.set(server, subscribed);
@@ -197,14 +205,14 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const received = await receive(request);
+    const received = await parseReceived(request);
     this.#record(received);
-    const fault = this.#faults.take({ ...received });
+    const fault = this.#faults.next({ ...received });
     if (fault !== undefined && (await this.#answerWith(fault, response))) return;
-    if ((await this.#serve?.({ request, response, body: received.body })) === true) return;
+    if ((await this.#intercept?.({ request, response, body: received.body })) === true) return;
     const isInitialize = received.method === "initialize";
     if (await this.#sessions.handle(request, response, received.body, isInitialize)) return;
-    const { status, contentType, body } = FORGOTTEN_SESSION_ANSWERS[this.forgottenSessionAnswer];
+    const { status, contentType, body } = UNKNOWN_SESSION_RESPONSES[this.unknownSessionResponse];
     response.writeHead(status, { "content-type": contentType }).end(body);
   }
 
@@ -219,8 +227,8 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /** True when the fault is all the answer there is. */
   async #answerWith(fault: Fault, response: ServerResponse): Promise<boolean> {
-    if (isTampering(fault)) {
-      tamperWith(response, fault);
+    if (isResponseFault(fault)) {
+      applyResponseFault(response, fault);
       return false;
     }
     switch (fault.type) {

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../json/json.js";
 
 /** How a list is answered: all at once, in pages, with cursors that never end or come back, or with a page that fails. */
-export type Listing =
-  | { readonly type: "whole" }
+export type Pagination =
+  | { readonly type: "none" }
   | { readonly type: "pages"; readonly size: number; readonly failingPage?: number }
   | { readonly type: "endless" }
   | { readonly type: "repeated-cursor" };
@@ -12,17 +12,17 @@ interface ListedItems {
   readonly key: string;
   readonly items: readonly unknown[];
   /** One more, where the list has no end. */
-  readonly another: (position: number) => JsonObject;
+  readonly extra: (position: number) => JsonObject;
 }
 
-export function listPage(
-  { key, items, another }: ListedItems,
-  listing: Listing,
+export function paginate(
+  { key, items, extra: another }: ListedItems,
+  listing: Pagination,
   cursor: string | undefined,
 ): JsonObject {
   const position = Number(cursor ?? 0);
   switch (listing.type) {
-    case "whole":
+    case "none":
       return { [key]: items };
     case "endless":
       return { [key]: [another(position)], nextCursor: String(position + 1) };

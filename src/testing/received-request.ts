@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import { readBody } from "./http-listener.js";
 
 /** One HTTP request, as it came. */
@@ -13,10 +13,10 @@ export interface ReceivedRequest {
   readonly body: unknown;
 }
 
-export async function receive(request: IncomingMessage): Promise<ReceivedRequest> {
+export async function parseReceived(request: IncomingMessage): Promise<ReceivedRequest> {
   const body = parseJson(await readBody(request));
-  const message = isJsonObject(body) ? body : {};
-  const params = isJsonObject(message["params"]) ? message["params"] : {};
+  const message = isPlainObject(body) ? body : {};
+  const params = isPlainObject(message["params"]) ? message["params"] : {};
   const method = typeof message["method"] === "string" ? message["method"] : undefined;
   const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
   return {

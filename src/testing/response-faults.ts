@@ -1,41 +1,41 @@
 import type { ServerResponse } from "node:http";
 import type { Fault } from "./fault.js";
 
-type Tampering = Extract<
+type ResponseFault = Extract<
   Fault,
   {
     type:
-      | "cut"
+      | "disconnect"
       | "content-type"
       | "invalid-json"
       | "wrong-id"
       | "not-json-rpc"
-      | "no-answer"
+      | "no-response"
       | "trickle"
-      | "huge"
+      | "oversized"
       | "result";
   }
 >;
 
-export function isTampering(fault: Fault): fault is Tampering {
+export function isResponseFault(fault: Fault): fault is ResponseFault {
   const types: readonly Fault["type"][] = [
     "content-type",
     "invalid-json",
     "wrong-id",
     "not-json-rpc",
-    "no-answer",
+    "no-response",
     "trickle",
-    "huge",
+    "oversized",
     "result",
   ];
-  return types.includes(fault.type) || (fault.type === "cut" && fault.when !== "before");
+  return types.includes(fault.type) || (fault.type === "disconnect" && fault.when !== "before");
 }
 
 /**
  * Lets the real server answer and changes what goes out on the wire. Only the chunk that holds the
  * answer is touched: whatever a stream brings before it stays as it is.
  */
-export function tamperWith(response: ServerResponse, fault: Tampering): void {
+export function applyResponseFault(response: ServerResponse, fault: ResponseFault): void {
   const write = response.write.bind(response) as (chunk: string) => boolean;
   const end = response.end.bind(response) as (chunk?: string) => ServerResponse;
   const writeHead = response.writeHead.bind(response);
@@ -50,7 +50,7 @@ export function tamperWith(response: ServerResponse, fault: Tampering): void {
   const answer = (text: string): void => {
     isAnswered = true;
     switch (fault.type) {
-      case "cut":
+      case "disconnect":
         write(fault.when === "during" ? text.slice(0, text.length / 2) : text);
         if (fault.when === "during") setImmediate(() => response.socket?.destroy());
         else response.once("finish", () => setImmediate(() => response.socket?.destroy()));
@@ -58,7 +58,7 @@ export function tamperWith(response: ServerResponse, fault: Tampering): void {
       case "trickle":
         trickle(response, text, fault.everyMs, write);
         return;
-      case "huge":
+      case "oversized":
         write(replaceResult(text, { content: [{ type: "text", text: "x".repeat(fault.bytes) }] }));
         return;
       case "content-type":
@@ -73,7 +73,7 @@ export function tamperWith(response: ServerResponse, fault: Tampering): void {
       case "not-json-rpc":
         write(replaceJson(text, () => JSON.stringify({ weather: "fine" })));
         return;
-      case "no-answer":
+      case "no-response":
         return;
       case "result":
         write(replaceResult(text, fault.result));
@@ -92,7 +92,7 @@ export function tamperWith(response: ServerResponse, fault: Tampering): void {
   }) as typeof response.write;
   response.end = ((chunk?: unknown) => {
     if (chunk !== undefined && typeof chunk !== "function") take(chunk);
-    const isCut = fault.type === "cut" && fault.when === "during";
+    const isCut = fault.type === "disconnect" && fault.when === "during";
     if (isAnswered && (isCut || fault.type === "trickle")) return response;
     return end();
   }) as typeof response.end;

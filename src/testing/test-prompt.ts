@@ -7,7 +7,7 @@ import {
   McpError,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../json/json.js";
-import { type Listing, listPage } from "./paginate.js";
+import { type Pagination, paginate } from "./paginate.js";
 
 export interface TestPrompt {
   readonly name: string;
@@ -29,10 +29,10 @@ export interface TestPrompt {
 
 export interface PromptBehaviour {
   readonly prompts?: readonly TestPrompt[] | undefined;
-  readonly listing: Listing;
+  readonly listing: Pagination;
 }
 
-const PROMPTS = { key: "prompts", another: (position: number) => ({ name: `prompt-${position}` }) };
+const PROMPTS = { key: "prompts", extra: (position: number) => ({ name: `prompt-${position}` }) };
 
 /** Lets a server have prompts. */
 export function servePrompts(server: Server, behaviour: () => PromptBehaviour): void {
@@ -43,7 +43,7 @@ export function servePrompts(server: Server, behaviour: () => PromptBehaviour): 
   };
   server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => {
     const { prompts = [], listing } = behaviour();
-    return listPage({ ...PROMPTS, items: prompts.map(toListed) }, listing, params?.cursor);
+    return paginate({ ...PROMPTS, items: prompts.map(toListed) }, listing, params?.cursor);
   });
   server.setRequestHandler(GetPromptRequestSchema, async ({ params }) =>
     toResult(await find(params.name).get(params.arguments ?? {})),

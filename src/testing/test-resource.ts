@@ -8,7 +8,7 @@ import {
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../json/json.js";
-import { type Listing, listPage } from "./paginate.js";
+import { type Pagination, paginate } from "./paginate.js";
 
 export interface TestResource {
   readonly uri: string;
@@ -37,17 +37,17 @@ export interface TestResourceTemplate {
 export interface ResourceBehaviour {
   readonly resources?: readonly TestResource[] | undefined;
   readonly resourceTemplates?: readonly TestResourceTemplate[] | undefined;
-  readonly listing: Listing;
+  readonly listing: Pagination;
 }
 
 const RESOURCE_NOT_FOUND = -32_002;
 const RESOURCES = {
   key: "resources",
-  another: (position: number) => ({ uri: `test://${position}`, name: `resource-${position}` }),
+  extra: (position: number) => ({ uri: `test://${position}`, name: `resource-${position}` }),
 };
 const TEMPLATES = {
   key: "resourceTemplates",
-  another: (position: number) => ({ uriTemplate: `test://${position}/{x}`, name: `template-${position}` }),
+  extra: (position: number) => ({ uriTemplate: `test://${position}/{x}`, name: `template-${position}` }),
 };
 
 /** Lets a server have resources. What a session subscribes to goes into `subscribed`. */
@@ -58,11 +58,11 @@ export function serveResources(
 ): void {
   server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
     const { resources = [], listing } = behaviour();
-    return listPage({ ...RESOURCES, items: resources.map(toListed) }, listing, params?.cursor);
+    return paginate({ ...RESOURCES, items: resources.map(toListed) }, listing, params?.cursor);
   });
   server.setRequestHandler(ListResourceTemplatesRequestSchema, ({ params }) => {
     const { resourceTemplates: items = [], listing } = behaviour();
-    return listPage({ ...TEMPLATES, items }, listing, params?.cursor);
+    return paginate({ ...TEMPLATES, items }, listing, params?.cursor);
   });
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params }, { signal, requestInfo }) => {
     const resource = behaviour().resources?.find(({ uri }) => uri === params.uri);

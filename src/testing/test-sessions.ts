@@ -10,27 +10,27 @@ import { MemoryEventStore } from "./memory-event-store.js";
  * - `one`: one bare SDK transport, which knows a single session for all its life
  * - `none`: a new server for each request, no ids
  */
-export type SessionMode = "many" | "one" | "none";
+export type SessionMode = "per-client" | "single" | "stateless";
 
 interface SessionTableOptions {
   readonly mode: SessionMode;
-  readonly answers: () => "json" | "sse";
+  readonly responseFormat: () => "json" | "sse";
   readonly resumable: boolean;
   readonly createServer: () => Server;
 }
 
-interface OpenSession {
+interface TestSession {
   readonly server: Server;
   readonly transport: StreamableHTTPServerTransport;
 }
 
 /** The MCP sessions behind one HTTP endpoint, each on the official SDK's own transport. */
-export class SessionTable {
+export class TestSessions {
   readonly #options: SessionTableOptions;
-  readonly #sessions = new Map<string, OpenSession>();
-  readonly #linked = new Set<Server>();
+  readonly #sessions = new Map<string, TestSession>();
+  readonly #inProcess = new Set<Server>();
   readonly #events = new MemoryEventStore();
-  #only: Promise<OpenSession> | undefined;
+  #single: Promise<TestSession> | undefined;
 
   constructor(options: SessionTableOptions) {
     this.#options = options;
@@ -41,14 +41,14 @@ export class SessionTable {
   }
 
   get servers(): Server[] {
-    return [...[...this.#sessions.values()].map(({ server }) => server), ...this.#linked];
+    return [...[...this.#sessions.values()].map(({ server }) => server), ...this.#inProcess];
   }
 
   /** A session without HTTP, for as long as its transport is open. */
-  async link(transport: MessageTransport): Promise<void> {
+  async connect(transport: MessageTransport): Promise<void> {
     const server = this.#options.createServer();
-    this.#linked.add(server);
-    server.onclose = () => this.#linked.delete(server);
+    this.#inProcess.add(server);
+    server.onclose = () => this.#inProcess.delete(server);
     await server.connect(transport);
   }
 
@@ -61,7 +61,7 @@ export class SessionTable {
   ): Promise<boolean> {
     const session = await this.#find(request.headers["mcp-session-id"], isInitialize);
     if (session === undefined) return false;
-    if (this.#options.mode === "none") response.once("close", () => void session.server.close());
+    if (this.#options.mode === "stateless") response.once("close", () => void session.server.close());
     await session.transport.handleRequest(request, response, body);
     return true;
   }
@@ -70,34 +70,34 @@ export class SessionTable {
   async clear(): Promise<void> {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
-    this.#only = undefined;
+    this.#single = undefined;
     await Promise.all(sessions.map(({ server }) => server.close()));
   }
 
   /** Forgets the ids and lets what is running on them finish. */
   forget(): void {
     this.#sessions.clear();
-    this.#only = undefined;
+    this.#single = undefined;
   }
 
-  async #find(id: string | string[] | undefined, isInitialize: boolean): Promise<OpenSession | undefined> {
+  async #find(id: string | string[] | undefined, isInitialize: boolean): Promise<TestSession | undefined> {
     switch (this.#options.mode) {
-      case "none":
+      case "stateless":
         return this.#open(false);
-      case "one":
-        this.#only ??= this.#open(true);
-        return this.#only;
-      case "many":
+      case "single":
+        this.#single ??= this.#open(true);
+        return this.#single;
+      case "per-client":
         if (typeof id === "string") return this.#sessions.get(id);
         return isInitialize ? this.#open(true) : undefined;
     }
   }
 
-  async #open(hasId: boolean): Promise<OpenSession> {
+  async #open(hasId: boolean): Promise<TestSession> {
     const server = this.#options.createServer();
     const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
       ...(hasId ? { sessionIdGenerator: () => randomUUID() } : {}),
-      enableJsonResponse: this.#options.answers() === "json",
+      enableJsonResponse: this.#options.responseFormat() === "json",
       ...(this.#options.resumable ? { eventStore: this.#events } : {}),
       onsessioninitialized: (id) => {
         this.#sessions.set(id, { server, transport });

@@ -5,7 +5,7 @@ import {
   SetLevelRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../json/json.js";
-import { listPage } from "./paginate.js";
+import { paginate } from "./paginate.js";
 import { type PromptBehaviour, servePrompts } from "./test-prompt.js";
 import { type ResourceBehaviour, serveResources } from "./test-resource.js";
 
@@ -45,7 +45,7 @@ export interface Execution {
 
 const TOOLS = {
   key: "tools",
-  another: (position: number) => ({ name: `tool-${position}`, inputSchema: { type: "object" } }),
+  extra: (position: number) => ({ name: `tool-${position}`, inputSchema: { type: "object" } }),
 };
 
 /** One MCP server of the official SDK for one session. What it subscribes to goes into `subscribed`. */
@@ -72,7 +72,7 @@ export function createSdkServer(
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     const { tools, malformedTools, listing } = behaviour();
     const items = [...tools.map(toListed), ...malformedTools];
-    return listPage({ ...TOOLS, items }, listing, params?.cursor);
+    return paginate({ ...TOOLS, items }, listing, params?.cursor);
   });
   server.setRequestHandler(SetLevelRequestSchema, () => ({}));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {

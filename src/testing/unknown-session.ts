@@ -1,27 +1,27 @@
 /** How a server answers a session id that it does not know. Every one of them is a real server's way. */
-export const FORGOTTEN_SESSION_ANSWERS = {
+export const UNKNOWN_SESSION_RESPONSES = {
   /** SDK 1.32 examples, fastmcp, supergateway, the C# SDK. */
-  "404 -32001": rpcAnswer(404, -32_001, "Session not found"),
+  "404 -32001": rpcErrorResponse(404, -32_001, "Session not found"),
   /** The Python SDK. */
-  "404 -32600": rpcAnswer(404, -32_600, "Session not found"),
+  "404 -32600": rpcErrorResponse(404, -32_600, "Session not found"),
   /** The Go SDK, Rust rmcp. */
   "404 text": { status: 404, contentType: "text/plain", body: "session not found\n" },
   /** SDK examples up to 1.31, `@modelcontextprotocol/server-everything`. */
-  "400 no valid id": rpcAnswer(400, -32_000, "Bad Request: No valid session ID provided"),
+  "400 no valid id": rpcErrorResponse(400, -32_000, "Bad Request: No valid session ID provided"),
   /** One bare SDK transport after a restart. */
-  "400 not initialized": rpcAnswer(400, -32_000, "Bad Request: Server not initialized"),
-  "400 header required": rpcAnswer(400, -32_000, "Bad Request: Mcp-Session-Id header is required"),
-} as const satisfies Record<string, CannedAnswer>;
+  "400 not initialized": rpcErrorResponse(400, -32_000, "Bad Request: Server not initialized"),
+  "400 header required": rpcErrorResponse(400, -32_000, "Bad Request: Mcp-Session-Id header is required"),
+} as const satisfies Record<string, CannedResponse>;
 
-export type ForgottenSessionAnswer = keyof typeof FORGOTTEN_SESSION_ANSWERS;
+export type UnknownSessionResponse = keyof typeof UNKNOWN_SESSION_RESPONSES;
 
-export interface CannedAnswer {
+export interface CannedResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-function rpcAnswer(status: number, code: number, message: string): CannedAnswer {
+function rpcErrorResponse(status: number, code: number, message: string): CannedResponse {
   const body = JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id: null });
   return { status, contentType: "application/json", body };
 }

@@ -1,10 +1,10 @@
 import type { ArgumentProperty } from "../config/argument-property.js";
 import { copyUntrusted } from "../json/safe-clone.js";
-import { definitionError } from "../errors/config-error.js";
-import { toPath } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { configError } from "../errors/config-error.js";
+import { formatPath } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { EVERY_ITEM, type JsonPath, parseJsonPath, READABLE_PATHS } from "../json/json-path.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { editSchemaAt, type SchemaEdit } from "../json-schema/edit-schema.js";
 import { type ArgumentSource, fixedValueOf, toSource } from "./argument-value.js";
 import { detachReferences } from "../json-schema/inline-root-refs.js";
@@ -70,11 +70,12 @@ export function compileArgumentProperties(
 }
 
 function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entry[] {
-  const issues: DefinitionIssue[] = [];
+  const issues: ConfigIssue[] = [];
   const entries: Entry[] = [];
   const listed = new Set<string>();
   for (const [key, property] of Object.entries(properties)) {
-    const complain = (message: string) => issues.push({ path: toPath(["argumentProperties", key]), message });
+    const complain = (message: string) =>
+      issues.push({ path: formatPath(["argumentProperties", key]), message });
     const path = parseJsonPath(key);
     const valueFor =
       property.variant === "arrayBuilder"
@@ -89,7 +90,7 @@ function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entr
     else entries.push({ path, property, valueFor });
     listed.add(place);
   }
-  if (issues.length > 0) throw definitionError("A tool of the agent definition", issues);
+  if (issues.length > 0) throw configError("A tool of the agent definition", issues);
   return entries;
 }
 
@@ -180,5 +181,5 @@ function copyOf(value: unknown): unknown {
 }
 
 function asObject(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
+  return isPlainObject(value) ? value : {};
 }

@@ -8,5 +8,5 @@ export function refusal(
   cause?: unknown,
 ): McpRuntimeError {
   const text = `The call of tool "${info.name}" was refused: ${why}`;
-  return new McpRuntimeError("refused", text, { server, tool: info.name, cause });
+  return new McpRuntimeError("denied", text, { server, tool: info.name, cause });
 }

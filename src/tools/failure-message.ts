@@ -24,14 +24,14 @@ const TELLINGS: Partial<Record<FailureKind, Telling>> = {
   unauthorized: { what: "The server refused the credentials.", advice: TELL },
   "not-found": { what: "The server does not know this tool.", advice: TELL },
   "invalid-request": { what: "The server rejected the request.", advice: TELL },
-  malformed: { what: "The answer cannot be used.", advice: ANOTHER_WAY },
+  "invalid-response": { what: "The answer cannot be used.", advice: ANOTHER_WAY },
   "too-large": { what: "The answer is too large to be read.", advice: "Ask for less." },
   "unsupported-protocol": { what: "The server speaks another version of the protocol.", advice: TELL },
   "circuit-open": {
     what: "The server failed too often and is left alone for a while. The tool was not run.",
     advice: LATER,
   },
-  refused: { what: "It was refused.", advice: "Do not call it again unless you are asked to." },
+  denied: { what: "It was refused.", advice: "Do not call it again unless you are asked to." },
 };
 
 const INVALID_PARAMS = -32_602;
@@ -45,7 +45,7 @@ const MAY_HAVE_RUN = "It may have run all the same: check before you call it aga
 export function toFailureMessage(error: McpRuntimeError, toolName: string): string {
   const { what, advice } = TELLINGS[error.kind] ?? { what: "It failed.", advice: ANOTHER_WAY };
   const isSpoken =
-    error.issues.length > 0 || error.code !== undefined || error.kind === "refused" || hasRun(error);
+    error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || hasRun(error);
   const isCorrectable =
     error.kind === "invalid-request" && (error.issues.length > 0 || error.code === INVALID_PARAMS);
   const next = isCorrectable ? "Correct the arguments and call the tool again." : advice;
@@ -59,5 +59,5 @@ export function toFailureMessage(error: McpRuntimeError, toolName: string): stri
 
 /** The tool ran and what came of it cannot be used: told by us, once it was certain. */
 function hasRun({ kind, outcomeUnknown }: McpRuntimeError): boolean {
-  return kind === "malformed" && !outcomeUnknown;
+  return kind === "invalid-response" && !outcomeUnknown;
 }

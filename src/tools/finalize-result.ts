@@ -1,23 +1,23 @@
 import { ToolResult } from "../client/tool-result.js";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isBubblingUp } from "./tool-failure.js";
-import type { CallPreview } from "./tool-options.js";
+import type { BeforeToolCallInput } from "./tool-options.js";
 import type { ToolParts } from "./tool-runtime.js";
 import { ask, checkReplacement } from "./user-hooks.js";
 
-/** A result, checked and as `afterCall` wants it. The tool has run: whatever goes wrong from here on must not be told as if it had not. */
+/** A result, checked and as `afterToolCall` wants it. The tool has run: whatever goes wrong from here on must not be told as if it had not. */
 export async function usableResult(
   parts: ToolParts,
   result: ToolResult,
   {
     preview,
     cancellation,
-  }: { readonly preview: CallPreview | undefined; readonly cancellation: Cancellation },
+  }: { readonly preview: BeforeToolCallInput | undefined; readonly cancellation: CancelScope },
 ): Promise<ToolResult> {
   try {
     checkOutput(parts, result);
-    const { afterCall: hook } = parts.settings;
+    const { afterToolCall: hook } = parts.settings;
     if (hook === undefined || preview === undefined) return result;
     const { content, structuredContent, isError, meta } = result;
     const copy = structuredClone({ content, structuredContent, isError, meta });
@@ -31,7 +31,8 @@ export async function usableResult(
     });
   } catch (error) {
     cancellation.throwIfCancelled();
-    if (isBubblingUp(error) || (error instanceof McpRuntimeError && error.kind === "definition")) throw error;
+    if (isBubblingUp(error) || (error instanceof McpRuntimeError && error.kind === "invalid-config"))
+      throw error;
     throw unusable(parts, error);
   }
 }
@@ -56,5 +57,11 @@ function unusable(
 ): McpRuntimeError {
   if (cause instanceof McpRuntimeError) return cause;
   const text = `Tool "${info.name}" ran, but its result cannot be used.`;
-  return new McpRuntimeError("malformed", text, { server, tool: info.name, issues, cause, attempts: 1 });
+  return new McpRuntimeError("invalid-response", text, {
+    server,
+    tool: info.name,
+    issues,
+    cause,
+    attempts: 1,
+  });
 }

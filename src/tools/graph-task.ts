@@ -1,5 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** What LangGraph's checkpointers have: the interrupts of a task are among the writes of its checkpoint. */
 interface Checkpointer {
@@ -48,7 +48,7 @@ export class GraphTask {
   /** The last question that this task paused with, perhaps in another process. */
   async lastQuestion(): Promise<unknown> {
     const { thread_id, checkpoint_map: checkpoints, __pregel_task_id: task } = this.#configurable;
-    const checkpoint_id = isJsonObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
+    const checkpoint_id = isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
     const place = { thread_id, checkpoint_ns: this.#namespace, checkpoint_id };
     const saved = await this.#checkpointer?.getTuple({ configurable: place });
     const paused = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);

@@ -9,7 +9,7 @@ import type { ToolArtifact } from "./content/tool-artifact.js";
 import { toToolContent } from "./content/tool-content.js";
 import { systemClock } from "../async/clock.js";
 import { checkObject } from "../config/assert-object.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { HeldCall } from "./elicitation/interrupt-for-input.js";
 import { withCustomData } from "./custom-data.js";
@@ -202,7 +202,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     { toolCallId }: ToolContext,
     { shown, isRejected }: { readonly shown: Shown | undefined; readonly isRejected: boolean },
   ): Promise<ToolOutput> {
-    const isThrown = this.parts.settings.onFailure === "error" && !isRejected;
+    const isThrown = this.parts.settings.onToolError === "throw" && !isRejected;
     if (toolCallId === undefined || isThrown) throw failure;
     const artifact = { ...(shown?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
@@ -221,24 +221,24 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     failure: McpRuntimeError,
     shown: Shown | undefined,
   ): Promise<string | LangChainBlock[]> {
-    const { onFailure } = this.parts.settings;
+    const { onToolError: onToolError } = this.parts.settings;
     const isSilent = shown === undefined || shown.content === "" || shown.content.length === 0;
     const words = isSilent ? toFailureMessage(failure, this.name) : shown.content;
-    if (typeof onFailure !== "function") return words;
+    if (typeof onToolError !== "function") return words;
     try {
-      const own: unknown = await onFailure(failure);
+      const own: unknown = await onToolError(failure);
       if (typeof own === "string") return own;
-      this.parts.warn("onFailure gave no text; the model is told as usual.");
+      this.parts.warn("onToolError gave no text; the model is told as usual.");
     } catch (error) {
       if (isBubblingUp(error)) throw error;
-      this.parts.warn(`onFailure failed; the model is told as usual: ${String(error)}`);
+      this.parts.warn(`onToolError failed; the model is told as usual: ${String(error)}`);
     }
     return words;
   }
 }
 
 function isToolCall(value: unknown): value is ToolCall {
-  return isJsonObject(value) && value["type"] === "tool_call" && "args" in value;
+  return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
 function withNotes(content: Shown["content"], notes: readonly string[]): Shown["content"] {

@@ -1,7 +1,7 @@
 import type { ToolResult } from "../client/tool-result.js";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
-import { kindOfFailure } from "../errors/classify-failure.js";
+import { classifyFailure } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { quoteServer } from "../errors/sanitize-text.js";
 import type { ToolParts } from "./tool-runtime.js";
@@ -14,7 +14,7 @@ const MAX_WAIT_MS = 5_000;
 
 interface Doubt {
   readonly context: ToolContext;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function unknownByResult(
 /** The failure of a call, as one of a tool that the server does not have where that is the case. */
 export async function unknownByFailure(parts: ToolParts, failure: unknown, doubt: Doubt): Promise<unknown> {
   if (!isInvalidParams(failure) || !(await isUnlisted(parts, doubt))) return failure;
-  return failure.with({ kind: kindOfFailure({ code: failure.code, isUnlisted: true }) });
+  return failure.with({ kind: classifyFailure({ code: failure.code, isUnlisted: true }) });
 }
 
 async function isUnlisted({ view, schema }: ToolParts, { context, cancellation }: Doubt): Promise<boolean> {
@@ -51,7 +51,7 @@ function isInvalidParams(error: unknown): error is McpRuntimeError {
 function unknownTool({ server, schema: { info } }: ToolParts, result: ToolResult): McpRuntimeError {
   const said = quoteServer(result.text());
   const text = `Server "${server}" lists no tool "${info.name}"${said === "" ? "." : `, and said: ${said}`}`;
-  return new McpRuntimeError(kindOfFailure({ isUnlisted: true }), text, {
+  return new McpRuntimeError(classifyFailure({ isUnlisted: true }), text, {
     server,
     tool: info.name,
     attempts: 1,

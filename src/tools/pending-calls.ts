@@ -1,5 +1,5 @@
 import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 
 interface PendingCalls {
   readonly messageId: string | undefined;
@@ -20,6 +20,6 @@ export function pendingCalls(state: unknown): PendingCalls {
 
 /** Of a graph's state, or the state itself. */
 function messagesOf(state: unknown): BaseMessage[] {
-  const messages: unknown = isJsonObject(state) ? state["messages"] : state;
+  const messages: unknown = isPlainObject(state) ? state["messages"] : state;
   return Array.isArray(messages) ? messages.filter((message) => isBaseMessage(message)) : [];
 }

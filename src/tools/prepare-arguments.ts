@@ -1,6 +1,6 @@
-import type { Cancellation } from "../async/cancel-scope.js";
-import { describeFound } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import type { CancelScope } from "../async/cancel-scope.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ArgumentIssue } from "../json-schema/schema-validator.js";
@@ -11,8 +11,8 @@ import { ask } from "./user-hooks.js";
 
 /** The model's arguments; a model may give anything. */
 export function checkGiven(parts: ToolParts, given: unknown): JsonObject {
-  if (isJsonObject(given)) return given;
-  throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeFound(given)}` }]);
+  if (isPlainObject(given)) return given;
+  throw badArguments(parts, [{ path: "", message: `expected an object, found ${describeValue(given)}` }]);
 }
 
 /** With defaults, and with what the agent fills in. */
@@ -29,7 +29,7 @@ export function completeArguments(parts: ToolParts, given: JsonObject, context: 
 export async function withHidden(
   sources: NonNullable<ToolRule["args"]>,
   given: JsonObject,
-  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: Cancellation },
+  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: CancelScope },
 ): Promise<JsonObject> {
   const visible = Object.entries(given).filter(([name]) => !Object.hasOwn(sources, name));
   const valueOf = async (source: (typeof sources)[string]): Promise<unknown> =>
@@ -43,7 +43,7 @@ export async function withHidden(
 /** The run's own input, where its config brings one; else the one that the factory was given. */
 export function agentInputOf({ agentInput }: ToolParts, { runConfig }: ToolContext): JsonObject {
   const own: unknown = runConfig.configurable?.["agentInput"];
-  return isJsonObject(own) ? own : agentInput;
+  return isPlainObject(own) ? own : agentInput;
 }
 
 /** Against the server's own schema. What the model cannot see it is not asked to correct, nor shown. */

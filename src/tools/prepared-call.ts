@@ -1,4 +1,4 @@
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
 import type { JsonObject } from "../json/json.js";
 import { needsApproval } from "./approval/needs-approval.js";
@@ -11,7 +11,7 @@ import {
 } from "./prepare-arguments.js";
 import { refreshSchema } from "./refresh-schema.js";
 import { refusal } from "./denied-error.js";
-import type { CallChanges, CallPreview } from "./tool-options.js";
+import type { BeforeToolCallResult, BeforeToolCallInput } from "./tool-options.js";
 import type { ToolParts } from "./tool-runtime.js";
 import { ask, checkChanges } from "./user-hooks.js";
 
@@ -25,7 +25,7 @@ interface GivenCall {
 export interface PreparedCall {
   /** As they are sent. */
   readonly args: JsonObject;
-  readonly headers: CallChanges["headers"];
+  readonly headers: BeforeToolCallResult["headers"];
   /** Somebody has to say yes to these arguments first. */
   readonly needsApproval: boolean;
 }
@@ -34,33 +34,37 @@ export interface PreparedCall {
 export function prepareCall(
   parts: ToolParts,
   call: GivenCall,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): PreparedCall | Promise<PreparedCall> {
   const { refreshesSchema, rule, settings } = parts;
-  const isPlain = !refreshesSchema && rule.args === undefined && settings.beforeCall === undefined;
+  const isPlain = !refreshesSchema && rule.args === undefined && settings.beforeToolCall === undefined;
   if (!isPlain) return prepareAsking(parts, call, cancellation);
   return toPrepared(parts, completeArguments(parts, checkGiven(parts, call.given), call.context), undefined);
 }
 
-/** With a fresh schema, hidden arguments and `beforeCall`, in this order. */
+/** With a fresh schema, hidden arguments and `beforeToolCall`, in this order. */
 async function prepareAsking(
   parts: ToolParts,
   { given, context }: GivenCall,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): Promise<PreparedCall> {
   if (parts.refreshesSchema) await refreshSchema(parts, context, cancellation);
   const { args: hidden } = parts.rule;
   const known = checkGiven(parts, given);
   const whole = hidden === undefined ? known : await withHidden(hidden, known, { context, cancellation });
   const filled = completeArguments(parts, whole, context);
-  const { beforeCall: hook } = parts.settings;
+  const { beforeToolCall: hook } = parts.settings;
   if (hook === undefined) return toPrepared(parts, filled, undefined);
   const changes = checkChanges(await ask(cancellation, () => hook(previewOf(parts, filled, context))));
-  if (changes.veto !== undefined) throw refusal(parts, changes.veto);
+  if (changes.deny !== undefined) throw refusal(parts, changes.deny);
   return toPrepared(parts, changes.args ?? filled, changes.headers);
 }
 
-function toPrepared(parts: ToolParts, args: JsonObject, headers: CallChanges["headers"]): PreparedCall {
+function toPrepared(
+  parts: ToolParts,
+  args: JsonObject,
+  headers: BeforeToolCallResult["headers"],
+): PreparedCall {
   checkArguments(parts, args);
   return { args, headers, needsApproval: needsApproval(parts, args) };
 }
@@ -70,7 +74,7 @@ export function previewOf(
   { server, schema: { info } }: ToolParts,
   args: JsonObject,
   context: ToolContext,
-): CallPreview {
+): BeforeToolCallInput {
   return { server, tool: info.name, args: structuredClone(args), context: context.forUser() };
 }
 

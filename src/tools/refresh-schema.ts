@@ -1,5 +1,5 @@
 import { compareSchemas, type ParameterChangeKind } from "../json-schema/diff.js";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolParts } from "./tool-runtime.js";
@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<ParameterChangeKind, string>> = {
 export async function refreshSchema(
   parts: ToolParts,
   context: ToolContext,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): Promise<void> {
   const { server, view, schema, warn } = parts;
   const { name } = schema.info;

@@ -1,6 +1,6 @@
 import type { CallInput } from "../client/call-options.js";
 import type { ToolResult } from "../client/tool-result.js";
-import { Cancellation } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
 import type { JsonObject } from "../json/json.js";
 import type { Progress } from "../session/session.js";
@@ -49,9 +49,9 @@ export function prepareRun(
 async function cancellable<T>(
   parts: ToolParts,
   { signal }: ToolContext,
-  work: (cancellation: Cancellation) => T | Promise<T>,
+  work: (cancellation: CancelScope) => T | Promise<T>,
 ): Promise<T> {
-  const cancellation = Cancellation.fromSignal(signal);
+  const cancellation = CancelScope.fromSignal(signal);
   const forget = parts.caller.closed?.onCancel((reason) => cancellation.cancel(reason));
   try {
     cancellation.throwIfCancelled();
@@ -62,7 +62,7 @@ async function cancellable<T>(
   }
 }
 
-async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation): Promise<ToolResult> {
+async function run(parts: ToolParts, call: ToolRun, cancellation: CancelScope): Promise<ToolResult> {
   const { context, report } = call;
   const { settings, slots } = parts;
   const settled: Settlement = call.settled ?? {
@@ -73,12 +73,12 @@ async function run(parts: ToolParts, call: ToolRun, cancellation: Cancellation):
   const { args, headers } = isReady
     ? settled.prepared
     : await clearedCall(parts, call, settled, cancellation);
-  const { meta: metaOption, afterCall } = settings;
+  const { meta: metaOption, afterToolCall } = settings;
   const meta =
     typeof metaOption === "function"
       ? await ask(cancellation, () => metaOption(context.forUser()))
       : metaOption;
-  const preview = afterCall === undefined ? undefined : previewOf(parts, args, context);
+  const preview = afterToolCall === undefined ? undefined : previewOf(parts, args, context);
   const leave = slots === undefined ? undefined : await slots.enter(cancellation);
   try {
     const result = await callAskingInGraph((input) => send(parts, call, { args, headers, meta, input }), {
@@ -136,7 +136,7 @@ async function clearedCall(
   parts: ToolParts,
   call: ToolRun,
   settled: Settlement,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): Promise<PreparedCall> {
   switch (settled.type) {
     case "failed":

@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallContext } from "../config/call-context.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { McpToolDetails } from "./tool-details.js";
 
 /**
@@ -21,7 +21,7 @@ export class ToolContext implements CallContext {
     this.server = server;
     this.tool = name;
     // A tool call without an id is one all the same: its failure is told, not thrown.
-    this.toolCallId = isJsonObject(toolCall) ? idOf(toolCall) : undefined;
+    this.toolCallId = isPlainObject(toolCall) ? idOf(toolCall) : undefined;
     this.signal = config.signal;
     this.runId = runId;
     this.#config = config;
@@ -51,7 +51,7 @@ export class ToolContext implements CallContext {
   get config(): JsonObject {
     const config: JsonObject = { ...this.#config };
     const { toolCall } = config;
-    return isJsonObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
+    return isPlainObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
   }
 
   /** A plain object, and copies as far as they can be made. */

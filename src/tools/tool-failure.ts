@@ -8,7 +8,7 @@ import { refusal } from "./denied-error.js";
 import type { ToolParts } from "./tool-runtime.js";
 
 /** What only a person can act on. It is thrown, whoever calls. */
-const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled"]);
+const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled"]);
 
 /** The tool ran and says that it failed. */
 export function toolError({ schema: { info }, server }: ToolParts, result: ToolResult): McpRuntimeError {

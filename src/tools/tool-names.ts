@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import { isJsonObject } from "../json/json.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject } from "../json/json.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 
 export interface NamingOptions {
   /** What stands before a tool's name: `server__tool`, nothing, `mcp__server__tool`, or what a function makes of both. */
   readonly prefix?: "server" | "none" | "mcp" | ((server: string, tool: string) => string);
   /** What becomes of characters that models do not take. */
-  readonly illegal?: "replace" | "delete";
+  readonly invalidCharacters?: "replace" | "delete";
   /** What happens when two tools get the same name. */
   readonly onCollision?: "error" | "suffix" | "prefix";
   /** Names that other tools of yours have. */
@@ -19,34 +19,34 @@ export type Naming = Required<NamingOptions>;
 
 export const NAMING_DEFAULTS = {
   prefix: "server",
-  illegal: "replace",
+  invalidCharacters: "replace",
   onCollision: "error",
   reserved: [],
 } as const;
 
 const CHOICES = {
   prefix: ["server", "none", "mcp"],
-  illegal: ["replace", "delete"],
+  invalidCharacters: ["replace", "delete"],
   onCollision: ["error", "suffix", "prefix"],
 } as const;
 
 /** What was left out, or is `undefined`, is filled in. */
 export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
   const issues = issuesOfNaming(options);
-  if (issues.length > 0) throw definitionError("The set of options", issues);
-  const { prefix = defaultPrefix, illegal, onCollision, reserved } = options;
+  if (issues.length > 0) throw configError("The set of options", issues);
+  const { prefix = defaultPrefix, invalidCharacters, onCollision, reserved } = options;
   return {
     prefix,
-    illegal: illegal ?? NAMING_DEFAULTS.illegal,
+    invalidCharacters: invalidCharacters ?? NAMING_DEFAULTS.invalidCharacters,
     onCollision: onCollision ?? NAMING_DEFAULTS.onCollision,
     reserved: reserved ?? NAMING_DEFAULTS.reserved,
   };
 }
 
-function issuesOfNaming(options: unknown): DefinitionIssue[] {
+function issuesOfNaming(options: unknown): ConfigIssue[] {
   const keys = Object.keys(NAMING_DEFAULTS);
-  if (!isJsonObject(options)) {
-    const message = `expected an object with ${keys.join(", ")}, found ${describeFound(options)}`;
+  if (!isPlainObject(options)) {
+    const message = `expected an object with ${keys.join(", ")}, found ${describeValue(options)}`;
     return [{ path: "naming", message }];
   }
   return Object.entries(options).flatMap(([key, value]) => {
@@ -55,7 +55,7 @@ function issuesOfNaming(options: unknown): DefinitionIssue[] {
     const expected = expectedOf(key, value);
     return expected === undefined
       ? []
-      : [{ path, message: `expected ${expected}, found ${describeFound(value)}` }];
+      : [{ path, message: `expected ${expected}, found ${describeValue(value)}` }];
   });
 }
 
@@ -128,21 +128,24 @@ function prefixed({ server, tool }: NamedTool, prefix: Naming["prefix"]): string
 function prefixedBy(prefix: (server: string, tool: string) => unknown, server: string, tool: string): string {
   const name = prefix(server, tool);
   if (typeof name === "string") return name;
-  const message = `gave ${describeFound(name)} for tool ${JSON.stringify(tool)}; expected a name`;
-  throw definitionError("naming.prefix", [{ path: "", message }]);
+  const message = `gave ${describeValue(name)} for tool ${JSON.stringify(tool)}; expected a name`;
+  throw configError("naming.prefix", [{ path: "", message }]);
 }
 
 /** Parts are made safe one by one and joined with `__`. */
-function toSafeName(name: string | readonly string[], { illegal }: Pick<Naming, "illegal">): string {
+function toSafeName(
+  name: string | readonly string[],
+  { invalidCharacters: invalidCharacters }: Pick<Naming, "invalidCharacters">,
+): string {
   const parts = typeof name === "string" ? [name] : name;
-  const safe = parts.map((part) => toSafePart(part, illegal)).join("__");
+  const safe = parts.map((part) => toSafePart(part, invalidCharacters)).join("__");
   if (safe.length <= LONGEST_NAME) return safe;
   return `${safe.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}_${hashOf(parts.join("\0"))}`;
 }
 
 /** A part with no letter or digit left says nothing; it is named by its hash. */
-function toSafePart(part: string, illegal: Naming["illegal"]): string {
-  const safe = part.trim().replace(/[^a-zA-Z0-9_-]/gu, illegal === "replace" ? "_" : "");
+function toSafePart(part: string, invalidCharacters: Naming["invalidCharacters"]): string {
+  const safe = part.trim().replace(/[^a-zA-Z0-9_-]/gu, invalidCharacters === "replace" ? "_" : "");
   return /[a-zA-Z0-9]/.test(safe) ? safe : `tool_${hashOf(part)}`;
 }
 
@@ -183,5 +186,5 @@ function collisionError(collisions: readonly Collision[]): Error {
     .map(({ name, owners }) => ({ path: name, message: `is the name of ${owners.join(" and ")}` }));
   const fix =
     'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or leave one out with tools rules';
-  return definitionError("The set of tool names", [...issues, { path: "", message: `To mend it, ${fix}.` }]);
+  return configError("The set of tool names", [...issues, { path: "", message: `To mend it, ${fix}.` }]);
 }

@@ -1,14 +1,14 @@
 import type { ToolResult } from "../client/tool-result.js";
 import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
-import type { DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolProgress } from "./progress-reporter.js";
 
 /** A call that is about to be made. What a hook does to it harms nobody: it is a copy. */
-export interface CallPreview {
+export interface BeforeToolCallInput {
   readonly server: string;
   /** The server's own name of the tool. */
   readonly tool: string;
@@ -16,16 +16,16 @@ export interface CallPreview {
   readonly context: CallContext;
 }
 
-export interface CallChanges {
+export interface BeforeToolCallResult {
   /** Sent instead. */
   readonly args?: JsonObject;
   /** HTTP headers for this call only. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Do not call; the model is told why. */
-  readonly veto?: string;
+  readonly deny?: string;
 }
 
-export type ResultPreview = Pick<ToolResult, "content" | "structuredContent" | "isError" | "meta">;
+export type AfterToolCallResult = Pick<ToolResult, "content" | "structuredContent" | "isError" | "meta">;
 
 /** How tools behave. Everything is optional; `TOOL_DEFAULTS` has the defaults. */
 export interface ToolOptions {
@@ -40,22 +40,26 @@ export interface ToolOptions {
     readonly contentChars?: number;
   };
   /** A failed tool call: tell the model, throw, or tell the model in your own words. */
-  readonly onFailure?: "continue" | "error" | ((error: McpRuntimeError) => string | Promise<string>);
-  readonly beforeCall?: (
-    call: CallPreview,
-  ) => CallChanges | undefined | void | Promise<CallChanges | undefined | void>;
+  readonly onToolError?: "return" | "throw" | ((error: McpRuntimeError) => string | Promise<string>);
+  readonly beforeToolCall?: (
+    call: BeforeToolCallInput,
+  ) => BeforeToolCallResult | undefined | void | Promise<BeforeToolCallResult | undefined | void>;
   /** What it gives back takes the place of the result. */
-  readonly afterCall?: (
-    call: CallPreview & { readonly result: ResultPreview },
-  ) => Partial<ResultPreview> | undefined | void | Promise<Partial<ResultPreview> | undefined | void>;
+  readonly afterToolCall?: (
+    call: BeforeToolCallInput & { readonly result: AfterToolCallResult },
+  ) =>
+    | Partial<AfterToolCallResult>
+    | undefined
+    | void
+    | Promise<Partial<AfterToolCallResult> | undefined | void>;
   /** What it finds in a result is kept in the artifact, as `customData`: plain JSON, which no model sees. */
-  readonly customData?: (result: ResultPreview) => unknown;
+  readonly customData?: (result: AfterToolCallResult) => unknown;
   /** Sent to the server as `_meta`. */
   readonly meta?:
     | JsonObject
     | ((context: CallContext) => JsonObject | undefined | Promise<JsonObject | undefined>);
   /** Asked before a tool runs whose rule says `requireApproval`. Without it such a tool is refused. */
-  readonly onApproval?: (call: CallPreview) => boolean | Promise<boolean>;
+  readonly onApproval?: (call: BeforeToolCallInput) => boolean | Promise<boolean>;
   /** Told how far a call is, no more often than ten times a second. */
   readonly onProgress?: (progress: ToolProgress) => void;
 }
@@ -67,31 +71,34 @@ export const TOOL_DEFAULTS = {
   outputHandling: CONTENT_DEFAULTS.outputHandling,
   outputValidation: "warn",
   limits: { contentChars: CONTENT_DEFAULTS.contentChars },
-  onFailure: "continue",
+  onToolError: "return",
   resourceTools: false,
 } as const;
 
 export type ToolSettings = Required<
-  Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onFailure">
+  Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onToolError">
 > &
-  Pick<ToolOptions, "beforeCall" | "afterCall" | "customData" | "meta" | "onApproval" | "onProgress"> & {
+  Pick<
+    ToolOptions,
+    "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress"
+  > & {
     readonly outputHandling: ContentOptions["outputHandling"];
     readonly contentChars: number;
   };
 
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   const issues = issuesOf(options);
-  if (issues.length > 0) throw definitionError("The set of tool options", issues);
-  const { beforeCall, afterCall, customData, meta, onApproval, onProgress } = options;
+  if (issues.length > 0) throw configError("The set of tool options", issues);
+  const { beforeToolCall, afterToolCall, customData, meta, onApproval, onProgress } = options;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
     structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
     outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
-    onFailure: options.onFailure ?? TOOL_DEFAULTS.onFailure,
+    onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
     outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...options.outputHandling },
     contentChars: options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars,
-    ...(beforeCall === undefined ? {} : { beforeCall }),
-    ...(afterCall === undefined ? {} : { afterCall }),
+    ...(beforeToolCall === undefined ? {} : { beforeToolCall }),
+    ...(afterToolCall === undefined ? {} : { afterToolCall }),
     ...(customData === undefined ? {} : { customData }),
     ...(meta === undefined ? {} : { meta }),
     ...(onApproval === undefined ? {} : { onApproval }),
@@ -107,11 +114,11 @@ const CHOICES: readonly (readonly [
   ["schema", ["portable", "as-is"], false],
   ["structuredContent", ["fallback", "prefer", "append", "artifact"], false],
   ["outputValidation", ["warn", "error", "off"], false],
-  ["onFailure", ["continue", "error"], true],
+  ["onToolError", ["return", "throw"], true],
 ];
-const FUNCTIONS = ["beforeCall", "afterCall", "customData", "onApproval", "onProgress"] as const;
+const FUNCTIONS = ["beforeToolCall", "afterToolCall", "customData", "onApproval", "onProgress"] as const;
 
-function issuesOf(options: ToolOptions): DefinitionIssue[] {
+function issuesOf(options: ToolOptions): ConfigIssue[] {
   const choices = CHOICES.filter(([key, allowed, orFunction]) => {
     const value = options[key];
     const isFine =
@@ -119,14 +126,14 @@ function issuesOf(options: ToolOptions): DefinitionIssue[] {
     return !isFine;
   }).map(([path, allowed]) => ({
     path,
-    message: `expected one of ${allowed.join(", ")}, found ${describeFound(options[path])}`,
+    message: `expected one of ${allowed.join(", ")}, found ${describeValue(options[path])}`,
   }));
   const functions = FUNCTIONS.filter(
     (path) => options[path] !== undefined && typeof options[path] !== "function",
-  ).map((path) => ({ path, message: `expected a function, found ${describeFound(options[path])}` }));
+  ).map((path) => ({ path, message: `expected a function, found ${describeValue(options[path])}` }));
   const handling = issuesOfHandling(options.outputHandling);
   const { meta } = options;
-  const isMeta = meta === undefined || typeof meta === "function" || isJsonObject(meta);
+  const isMeta = meta === undefined || typeof meta === "function" || isPlainObject(meta);
   return [
     ...choices,
     ...functions,
@@ -136,10 +143,10 @@ function issuesOf(options: ToolOptions): DefinitionIssue[] {
   ];
 }
 
-function issuesOfLimits(limits: unknown): DefinitionIssue[] {
+function issuesOfLimits(limits: unknown): ConfigIssue[] {
   if (limits === undefined) return [];
-  if (!isJsonObject(limits))
-    return [{ path: "limits", message: `expected { contentChars }, found ${describeFound(limits)}` }];
+  if (!isPlainObject(limits))
+    return [{ path: "limits", message: `expected { contentChars }, found ${describeValue(limits)}` }];
   const { contentChars, ...others } = limits;
   const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && Number(contentChars) > 0);
   return [
@@ -151,9 +158,9 @@ function issuesOfLimits(limits: unknown): DefinitionIssue[] {
   ];
 }
 
-function issuesOfHandling(handling: unknown): DefinitionIssue[] {
+function issuesOfHandling(handling: unknown): ConfigIssue[] {
   if (handling === undefined) return [];
-  if (!isJsonObject(handling))
+  if (!isPlainObject(handling))
     return [{ path: "outputHandling", message: "expected { image, audio, resource }" }];
   return Object.entries(handling)
     .filter(

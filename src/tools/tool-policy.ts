@@ -1,5 +1,5 @@
-import { definitionError } from "../errors/config-error.js";
-import { toPath } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { formatPath } from "../json/describe-value.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import {
   issuesOfRule,
@@ -121,8 +121,8 @@ function matches(pattern: string, name: string): boolean {
 
 function throwIfAny(subject: string, issues: readonly RuleIssue[]): void {
   if (issues.length === 0) return;
-  throw definitionError(
+  throw configError(
     subject,
-    issues.map(({ at, message }) => ({ path: toPath(at), message })),
+    issues.map(({ at, message }) => ({ path: formatPath(at), message })),
   );
 }

@@ -1,7 +1,7 @@
 import type { LookUp, LookUpOptions } from "../catalog/tool-lookup.js";
 import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import type { ToolResult } from "../client/tool-result.js";
-import type { Cancellation } from "../async/cancel-scope.js";
+import type { CancelScope } from "../async/cancel-scope.js";
 import type { Semaphore } from "../async/semaphore.js";
 import type { JsonObject } from "../json/json.js";
 import type { ToolRule } from "../config/tool-rules.js";
@@ -12,7 +12,7 @@ import type { ToolSchema } from "./tool-schema.js";
 export interface ToolCaller {
   callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult>;
   /** Cancelled when its toolset is closed. */
-  readonly closed?: Cancellation | undefined;
+  readonly closed?: CancelScope | undefined;
 }
 
 /** What a tool needs of the catalogue: where it stands in its server's list. */

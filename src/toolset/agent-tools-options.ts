@@ -4,8 +4,8 @@ import type {
   ResolveContext,
   ServerDefinition,
 } from "../config/server-definition.js";
-import type { CatalogueOptions } from "../manager/catalog-options.js";
-import type { LifeOptions } from "../manager/manager-options.js";
+import type { CatalogOptions } from "../manager/catalog-options.js";
+import type { LifecycleOptions } from "../manager/manager-options.js";
 import type { StartOptions } from "../manager/start-servers.js";
 import type { FactoryOptions } from "./toolset-options.js";
 
@@ -15,7 +15,7 @@ export type ServerLookup = (
   context: ResolveContext,
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
-export interface AgentToolsOptions extends FactoryOptions, CatalogueOptions, LifeOptions, StartOptions {
+export interface AgentToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. */
   readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
   /**

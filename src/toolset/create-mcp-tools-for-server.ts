@@ -1,11 +1,11 @@
 import { toAgentTool } from "../catalog/select-resource-tools.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { EventHub } from "../telemetry/typed-emitter.js";
+import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { createTools, warnOfUnmetRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./toolset-options.js";
@@ -28,14 +28,14 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   const { create, catalogue: settings, resourceTools } = resolveFactoryOptions(options, "none", ["client"]);
   const { client } = options;
   if (!(client instanceof McpClient)) {
-    const message = `expected an McpClient, found ${describeFound(client)}`;
-    throw definitionError("The set of options", [{ path: "client", message }]);
+    const message = `expected an McpClient, found ${describeValue(client)}`;
+    throw configError("The set of options", [{ path: "client", message }]);
   }
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined || !parsed.isEnabled) return [];
   if (parsed.discovery.type === "dynamic") {
     const text = `Resource "${parsed.name}" is found out live; createMcpToolsForServer takes snapshots only. Use createMcpToolsFromAgent, or createMcpTools.`;
-    throw new McpRuntimeError("definition", text, { server: client.name });
+    throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
   const tools = parsed.availableTools.map(toAgentTool);
   const metadata = resourceMetadata(parsed);
@@ -43,7 +43,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     client,
     address: {},
     settings: { ...settings, store: undefined, pin: undefined },
-    witness: new EventHub<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS),
+    witness: new TypedEmitter<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS),
   });
   const refreshesSchema = parsed.discovery.refreshSchemaBeforeCall;
   const offer = toolOffer({ client, caller: client, view, tools, metadata, refreshesSchema });
@@ -64,7 +64,7 @@ function parseResource(resource: unknown, warn: (message: string) => void): read
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;
     const issues = error.issues.map((issue) => ({ ...issue, path: issue.path.replace(AT, "") }));
-    throw definitionError("The agent resource", issues);
+    throw configError("The agent resource", issues);
   }
 }
 

@@ -1,12 +1,12 @@
 import { toolsOfResource } from "../catalog/select-resource-tools.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { parseServers } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpToolInfo } from "../config/tool-info.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { AgentToolsOptions } from "./agent-tools-options.js";
 import { resolveFactoryOptions } from "./toolset-options.js";
@@ -66,7 +66,7 @@ function serversOf(
     ...found.flatMap(({ server }) => ("issue" in server ? [server.issue] : [])),
     ...namesTwice(enabled.map(({ name }) => name)),
   ];
-  if (issues.length > 0) throw definitionError("The agent definition", issues);
+  if (issues.length > 0) throw configError("The agent definition", issues);
   return Object.fromEntries(
     found.flatMap(({ resource, server }) => {
       if ("issue" in server) return [];
@@ -90,7 +90,7 @@ function offerOfResource(
 }
 
 /** Clients are known by the names of their resources. */
-function namesTwice(names: readonly string[]): DefinitionIssue[] {
+function namesTwice(names: readonly string[]): ConfigIssue[] {
   const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
   return [...twice].map((name) => ({
     path: "resources",
@@ -100,6 +100,6 @@ function namesTwice(names: readonly string[]): DefinitionIssue[] {
 
 function checkInline(allowed: unknown): void {
   if (allowed === undefined || typeof allowed === "boolean" || allowed === "remote") return;
-  const message = `expected "remote", true or false, found ${describeFound(allowed)}`;
-  throw definitionError("The set of options", [{ path: "allowInlineServers", message }]);
+  const message = `expected "remote", true or false, found ${describeValue(allowed)}`;
+  throw configError("The set of options", [{ path: "allowInlineServers", message }]);
 }

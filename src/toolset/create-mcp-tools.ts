@@ -1,6 +1,6 @@
 import type { ServerDefinition } from "../config/server-definition.js";
-import type { CatalogueOptions } from "../manager/catalog-options.js";
-import type { LifeOptions } from "../manager/manager-options.js";
+import type { CatalogOptions } from "../manager/catalog-options.js";
+import type { LifecycleOptions } from "../manager/manager-options.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { StartOptions } from "../manager/start-servers.js";
 import { type FactoryOptions, resolveFactoryOptions } from "./toolset-options.js";
@@ -8,7 +8,7 @@ import { listedOffer, LiveTools } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
 import { START_KEYS, startToolset } from "./start-toolset.js";
 
-export interface McpToolsOptions extends FactoryOptions, CatalogueOptions, LifeOptions, StartOptions {}
+export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {}
 
 /**
  * Tools of live servers: connects to all and lists what they offer. A server that fails throws, after

@@ -1,4 +1,4 @@
-import { describeFound } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import type { ToolsetCall } from "./mcp-toolset.js";
@@ -15,12 +15,12 @@ interface Tools {
  */
 export function findTool({ shown, all }: Tools, call: ToolsetCall, silent: readonly string[]): McpTool {
   if (typeof call?.name !== "string") {
-    throw new McpRuntimeError("definition", "A call needs the name of a tool: { name, args }.");
+    throw new McpRuntimeError("invalid-config", "A call needs the name of a tool: { name, args }.");
   }
   const { name, server } = call;
   if (server !== undefined && typeof server !== "string") {
-    const text = `A call names its server by a text, found ${describeFound(server)}.`;
-    throw new McpRuntimeError("definition", text, { tool: name });
+    const text = `A call names its server by a text, found ${describeValue(server)}.`;
+    throw new McpRuntimeError("invalid-config", text, { tool: name });
   }
   const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
   const offered = shown.filter(isCandidate);
@@ -30,7 +30,7 @@ export function findTool({ shown, all }: Tools, call: ToolsetCall, silent: reado
   if (tool === undefined) throw notFound(offered, call, silent);
   const servers = found.map(({ mcp }) => `"${mcp.server}"`).join(", ");
   throw new McpRuntimeError(
-    "definition",
+    "invalid-config",
     `Several servers have a tool "${name}": ${servers}. Say which one: { server, name }.`,
     {
       tool: name,

@@ -31,7 +31,7 @@ export interface ToolsetCall<Name extends string = string> extends ToolCall {
 }
 
 /** Resources of one server. */
-export interface WantedResources<Name extends string = string> {
+export interface ResourceSelection<Name extends string = string> {
   readonly server: Name;
   readonly uris?: readonly string[] | undefined;
 }
@@ -84,7 +84,7 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   ): Promise<CallOutcome[]>;
   /** What resources of a server hold, as LangChain's documents; all that it lists, when no URIs are given. */
   getResources(
-    wanted: WantedResources<Name>,
+    wanted: ResourceSelection<Name>,
     options?: ToolsetCallOptions,
   ): Promise<Document<ResourceMetadata>[]>;
   /** A prompt of a server, with its arguments filled in, as LangChain's messages. */

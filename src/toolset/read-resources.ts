@@ -56,7 +56,7 @@ export async function readMessages(
 export function checkNamesServer(method: string, server: unknown): void {
   if (typeof server === "string") return;
   const text = `${method} needs the name of a server: ${method}({ server: "…", … }).`;
-  throw new McpRuntimeError("definition", text);
+  throw new McpRuntimeError("invalid-config", text);
 }
 
 function askerOf(server: ManagedServer, { signal, config = {} }: ToolsetCallOptions) {

@@ -1,11 +1,11 @@
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { definitionError } from "../errors/config-error.js";
+import { configError } from "../errors/config-error.js";
 import { parseServer } from "../config/parse-server.js";
 import type { AddressedServerDefinition, ServerDefinition } from "../config/server-definition.js";
-import { type DefinitionIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { AgentToolsOptions, ServerLookup } from "./agent-tools-options.js";
 
-type Found = { readonly definition: ServerDefinition } | { readonly issue: DefinitionIssue };
+type Found = { readonly definition: ServerDefinition } | { readonly issue: ConfigIssue };
 
 /** What an agent file may name when only addresses are allowed: nothing that runs here. */
 const REMOTE_KINDS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
@@ -36,7 +36,7 @@ async function lookUp(
   const found: AddressedServerDefinition | undefined = await ask();
   if (found !== undefined) return found;
   const other = serverOfResource(resource, { ...options, servers: {} });
-  if ("issue" in other) throw definitionError("The agent definition", [other.issue]);
+  if ("issue" in other) throw configError("The agent definition", [other.issue]);
   return other.definition as AddressedServerDefinition;
 }
 

@@ -12,7 +12,9 @@ interface StartParts extends Omit<ToolsetParts, "tools"> {
 }
 
 /** What both factories that start servers take. */
-export const START_KEYS = "cache pin concurrency closeMs startupMs waitForUncached signal".split(" ");
+export const START_KEYS = "cache pin concurrency closeTimeoutMs startupWaitMs waitForUncached signal".split(
+  " ",
+);
 
 /** Starts the servers and gives their tools; what was opened is closed when that fails. */
 export async function startToolset<Name extends string>({

@@ -116,7 +116,7 @@ export class LiveTools {
     try {
       return createTools(offers, this.#create);
     } catch (error) {
-      const { server } = error instanceof McpRuntimeError && error.kind === "malformed" ? error : {};
+      const { server } = error instanceof McpRuntimeError && error.kind === "invalid-response" ? error : {};
       const others = offers.filter((offer) => offer.server !== server);
       const isPardoned = this.#parts.fleet.all.some((one) => one.name === server && one.isOptional);
       if (!isPardoned || others.length === offers.length) throw error;
@@ -129,7 +129,8 @@ export class LiveTools {
     try {
       return await server.member.catalogue.list({ context });
     } catch (error) {
-      const isPardoned = server.isOptional && error instanceof McpRuntimeError && error.kind !== "definition";
+      const isPardoned =
+        server.isOptional && error instanceof McpRuntimeError && error.kind !== "invalid-config";
       if (!isPardoned) throw error;
       this.#create.warn(`Optional server "${server.name}" is left out: ${error.message}`);
       return [];

@@ -1,16 +1,20 @@
 import {
-  type CatalogueOptions,
-  type CatalogueSettings,
+  type CatalogOptions,
+  type CatalogSettings,
   issuesOfCatalogue,
   resolveCatalogueOptions,
 } from "../manager/catalog-options.js";
 import { issuesOfLogger } from "../client/validate-logger.js";
-import { issuesOfLife, type LifeOptions, type McpServerManagerOptions } from "../manager/manager-options.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import {
+  issuesOfLife,
+  type LifecycleOptions,
+  type McpServerManagerOptions,
+} from "../manager/manager-options.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ToolRules } from "../config/tool-rules.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
 import { type Naming, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
@@ -35,23 +39,23 @@ export interface FactoryOptions extends ToolOptions {
 export interface FactorySettings {
   readonly create: CreateToolsOptions;
   readonly manager: McpServerManagerOptions;
-  readonly catalogue: CatalogueSettings;
+  readonly catalogue: CatalogSettings;
   readonly resourceTools: boolean;
 }
 
 const KEYS =
-  "schema structuredContent outputHandling outputValidation limits onFailure beforeCall afterCall customData meta onApproval onProgress naming tools agentInput resourceTools logger".split(
+  "schema structuredContent outputHandling outputValidation limits onToolError beforeToolCall afterToolCall customData meta onApproval onProgress naming tools agentInput resourceTools logger".split(
     " ",
   );
 
 /** `defaultPrefix`: live tools carry their server's name, authored ones keep theirs. */
 export function resolveFactoryOptions(
-  options: FactoryOptions & CatalogueOptions & LifeOptions,
+  options: FactoryOptions & CatalogOptions & LifecycleOptions,
   defaultPrefix: Naming["prefix"],
   alsoAllowed: readonly string[],
 ): FactorySettings {
   const issues = issuesOf(options, [...KEYS, ...alsoAllowed]);
-  if (issues.length > 0) throw definitionError("The set of options", issues);
+  if (issues.length > 0) throw configError("The set of options", issues);
   const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
   return {
     resourceTools: options.resourceTools ?? TOOL_DEFAULTS.resourceTools,
@@ -72,19 +76,19 @@ function managerOptions({
   cache,
   pin,
   concurrency,
-  closeMs,
-}: CatalogueOptions & LifeOptions): CatalogueOptions & LifeOptions {
+  closeTimeoutMs,
+}: CatalogOptions & LifecycleOptions): CatalogOptions & LifecycleOptions {
   return {
     ...(cache === undefined ? {} : { cache }),
     ...(pin === undefined ? {} : { pin }),
     ...(concurrency === undefined ? {} : { concurrency }),
-    ...(closeMs === undefined ? {} : { closeMs }),
+    ...(closeTimeoutMs === undefined ? {} : { closeTimeoutMs }),
   };
 }
 
-function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue[] {
+function issuesOf(options: unknown, allowed: readonly string[]): ConfigIssue[] {
   if (typeof options !== "object" || options === null) {
-    return [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
+    return [{ path: "", message: `expected an object, found ${describeValue(options)}` }];
   }
   const unknown = Object.keys(options).filter((key) => !allowed.includes(key));
   const { agentInput, resourceTools, logger } = options as FactoryOptions;
@@ -93,13 +97,13 @@ function issuesOf(options: unknown, allowed: readonly string[]): DefinitionIssue
     ...issuesOfCatalogue(options),
     ...issuesOfLife(options),
     ...issuesOfLogger(logger),
-    ...(agentInput === undefined || isJsonObject(agentInput)
+    ...(agentInput === undefined || isPlainObject(agentInput)
       ? []
-      : [{ path: "agentInput", message: `expected an object, found ${describeFound(agentInput)}` }]),
+      : [{ path: "agentInput", message: `expected an object, found ${describeValue(agentInput)}` }]),
     ...(resourceTools === undefined || typeof resourceTools === "boolean"
       ? []
       : [
-          { path: "resourceTools", message: `expected true or false, found ${describeFound(resourceTools)}` },
+          { path: "resourceTools", message: `expected true or false, found ${describeValue(resourceTools)}` },
         ]),
   ];
 }

@@ -16,8 +16,8 @@ import type { ServerDrift } from "../catalog/drift.js";
 import { mapLimited } from "../async/map-concurrent.js";
 import { checkList } from "../config/assert-array.js";
 import { checkObject } from "../config/assert-object.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -36,7 +36,7 @@ import type {
   ToolsetCallOptions,
   ToolsetEvents,
   ToolsetPromptCall,
-  WantedResources,
+  ResourceSelection,
 } from "./mcp-toolset.js";
 import { checkNamesServer, readDocuments, readMessages } from "./read-resources.js";
 import { toCallerContext } from "./to-caller-context.js";
@@ -153,8 +153,8 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
     options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
   ): Promise<CallOutcome[]> {
     if (!Array.isArray(calls)) {
-      const message = `expected a list of { name, args }, found ${describeFound(calls)}`;
-      throw definitionError("The call of callTools", [{ path: "", message }]);
+      const message = `expected a list of { name, args }, found ${describeValue(calls)}`;
+      throw configError("The call of callTools", [{ path: "", message }]);
     }
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = checked("callTools", options);
     checkConcurrency("toolset", concurrency);
@@ -162,7 +162,7 @@ export class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async getResources(
-    wanted: WantedResources<Name>,
+    wanted: ResourceSelection<Name>,
     options: ToolsetCallOptions = {},
   ): Promise<Document<ResourceMetadata>[]> {
     checkNamesServer("getResources", wanted?.server);

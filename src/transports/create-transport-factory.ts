@@ -1,17 +1,17 @@
-import type { ServerAddress, ServerSpec } from "../config/server-config.js";
-import type { SourceParts, TransportSource } from "./transport-factory.js";
+import type { ServerAddress, ServerConfig } from "../config/server-config.js";
+import type { SourceParts, TransportFactory } from "./transport-factory.js";
 
 /** Loads what this kind of server needs, and nothing else. */
 export async function openTransportSource(
-  spec: ServerSpec,
+  config: ServerConfig,
   address: ServerAddress,
   parts: SourceParts,
-): Promise<TransportSource> {
+): Promise<TransportFactory> {
   switch (address.kind) {
     case "http":
     case "sse": {
       const { openHttpSource } = await import("./http/http-transport-factory.js");
-      return openHttpSource(spec, address, parts);
+      return openHttpSource(config, address, parts);
     }
     case "in-process": {
       const { openInProcessTransport } = await import("./in-process.js");
@@ -24,15 +24,20 @@ export async function openTransportSource(
       return { openTransport: async () => address.open(), close: nothingShared };
     case "stdio": {
       const { StdioSource } = await import("./stdio/stdio-transport-factory.js");
-      return new StdioSource({ server: spec.name, address, maxBytes: spec.limits.responseBytes, ...parts });
+      return new StdioSource({
+        server: config.name,
+        address,
+        maxBytes: config.limits.responseBytes,
+        ...parts,
+      });
     }
     case "websocket": {
       const { openWebSocketSource } = await import("./websocket/websocket-transport-factory.js");
-      return openWebSocketSource(spec, address, parts);
+      return openWebSocketSource(config, address, parts);
     }
     case "lambda": {
       const { openLambdaSource } = await import("./lambda/lambda-transport-factory.js");
-      return openLambdaSource(spec, address, parts);
+      return openLambdaSource(config, address, parts);
     }
   }
 }

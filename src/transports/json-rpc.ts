@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -28,7 +28,7 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
     return JSON.stringify(message);
   } catch (cause) {
     const text = `The arguments for server "${server}" cannot be written as JSON: ${String(cause)}`;
-    throw new McpRuntimeError("definition", text, { server, cause });
+    throw new McpRuntimeError("invalid-config", text, { server, cause });
   }
 }
 
@@ -48,7 +48,7 @@ export function parseMessages(text: string): unknown[] | undefined {
  * there: during the handshake the SDK ignores a message that has a key too many, and would wait for ever.
  */
 export function sortReceived(value: unknown, id: RequestId): Received {
-  if (!isJsonObject(value) || value["jsonrpc"] !== "2.0") return garbage("it is not JSON-RPC 2.0");
+  if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return garbage("it is not JSON-RPC 2.0");
   if (typeof value["method"] === "string") return { is: "call", message: value as unknown as JsonRpcMessage };
   const { error, result } = value;
   // A server that could not read the request answers without its id; on this stream it is still ours.
@@ -58,7 +58,7 @@ export function sortReceived(value: unknown, id: RequestId): Received {
     return { is: "answer to another", why: `it answers another request (id ${JSON.stringify(value["id"])})` };
   }
   if (isError) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
-  if (!isJsonObject(result)) return garbage("its result is not an object");
+  if (!isPlainObject(result)) return garbage("its result is not an object");
   return { is: "answer", message: { jsonrpc: "2.0", id, result: withUsableMeta(result) } };
 }
 
@@ -78,7 +78,7 @@ function sameId(received: unknown, id: RequestId): boolean {
 
 /** What a server calls an error may be anything. */
 export function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
-  if (!isJsonObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
+  if (!isPlainObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
   const { code, message, data } = error;
   return {
     code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
@@ -89,7 +89,7 @@ export function toRpcError(error: unknown): { code: number; message: string; dat
 
 /** The SDK drops a greeting whose `_meta` is not an object. */
 function withUsableMeta(result: JsonObject): JsonObject {
-  if (result["_meta"] === undefined || isJsonObject(result["_meta"])) return result;
+  if (result["_meta"] === undefined || isPlainObject(result["_meta"])) return result;
   const { _meta: _, ...rest } = result;
   return rest;
 }
@@ -117,10 +117,14 @@ export function failureIn(data: unknown): { readonly reason: unknown } | undefin
 
 export function malformedAnswer({ server, redactor }: AnswerContext, why: string): McpRuntimeError {
   const said = quoteServer(redactor.text(why));
-  return new McpRuntimeError("malformed", `Server "${server}" sent something that is no answer: ${said}.`, {
-    server,
-    outcomeUnknown: true,
-  });
+  return new McpRuntimeError(
+    "invalid-response",
+    `Server "${server}" sent something that is no answer: ${said}.`,
+    {
+      server,
+      outcomeUnknown: true,
+    },
+  );
 }
 
 interface AnswerContext {

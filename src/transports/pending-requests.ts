@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json/json.js";
+import { isPlainObject } from "../json/json.js";
 import type { RequestId } from "./json-rpc.js";
 
 /** Requests that wait for their answers on one channel, where these come in whatever order. */
@@ -29,7 +29,7 @@ export class OpenRequests<Request extends { readonly id: RequestId }> {
 
   /** The one that a message answers. An error without an id answers the only one there is. */
   answeredBy(message: unknown): Request | undefined {
-    if (!isJsonObject(message) || message["method"] !== undefined) return undefined;
+    if (!isPlainObject(message) || message["method"] !== undefined) return undefined;
     if (message["id"] != null) return this.get(message["id"]);
     const [only, ...others] = this;
     return message["error"] !== undefined && others.length === 0 ? only : undefined;

@@ -6,7 +6,7 @@ import type { Credentials } from "../auth/credentials.js";
 import type { ClientKeys } from "../auth/dpop.js";
 
 /** What a client opens once: it gives a fresh transport for each session and owns what they share. */
-export interface TransportSource {
+export interface TransportFactory {
   /** `resumed` goes on with a session that is open already, where transports can. */
   openTransport(
     credentials: Credentials | undefined,

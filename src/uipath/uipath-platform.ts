@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../json/json.js";
-import { kindOfFailure } from "../errors/classify-failure.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { classifyFailure } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { quoteServer } from "../errors/sanitize-text.js";
@@ -40,9 +40,9 @@ export class UipathPlatform {
       const { PageItems: folders } = (await this.#get({ path, query })) ?? {};
       if (!Array.isArray(folders)) throw this.#malformed("a list of folders");
       const folder: unknown = folders.find(
-        (one) => isJsonObject(one) && one["FullyQualifiedName"] === folderPath,
+        (one) => isPlainObject(one) && one["FullyQualifiedName"] === folderPath,
       );
-      if (isJsonObject(folder) && typeof folder["Key"] === "string") return folder["Key"];
+      if (isPlainObject(folder) && typeof folder["Key"] === "string") return folder["Key"];
       if (folders.length < FOLDERS_A_PAGE) return undefined;
     }
     return undefined;
@@ -72,7 +72,7 @@ export class UipathPlatform {
     if (response.status === 404) return undefined;
     const answer = parsed(await response.text());
     if (response.status !== 200) throw this.#refused(response, answer);
-    if (!isJsonObject(answer)) throw this.#malformed("an answer in JSON");
+    if (!isPlainObject(answer)) throw this.#malformed("an answer in JSON");
     return answer;
   }
 
@@ -87,18 +87,18 @@ export class UipathPlatform {
 
   #refused({ status, headers }: Response, answer: unknown): McpRuntimeError {
     const { settings, redactor } = this.#parts;
-    const said = isJsonObject(answer) && typeof answer["message"] === "string" ? answer["message"] : "";
+    const said = isPlainObject(answer) && typeof answer["message"] === "string" ? answer["message"] : "";
     const quoted = said === "" ? "" : `: ${quoteServer(redactor.text(said)).replace(/\.$/, "")}`;
     const text = `UiPath at ${settings.base.origin} answered HTTP ${status}${quoted}. ${adviceFor(status, settings)}`;
     const retryAt = toRetryAt(headers.get("retry-after") ?? undefined);
-    const kind = kindOfFailure({ status, hasRetryAfter: retryAt !== undefined });
+    const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
     return new McpRuntimeError(kind, text.trim(), { status, retryAt });
   }
 
   #malformed(expected: string): McpRuntimeError {
     const { origin } = this.#parts.settings.base;
     const text = `UiPath at ${origin} did not answer with ${expected}. Is its address right, with organisation and tenant?`;
-    return new McpRuntimeError("malformed", text);
+    return new McpRuntimeError("invalid-response", text);
   }
 }
 

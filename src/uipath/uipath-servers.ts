@@ -1,6 +1,6 @@
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { definitionError } from "../errors/config-error.js";
-import { describeFound } from "../json/describe-value.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { HttpServerDefinition, ResolveContext } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
@@ -26,8 +26,8 @@ const REQUEST_MS = 10_000;
  */
 export function uipathServers(options: UipathOptions = {}): UipathLookup {
   if (typeof options !== "object" || options === null) {
-    const message = `expected an object, found ${describeFound(options)}`;
-    throw definitionError("The way to UiPath", [{ path: "", message }]);
+    const message = `expected an object, found ${describeValue(options)}`;
+    throw configError("The way to UiPath", [{ path: "", message }]);
   }
   resolveUipathSettings(options, process.env);
   return async (resource, context = nobody()) => {
@@ -78,20 +78,20 @@ async function addressOf(
   const folderPath = own ?? settings.folderPath;
   if (folderPath === undefined)
     throw new McpRuntimeError(
-      "definition",
+      "invalid-config",
       `${where} names no folder. Give it a folderPath, set UIPATH_FOLDER_PATH, or give uipathServers({ folderPath }).`,
     );
   const folder = JSON.stringify(folderPath);
   const folderKey = await platform.folderKey(folderPath);
   if (folderKey === undefined)
     throw new McpRuntimeError(
-      "definition",
+      "invalid-config",
       `${where}: UiPath shows no folder ${folder} to the token in ${settings.tokenFrom}. Is the path right, and may it see the folder?`,
     );
   const url = await platform.mcpUrl(slug, folderKey);
   if (url === undefined)
     throw new McpRuntimeError(
-      "definition",
+      "invalid-config",
       `${where}: UiPath has no MCP server ${JSON.stringify(slug)} in folder ${folder}. Is the slug right?`,
     );
   return url;

@@ -1,7 +1,7 @@
-import { definitionError } from "../errors/config-error.js";
+import { configError } from "../errors/config-error.js";
 import type { HttpOptions } from "../config/http-options.js";
 import { parseServer } from "../config/parse-server.js";
-import type { DefinitionIssue } from "../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 
 /** Where the platform is and who asks. What is left out comes from the environment. */
 export interface UipathOptions extends HttpOptions {
@@ -24,12 +24,12 @@ export interface UipathSettings {
   readonly secrets: readonly string[];
 }
 
-const NO_URL: DefinitionIssue = {
+const NO_URL: ConfigIssue = {
   path: "url",
   message:
     "nothing says where the platform is: set UIPATH_URL (https://cloud.uipath.com/organisation/tenant), or give uipathServers({ url })",
 };
-const NO_TOKEN: DefinitionIssue = {
+const NO_TOKEN: ConfigIssue = {
   path: "token",
   message:
     "nothing says who asks: set UIPATH_ACCESS_TOKEN or UNATTENDED_USER_ACCESS_TOKEN, or give uipathServers({ token })",
@@ -51,7 +51,7 @@ export function resolveUipathSettings(
   const folderPath = firstOf(fromOption("folderPath"), fromEnv("UIPATH_FOLDER_PATH"))?.text;
   if (url === undefined || token === undefined) {
     const issues = [url === undefined ? [NO_URL] : [], token === undefined ? [NO_TOKEN] : []].flat();
-    throw definitionError("The way to UiPath", issues);
+    throw configError("The way to UiPath", issues);
   }
   const headers = { authorization: `Bearer ${token.text}` };
   const http = { tls, dispatcher, fetch };

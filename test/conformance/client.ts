@@ -26,7 +26,7 @@ await using client = new McpClient({
   url,
   protocol: version === "2026-07-28" ? version : "auto",
   // Leaves everything out: what arrives there are the defaults.
-  onElicit: { form: () => ({ action: "accept" }) },
+  onElicitationRequest: { form: () => ({ action: "accept" }) },
   ...(auth === undefined ? {} : { auth }),
 });
 

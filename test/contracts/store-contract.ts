@@ -217,7 +217,7 @@ export function describeStore(
       await using subject = await openSubject();
       await using store = subject.open();
       const error = await failureOf(store.set("k", make()));
-      expect(error).toMatchObject({ kind: "definition" });
+      expect(error).toMatchObject({ kind: "invalid-config" });
       expect(error.message).not.toContain(SECRET);
       expect(await store.get("k")).toBeUndefined();
     });
@@ -236,7 +236,7 @@ export function describeStore(
         ),
       ];
       const errors = await Promise.all(mistakes.map(failureOf));
-      expect(errors.map(({ kind }) => kind)).toEqual(mistakes.map(() => "definition"));
+      expect(errors.map(({ kind }) => kind)).toEqual(mistakes.map(() => "invalid-config"));
       expect(await store.list("")).toEqual([]);
     });
 

@@ -32,7 +32,7 @@ function subjectOf(
 
 for (const answers of ["json", "sse"] as const) {
   describeTransport(`Streamable HTTP, ${answers} answers`, async (tools) => {
-    const server = await startMcpTestServer({ tools, answers });
+    const server = await startMcpTestServer({ tools, responseFormat: answers });
     return subjectOf(server, clientOf(server), { kill: () => server.stop(), revive: () => server.start() });
   });
 }
@@ -97,7 +97,7 @@ describeTransport("Streamable HTTP by a dispatcher of the caller's own", async (
 
 for (const answers of ["json", "sse"] as const) {
   describeTransport(`Streamable HTTP by a fetch of the caller's own, ${answers} answers`, async (tools) => {
-    const server = await startMcpTestServer({ tools, answers });
+    const server = await startMcpTestServer({ tools, responseFormat: answers });
     const lent = shortLived();
     const definition = {
       url: server.url,
@@ -149,7 +149,7 @@ for (const era of ERAS) {
 describeTransport(
   "one of the user's own: the SDK's HTTP transport, JSON answers",
   async (tools: readonly TestTool[]) => {
-    const server = await startMcpTestServer({ tools, answers: "json" });
+    const server = await startMcpTestServer({ tools, responseFormat: "json" });
     const lent = shortLived();
     const fetchByIt = (url: string | URL, request: object = {}) =>
       fetch(url, { ...request, dispatcher: lent.agent });

@@ -10,7 +10,7 @@ const ways = [
   { name: "json", answers: "json", resumable: false },
   { name: "sse", answers: "sse", resumable: false },
   { name: "resumable sse", answers: "sse", resumable: true },
-  { name: "isolated json", answers: "json", resumable: false, isolated: true },
+  { name: "fresh session json", answers: "json", resumable: false, freshSession: true },
   { name: "legacy sse", answers: "legacy sse", resumable: false },
 ] as const;
 

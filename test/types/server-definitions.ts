@@ -38,7 +38,7 @@ export const allowed: ServerDefinition[] = [
   },
   { resolve: async ({ signal }) => ({ url: await (await fetch("http://localhost", { signal })).text() }) },
   { url: "http://localhost/mcp" },
-  { url: new URL("http://localhost/mcp"), headers: { a: "b" }, retry: false, breaker: false },
+  { url: new URL("http://localhost/mcp"), headers: { a: "b" }, retry: false, circuitBreaker: false },
   { type: "streamable-http", url: "http://localhost/mcp" },
   { transport: "sse", url: "http://localhost/sse" },
   { url: "ws://localhost" },
@@ -49,9 +49,12 @@ export const allowed: ServerDefinition[] = [
   { openTransport: () => new StreamableHTTPClientTransport(new URL("http://localhost/mcp")) },
   { url: "http://localhost/mcp", roots: [{ uri: "file:///work" }] },
   { url: "http://localhost/mcp", roots: async ({ identity }) => [{ uri: new URL(`file:///${identity}`) }] },
-  { command: "npx", onSample: ({ messages }) => ({ model: "m", content: messages[0]?.role ?? "" }) },
-  { command: "npx", onElicit: ({ mode }) => ({ action: mode === "url" ? "decline" : "cancel" }) },
-  { command: "npx", onElicit: { url: ({ url }) => ({ action: url === "" ? "cancel" : "accept" }) } },
+  { command: "npx", onSamplingRequest: ({ messages }) => ({ model: "m", content: messages[0]?.role ?? "" }) },
+  { command: "npx", onElicitationRequest: ({ mode }) => ({ action: mode === "url" ? "decline" : "cancel" }) },
+  {
+    command: "npx",
+    onElicitationRequest: { url: ({ url }) => ({ action: url === "" ? "cancel" : "accept" }) },
+  },
 ];
 
 export const refused: ServerDefinition[] = [
@@ -78,9 +81,9 @@ export const refused: ServerDefinition[] = [
   // @ts-expect-error an option that does not exist
   { url: "http://localhost/mcp", timeout: 5 },
   // @ts-expect-error an answer of a model has the model's name
-  { url: "http://localhost/mcp", onSample: () => ({ content: "text" }) },
+  { url: "http://localhost/mcp", onSamplingRequest: () => ({ content: "text" }) },
   // @ts-expect-error an answer that does not exist
-  { url: "http://localhost/mcp", onElicit: { url: () => ({ action: "maybe" }) } },
+  { url: "http://localhost/mcp", onElicitationRequest: { url: () => ({ action: "maybe" }) } },
   // @ts-expect-error a header is a text
   { url: "http://localhost/mcp", headers: { a: 1 } },
 ];

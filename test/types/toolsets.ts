@@ -39,7 +39,7 @@ export async function serverNamesAreTypedThrough(): Promise<void> {
   const { weather } = mcp.instructions();
   holds<Same<typeof weather, string | undefined>>();
   mcp.on("sessionLost", ({ server }) => holds<Same<typeof server, "weather" | "files">>());
-  mcp.on("toolsRead", ({ server, found }) => {
+  mcp.on("catalogRead", ({ server, found }) => {
     holds<Same<typeof server, "weather" | "files">>();
     holds<Same<typeof found, "fresh" | "stale" | "nothing">>();
   });
@@ -83,7 +83,7 @@ export async function outputsAreTyped(client: McpClient): Promise<void> {
 export async function optionsAreChecked(): Promise<void> {
   await createMcpTools(
     {},
-    { onFailure: ({ kind }) => kind, tools: { "get_*": { idempotent: true }, "admin_*": false } },
+    { onToolError: ({ kind }) => kind, tools: { "get_*": { idempotent: true }, "admin_*": false } },
   );
   await createMcpToolsFromAgent("{}", { servers: ({ slug }) => ({ url: `http://localhost/${slug}` }) });
   // @ts-expect-error an option that does not exist

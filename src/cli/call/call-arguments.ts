@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { McpToolInfo } from "../../config/tool-info.js";
 import { ArgumentCheck } from "../../json-schema/schema-validator.js";
 import type { CallRequest } from "./parse-call.js";
@@ -15,7 +15,7 @@ export async function readArguments({ line, terminal }: CommandContext): Promise
   if (given === undefined) return {};
   const json = await textOf(given, terminal.cwd, () => text(terminal.stdin));
   const parsed = parseJson(json, given);
-  if (isJsonObject(parsed)) return parsed;
+  if (isPlainObject(parsed)) return parsed;
   throw new UsageError("--args is no JSON object.", `Write --args '{"city":"Oslo"}', @file or -.`);
 }
 
@@ -56,8 +56,8 @@ export function toArguments(base: JsonObject, { pairs }: CallRequest, tool: McpT
 /** A text where a text is wanted, else what it means as JSON: `days=3` is a number. */
 function toValue(value: string, { inputSchema }: McpToolInfo, name: string): unknown {
   const { properties } = inputSchema;
-  const schema = isJsonObject(properties) ? properties[name] : undefined;
-  if (isJsonObject(schema) && schema["type"] === "string") return value;
+  const schema = isPlainObject(properties) ? properties[name] : undefined;
+  if (isPlainObject(schema) && schema["type"] === "string") return value;
   try {
     return JSON.parse(value);
   } catch {

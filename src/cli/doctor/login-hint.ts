@@ -1,5 +1,5 @@
 import { CLIENT_INFO } from "../../config/client-info.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { HttpServerDefinition } from "../../config/server-definition.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
 import type { ChosenServer } from "../servers/selected-server.js";
@@ -67,7 +67,7 @@ async function metadataOf(url: URL, challenge: string, ask: Ask): Promise<JsonOb
     const response = await ask(place);
     const text = response.ok ? await response.text() : "";
     const metadata = text.length < LONGEST_METADATA ? parsed(text) : undefined;
-    if (isJsonObject(metadata)) return metadata;
+    if (isPlainObject(metadata)) return metadata;
   }
   return {};
 }

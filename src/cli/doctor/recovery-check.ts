@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { McpClient } from "../../client/mcp-client.js";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
 import type { SessionStore } from "../../config/session-store.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
@@ -27,7 +27,7 @@ class SpoiltStore implements SessionStore {
   /** From now on the server is asked with a session id that it has never given out. */
   spoil(): void {
     for (const [key, entry] of this.#entries)
-      if (isJsonObject(entry)) this.#entries.set(key, { ...entry, id: randomUUID() });
+      if (isPlainObject(entry)) this.#entries.set(key, { ...entry, id: randomUUID() });
   }
 }
 

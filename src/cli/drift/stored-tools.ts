@@ -27,7 +27,7 @@ async function toolsIn(
     server: name,
     fingerprint: definitionHash(name, definition),
     store,
-    keepMs: 0,
+    ttlMs: 0,
     now: Date.now,
     warn: () => undefined,
   });

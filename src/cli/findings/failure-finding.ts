@@ -38,9 +38,9 @@ const BY_KIND: Partial<Record<FailureKind, FindingCode>> = {
   "not-found": "server-failing",
   "invalid-request": "server-failing",
   unauthorized: "login-needed",
-  malformed: "not-mcp",
+  "invalid-response": "not-mcp",
   "unsupported-protocol": "protocol-mismatch",
-  definition: "config-invalid",
+  "invalid-config": "config-invalid",
 };
 
 const NEXT: Partial<Record<FindingCode, (server: ChosenServer) => string>> = {

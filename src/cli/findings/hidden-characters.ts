@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { McpToolInfo } from "../../config/tool-info.js";
 import { toReadable } from "../../errors/sanitize-text.js";
 
@@ -30,7 +30,7 @@ function textsIn(schema: unknown): string[] {
     const value = left.pop();
     if (typeof value === "string") texts.push(value);
     else if (Array.isArray(value)) left.push(...(value as unknown[]));
-    else if (isJsonObject(value)) left.push(...Object.keys(value), ...Object.values(value));
+    else if (isPlainObject(value)) left.push(...Object.keys(value), ...Object.values(value));
   }
   return texts;
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "enum", "const"] as const;
 const SPEAKABLE = /^[a-zA-Z0-9_.-]{1,64}$/;
@@ -7,7 +7,7 @@ const MOST_SCHEMAS = 20_000;
 /** Why providers refuse a schema as it is, in words. What models are shown instead has none of it. */
 export function objectionsTo(schema: JsonObject): string[] {
   const unions = UNIONS.filter((keyword) => keyword in schema);
-  const names = Object.keys(isJsonObject(schema["properties"]) ? schema["properties"] : {});
+  const names = Object.keys(isPlainObject(schema["properties"]) ? schema["properties"] : {});
   const badNames = names.filter((name) => !SPEAKABLE.test(name));
   return [
     ...(schema["type"] === "object" ? [] : ["its top is not of type object"]),
@@ -22,7 +22,7 @@ function hasReference(schema: JsonObject): boolean {
   for (let seen = 0; left.length > 0 && seen < MOST_SCHEMAS; seen += 1) {
     const value = left.pop();
     if (Array.isArray(value)) left.push(...(value as unknown[]));
-    if (!isJsonObject(value)) continue;
+    if (!isPlainObject(value)) continue;
     if (typeof value["$ref"] === "string") return true;
     left.push(...Object.values(value));
   }

@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { toReadable } from "../../errors/sanitize-text.js";
 
 /** What can be saved of a block. */
@@ -11,7 +11,7 @@ interface Bytes {
 
 /** The bytes of a block that has some: an image, a sound, a document. */
 function bytesOf(block: ContentBlock): Bytes | undefined {
-  const holder = isJsonObject(block["resource"]) ? block["resource"] : block;
+  const holder = isPlainObject(block["resource"]) ? block["resource"] : block;
   const data = holder["data"] ?? holder["blob"];
   if (typeof data !== "string") return undefined;
   const type = typeof holder["mimeType"] === "string" ? holder["mimeType"] : "application/octet-stream";
@@ -31,7 +31,7 @@ export function contentText(
 export function blockText(block: ContentBlock): string {
   if (block.type === "text" && typeof block["text"] === "string") return block["text"];
   const { resource } = block;
-  if (isJsonObject(resource) && typeof resource["text"] === "string") return resource["text"];
+  if (isPlainObject(resource) && typeof resource["text"] === "string") return resource["text"];
   const found = bytesOf(block);
   if (found !== undefined)
     return `[${block.type}: ${toReadable(found.type)}, ${sizeText(found.bytes.length)}; save it with --output]`;

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { McpToolInfo } from "../../config/tool-info.js";
 import { quoteServer, toReadable } from "../../errors/sanitize-text.js";
 
@@ -6,7 +6,7 @@ import { quoteServer, toReadable } from "../../errors/sanitize-text.js";
 export function signatureOf({ name, inputSchema }: McpToolInfo): string {
   const { properties, required } = inputSchema;
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
-  const names = Object.keys(isJsonObject(properties) ? properties : {});
+  const names = Object.keys(isPlainObject(properties) ? properties : {});
   const parameters = names
     .toSorted((a, b) => Number(needed.includes(b)) - Number(needed.includes(a)))
     .map((parameter) => `${toReadable(parameter)}${needed.includes(parameter) ? "" : "?"}`);

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { McpToolInfo } from "../../config/tool-info.js";
 import type { Redactor } from "../../errors/redaction.js";
 
@@ -13,7 +13,7 @@ export function toolDocument(tool: McpToolInfo, redactor: Redactor): JsonObject 
 function withoutSecrets(value: unknown, redactor: Redactor): unknown {
   if (typeof value === "string") return redactor.knows(value) ? redactor.text(value) : value;
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, redactor));
-  if (!isJsonObject(value)) return value;
+  if (!isPlainObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, withoutSecrets(item, redactor)]),
   );

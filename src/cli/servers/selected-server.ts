@@ -25,7 +25,7 @@ export interface ChosenServer {
   readonly redactor: Redactor;
 }
 
-type ParsedAddress = ServerAddress | { readonly kind: "resolved" };
+type ParsedAddress = ServerAddress | { readonly kind: "dynamic" };
 type Facts = "kind" | "address" | "recipients" | "redactor";
 
 /** Throws kind `definition` when the definition is wrong. */
@@ -55,7 +55,7 @@ function addressText(address: ParsedAddress): string {
       return address.functionName;
     case "custom":
     case "in-process":
-    case "resolved":
+    case "dynamic":
       return "";
   }
 }

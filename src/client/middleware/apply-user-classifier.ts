@@ -1,11 +1,11 @@
-import type { ServerSpec } from "../../config/server-config.js";
+import type { ServerConfig } from "../../config/server-config.js";
 import { isFailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 
 /** Lets the user's `classify` give a failure another kind. What it gets wrong costs a warning, not the call. */
-export function classifyFailure(
+export function applyUserClassifier(
   error: unknown,
-  classify: ServerSpec["classify"],
+  classify: ServerConfig["classify"],
   warn: (message: string) => void,
 ): unknown {
   if (classify === undefined || !(error instanceof McpRuntimeError)) return error;

@@ -1,7 +1,7 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { CircuitBreaker, Permit } from "../policies/circuit-breaker.js";
-import { FAILURE_MATRIX } from "../policies/failure-policies.js";
-import type { Link } from "../request-context.js";
+import { FAILURE_POLICIES } from "../policies/failure-policies.js";
+import type { Middleware } from "../request-context.js";
 
 export interface BreakerParts {
   readonly server: string;
@@ -10,7 +10,7 @@ export interface BreakerParts {
 }
 
 /** Lets no attempt through to a server that fails again and again. */
-export function breaker({ server, breakerOf }: BreakerParts): Link {
+export function breaker({ server, breakerOf }: BreakerParts): Middleware {
   return (next) => (exchange) => {
     const circuit = breakerOf(exchange.request.identity);
     if (circuit === undefined) return next(exchange);
@@ -30,7 +30,7 @@ export function breaker({ server, breakerOf }: BreakerParts): Link {
 }
 
 function judge(error: unknown, permit: Permit): void {
-  const isFailure = error instanceof McpRuntimeError && FAILURE_MATRIX[error.kind].countsForBreaker;
+  const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
   if (isFailure) permit.fail();
   else permit.release();
 }

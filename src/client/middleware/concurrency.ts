@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.js";
 import type { Semaphore } from "../../async/semaphore.js";
-import type { Exchange, Link, Next } from "../request-context.js";
+import type { RequestContext, Middleware, Handler } from "../request-context.js";
 import { RequestDeadline } from "./request-deadline.js";
 
 export interface ConcurrencyParts {
@@ -11,14 +11,14 @@ export interface ConcurrencyParts {
 }
 
 /** So many requests at a time; the others wait their turn, for as long as their deadline lets them. */
-export function limitConcurrency(parts: ConcurrencyParts, limit: number): Link {
+export function limitConcurrency(parts: ConcurrencyParts, limit: number): Middleware {
   return (next) => (exchange) => inTurn(parts.slotsFor(limit), exchange, next, parts);
 }
 
 async function inTurn(
   slots: Semaphore,
-  exchange: Exchange,
-  next: Next,
+  exchange: RequestContext,
+  next: Handler,
   parts: ConcurrencyParts,
 ): Promise<unknown> {
   const leave = await takeSlot(slots, exchange, parts);
@@ -31,7 +31,7 @@ async function inTurn(
 
 async function takeSlot(
   slots: Semaphore,
-  exchange: Exchange,
+  exchange: RequestContext,
   { server, clock }: ConcurrencyParts,
 ): Promise<() => void> {
   const deadline = new RequestDeadline(exchange, { server, clock, limit: "totalMs" });

@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.js";
 import type { Progress } from "../../session/session.js";
-import type { Exchange, Link } from "../request-context.js";
+import type { RequestContext, Middleware } from "../request-context.js";
 import { RequestDeadline } from "./request-deadline.js";
 
 interface DeadlineParts {
@@ -13,14 +13,14 @@ interface DeadlineParts {
  * Everything together has `totalMs`, whatever the server does. The moment is passed on, and whatever
  * waits inside waits no longer: one more timer for each call would cost as much as the other links.
  */
-export const totalDeadline: Link = (next) => (exchange) => {
+export const totalDeadline: Middleware = (next) => (exchange) => {
   const { startedAt, totalMs } = exchange.request;
   if (totalMs !== 0) exchange.deadlineAt = startedAt + totalMs;
   return next(exchange);
 };
 
 /** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
-export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
+export function attemptDeadline({ server, clock, warn }: DeadlineParts): Middleware {
   const rules = { server, clock, limit: "requestMs" } as const;
   return (next) => async (exchange) => {
     const { onProgress } = exchange;
@@ -41,7 +41,7 @@ export function attemptDeadline({ server, clock, warn }: DeadlineParts): Link {
 
 /** A caller's function may throw or reject: that is told, and harms no call. */
 function tell(
-  listener: NonNullable<Exchange["onProgress"]>,
+  listener: NonNullable<RequestContext["onProgress"]>,
   progress: Progress,
   warn: (message: string) => void,
 ): void {

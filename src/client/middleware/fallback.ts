@@ -1,9 +1,9 @@
 import type { FallbackCall } from "../../config/fallback-call.js";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ClientRequest, Exchange, Link, Next } from "../request-context.js";
+import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
 import { failureOfRequest } from "../with-request-details.js";
 
 export interface FallbackParts {
@@ -12,10 +12,10 @@ export interface FallbackParts {
 }
 
 /** What somebody has to hear of: no other answer takes its place. */
-const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "definition", "cancelled", "refused"]);
+const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled", "denied"]);
 
 /** Answers a tool call in another way when everything else has failed. */
-export function fallback(parts: FallbackParts, option: FallbackOption): Link {
+export function fallback(parts: FallbackParts, option: FallbackOption): Middleware {
   return (next) => (exchange) => {
     const { request } = exchange;
     const { tool } = request;
@@ -32,15 +32,15 @@ interface FallbackOfCall extends FallbackParts {
 }
 
 async function withFallback(
-  exchange: Exchange,
-  next: Next,
+  exchange: RequestContext,
+  next: Handler,
   { option, call, server, warn }: FallbackOfCall,
 ): Promise<unknown> {
   const { answer, remember } =
     typeof option === "function" ? { answer: option, remember: undefined } : option;
   try {
     const result = await next(exchange);
-    if (isJsonObject(result)) remember?.(call(), result);
+    if (isPlainObject(result)) remember?.(call(), result);
     return result;
   } catch (error) {
     if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
@@ -58,7 +58,7 @@ function toCall(
   tool: string,
   server: string,
 ): FallbackCall {
-  const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
+  const args = isPlainObject(params["arguments"]) ? params["arguments"] : {};
   return { server, tool, args: structuredClone(args), identity, isIdempotent };
 }
 
@@ -66,7 +66,7 @@ function toCall(
 async function tryAnswer(answer: () => unknown, warn: (message: string) => void): Promise<unknown> {
   try {
     const result = await answer();
-    if (result === undefined || isJsonObject(result)) return result;
+    if (result === undefined || isPlainObject(result)) return result;
     warn("The fallback gave something that is no result; the failure stays.");
   } catch (error) {
     warn(`The fallback failed, and the failure stays: ${String(error)}`);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../async/clock.js";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ClientRequest, Link } from "../request-context.js";
+import type { ClientRequest, Middleware } from "../request-context.js";
 import { failureOfRequest } from "../with-request-details.js";
 import type { RequestWatch } from "../request-event-emitter.js";
 
@@ -12,7 +12,7 @@ interface ObserveParts {
 }
 
 /** Tells how each request began and ended, and gives its failure the names of what failed. */
-export function observe({ server, clock, watch }: ObserveParts): Link {
+export function observe({ server, clock, watch }: ObserveParts): Middleware {
   return (next) => async (exchange) => {
     const { request } = exchange;
     const { trace } = request;
@@ -33,7 +33,7 @@ export function observe({ server, clock, watch }: ObserveParts): Link {
 }
 
 function isToolError(result: unknown): boolean {
-  return isJsonObject(result) && result["isError"] === true;
+  return isPlainObject(result) && result["isError"] === true;
 }
 
 /** A caller's own reason goes back as it is; only a deadline that the caller set is told as `timeout`. */

@@ -1,6 +1,6 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import type { Clock } from "../../async/clock.js";
-import type { ClientRequest, Exchange } from "../request-context.js";
+import type { ClientRequest, RequestContext } from "../request-context.js";
 import { outOfTime } from "./deadline-error.js";
 
 interface DeadlineRules {
@@ -16,14 +16,14 @@ interface DeadlineRules {
  */
 export class RequestDeadline {
   /** Of what is done. */
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   readonly #rules: DeadlineRules;
   readonly #request: ClientRequest;
   readonly #endsAt: number;
   #isOver = false;
   #disarm: (() => void) | undefined;
 
-  constructor({ request, cancellation, deadlineAt }: Exchange, rules: DeadlineRules) {
+  constructor({ request, cancellation, deadlineAt }: RequestContext, rules: DeadlineRules) {
     this.cancellation = cancellation.child();
     this.#rules = rules;
     this.#request = request;

@@ -3,8 +3,8 @@ import { delay } from "../../async/delay.js";
 import type { RetrySettings } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
-import { FAILURE_MATRIX } from "../policies/failure-policies.js";
-import type { ClientRequest, Exchange, Link, Next } from "../request-context.js";
+import { FAILURE_POLICIES } from "../policies/failure-policies.js";
+import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
 import type { RetryTokensByIdentity } from "../policies/retry-budgets.js";
 
 export interface RetryParts {
@@ -20,7 +20,7 @@ export interface RetryParts {
  * who may know called idempotent. One budget for the whole call, handshakes included; no wait goes
  * beyond its deadline.
  */
-export function retry(parts: RetryParts): Link {
+export function retry(parts: RetryParts): Middleware {
   return (next) => (exchange) => {
     const answer = next(exchange);
     parts.tokens.of(exchange.request.identity).earn();
@@ -29,16 +29,21 @@ export function retry(parts: RetryParts): Link {
 }
 
 /** From the first failure to a result, or to the failure that is the last. */
-async function repeat(exchange: Exchange, next: Next, first: unknown, parts: RetryParts): Promise<unknown> {
+async function repeat(
+  exchange: RequestContext,
+  next: Handler,
+  first: unknown,
+  parts: RetryParts,
+): Promise<unknown> {
   const { clock, random, onRetry } = parts;
   const { request, cancellation, deadlineAt } = exchange;
   const { trace } = request;
   const tokens = parts.tokens.of(request.identity);
-  const { max, baseMs, maxMs, isolated } = parts.retry();
-  const backoff = new Backoff({ baseMs, maxMs, random });
+  const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = parts.retry();
+  const backoff = new Backoff({ baseDelayMs, maxDelayMs, random });
   let last = first;
   let attemptsBefore = 0;
-  for (let left = max; ; left -= 1) {
+  for (let left = maxRetries; ; left -= 1) {
     if (left === 0 || tokens.isEmpty || cancellation.isCancelled || !mayRepeat(last, request)) throw last;
     const failed = last;
     const waitMs = waitBefore(failed, backoff);
@@ -47,7 +52,7 @@ async function repeat(exchange: Exchange, next: Next, first: unknown, parts: Ret
     trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent);
     onRetry(request, failed, waitMs);
     await delay(waitMs, clock, cancellation);
-    const isIsolated = isolated && trace.attempts > attemptsBefore && isTransient(failed);
+    const isIsolated = freshSession && trace.attempts > attemptsBefore && isTransient(failed);
     attemptsBefore = trace.attempts;
     try {
       return await next(exchange.with({ isIsolated }));
@@ -66,16 +71,16 @@ function isCircuitOpen(error: unknown): boolean {
 
 /** It may be the session's own: its connection, its worker, its place behind a load balancer. */
 function isTransient({ kind }: McpRuntimeError): boolean {
-  return FAILURE_MATRIX[kind].repeat === "if idempotent";
+  return FAILURE_POLICIES[kind].retry === "if-idempotent";
 }
 
 function mayRepeat(error: unknown, { isIdempotent, trace }: ClientRequest): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
-  const { repeat: when } = FAILURE_MATRIX[error.kind];
-  if (when === "yes") return true;
+  const { retry: when } = FAILURE_POLICIES[error.kind];
+  if (when === "always") return true;
   // A handshake that took all its time is not given as much again: the caller has waited enough.
   const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent;
-  return when === "if idempotent" && (isIdempotent || wasNotSent);
+  return when === "if-idempotent" && (isIdempotent || wasNotSent);
 }
 
 /** When the server said, if it did; else as the dice fall. */

@@ -1,14 +1,14 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Connection } from "../../session/connection.js";
-import type { Seat } from "../../session/session-pool.js";
+import type { SessionSlot } from "../../session/session-pool.js";
 import type { Session } from "../../session/session.js";
-import type { OpenSession } from "../../session/current-session.js";
-import { classifyFailure } from "./apply-user-classifier.js";
-import type { ClientRequest, Exchange, Link, Next } from "../request-context.js";
+import type { OpenSessionHandle } from "../../session/current-session.js";
+import { applyUserClassifier } from "./apply-user-classifier.js";
+import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
 
 export interface RecoverParts {
-  readonly onSessionLost: (request: ClientRequest, held: OpenSession) => void;
+  readonly onSessionLost: (request: ClientRequest, held: OpenSessionHandle) => void;
   readonly warn: (message: string) => void;
 }
 
@@ -16,7 +16,7 @@ export interface RecoverParts {
 interface Place {
   readonly parts: RecoverParts;
   readonly connection: Connection;
-  readonly seat: Seat;
+  readonly slot: SessionSlot;
 }
 
 /**
@@ -24,47 +24,47 @@ interface Place {
  * the request: a new session is opened and the request is sent once more. Safe here and nowhere
  * else.
  */
-export function recoverSession(parts: RecoverParts): Link {
+export function recoverSession(parts: RecoverParts): Middleware {
   return (next) => async (exchange) => {
     const { request, cancellation } = exchange;
     const connected = request.connect();
     const connection = connected instanceof Promise ? await cancellation.race(connected) : connected;
-    const { spec, seats } = connection;
-    const seat = seats.enter(request.identity, request.context);
+    const { config, pool } = connection;
+    const slot = pool.acquire(request.identity, request.context);
     let leaveTurn: (() => void) | undefined;
     try {
-      if (spec.session.serialize) leaveTurn = await seat.turn.enter(cancellation);
-      if (exchange.isIsolated && canIsolate(connection, seat))
-        return await sendIsolated(exchange, next, { parts, connection, seat });
+      if (config.session.sequential) leaveTurn = await slot.mutex.enter(cancellation);
+      if (exchange.isIsolated && canIsolate(connection, slot))
+        return await sendIsolated(exchange, next, { parts, connection, slot });
       for (let recoveries = 0; ;) {
-        const held = seat.keeper.ready ?? (await open({ parts, connection, seat }, cancellation));
+        const held = slot.keeper.ready ?? (await open({ parts, connection, slot }, cancellation));
         request.trace.attempts += 1;
         request.trace.session = held.session;
         try {
           exchange.session = held.session;
           return await next(exchange);
         } catch (error) {
-          const place = { parts, connection, seat };
+          const place = { parts, connection, slot };
           recoveries += recoveriesFor(error, { held, recoveries, request, place });
         }
       }
     } finally {
       leaveTurn?.();
-      seats.leave(seat);
+      pool.release(slot);
     }
   };
 }
 
-async function open(place: Place, cancellation: Cancellation): Promise<OpenSession> {
+async function open(place: Place, cancellation: CancelScope): Promise<OpenSessionHandle> {
   try {
-    return await place.seat.keeper.hold(cancellation);
+    return await place.slot.keeper.hold(cancellation);
   } catch (error) {
     throw classified(error, place);
   }
 }
 
 interface FailedSending {
-  readonly held: OpenSession;
+  readonly held: OpenSessionHandle;
   /** How often the request has got a new session so far. */
   readonly recoveries: number;
   readonly request: ClientRequest;
@@ -73,7 +73,7 @@ interface FailedSending {
 
 /** Throws unless the request may have another session; says what that counts for. */
 function recoveriesFor(error: unknown, { held, recoveries, request, place }: FailedSending): number {
-  const { id: pinnedId, maxRecoveries } = place.connection.spec.session;
+  const { id: pinnedId, maxRecoveries } = place.connection.config.session;
   const failure = classified(error, place);
   if (!isLoss(failure, held.session)) throw failure;
   // Whoever does not know the session has not run the request.
@@ -87,7 +87,7 @@ function recoveriesFor(error: unknown, { held, recoveries, request, place }: Fai
   // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
   // away here, every caller that lost the one before would open yet another.
   if (mayRecover || recoveries === 0) {
-    place.seat.keeper.discard(held);
+    place.slot.keeper.discard(held);
     place.parts.onSessionLost(request, held);
   }
   if (!mayRecover) throw failure;
@@ -95,7 +95,7 @@ function recoveriesFor(error: unknown, { held, recoveries, request, place }: Fai
 }
 
 function classified(error: unknown, { connection, parts }: Place): unknown {
-  return classifyFailure(error, connection.spec.classify, parts.warn);
+  return applyUserClassifier(error, connection.config.classify, parts.warn);
 }
 
 /**
@@ -111,15 +111,15 @@ function isLoss(failure: unknown, session: Session): failure is McpRuntimeError 
 }
 
 /** Where a server has no sessions, and where somebody pinned one, there is nothing to get away from. */
-function canIsolate(connection: Connection, seat: Seat): boolean {
-  return connection.spec.session.id === undefined && seat.keeper.ready?.session.id !== undefined;
+function canIsolate(connection: Connection, slot: SessionSlot): boolean {
+  return connection.config.session.id === undefined && slot.keeper.ready?.session.id !== undefined;
 }
 
 /** Nobody else has this session, so there is nobody to recover it for. */
-async function sendIsolated(exchange: Exchange, next: Next, place: Place): Promise<unknown> {
-  const { connection, seat } = place;
+async function sendIsolated(exchange: RequestContext, next: Handler, place: Place): Promise<unknown> {
+  const { connection, slot } = place;
   try {
-    return await connection.withOwnSession(seat, exchange.cancellation, (session) => {
+    return await connection.withOwnSession(slot, exchange.cancellation, (session) => {
       exchange.request.trace.attempts += 1;
       exchange.request.trace.session = session;
       exchange.session = session;

@@ -1,6 +1,6 @@
 export interface BackoffOptions {
-  readonly baseMs: number;
-  readonly maxMs: number;
+  readonly baseDelayMs: number;
+  readonly maxDelayMs: number;
   /** From 0 to 1; the dice. */
   readonly random: () => number;
 }
@@ -15,13 +15,13 @@ export class Backoff {
 
   constructor(options: BackoffOptions) {
     this.#options = options;
-    this.#lastMs = options.baseMs;
+    this.#lastMs = options.baseDelayMs;
   }
 
   nextMs(): number {
-    const { baseMs, maxMs, random } = this.#options;
-    const highest = Math.max(baseMs, this.#lastMs * 3);
-    this.#lastMs = Math.min(maxMs, baseMs + random() * (highest - baseMs));
+    const { baseDelayMs, maxDelayMs, random } = this.#options;
+    const highest = Math.max(baseDelayMs, this.#lastMs * 3);
+    this.#lastMs = Math.min(maxDelayMs, baseDelayMs + random() * (highest - baseDelayMs));
     return this.#lastMs;
   }
 }

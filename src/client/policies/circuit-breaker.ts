@@ -2,19 +2,19 @@ import type { Clock } from "../../async/clock.js";
 
 /**
  * - `closed`: everything passes; failures in a row are counted
- * - `open`: nothing passes until `recoveryMs` have gone by
+ * - `open`: nothing passes until `recoveryTimeoutMs` have gone by
  * - `half-open`: a few probes pass; enough successes close it, one failure opens it again
  */
 export type BreakerState = "closed" | "open" | "half-open";
 
 export interface CircuitBreakerOptions {
   /** Failures in a row that open it. */
-  readonly failures: number;
-  readonly recoveryMs: number;
+  readonly failureThreshold: number;
+  readonly recoveryTimeoutMs: number;
   /** Probes at the same time while half-open. */
-  readonly probes: number;
+  readonly halfOpenMaxCalls: number;
   /** Successful probes that close it. */
-  readonly successes: number;
+  readonly successThreshold: number;
 }
 
 export interface BreakerStats {
@@ -94,7 +94,7 @@ export class CircuitBreaker {
   /** A permit, or `undefined` when nothing passes now. */
   enter(): Permit | undefined {
     if (this.#state === "open" && this.#recoversInMs() === 0) this.#change("half-open");
-    const isFull = this.#state === "half-open" && this.#probing >= this.#options.probes;
+    const isFull = this.#state === "half-open" && this.#probing >= this.#options.halfOpenMaxCalls;
     if (this.#state === "open" || isFull) {
       this.#blocked += 1;
       return undefined;
@@ -111,7 +111,7 @@ export class CircuitBreaker {
     };
   }
 
-  /** Lets nothing through for `recoveryMs`. */
+  /** Lets nothing through for `recoveryTimeoutMs`. */
   forceOpen(): void {
     this.#open();
   }
@@ -138,7 +138,7 @@ export class CircuitBreaker {
     this.#failures = 0;
     if (this.#state !== "half-open") return;
     this.#successes += 1;
-    if (this.#successes >= this.#options.successes) this.#change("closed");
+    if (this.#successes >= this.#options.successThreshold) this.#change("closed");
   }
 
   /**
@@ -149,11 +149,11 @@ export class CircuitBreaker {
     if (order <= this.#countedUpTo) return;
     this.#countedUpTo = this.#entered;
     this.#failures += 1;
-    if (this.#state === "half-open" || this.#failures >= this.#options.failures) this.#open();
+    if (this.#state === "half-open" || this.#failures >= this.#options.failureThreshold) this.#open();
   }
 
   #open(): void {
-    this.#opensUntil = this.#parts.clock.now() + this.#options.recoveryMs;
+    this.#opensUntil = this.#parts.clock.now() + this.#options.recoveryTimeoutMs;
     this.#change("open");
   }
 

@@ -1,13 +1,13 @@
 import type { Clock } from "../../async/clock.js";
-import type { BreakerSettings } from "../../config/server-config.js";
+import type { CircuitBreakerSettings } from "../../config/server-config.js";
 import { type BreakerState, CircuitBreaker } from "./circuit-breaker.js";
 import type { BreakerMetrics } from "../server-metrics.js";
 
-export type BreakerControl = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
+export type CircuitBreakerHandle = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
 
 interface BreakersParts {
   readonly clock: Clock;
-  readonly settings: () => BreakerSettings | undefined;
+  readonly settings: () => CircuitBreakerSettings | undefined;
   readonly onChange: (identity: string, state: BreakerState) => void;
 }
 

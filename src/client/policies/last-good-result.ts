@@ -1,5 +1,5 @@
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
 import type { FallbackCall, FallbackResult } from "../../config/fallback-call.js";
 import type { FallbackOption } from "../../config/server-definition.js";
 
@@ -44,8 +44,8 @@ export function lastGoodResult(
 
 function checkNumber(path: string, value: unknown): void {
   if (typeof value === "number" && value >= 0) return;
-  const message = `expected a number of at least 0, found ${describeFound(value)}`;
-  throw definitionError("What lastGoodResult was given", [{ path, message }]);
+  const message = `expected a number of at least 0, found ${describeValue(value)}`;
+  throw configError("What lastGoodResult was given", [{ path, message }]);
 }
 
 /** The order of keys makes no difference. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { at, namesIn, projectPaths } from "./parse-document.js";
 import { type ConfigFolders, pathOfPlace } from "./config-locations.js";
 
@@ -39,7 +39,7 @@ export async function readClaudeRejections({ folders, scopes, read }: RejectionP
 }
 
 function rejectedIn(document: unknown, project: string): string[] {
-  if (!isJsonObject(document)) return [];
+  if (!isPlainObject(document)) return [];
   const ofProject = projectPaths(document, project).flatMap((path) => [
     ...namesIn(at(document, [...path, "disabledMcpjsonServers"])),
     ...namesIn(at(document, [...path, "disabledMcpServers"])),

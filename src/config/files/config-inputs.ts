@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
 
 /** What VS Code asks a person for: `${input:id}`. */
@@ -22,7 +22,7 @@ export function readInputs(
 }
 
 function readInput(item: unknown, answers: Readonly<Record<string, string>>): [string, ConfigInput][] {
-  if (!isJsonObject(item) || typeof item["id"] !== "string") return [];
+  if (!isPlainObject(item) || typeof item["id"] !== "string") return [];
   const { id, type, description, default: fallback, password } = item;
   // One of type "command" would run something: it can only be answered.
   const preset = type !== "command" && typeof fallback === "string" ? fallback : undefined;

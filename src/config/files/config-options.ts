@@ -1,10 +1,10 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
-import { isJsonObject } from "../../json/json.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
+import { isPlainObject } from "../../json/json.js";
 import type { ServerDefinition } from "../server-definition.js";
-import type { DefinitionIssue } from "../../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 import type { ConfigFolders } from "./config-locations.js";
 import type { ConfigSource } from "./config-source.js";
 
@@ -61,7 +61,7 @@ export function resolveConfigOptions(
   platform: NodeJS.Platform,
 ): ConfigSettings {
   const issues = issuesOf(options);
-  if (issues.length > 0) throw definitionError("What loadMcpServers was given", issues);
+  if (issues.length > 0) throw configError("What loadMcpServers was given", issues);
   const { project = CONFIG_DEFAULTS.project, user = CONFIG_DEFAULTS.user } = options;
   const { files = [], cwd = process.cwd(), home = homedir(), env = process.env } = options;
   const folders = { project: resolve(cwd), home: resolve(home), env, platform };
@@ -84,7 +84,7 @@ function checked(filter: (server: ConfigCandidate) => unknown): (server: ConfigC
     if (!(said instanceof Promise)) return Boolean(said);
     said.catch(() => undefined);
     const message = "expected true or false at once, got a promise";
-    throw definitionError("What loadMcpServers was given", [{ path: "filter", message }]);
+    throw configError("What loadMcpServers was given", [{ path: "filter", message }]);
   };
 }
 
@@ -94,7 +94,7 @@ const isText = (value: unknown) => typeof value === "string";
 const NAMES: Check = ["a list of texts", (value) => Array.isArray(value) && value.every(isText)];
 const SWITCH: Check = ["true or false", (value) => typeof value === "boolean"];
 const FOLDER: Check = ["the path of a folder", isText];
-const TEXTS = (value: unknown) => isJsonObject(value) && Object.values(value).every(isText);
+const TEXTS = (value: unknown) => isPlainObject(value) && Object.values(value).every(isText);
 
 const CHECKS: Readonly<Record<keyof LoadMcpServersOptions, Check>> = {
   files: NAMES,
@@ -110,15 +110,15 @@ const CHECKS: Readonly<Record<keyof LoadMcpServersOptions, Check>> = {
   signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
 };
 
-function issuesOf(options: LoadMcpServersOptions): DefinitionIssue[] {
+function issuesOf(options: LoadMcpServersOptions): ConfigIssue[] {
   if (typeof options !== "object" || options === null)
-    return [{ path: "", message: `expected an object with options, found ${describeFound(options)}` }];
+    return [{ path: "", message: `expected an object with options, found ${describeValue(options)}` }];
   const allowed = Object.keys(CHECKS).join(", ");
   return Object.entries(options).flatMap(([path, value]: [string, unknown]) => {
     const check = Object.hasOwn(CHECKS, path) ? CHECKS[path as keyof typeof CHECKS] : undefined;
     if (check === undefined) return [{ path, message: `is no option; options are ${allowed}` }];
     const [expected, isRight] = check;
     if (value === undefined || isRight(value)) return [];
-    return [{ path, message: `expected ${expected}, found ${describeFound(value)}` }];
+    return [{ path, message: `expected ${expected}, found ${describeValue(value)}` }];
   });
 }

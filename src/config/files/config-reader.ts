@@ -1,4 +1,4 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import type { ConfigProblem } from "./config-problem.js";
 import { parseConfigText } from "./parse-config-text.js";
 import { MOST_BYTES, MOST_BYTES_OF_OTHERS, type OpenFileAt, readConfigFile } from "./read-config-file.js";
@@ -11,10 +11,10 @@ export interface ReadConfig {
 /** Reads each file once, whoever asks for it. */
 export class ConfigReader {
   readonly #openFile: OpenFileAt;
-  readonly #cancellation: Cancellation;
+  readonly #cancellation: CancelScope;
   readonly #read = new Map<string, Promise<ReadConfig | ConfigProblem>>();
 
-  constructor(openFile: OpenFileAt, cancellation: Cancellation) {
+  constructor(openFile: OpenFileAt, cancellation: CancelScope) {
     this.#openFile = openFile;
     this.#cancellation = cancellation;
   }

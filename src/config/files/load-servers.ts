@@ -1,4 +1,4 @@
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { readClaudeRejections } from "./claude-rejections.js";
 import { readDocument } from "./parse-document.js";
@@ -26,7 +26,7 @@ const NO_TOML = 'TOML is not read: write the servers as JSON, { "mcpServers": { 
 type ConfigOrigin = Pick<ConfigFile, "file" | "scope" | "format" | "folder">;
 
 export async function loadConfig(settings: ConfigSettings, openFile: OpenFileAt): Promise<LoadedMcpServers> {
-  const cancellation = Cancellation.fromSignal(settings.signal);
+  const cancellation = CancelScope.fromSignal(settings.signal);
   try {
     cancellation.throwIfCancelled();
     const reader = new ConfigReader(openFile, cancellation);

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { toPath } from "../../json/describe-value.js";
+import { formatPath } from "../../json/describe-value.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { toReadable } from "../../errors/sanitize-text.js";
 import type { Rejections } from "./claude-rejections.js";
@@ -62,7 +62,7 @@ export class ConfigMerge {
     const places = new TextPlaces(file.text);
     for (const [entry, problem] of told.slice(0, MOST_OF_FILE)) {
       const path = [...entry.path, ...problem.path];
-      const where = { file: file.file, path: toReadable(toPath(path)), ...(await places.find(path)) };
+      const where = { file: file.file, path: toReadable(formatPath(path)), ...(await places.find(path)) };
       this.#problems.push({ ...toTold(problem, entry.name), ...where });
     }
   }
@@ -166,6 +166,6 @@ function withStop(text: string): string {
 
 function toTold({ kind, path, message }: ServerProblem, server: string): ConfigProblem {
   const name = toReadable(server);
-  const where = path.length === 0 ? "" : `, ${toReadable(toPath(path))}`;
+  const where = path.length === 0 ? "" : `, ${toReadable(formatPath(path))}`;
   return { kind, server: name, message: withStop(`Server ${JSON.stringify(name)}${where}: ${message}`) };
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-formats.js";
 import { type ConfigInput, readInputs } from "./config-inputs.js";
 
@@ -30,7 +30,7 @@ export function readDocument(
   value: unknown,
   { format, project, answers }: DocumentOptions,
 ): ConfigDocument | undefined {
-  if (!isJsonObject(value)) return undefined;
+  if (!isPlainObject(value)) return undefined;
   const rules: ConfigFormat = CONFIG_FORMATS[format];
   const offBy = switchesOf(value, format);
   const lists = format === "claude-code" ? listsOfClaude(value, project) : listsOf(value, rules);
@@ -56,7 +56,7 @@ function listsOf(document: JsonObject, { keys, isBareMap }: ConfigFormat): Serve
   const key = keys.find((one) => document[one] !== undefined);
   if (key !== undefined) {
     const servers = document[key];
-    return isJsonObject(servers) ? [{ path: [key], servers }] : undefined;
+    return isPlainObject(servers) ? [{ path: [key], servers }] : undefined;
   }
   const { $schema: _, inputs: __, ...others } = document;
   if (!isBareMap || Object.keys(others).length === 0) return [];
@@ -64,7 +64,7 @@ function listsOf(document: JsonObject, { keys, isBareMap }: ConfigFormat): Serve
 }
 
 function looksLikeServer(value: unknown): boolean {
-  return isJsonObject(value) && ["command", "url", "type", "functionName"].some((key) => key in value);
+  return isPlainObject(value) && ["command", "url", "type", "functionName"].some((key) => key in value);
 }
 
 /** Those of the project come before those for all projects. */
@@ -72,14 +72,14 @@ function listsOfClaude(document: JsonObject, project: string): ServerList[] {
   const paths = [...projectPaths(document, project).map((path) => [...path, "mcpServers"]), ["mcpServers"]];
   return paths.flatMap((path) => {
     const servers = at(document, path);
-    return isJsonObject(servers) ? [{ path, servers }] : [];
+    return isPlainObject(servers) ? [{ path, servers }] : [];
   });
 }
 
 /** Where Claude Code keeps what it knows of a project, if it knows it. On Windows with slashes, too. */
 export function projectPaths(document: JsonObject, project: string): string[][] {
   const names = new Set([project, project.replaceAll("\\", "/")]);
-  return [...names].map((name) => ["projects", name]).filter((path) => isJsonObject(at(document, path)));
+  return [...names].map((name) => ["projects", name]).filter((path) => isPlainObject(at(document, path)));
 }
 
 /** Names in a file that are on or off beside the servers themselves, by the key of their list. */
@@ -101,7 +101,7 @@ export function namesIn(value: unknown): string[] {
 /** By own keys only: a document may have any. */
 export function at(document: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
-    (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    (value, key) => (isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     document,
   );
 }

@@ -1,9 +1,9 @@
 import { basename } from "node:path";
-import { describeFound } from "../../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { describeValue } from "../../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { parseJsonPath } from "../../json/json-path.js";
 import type { ServerDefinition } from "../server-definition.js";
-import { type DefinitionIssue, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { type ConfigIssue, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Redactor } from "../../errors/redaction.js";
 import { toReadable } from "../../errors/sanitize-text.js";
 import type { ConfigEntry } from "./parse-document.js";
@@ -50,7 +50,7 @@ export async function readServer(
   parts: ServerParts,
 ): Promise<ReadServer> {
   const problem = problemOf(name, value);
-  if (problem !== undefined || !isJsonObject(value))
+  if (problem !== undefined || !isPlainObject(value))
     return { variables: [], ignored: [], ...broken([{ path: "", message: problem ?? "" }]) };
   const { reach, treatment, ignored, off, issues, places } = toDefinition(value, parts.file);
   const told = { variables: [], ignored };
@@ -85,7 +85,7 @@ function inPlace(read: ReadServer, places: TranslatedEntry["places"]): ReadServe
 function problemOf(name: string, value: unknown): string | undefined {
   if (name.trim() === "" || toReadable(name) !== name || name === "__proto__")
     return "has a name that cannot be used: give it one of letters and digits";
-  return isJsonObject(value) ? undefined : `expected an object, found ${describeFound(value)}`;
+  return isPlainObject(value) ? undefined : `expected an object, found ${describeValue(value)}`;
 }
 
 function scopeOf({ file, folders }: ServerParts): VariableScope {
@@ -121,7 +121,7 @@ function checked(name: string, definition: JsonObject, redactor: Redactor): Chec
   }
 }
 
-function broken(issues: readonly DefinitionIssue[]) {
+function broken(issues: readonly ConfigIssue[]) {
   const problems = issues.map(({ path, message }): ServerProblem => {
     const segments = (parseJsonPath(path) ?? []).filter((segment) => typeof segment !== "symbol");
     return { kind: "bad-definition", path: segments, message };

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
-import type { DefinitionIssue } from "../../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 import type { ConfigProblem } from "./config-problem.js";
 
 /** The text of a file, or what is wrong with it. */
@@ -15,7 +15,7 @@ export async function placeProgram(
   { envFile, ...reach }: JsonObject,
   folder: string,
   readText: ReadText,
-): Promise<{ readonly reach: JsonObject } | { readonly issue: DefinitionIssue }> {
+): Promise<{ readonly reach: JsonObject } | { readonly issue: ConfigIssue }> {
   if (reach["command"] === undefined) return { reach };
   const { cwd, env } = reach;
   const placed = { ...reach, ...(typeof cwd === "string" || cwd === undefined ? cwdIn(folder, cwd) : {}) };
@@ -25,7 +25,7 @@ export async function placeProgram(
   const text = await readText(resolve(folder, envFile));
   if (typeof text !== "string") return { issue: { path: "envFile", message: text.message } };
   // What is no object is refused by the check that follows.
-  const variables = env === undefined || isJsonObject(env) ? { ...parseEnv(text), ...env } : env;
+  const variables = env === undefined || isPlainObject(env) ? { ...parseEnv(text), ...env } : env;
   return { reach: { ...placed, env: variables } };
 }
 

@@ -1,7 +1,7 @@
 import { isAuthGrant } from "../auth-grant.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { SERVER_DEFAULTS } from "../server-config.js";
-import type { DefinitionIssue } from "../../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-formats.js";
 import type { ConfigScope } from "./config-source.js";
 import { issuesOfEntry, issuesOfTexts, TOOL_LISTS } from "./validate-entry.js";
@@ -40,7 +40,7 @@ export interface TranslatedEntry {
   readonly ignored: readonly string[];
   /** Why it is off, if it is. */
   readonly off: string | undefined;
-  readonly issues: readonly DefinitionIssue[];
+  readonly issues: readonly ConfigIssue[];
   /** Where our keys stand in the file, if elsewhere. */
   readonly places: ReadonlyMap<PropertyKey, readonly string[]>;
 }
@@ -83,7 +83,7 @@ function reachOf(entry: JsonObject): JsonObject {
     url: url ?? entry["httpUrl"] ?? entry["serverUrl"],
     env: toVariables(env),
     // As Zed had it once.
-    ...(isJsonObject(command)
+    ...(isPlainObject(command)
       ? { command: command["path"], args: command["args"], env: toVariables(command["env"]) }
       : {}),
   };
@@ -91,7 +91,7 @@ function reachOf(entry: JsonObject): JsonObject {
 
 /** Numbers are written out, and `null` takes a variable away. */
 function toVariables(env: unknown): unknown {
-  if (!isJsonObject(env)) return env ?? undefined;
+  if (!isPlainObject(env)) return env ?? undefined;
   const entries = Object.entries(env).filter(([, value]) => value !== null);
   return Object.fromEntries(
     entries.map(([name, value]) => [name, typeof value === "number" ? String(value) : value]),
@@ -111,7 +111,7 @@ function placesOf(entry: JsonObject): TranslatedEntry["places"] {
   return new Map([
     ["url", first("url", "httpUrl", "serverUrl")],
     ["type", first("type", "transport", "transportType")],
-    ...(isJsonObject(command) ? ofProgram : []),
+    ...(isPlainObject(command) ? ofProgram : []),
   ]);
 }
 
@@ -147,7 +147,7 @@ function toolRulesOf({ tools, includeTools, excludeTools, disabledTools }: JsonO
   if (refused.length === 0) return rules;
   const allowed = namesOrNone(rules);
   const own = allowed === undefined ? rules : { "*": false, ...byName(allowed, {}) };
-  return own === undefined || isJsonObject(own) ? { ...own, ...byName(refused, false) } : own;
+  return own === undefined || isPlainObject(own) ? { ...own, ...byName(refused, false) } : own;
 }
 
 function byName(names: readonly string[], rule: JsonObject | false): JsonObject {

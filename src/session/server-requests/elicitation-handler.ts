@@ -64,10 +64,10 @@ function askForm(params: JsonObject, elicit: FormHandler): ReturnType<Answerer> 
   const { message: text, requestedSchema } = parseAsked(FORM_REQUEST, params);
   return async (context) => {
     const given = await elicit({ mode: "form", message: text, requestedSchema }, context);
-    const result = parseGiven(FORM_RESULT, "onElicit", given);
+    const result = parseGiven(FORM_RESULT, "onElicitationRequest", given);
     if (result.action !== "accept") return result;
     const filled = fillForm(requestedSchema, result.content ?? {});
-    if ("problem" in filled) throw unusable("onElicit", filled.problem);
+    if ("problem" in filled) throw unusable("onElicitationRequest", filled.problem);
     return { action: "accept", content: filled.content };
   };
 }
@@ -75,7 +75,11 @@ function askForm(params: JsonObject, elicit: FormHandler): ReturnType<Answerer> 
 function askUrl(params: JsonObject, elicit: UrlHandler): ReturnType<Answerer> {
   const request = parseAsked(URL_REQUEST, params);
   return async (context) => {
-    const { action } = parseGiven(URL_RESULT, "onElicit", await elicit({ mode: "url", ...request }, context));
+    const { action } = parseGiven(
+      URL_RESULT,
+      "onElicitationRequest",
+      await elicit({ mode: "url", ...request }, context),
+    );
     return { action };
   };
 }

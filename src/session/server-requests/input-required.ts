@@ -1,5 +1,5 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
 import { AnswerError } from "./server-request-handler.js";
@@ -14,7 +14,7 @@ export const MOST_ROUNDS = 16;
 interface InputOptions {
   readonly server: string;
   readonly requests: Pick<ServerRequests, "answer" | "toRpcError">;
-  readonly cancellation: Cancellation;
+  readonly cancellation: CancelScope;
   /** Somebody else asks the person. */
   readonly isHeld: boolean;
 }
@@ -34,7 +34,7 @@ export function withoutInput(params: JsonObject): JsonObject {
  */
 export async function answerInput(result: JsonObject, options: InputOptions): Promise<NextRound> {
   const { requestState } = result;
-  const asked = isJsonObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
+  const asked = isPlainObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
   if (asked.length === 0 && typeof requestState !== "string")
     throw unusable(options.server, "it wants something more and does not say what");
   if (asked.length > MOST_OPEN) throw unusable(options.server, "it asks for too much at once");
@@ -52,24 +52,24 @@ export async function answerInput(result: JsonObject, options: InputOptions): Pr
 }
 
 function isForPerson(request: unknown): boolean {
-  return isJsonObject(request) && request["method"] === "elicitation/create";
+  return isPlainObject(request) && request["method"] === "elicitation/create";
 }
 
 async function answer(
   request: unknown,
   { server, requests, cancellation }: InputOptions,
 ): Promise<JsonObject> {
-  if (!isJsonObject(request) || typeof request["method"] !== "string")
+  if (!isPlainObject(request) || typeof request["method"] !== "string")
     throw unusable(server, "it asks for something that is no request");
   const { method } = request;
   try {
     return await requests.answer(
       method,
-      isJsonObject(request["params"]) ? request["params"] : {},
+      isPlainObject(request["params"]) ? request["params"] : {},
       cancellation,
     );
   } catch (error) {
-    const isSaid = error instanceof McpRuntimeError && error.kind === "refused";
+    const isSaid = error instanceof McpRuntimeError && error.kind === "denied";
     if (cancellation.isCancelled || isSaid) throw error;
     const { message } = requests.toRpcError(method, error);
     throw notAnswered(server, method, (error instanceof AnswerError && error.warning) || message);
@@ -78,10 +78,10 @@ async function answer(
 
 function notAnswered(server: string, method: string, why: string): McpRuntimeError {
   const text = `Server "${server}" needs an answer to ${quoteServer(method)} before it goes on, and got none: ${why}`;
-  return new McpRuntimeError("refused", text, { server });
+  return new McpRuntimeError("denied", text, { server });
 }
 
 function unusable(server: string, why: string): McpRuntimeError {
   const text = `Server "${server}" gave a result that cannot be used: ${why}.`;
-  return new McpRuntimeError("malformed", text, { server });
+  return new McpRuntimeError("invalid-response", text, { server });
 }

@@ -47,7 +47,11 @@ export function answerSampling(sample: SamplingHandler): Answerer {
       throw new AnswerError("invalidParams", "Invalid params: this client takes no tools for sampling.");
     const request = parseAsked(REQUEST, params);
     return async (context) => {
-      const { model, content, stopReason } = parseGiven(RESULT, "onSample", await sample(request, context));
+      const { model, content, stopReason } = parseGiven(
+        RESULT,
+        "onSamplingRequest",
+        await sample(request, context),
+      );
       return { role: "assistant", model, content, ...(stopReason === undefined ? {} : { stopReason }) };
     };
   };

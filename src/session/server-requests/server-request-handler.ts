@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { toIssues } from "../../config/zod-issues.js";
+import { zodToIssues } from "../../config/zod-issues.js";
 import type { JsonObject } from "../../json/json.js";
 import { PLAIN_WORDS } from "../../config/zod-error-map.js";
 import type { ServerRequestContext } from "../../config/server-request-handlers.js";
@@ -56,6 +56,6 @@ export function unusable(handler: string, why: string): AnswerError {
 const MOST_ISSUES = 5;
 
 function describeIssues(error: z.ZodError): string {
-  const issues = toIssues(error).slice(0, MOST_ISSUES);
+  const issues = zodToIssues(error).slice(0, MOST_ISSUES);
   return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
 }

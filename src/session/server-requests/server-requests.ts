@@ -1,6 +1,6 @@
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import { Semaphore } from "../../async/semaphore.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { ServerRequestContext, ServerRequestHandlers } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
@@ -34,7 +34,7 @@ export class ServerRequests {
   readonly #options: ServerRequestsOptions;
   readonly #answerers: ReadonlyMap<unknown, Answerer>;
   readonly #slots: Semaphore;
-  readonly #open = new Map<RequestId, Cancellation>();
+  readonly #open = new Map<RequestId, CancelScope>();
   #isClosed = false;
 
   constructor(options: ServerRequestsOptions) {
@@ -45,9 +45,9 @@ export class ServerRequests {
 
   /** Takes a request of the server, or its word that it no longer wants one; leaves everything else. */
   take(message: unknown, send: Send): boolean {
-    if (!isJsonObject(message)) return false;
+    if (!isPlainObject(message)) return false;
     const { method, id, params } = message;
-    const asked = isJsonObject(params) ? params : {};
+    const asked = isPlainObject(params) ? params : {};
     if (method === "notifications/cancelled") {
       this.#end(asked["requestId"] as RequestId, asked["reason"]);
       return true;
@@ -72,7 +72,7 @@ export class ServerRequests {
 
   async #respond(id: RequestId, asked: { method: string; params: JsonObject }, send: Send): Promise<void> {
     const isTooMuch = this.#open.size >= MOST_OPEN;
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     this.#open.set(id, cancellation);
     try {
       if (isTooMuch) throw new AnswerError("internalError", "Too many requests at the same time.");
@@ -87,7 +87,7 @@ export class ServerRequests {
   }
 
   /** The answer to a request, or an `AnswerError`, or whatever a handler throws. */
-  async answer(method: string, params: JsonObject, cancellation: Cancellation): Promise<JsonObject> {
+  async answer(method: string, params: JsonObject, cancellation: CancelScope): Promise<JsonObject> {
     if (method === "ping") return {};
     const answerer = this.#answerers.get(method);
     if (answerer === undefined) throw new AnswerError("methodNotFound", "Method not found");
@@ -100,7 +100,7 @@ export class ServerRequests {
     return cancellation.race(asking);
   }
 
-  #contextOf(cancellation: Cancellation): ServerRequestContext {
+  #contextOf(cancellation: CancelScope): ServerRequestContext {
     const { server, identity } = this.#options;
     const controller = new AbortController();
     cancellation.onCancel((reason) => controller.abort(reason));
@@ -110,7 +110,7 @@ export class ServerRequests {
   /** What the server is told. What went wrong on our side stays on our side, as a warning. */
   toRpcError(method: string, error: unknown): { code: number; message: string } {
     const { server, onWarning } = this.#options;
-    if (error instanceof McpRuntimeError && error.kind === "refused")
+    if (error instanceof McpRuntimeError && error.kind === "denied")
       return { code: ANSWER_CODES.refused, message: "The user rejected the request." };
     if (!(error instanceof AnswerError)) {
       onWarning(`Server "${server}": the handler of ${method} failed: ${describe(error)}`);

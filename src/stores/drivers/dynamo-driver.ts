@@ -1,12 +1,12 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type * as dynamo from "@aws-sdk/client-dynamodb";
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { DynamoClient } from "./dynamo-client.js";
 import { quoteKey } from "../store-key.js";
 import type { StoreSpec } from "../store-options.js";
-import { type ShelfEntry, type TextShelf, UnsoundEntry } from "../store-driver.js";
+import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
 
 type DynamoSdk = typeof dynamo;
 type Item = Record<string, dynamo.AttributeValue>;
@@ -19,7 +19,7 @@ export interface DynamoAccess {
 }
 
 interface DynamoShelfOptions {
-  readonly spec: StoreSpec;
+  readonly config: StoreSpec;
   readonly openAccess: () => Promise<DynamoAccess>;
 }
 
@@ -34,7 +34,7 @@ const decompress = promisify(gunzip);
  * One item for each entry, compressed: it is written as a whole, and 400 KB hold some megabytes of tools.
  * Reads are consistent: who reads again after another has written sees it.
  */
-export class DynamoShelf implements TextShelf {
+export class DynamoShelf implements StoreDriver {
   readonly name: string;
   readonly secrets = [];
   readonly #table: string;
@@ -42,14 +42,14 @@ export class DynamoShelf implements TextShelf {
   readonly #openAccess: () => Promise<DynamoAccess>;
   #access: Promise<DynamoAccess> | undefined;
 
-  constructor(table: string, { spec, openAccess }: DynamoShelfOptions) {
+  constructor(table: string, { config, openAccess }: DynamoShelfOptions) {
     this.name = `the DynamoDB store in table "${table}"`;
     this.#table = table;
-    this.#spec = spec;
+    this.#spec = config;
     this.#openAccess = openAccess;
   }
 
-  async read(key: string, cancellation: Cancellation): Promise<string | undefined> {
+  async read(key: string, cancellation: CancelScope): Promise<string | undefined> {
     const request = { TableName: this.#table, Key: this.#keyOf(key), ConsistentRead: true };
     const answer = await this.#send(({ GetItemCommand }) => new GetItemCommand(request), cancellation);
     const { Item: item } = answer as { readonly Item?: Item };
@@ -59,7 +59,7 @@ export class DynamoShelf implements TextShelf {
     return this.#unpack(packed);
   }
 
-  async write({ key, text, expiresAt }: ShelfEntry, cancellation: Cancellation): Promise<void> {
+  async write({ key, text, expiresAt }: ShelfEntry, cancellation: CancelScope): Promise<void> {
     const packed = await compress(text);
     this.#checkSize(key, packed.length);
     const item: Item = { ...this.#keyOf(key), record: { B: packed } };
@@ -69,12 +69,12 @@ export class DynamoShelf implements TextShelf {
     await this.#send(({ PutItemCommand }) => new PutItemCommand(request), cancellation);
   }
 
-  async remove(key: string, cancellation: Cancellation): Promise<void> {
+  async remove(key: string, cancellation: CancelScope): Promise<void> {
     const request = { TableName: this.#table, Key: this.#keyOf(key) };
     await this.#send(({ DeleteItemCommand }) => new DeleteItemCommand(request), cancellation);
   }
 
-  async list(prefix: string, cancellation: Cancellation): Promise<string[]> {
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const keys: string[] = [];
     let from: Item | undefined;
     do {
@@ -100,7 +100,7 @@ export class DynamoShelf implements TextShelf {
   async #query(
     prefix: string,
     from: Item | undefined,
-    cancellation: Cancellation,
+    cancellation: CancelScope,
   ): Promise<dynamo.QueryCommandOutput> {
     const request = {
       TableName: this.#table,
@@ -118,7 +118,7 @@ export class DynamoShelf implements TextShelf {
     return answer as dynamo.QueryCommandOutput;
   }
 
-  async #send(command: (sdk: DynamoSdk) => object, cancellation: Cancellation): Promise<unknown> {
+  async #send(command: (sdk: DynamoSdk) => object, cancellation: CancelScope): Promise<unknown> {
     this.#access ??= this.#openAccess();
     const { sdk, client } = await this.#access;
     const controller = new AbortController();

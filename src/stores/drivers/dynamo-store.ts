@@ -1,10 +1,10 @@
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
 import { loadPeer } from "../../errors/load-optional-dependency.js";
 import type { DynamoClient } from "./dynamo-client.js";
 import { type DynamoAccess, DynamoShelf } from "./dynamo-driver.js";
 import type { KeyValueStore } from "../key-value-store.js";
-import { ShelfStore } from "../driver-store.js";
+import { DriverStore } from "../driver-store.js";
 import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
 
 export interface DynamoStoreOptions extends NamespacedStoreOptions {
@@ -23,11 +23,11 @@ export interface DynamoStoreOptions extends NamespacedStoreOptions {
  */
 export function dynamoStore(table: string, options: DynamoStoreOptions = {}): KeyValueStore {
   if (typeof table !== "string" || table === "") {
-    const message = `expected the name of a table, found ${describeFound(table)}`;
-    throw definitionError("The DynamoDB store", [{ path: "table", message }]);
+    const message = `expected the name of a table, found ${describeValue(table)}`;
+    throw configError("The DynamoDB store", [{ path: "table", message }]);
   }
-  const spec = resolveStoreOptions("The DynamoDB store", options);
-  return new ShelfStore(new DynamoShelf(table, { spec, openAccess: () => openAccess(options) }), spec);
+  const config = resolveStoreOptions("The DynamoDB store", options);
+  return new DriverStore(new DynamoShelf(table, { config, openAccess: () => openAccess(options) }), config);
 }
 
 async function openAccess({ client, region, endpoint }: DynamoStoreOptions): Promise<DynamoAccess> {

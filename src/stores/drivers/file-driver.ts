@@ -1,12 +1,12 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import { mapLimited } from "../../async/map-concurrent.js";
 import { asideOf, codeOf, entryFileOf, isEntryFile, readEntryFile, readHeaderOf } from "./entry-file.js";
 import type { StoreSpec } from "../store-options.js";
 import { hasExpired } from "../stored-record.js";
 import { sweepFolder } from "./sweep-folder.js";
-import { type ShelfEntry, type TextShelf, UnsoundEntry } from "../store-driver.js";
+import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
 
 const OWNER_ONLY_FILE = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
@@ -16,7 +16,7 @@ const SWEEP_EVERY_MS = 600_000;
 const FILES_AT_A_TIME = 16;
 
 /** One file for each entry, named by the hash of its key. A file is renamed into place, so nobody reads half of it. */
-export class FileShelf implements TextShelf {
+export class FileShelf implements StoreDriver {
   readonly name: string;
   readonly secrets = [];
   readonly #folder: string;
@@ -26,10 +26,10 @@ export class FileShelf implements TextShelf {
   #sweeping: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(folder: string, spec: StoreSpec) {
+  constructor(folder: string, config: StoreSpec) {
     this.name = `the file store in ${folder}`;
     this.#folder = folder;
-    this.#spec = spec;
+    this.#spec = config;
   }
 
   async read(key: string): Promise<string | undefined> {
@@ -46,7 +46,7 @@ export class FileShelf implements TextShelf {
     }
   }
 
-  async write({ key, text }: ShelfEntry, cancellation: Cancellation): Promise<void> {
+  async write({ key, text }: ShelfEntry, cancellation: CancelScope): Promise<void> {
     const path = this.#pathOf(key);
     const aside = asideOf(path);
     await this.#prepareFolder();
@@ -65,7 +65,7 @@ export class FileShelf implements TextShelf {
     await rm(this.#pathOf(key), { force: true });
   }
 
-  async list(prefix: string, cancellation: Cancellation): Promise<string[]> {
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const files = (await this.#files()).filter(isEntryFile);
     const keys = await mapLimited(files, FILES_AT_A_TIME, async (file) => {
       cancellation.throwIfCancelled();

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
 import { FileShelf } from "./file-driver.js";
 import type { KeyValueStore } from "../key-value-store.js";
-import { ShelfStore } from "../driver-store.js";
+import { DriverStore } from "../driver-store.js";
 import { resolveStoreOptions, type StoreOptions } from "../store-options.js";
 
 export type FileStoreOptions = StoreOptions;
@@ -14,9 +14,9 @@ export type FileStoreOptions = StoreOptions;
  */
 export function fileStore(folder: string, options: FileStoreOptions = {}): KeyValueStore {
   if (typeof folder !== "string" || folder === "") {
-    const message = `expected the path of a folder, found ${describeFound(folder)}`;
-    throw definitionError("The file store", [{ path: "folder", message }]);
+    const message = `expected the path of a folder, found ${describeValue(folder)}`;
+    throw configError("The file store", [{ path: "folder", message }]);
   }
-  const spec = resolveStoreOptions("The file store", options);
-  return new ShelfStore(new FileShelf(resolve(folder), spec), spec);
+  const config = resolveStoreOptions("The file store", options);
+  return new DriverStore(new FileShelf(resolve(folder), config), config);
 }

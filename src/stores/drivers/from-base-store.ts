@@ -1,8 +1,8 @@
-import { definitionError } from "../../errors/config-error.js";
+import { configError } from "../../errors/config-error.js";
 import type { KeyValueStore } from "../key-value-store.js";
 import { LangChainShelf, type LangChainStore } from "./langchain-driver.js";
 import { LangGraphShelf, type LangGraphStore } from "./langgraph-driver.js";
-import { ShelfStore } from "../driver-store.js";
+import { DriverStore } from "../driver-store.js";
 import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
 
 export interface BaseStoreOptions extends NamespacedStoreOptions {
@@ -18,15 +18,18 @@ export function fromBaseStore(
   store: LangChainStore | LangGraphStore,
   options: BaseStoreOptions = {},
 ): KeyValueStore {
-  const spec = resolveStoreOptions("The store", options);
+  const config = resolveStoreOptions("The store", options);
   if (hasMethods(store, ["mget", "mset", "mdelete", "yieldKeys"])) {
     const langchain = store as LangChainStore;
-    return new ShelfStore(new LangChainShelf(langchain, { spec, values: options.values ?? "bytes" }), spec);
+    return new DriverStore(
+      new LangChainShelf(langchain, { config, values: options.values ?? "bytes" }),
+      config,
+    );
   }
   if (hasMethods(store, ["get", "put", "delete", "search"]))
-    return new ShelfStore(new LangGraphShelf(store as LangGraphStore, spec), spec);
+    return new DriverStore(new LangGraphShelf(store as LangGraphStore, config), config);
   const message = "expected a BaseStore of @langchain/core/stores or of @langchain/langgraph";
-  throw definitionError("The store", [{ path: "", message }]);
+  throw configError("The store", [{ path: "", message }]);
 }
 
 function hasMethods(value: unknown, names: readonly string[]): boolean {

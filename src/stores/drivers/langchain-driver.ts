@@ -1,8 +1,8 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import { isStoreKey } from "../store-key.js";
 import type { StoreSpec } from "../store-options.js";
 import { decodeHeader, hasExpired } from "../stored-record.js";
-import { type ShelfEntry, type TextShelf, UnsoundEntry } from "../store-driver.js";
+import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
 
 /** A `BaseStore` of `@langchain/core/stores`, by its shape. */
 export interface LangChainStore {
@@ -13,11 +13,11 @@ export interface LangChainStore {
 }
 
 interface LangChainShelfOptions {
-  readonly spec: StoreSpec;
+  readonly config: StoreSpec;
   readonly values: "bytes" | "text";
 }
 
-export class LangChainShelf implements TextShelf {
+export class LangChainShelf implements StoreDriver {
   readonly name = "the LangChain store";
   readonly secrets = [];
   readonly #store: LangChainStore;
@@ -25,11 +25,11 @@ export class LangChainShelf implements TextShelf {
   readonly #values: "bytes" | "text";
   readonly #prefix: string;
 
-  constructor(store: LangChainStore, { spec, values }: LangChainShelfOptions) {
+  constructor(store: LangChainStore, { config, values }: LangChainShelfOptions) {
     this.#store = store;
-    this.#spec = spec;
+    this.#spec = config;
     this.#values = values;
-    this.#prefix = `${spec.namespace}:`;
+    this.#prefix = `${config.namespace}:`;
   }
 
   async read(key: string): Promise<string | undefined> {
@@ -46,7 +46,7 @@ export class LangChainShelf implements TextShelf {
     await this.#store.mdelete([this.#nameOf(key)]);
   }
 
-  async list(prefix: string, cancellation: Cancellation): Promise<string[]> {
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const keys: string[] = [];
     for await (const name of this.#store.yieldKeys(this.#nameOf(prefix))) {
       cancellation.throwIfCancelled();

@@ -1,8 +1,8 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
-import { isJsonObject } from "../../json/json.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
+import { isPlainObject } from "../../json/json.js";
 import type { StoreSpec } from "../store-options.js";
 import { decodeHeader, hasExpired } from "../stored-record.js";
-import { type ShelfEntry, type TextShelf, UnsoundEntry } from "../store-driver.js";
+import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
 
 interface LangGraphItem {
   readonly namespace: readonly string[];
@@ -23,15 +23,15 @@ export interface LangGraphStore {
 
 const PAGE = 100;
 
-export class LangGraphShelf implements TextShelf {
+export class LangGraphShelf implements StoreDriver {
   readonly name = "the LangGraph store";
   readonly secrets = [];
   readonly #store: LangGraphStore;
   readonly #spec: StoreSpec;
 
-  constructor(store: LangGraphStore, spec: StoreSpec) {
+  constructor(store: LangGraphStore, config: StoreSpec) {
     this.#store = store;
-    this.#spec = spec;
+    this.#spec = config;
   }
 
   async read(key: string): Promise<string | undefined> {
@@ -50,7 +50,7 @@ export class LangGraphShelf implements TextShelf {
     await this.#store.delete(this.#namespace(), key);
   }
 
-  async list(prefix: string, cancellation: Cancellation): Promise<string[]> {
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const keys = new Set<string>();
     for (let offset = 0, isLast = false; !isLast; offset += PAGE) {
       cancellation.throwIfCancelled();
@@ -77,6 +77,6 @@ export class LangGraphShelf implements TextShelf {
 }
 
 function textOf({ value }: LangGraphItem): string | undefined {
-  const text = isJsonObject(value) ? value["record"] : undefined;
+  const text = isPlainObject(value) ? value["record"] : undefined;
   return typeof text === "string" ? text : undefined;
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import type { OwnRedisClient } from "./redis-client.js";
 import type { RedisConnection } from "./redis-connection.js";
 import { RedisFeed, toChangeMessage } from "./redis-change-feed.js";
 import type { StoreSpec } from "../store-options.js";
-import { type ShelfEntry, type TextShelf, UnsoundEntry } from "../store-driver.js";
+import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
 
 interface RedisShelfOptions {
   readonly name: string;
@@ -18,7 +18,7 @@ interface RedisShelfOptions {
 const SCAN_STEP = 1_000;
 
 /** One string for each entry, with Redis' own expiry; every change is published. */
-export class RedisShelf implements TextShelf {
+export class RedisShelf implements StoreDriver {
   readonly name: string;
   readonly secrets: readonly string[];
   readonly #connection: RedisConnection;
@@ -31,21 +31,21 @@ export class RedisShelf implements TextShelf {
 
   constructor(
     { name, secrets, connection, clientPrefix, createSubscriber }: RedisShelfOptions,
-    spec: StoreSpec,
+    config: StoreSpec,
   ) {
     this.name = name;
     this.secrets = secrets;
     this.#connection = connection;
-    this.#spec = spec;
-    this.#prefix = `${spec.namespace}:`;
+    this.#spec = config;
+    this.#prefix = `${config.namespace}:`;
     this.#clientPrefix = clientPrefix;
     this.#channel = `${this.#prefix}changes`;
     this.#feed = new RedisFeed({
       channel: this.#channel,
       writer: this.#writer,
       createClient: createSubscriber,
-      timeoutMs: spec.timeoutMs,
-      warn: (message) => spec.logger.warn(message),
+      timeoutMs: config.timeoutMs,
+      warn: (message) => config.logger.warn(message),
     });
   }
 
@@ -72,7 +72,7 @@ export class RedisShelf implements TextShelf {
   }
 
   /** Looks through the whole database: Redis has no other way to find keys by their beginning. */
-  async list(prefix: string, cancellation: Cancellation): Promise<string[]> {
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const own = this.#clientPrefix + this.#prefix;
     const pattern = `${escapePattern(own + prefix)}*`;
     const found = new Set<string>();

@@ -1,12 +1,12 @@
 import { decoded } from "../../config/basic-credentials.js";
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
 import { loadPeer } from "../../errors/load-optional-dependency.js";
 import type { KeyValueStore } from "../key-value-store.js";
 import { type OwnRedisClient, ownClientOptions, type RedisClient } from "./redis-client.js";
 import { OwnRedisConnection, type RedisConnection } from "./redis-connection.js";
 import { RedisShelf } from "./redis-driver.js";
-import { ShelfStore } from "../driver-store.js";
+import { DriverStore } from "../driver-store.js";
 import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
 
 export type RedisStoreOptions = NamespacedStoreOptions;
@@ -20,10 +20,10 @@ const LONGEST_WAIT_MS = 5_000;
  * package `ioredis`, which is loaded on first use.
  */
 export function redisStore(at: string | RedisClient, options: RedisStoreOptions = {}): KeyValueStore {
-  const spec = resolveStoreOptions("The Redis store", options);
-  const own = ownClientOptions(spec.timeoutMs);
+  const config = resolveStoreOptions("The Redis store", options);
+  const own = ownClientOptions(config.timeoutMs);
   const place = typeof at === "string" ? placeOfUrl(at, own) : placeOfClient(at, own);
-  return new ShelfStore(new RedisShelf(place, spec), spec);
+  return new DriverStore(new RedisShelf(place, config), config);
 }
 
 type RedisPlace = ConstructorParameters<typeof RedisShelf>[0];
@@ -45,7 +45,7 @@ function placeOfClient(client: RedisClient, own: object): RedisPlace {
   if (typeof client?.call !== "function" || typeof client.duplicate !== "function") throw badAddress(client);
   if (Reflect.get(client, "isCluster") === true) {
     const message = "expected a client of one Redis, found one of a cluster";
-    throw definitionError("The Redis store", [{ path: "", message }]);
+    throw configError("The Redis store", [{ path: "", message }]);
   }
   const { keyPrefix, password } = client.options as Record<string, unknown>;
   const connection: RedisConnection = {
@@ -76,7 +76,7 @@ function waitBeforeRetry(attempt: number): number {
 
 function badAddress(found: unknown): Error {
   // The text itself may be an address with a password.
-  const what = typeof found === "string" ? "another text" : describeFound(found);
+  const what = typeof found === "string" ? "another text" : describeValue(found);
   const message = `expected redis://…, rediss://… or an ioredis client, found ${what}`;
-  return definitionError("The Redis store", [{ path: "", message }]);
+  return configError("The Redis store", [{ path: "", message }]);
 }

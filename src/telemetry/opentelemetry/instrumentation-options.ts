@@ -1,9 +1,9 @@
 import type { Context, MeterProvider, TextMapPropagator, TracerProvider } from "@opentelemetry/api";
 import type { RequestStarted } from "../../client/request-events.js";
-import { definitionError } from "../../errors/config-error.js";
-import { describeFound } from "../../json/describe-value.js";
-import { isJsonObject } from "../../json/json.js";
-import type { DefinitionIssue } from "../../errors/mcp-runtime-error.js";
+import { configError } from "../../errors/config-error.js";
+import { describeValue } from "../../json/describe-value.js";
+import { isPlainObject } from "../../json/json.js";
+import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 
 export interface McpInstrumentationOptions {
   /** The process's own, when left out. */
@@ -35,19 +35,19 @@ const EXPECTED: Readonly<Record<keyof McpInstrumentationOptions, string>> = {
 
 /** Throws kind `definition` for what is no option, and for a value that an option cannot have. */
 export function checkOptions(options: unknown): void {
-  const issues = isJsonObject(options)
+  const issues = isPlainObject(options)
     ? Object.entries(options).flatMap(([path, value]) => issuesOf(path, value))
-    : [{ path: "", message: `expected an object, found ${describeFound(options)}` }];
-  if (issues.length > 0) throw definitionError("The set of options", issues);
+    : [{ path: "", message: `expected an object, found ${describeValue(options)}` }];
+  if (issues.length > 0) throw configError("The set of options", issues);
 }
 
-function issuesOf(path: string, value: unknown): DefinitionIssue[] {
+function issuesOf(path: string, value: unknown): ConfigIssue[] {
   const expected = EXPECTED[path as keyof McpInstrumentationOptions];
   if (expected === undefined)
     return [{ path, message: `is no option; options are ${Object.keys(EXPECTED).join(", ")}` }];
   if (value === undefined || typeof value === expected || hasMethod(value, expected)) return [];
   const wanted = expected.endsWith("()") ? `an object with ${expected}` : `a ${expected}`;
-  return [{ path, message: `expected ${wanted}, found ${describeFound(value)}` }];
+  return [{ path, message: `expected ${wanted}, found ${describeValue(value)}` }];
 }
 
 function hasMethod(value: unknown, method: string): boolean {

@@ -1,6 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { CallerContext } from "../../client/call-options.js";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { withoutUnknown } from "./attributes.js";
 
 /**
@@ -12,7 +12,7 @@ export function attributesOfRun(context: CallerContext | undefined): Attributes 
   const { toolCall } = config;
   return withoutUnknown({
     "langchain.run_id": runId,
-    "gen_ai.tool.call.id": textOf(isJsonObject(toolCall) ? toolCall["id"] : undefined),
+    "gen_ai.tool.call.id": textOf(isPlainObject(toolCall) ? toolCall["id"] : undefined),
     "gen_ai.conversation.id": textOf(configurable["thread_id"]),
   });
 }

@@ -1,6 +1,6 @@
 import type { TextMapPropagator } from "@opentelemetry/api";
 import { CLIENT_INFO } from "../../config/client-info.js";
-import { definitionError } from "../../errors/config-error.js";
+import { configError } from "../../errors/config-error.js";
 import { onMcpEvent } from "../../manager/mcp-events.js";
 import type { McpInstrumentationOptions } from "./instrumentation-options.js";
 import { joinOrStart } from "./process-singleton.js";
@@ -67,5 +67,5 @@ function checkSame(begunWith: McpInstrumentationOptions, wanted: McpInstrumentat
   const message =
     "spans are made for this tracerProvider already, by an instrumentMcp() that was given another one; disable() that first";
   const issues = SHAPING.filter((key) => begunWith[key] !== wanted[key]).map((path) => ({ path, message }));
-  if (issues.length > 0) throw definitionError("The set of options", issues);
+  if (issues.length > 0) throw configError("The set of options", issues);
 }

@@ -1,5 +1,5 @@
-import { describeFound } from "../../json/describe-value.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { describeValue } from "../../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 
 /** A call that somebody is asked about, as LangChain's human-in-the-loop format has it. */
 export interface ActionRequest {
@@ -34,7 +34,7 @@ export function readDecisions(
   answer: unknown,
   actions: readonly Pick<ActionRequest, "name">[],
 ): Decision[] | string {
-  const decisions = isJsonObject(answer) ? answer["decisions"] : undefined;
+  const decisions = isPlainObject(answer) ? answer["decisions"] : undefined;
   if (!Array.isArray(decisions)) return `The answer has no list of decisions: { decisions: [{ type }] }.`;
   if (decisions.length !== actions.length) {
     return `The answer has ${count(decisions.length, "decision")} for ${count(actions.length, "call")}.`;
@@ -44,7 +44,7 @@ export function readDecisions(
 }
 
 function problemOf(decision: unknown, name: string): string | undefined {
-  const { type, editedAction, message } = isJsonObject(decision) ? decision : {};
+  const { type, editedAction, message } = isPlainObject(decision) ? decision : {};
   switch (type) {
     case "approve":
       return undefined;
@@ -53,13 +53,13 @@ function problemOf(decision: unknown, name: string): string | undefined {
       return isText ? undefined : `The message about ${name} is no text.`;
     }
     case "edit": {
-      if (!isJsonObject(editedAction) || !isJsonObject(editedAction["args"]))
+      if (!isPlainObject(editedAction) || !isPlainObject(editedAction["args"]))
         return `The changed call of ${name} has no arguments: { editedAction: { name, args } }.`;
       const { name: edited = name } = editedAction;
       return edited === name ? undefined : `A call of ${name} cannot become one of another tool.`;
     }
     default:
-      return `The decision about ${name} is none of ${DECISIONS.join(", ")}: found ${describeFound(type)}.`;
+      return `The decision about ${name} is none of ${DECISIONS.join(", ")}: found ${describeValue(type)}.`;
   }
 }
 

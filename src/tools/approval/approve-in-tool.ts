@@ -1,4 +1,4 @@
-import type { Cancellation } from "../../async/cancel-scope.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
 import type { ToolContext } from "../tool-context.js";
 import { askInGraph, canAskInGraph } from "./interrupt-for-approval.js";
 import { GraphTask } from "../graph-task.js";
@@ -26,7 +26,7 @@ interface Asking {
 export async function approve(
   parts: ToolParts,
   { name, prepared, context }: Asking,
-  cancellation: Cancellation,
+  cancellation: CancelScope,
 ): Promise<Settlement> {
   const { onApproval } = parts.settings;
   if (onApproval !== undefined) {

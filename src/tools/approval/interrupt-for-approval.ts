@@ -1,5 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { type ApprovalRequest, type Decision, readDecisions } from "./approval-request.js";
 import { GraphTask } from "../graph-task.js";
@@ -43,7 +43,7 @@ function decisionsOf(calls: readonly ReviewedCall[], task: GraphTask): Decision[
     problem = typeof decisions === "string" ? decisions : problemsOf(calls, decisions);
     if (typeof decisions !== "string" && problem === "") return decisions;
   }
-  throw new McpRuntimeError("refused", `Nobody gave an answer that fits: ${problem}`);
+  throw new McpRuntimeError("denied", `Nobody gave an answer that fits: ${problem}`);
 }
 
 function pause(calls: readonly ReviewedCall[], task: GraphTask, problem: string): unknown {
@@ -75,6 +75,6 @@ function actionsIn(calls: readonly ReviewedCall[]): AskedAction[] {
 }
 
 function actionsOf(question: unknown): readonly AskedAction[] {
-  const actions = isJsonObject(question) ? question["actionRequests"] : undefined;
+  const actions = isPlainObject(question) ? question["actionRequests"] : undefined;
   return Array.isArray(actions) ? (actions as AskedAction[]) : [];
 }

@@ -1,5 +1,5 @@
 import type { ContentBlock } from "../../client/tool-result.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { toReadable } from "../../errors/sanitize-text.js";
 import { toMediaBlock, toResourceBlock } from "./data-block.js";
 import { textBlock, type LangChainBlock } from "./langchain-block.js";
@@ -13,7 +13,7 @@ export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefine
     case "audio":
       return toMediaBlock(block.type, { data: block["data"], mimeType: block["mimeType"] });
     case "resource":
-      return isJsonObject(block["resource"]) ? fromResource(block["resource"]) : undefined;
+      return isPlainObject(block["resource"]) ? fromResource(block["resource"]) : undefined;
     case "resource_link":
       return mention(block);
     default:

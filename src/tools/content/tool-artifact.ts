@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
 import type { JsonObject } from "../../json/json.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
-import type { DefinitionIssue } from "../../errors/mcp-runtime-error.js";
+import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 import { copyJson } from "../../json/clone-json.js";
 
 /** What a ToolMessage carries besides what the model reads: plain JSON, fit for a checkpoint. */
@@ -32,7 +32,7 @@ export interface ToolFailure {
   readonly retryAt?: string | undefined;
   /** Where a person logs in. */
   readonly authorizationUrl?: string | undefined;
-  readonly issues?: readonly DefinitionIssue[] | undefined;
+  readonly issues?: readonly ConfigIssue[] | undefined;
 }
 
 export function toToolArtifact({ structuredContent, meta, isError, content }: ToolResult): ToolArtifact {

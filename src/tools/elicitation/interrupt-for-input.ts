@@ -1,7 +1,7 @@
 import type { CallInput } from "../../client/call-options.js";
 import type { InputRequired, ToolResult } from "../../client/tool-result.js";
 import type { ToolContext } from "../tool-context.js";
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { FormElicitation, UrlElicitation } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { answerElicitation, parseElicitation } from "../../session/server-requests/elicitation-handler.js";
@@ -11,7 +11,7 @@ import { pendingCalls } from "../pending-calls.js";
 import { lastApproval } from "../approval/previous-approval.js";
 
 /** What a graph pauses with when a server wants to know something from a person before it runs a tool. */
-export interface InputQuestion {
+export interface InputRequest {
   readonly type: "mcp_input";
   readonly server: string;
   /** The tool's name, as models see it. */
@@ -24,12 +24,12 @@ export interface InputQuestion {
 }
 
 /** The answer to it: for each call by its id, for each request by its key. */
-export interface InputAnswer {
+export interface InputResponse {
   readonly answers: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
 }
 
 /** What goes into the checkpoint with the question, for whoever goes on. */
-export interface PausedCall extends InputQuestion {
+export interface PausedCall extends InputRequest {
   readonly round: number;
   readonly required: InputRequired;
   /** An approval that the same task has asked for before. */
@@ -109,20 +109,20 @@ async function askForInput(paused: PausedCall, task: GraphTask): Promise<typeof 
 }
 
 function nobody(server: string): McpRuntimeError {
-  return new McpRuntimeError("refused", "Nobody gave an answer that fits.", { server });
+  return new McpRuntimeError("denied", "Nobody gave an answer that fits.", { server });
 }
 
 /** Asking is safe where the task makes no other call: all that it makes, it makes again. */
 function canAsk(task: GraphTask, { toolCallId }: ToolContext): boolean {
   if (toolCallId === undefined || task.interrupt === undefined) return false;
   const single: unknown = Reflect.get(Object(task.input), "lg_tool_call");
-  if (isJsonObject(single)) return single["id"] === toolCallId;
+  if (isPlainObject(single)) return single["id"] === toolCallId;
   const { allCalls } = pendingCalls(task.input);
   return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
 }
 
 function isPausedCall(question: unknown, { context }: Asking): question is PausedCall {
-  if (!isJsonObject(question) || question["type"] !== "mcp_input") return false;
+  if (!isPlainObject(question) || question["type"] !== "mcp_input") return false;
   return question["toolCallId"] === context.toolCallId;
 }
 
@@ -142,7 +142,7 @@ export function toPaused(
     server,
     tool,
     toolCallId,
-    requests: Object.fromEntries(requests) as InputQuestion["requests"],
+    requests: Object.fromEntries(requests) as InputRequest["requests"],
     round,
     required,
     ...(approval === undefined ? {} : { approval }),
@@ -151,10 +151,10 @@ export function toPaused(
 
 function toRequest({ params }: JsonObject, server: string): FormElicitation | UrlElicitation {
   try {
-    return parseElicitation(isJsonObject(params) ? params : {});
+    return parseElicitation(isPlainObject(params) ? params : {});
   } catch (error) {
     const text = `Server "${server}" asks for something that cannot be shown: ${String(error)}`;
-    throw new McpRuntimeError("malformed", text, { server });
+    throw new McpRuntimeError("invalid-response", text, { server });
   }
 }
 
@@ -167,10 +167,10 @@ export async function answersTo(
 ): Promise<Answered> {
   const keys = Object.keys(requests);
   const byCall =
-    isJsonObject(said) && isJsonObject(said["answers"]) ? said["answers"][toolCallId] : undefined;
-  const isShort = isJsonObject(said) && typeof said["action"] === "string" && keys.length === 1;
+    isPlainObject(said) && isPlainObject(said["answers"]) ? said["answers"][toolCallId] : undefined;
+  const isShort = isPlainObject(said) && typeof said["action"] === "string" && keys.length === 1;
   const given: unknown = isShort ? { [keys[0] ?? ""]: said } : byCall;
-  if (!isJsonObject(given)) return { problem: `The answer has none for call "${toolCallId}".` };
+  if (!isPlainObject(given)) return { problem: `The answer has none for call "${toolCallId}".` };
   const responses: JsonObject = { ...required.responses };
   for (const key of keys) {
     const answer = await checked(required.requests[key] ?? {}, given[key]);
@@ -188,9 +188,11 @@ async function checked(
   const answerer = answerElicitation({ elicitForm: give, elicitUrl: give });
   const context = { server: "", signal: new AbortController().signal };
   try {
-    return { response: await answerer(isJsonObject(params) ? params : {})(context) };
+    return { response: await answerer(isPlainObject(params) ? params : {})(context) };
   } catch (error) {
     if (!(error instanceof AnswerError)) throw error;
-    return { problem: (error.warning ?? error.message).replace(/^onElicit gave an answer that/, "It") };
+    return {
+      problem: (error.warning ?? error.message).replace(/^onElicitationRequest gave an answer that/, "It"),
+    };
   }
 }

@@ -1,11 +1,11 @@
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import {
   answersTo,
   type HeldCall,
-  type InputQuestion,
+  type InputRequest,
   type PausedCall,
   toPaused,
 } from "./interrupt-for-input.js";
@@ -14,15 +14,15 @@ import { lastApproval } from "../approval/previous-approval.js";
 import type { McpTool } from "../mcp-tool.js";
 
 /** What a graph pauses with when servers want to know something for several calls of one message. */
-export interface InputQuestions {
+export interface InputRequests {
   readonly type: "mcp_inputs";
-  readonly questions: readonly InputQuestion[];
+  readonly questions: readonly InputRequest[];
   /** What was wrong with the last answer. */
   readonly problem?: string;
 }
 
 /** What goes into the checkpoint with the questions. */
-interface PausedMessage extends InputQuestions {
+interface PausedMessage extends InputRequests {
   readonly questions: readonly PausedCall[];
   /** What the other calls gave, by their ids: they do not run again. */
   readonly done: Readonly<Record<string, unknown>>;
@@ -93,7 +93,7 @@ export class MessageInput {
     const approval = isPausedMessage(this.#last) ? this.#last.approval : lastApproval(this.#last);
     const question: PausedMessage = { type: "mcp_inputs", questions, done, round: this.#round + 1, approval };
     this.#task.interrupt?.(question);
-    throw new McpRuntimeError("refused", "The graph did not pause for a question.");
+    throw new McpRuntimeError("denied", "The graph did not pause for a question.");
   }
 
   async #hearAnswers(paused: PausedMessage): Promise<void> {
@@ -106,7 +106,7 @@ export class MessageInput {
       if (problem === undefined) return;
       question = { ...paused, problem, round: round + 1 };
     }
-    throw new McpRuntimeError("refused", "Nobody gave an answer that fits.");
+    throw new McpRuntimeError("denied", "Nobody gave an answer that fits.");
   }
 
   async #take(questions: readonly PausedCall[], said: unknown): Promise<string | undefined> {
@@ -123,5 +123,5 @@ export class MessageInput {
 }
 
 function isPausedMessage(question: unknown): question is PausedMessage {
-  return isJsonObject(question) && question["type"] === "mcp_inputs";
+  return isPlainObject(question) && question["type"] === "mcp_inputs";
 }

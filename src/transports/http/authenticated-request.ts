@@ -4,7 +4,7 @@ import { BeginningReader } from "./body-readers.js";
 import type { Credentials, Proof } from "../../auth/credentials.js";
 import type {
   BodyReader,
-  HttpExchange,
+  HttpRequestHandler,
   HttpExchangeEvents,
   ResponseHead,
   ResponseHeaders,
@@ -14,7 +14,7 @@ import { Refusals } from "../../auth/auth-challenge.js";
 interface ProvenSendingParts {
   readonly credentials: Credentials;
   readonly context: CallContext | undefined;
-  readonly exchange: HttpExchange;
+  readonly exchange: HttpRequestHandler;
   readonly events: HttpExchangeEvents;
   readonly clock: Clock;
   /** Sends the request with this proof. */

@@ -1,4 +1,4 @@
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import { withDeadline } from "../../async/deadline.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
@@ -6,7 +6,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { CALLER_STATUSES } from "./auth-and-rate-statuses.js";
 import type { HttpWireOptions } from "./mcp-http-client.js";
 import { failureIn, isRequest, type RequestId, toFailureAnswer } from "../json-rpc.js";
-import { LegacySseTransport } from "./sse-transport.js";
+import { SseTransport } from "./sse-transport.js";
 import { StreamableHttpTransport } from "./streamable-http.js";
 
 /** What was found out about a server, for the sessions to come. */
@@ -27,7 +27,7 @@ const METHOD_NOT_ALLOWED = 405;
 const FINDS_NO_STREAM: ReadonlySet<FailureKind> = new Set([
   "invalid-request",
   "not-found",
-  "malformed",
+  "invalid-response",
   "too-large",
   "server-error",
 ]);
@@ -44,12 +44,12 @@ interface Greeting {
  * for later sessions, until the GET streams no more. When neither works, the first failure is told,
  * and the second is a hint.
  */
-export class HttpOrSseTransport implements MessageTransport {
+export class AutoHttpTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
   readonly #options: HttpOrSseOptions;
-  readonly #closed = new Cancellation();
+  readonly #closed = new CancelScope();
   #way: MessageTransport;
   /** Why the remembered way is none any more. */
   #gone: McpRuntimeError | undefined;
@@ -152,11 +152,11 @@ export class HttpOrSseTransport implements MessageTransport {
 
   async #startLegacy(): Promise<void> {
     const { server, clock, endpointMs: ms } = this.#options;
-    const legacy = new LegacySseTransport(this.#options);
+    const legacy = new SseTransport(this.#options);
     const expired = () => {
       const what = legacy.isStreaming ? "names no endpoint for messages" : "does not answer the GET";
       const text = `Server "${server}" ${what} within ${ms} ms.`;
-      return new McpRuntimeError(legacy.isStreaming ? "malformed" : "timeout", text, { server });
+      return new McpRuntimeError(legacy.isStreaming ? "invalid-response" : "timeout", text, { server });
     };
     this.#hear(legacy, (message) => this.onmessage?.(message));
     try {

@@ -1,4 +1,4 @@
-import { adviceForCode, kindOfFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
+import { adviceForCode, classifyFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
@@ -27,7 +27,7 @@ export function toStatusFailure(response: FailedResponse, context: FailureContex
   const { status, headers, body, hadSession } = response;
   const rpcError = rpcErrorOf(body);
   const retryAt = toRetryAt(headers["retry-after"]);
-  const kind = kindOfFailure({
+  const kind = classifyFailure({
     status,
     code: rpcError?.code,
     hasRetryAfter: retryAt !== undefined,
@@ -59,7 +59,7 @@ export function toConnectionFailure(
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   const { server, origin } = context;
-  const kind = kindOfFailure({ wasSent });
+  const kind = classifyFailure({ wasSent });
   const text =
     kind === "not-sent"
       ? `Server "${server}" ${whyNotSent(error, context)}`

@@ -1,9 +1,9 @@
-import type { HttpAddress, ServerSpec } from "../../config/server-config.js";
+import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
 import { openCredentialSource } from "../../auth/create-credentials-provider.js";
-import { HttpOrSseTransport } from "./auto-http-transport.js";
-import { LegacySseTransport } from "./sse-transport.js";
+import { AutoHttpTransport } from "./auto-http-transport.js";
+import { SseTransport } from "./sse-transport.js";
 import { openHttpPool } from "../../net/open-http-pool.js";
-import type { SourceParts, TransportSource } from "../transport-factory.js";
+import type { SourceParts, TransportFactory } from "../transport-factory.js";
 
 /** A legacy server names its endpoint at once: who is silent for as long as this is none. */
 const MAX_ENDPOINT_MS = 5_000;
@@ -11,19 +11,23 @@ const MAX_ENDPOINT_MS = 5_000;
 const ADVICE = 'If it speaks Streamable HTTP, its type is "http", which finds out by itself.';
 
 /** One pool for all sessions of all identities, and what was found out about the server. */
-export function openHttpSource(spec: ServerSpec, address: HttpAddress, parts: SourceParts): TransportSource {
-  const { name: server, limits, timeouts } = spec;
+export function openHttpSource(
+  config: ServerConfig,
+  address: HttpAddress,
+  parts: SourceParts,
+): TransportFactory {
+  const { name: server, limits, timeouts } = config;
   const { kind, url, headers } = address;
   const { redactor } = parts;
   const { connectMs } = timeouts;
   const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor });
-  const source = openCredentialSource(spec, address, parts);
+  const source = openCredentialSource(config, address, parts);
   const wire = { server, url, headers, pool, ...parts, maxBytes: limits.responseBytes };
   const finding = { isLegacy: false };
-  const open: Record<typeof kind, TransportSource["openTransport"]> = {
-    sse: async (credentials) => new LegacySseTransport({ ...wire, credentials, advice: ADVICE }),
+  const open: Record<typeof kind, TransportFactory["openTransport"]> = {
+    sse: async (credentials) => new SseTransport({ ...wire, credentials, advice: ADVICE }),
     http: async (credentials, resumed) =>
-      new HttpOrSseTransport({
+      new AutoHttpTransport({
         ...wire,
         credentials,
         sessionId: resumed?.id,

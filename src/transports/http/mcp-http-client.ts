@@ -7,7 +7,7 @@ import { BeginningReader } from "./body-readers.js";
 import type { Credentials, Proof } from "../../auth/credentials.js";
 import {
   type BodyReader,
-  HttpExchange,
+  HttpRequestHandler,
   type HttpExchangeEvents,
   type HttpRequest,
   type ResponseHeaders,
@@ -100,7 +100,7 @@ export class HttpWire {
     way: HttpWay,
     events: HttpExchangeEvents,
     options: SendOptions = {},
-  ): HttpExchange {
+  ): HttpRequestHandler {
     this.#postHeaders ??= this.#headers({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -115,13 +115,13 @@ export class HttpWire {
   }
 
   /** Opens a stream of events: the server's own, or the rest of one that broke off. */
-  get(lastEventId: string | undefined, events: HttpExchangeEvents): HttpExchange {
+  get(lastEventId: string | undefined, events: HttpExchangeEvents): HttpRequestHandler {
     const resumption: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = this.#headers({ accept: "text/event-stream", ...resumption });
     return this.#send("stream", { method: "GET", path: this.#path, headers }, events);
   }
 
-  delete(events: HttpExchangeEvents): HttpExchange {
+  delete(events: HttpExchangeEvents): HttpRequestHandler {
     return this.#send("aside", { method: "DELETE", path: this.#path, headers: this.#headers({}) }, events);
   }
 
@@ -146,11 +146,11 @@ export class HttpWire {
     first: HttpRequest,
     events: HttpExchangeEvents,
     { headers: extra, context }: SendOptions = {},
-  ): HttpExchange {
+  ): HttpRequestHandler {
     let request = extra === undefined ? first : withHeaders(first, extra);
     let redirects = 0;
     let proof: Proof | undefined;
-    const exchange = new HttpExchange({
+    const exchange = new HttpRequestHandler({
       onBroken: events.onBroken,
       onHead: (status, headers) => {
         this.#pool.heard(headers);
@@ -176,7 +176,7 @@ export class HttpWire {
   }
 
   #prove(parts: {
-    readonly exchange: HttpExchange;
+    readonly exchange: HttpRequestHandler;
     readonly events: HttpExchangeEvents;
     readonly context: CallContext | undefined;
     readonly send: (proof: Proof) => void;

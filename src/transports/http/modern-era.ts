@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 
 /** The revision without sessions: every request says for itself which protocol it speaks, and who asks. */
@@ -30,7 +30,7 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
  */
 export function isModern({ method, params }: JsonRpcMessage): boolean {
   const meta = params?.["_meta"];
-  return method !== "initialize" && isJsonObject(meta) && META_KEYS.protocolVersion in meta;
+  return method !== "initialize" && isPlainObject(meta) && META_KEYS.protocolVersion in meta;
 }
 
 /** The headers that repeat what such a request says: proxies route by them, and servers compare. */

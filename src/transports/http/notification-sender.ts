@@ -1,4 +1,4 @@
-import type { HttpExchange, HttpExchangeEvents } from "../../net/http-request.js";
+import type { HttpRequestHandler, HttpExchangeEvents } from "../../net/http-request.js";
 import { toConnectionFailure } from "./http-errors.js";
 import type { HttpWire } from "./mcp-http-client.js";
 
@@ -25,7 +25,7 @@ export class Asides {
    */
   send(
     { hadSession }: { readonly hadSession: boolean },
-    start: (events: HttpExchangeEvents) => HttpExchange,
+    start: (events: HttpExchangeEvents) => HttpRequestHandler,
   ): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {

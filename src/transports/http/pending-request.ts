@@ -1,10 +1,10 @@
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/delay.js";
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { BytesReader, EventStreamReader, ignoreBody, toText } from "./body-readers.js";
 import { describeContent, encodingOf, isOfType } from "./content-headers.js";
-import type { BodyReader, HttpExchange, ResponseHeaders } from "../../net/http-request.js";
+import type { BodyReader, HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
 import { STREAM_ENDED, toConnectionFailure } from "./http-errors.js";
 import type { HttpWire } from "./mcp-http-client.js";
 import {
@@ -43,8 +43,8 @@ export class PendingRequest {
   readonly #wire: HttpWire;
   readonly #id: RequestId;
   readonly #events: PendingRequestEvents;
-  readonly #cancelled = new Cancellation();
-  #exchange: HttpExchange | undefined;
+  readonly #cancelled = new CancelScope();
+  #exchange: HttpRequestHandler | undefined;
   #stream: EventStreamReader | undefined;
   /** We ask for none; a server that compresses all the same is told apart from one that sends garbage. */
   #encoding: string | undefined;

@@ -1,7 +1,7 @@
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/delay.js";
 import { EventStreamReader, ignoreBody } from "./body-readers.js";
-import type { HttpExchange } from "../../net/http-request.js";
+import type { HttpRequestHandler } from "../../net/http-request.js";
 import { toConnectionFailure } from "./http-errors.js";
 import type { HttpWire } from "./mcp-http-client.js";
 
@@ -20,8 +20,8 @@ interface ServerStreamEvents {
 export class ServerStream {
   readonly #wire: HttpWire;
   readonly #events: ServerStreamEvents;
-  readonly #closed = new Cancellation();
-  #exchange: HttpExchange | undefined;
+  readonly #closed = new CancelScope();
+  #exchange: HttpRequestHandler | undefined;
   #reader: EventStreamReader | undefined;
   #waitMs = FIRST_WAIT_MS;
   #opened: Promise<void> | undefined;

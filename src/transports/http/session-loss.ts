@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 
 /**
  * How servers that answer 400 say that they do not know the session. The only place where a message
@@ -20,8 +20,8 @@ export function deniesSession(text: string): boolean {
 /** The JSON-RPC error in a response body, if there is one. */
 export function rpcErrorOf(body: string): { readonly code: number; readonly message: string } | undefined {
   const message = parseJson(body);
-  const error = isJsonObject(message) ? message["error"] : undefined;
-  if (!isJsonObject(error)) return undefined;
+  const error = isPlainObject(message) ? message["error"] : undefined;
+  if (!isPlainObject(error)) return undefined;
   const { code, message: text } = error;
   return typeof code === "number" && typeof text === "string" ? { code, message: text } : undefined;
 }

@@ -2,7 +2,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
 import { EventStreamReader, ignoreBody } from "./body-readers.js";
 import { describeContent, encodingOf, isOfType } from "./content-headers.js";
-import type { BodyReader, HttpExchange, ResponseHeaders } from "../../net/http-request.js";
+import type { BodyReader, HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
 import { STREAM_ENDED, toConnectionFailure } from "./http-errors.js";
 import type { HttpWire } from "./mcp-http-client.js";
 
@@ -24,7 +24,7 @@ interface EndpointStreamEvents {
 export class EndpointStream {
   readonly #wire: HttpWire;
   readonly #events: EndpointStreamEvents;
-  #exchange: HttpExchange | undefined;
+  #exchange: HttpRequestHandler | undefined;
   #isStreaming = false;
   #isOver = false;
   /** Settles `open()`; gone once it has. */
@@ -65,7 +65,10 @@ export class EndpointStream {
     if (isStream && encoding === undefined) return this.#read();
     const found = isStream ? `with a compressed stream (${encoding})` : describeContent(headers);
     const said = quoteServer(this.#wire.redactor.text(found));
-    this.#refuse("malformed", `answered HTTP ${status} ${said} where a stream of events was expected.`);
+    this.#refuse(
+      "invalid-response",
+      `answered HTTP ${status} ${said} where a stream of events was expected.`,
+    );
     return ignoreBody;
   }
 
@@ -75,7 +78,7 @@ export class EndpointStream {
       onData: (data) => {
         if (this.#isOver) return;
         if (this.#opening === undefined) this.#events.onData(data);
-        else this.#refuse("malformed", "streams messages before it names the endpoint for ours.");
+        else this.#refuse("invalid-response", "streams messages before it names the endpoint for ours.");
       },
       onOther: (event, data) => {
         if (event === "endpoint") this.#nameEndpoint(data);
@@ -105,11 +108,11 @@ export class EndpointStream {
       this.#opening.resolve(endpoint);
       this.#opening = undefined;
     } else if (endpoint === undefined) {
-      this.#refuse("malformed", "names an endpoint for messages that is no address.");
+      this.#refuse("invalid-response", "names an endpoint for messages that is no address.");
     } else {
       const other = quoteServer(this.#wire.redactor.text(endpoint.origin));
       this.#refuse(
-        "malformed",
+        "invalid-response",
         `wants its messages at another origin, ${other}, than its own, ${origin}. Nothing was sent there; if that is where the server is, write it in the definition.`,
       );
     }

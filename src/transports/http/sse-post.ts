@@ -1,6 +1,6 @@
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { HttpExchange, ResponseHeaders } from "../../net/http-request.js";
+import type { HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
 import { toConnectionFailure } from "./http-errors.js";
 import type { HttpWire } from "./mcp-http-client.js";
 import type { RequestId } from "../json-rpc.js";
@@ -21,7 +21,7 @@ export class PostedRequest {
   readonly startedAt: number;
   readonly #wire: HttpWire;
   readonly #options: PostedRequestOptions;
-  #exchange: HttpExchange | undefined;
+  #exchange: HttpRequestHandler | undefined;
   #isTaken = false;
   #isOver = false;
   #stopLingering: (() => void) | undefined;

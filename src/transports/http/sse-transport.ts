@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Asides } from "./notification-sender.js";
@@ -39,7 +39,7 @@ interface LegacySseOptions extends HttpWireOptions {
  * `send` rejects only when the transport is closed; a request that fails otherwise gets its failure
  * for an answer, and what concerns no request goes to `onerror`.
  */
-export class LegacySseTransport implements MessageTransport {
+export class SseTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
@@ -164,7 +164,7 @@ export class LegacySseTransport implements MessageTransport {
     if (received.is === "call") this.onmessage?.(received.message);
     else if (received.is === "answer" && request !== undefined) this.#answer(request, received.message);
     // An answer that nobody waits for: its request was cancelled, or failed on its way.
-    else if (request === undefined && isJsonObject(value) && value["id"] != null) return;
+    else if (request === undefined && isPlainObject(value) && value["id"] != null) return;
     else this.#failMalformed(request, "why" in received ? received.why : "it names no request");
   }
 

@@ -1,7 +1,7 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { BytesReader } from "../http/body-readers.js";
-import { HttpExchange, type HttpRequest, type ResponseHeaders } from "../../net/http-request.js";
+import { HttpRequestHandler, type HttpRequest, type ResponseHeaders } from "../../net/http-request.js";
 import { toConnectionFailure } from "../http/http-errors.js";
 import type { HttpPool } from "../../net/http-pool.js";
 import { tooLargeAnswer } from "../json-rpc.js";
@@ -34,7 +34,7 @@ interface AwsResponse {
 
 /** What became of a request that reached the network. */
 export interface Flight {
-  readonly exchange: HttpExchange;
+  readonly exchange: HttpRequestHandler;
   status: number | undefined;
   headers: ResponseHeaders;
 }
@@ -80,7 +80,7 @@ export class AwsHttpHandler {
       };
       const { server, maxBytes, redactor } = this.#options;
       const onTooLarge = () => fail(tooLargeAnswer(server, maxBytes));
-      const exchange = new HttpExchange({
+      const exchange = new HttpRequestHandler({
         onBroken: (error) =>
           fail(toConnectionFailure(error, exchange.isStarted, { server, redactor, origin: pool.origin })),
         onHead: (status, headers) => {

@@ -1,6 +1,6 @@
-import { isJsonObject } from "../../json/json.js";
+import { isPlainObject } from "../../json/json.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
-import { kindOfFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
+import { classifyFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { quoteServer } from "../../errors/sanitize-text.js";
@@ -43,7 +43,7 @@ function notPrepared(error: unknown, { server, redactor }: LambdaContext): McpRu
 function refused(error: unknown, { status = 0, headers }: Flight, context: LambdaContext): McpRuntimeError {
   const { server, functionName, redactor } = context;
   const retryAt = toRetryAt(headers["retry-after"]);
-  const kind = kindOfFailure({ status, hasRetryAfter: retryAt !== undefined });
+  const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
   const quote = (text: string) => quoteServer(redactor.text(text));
   const isTold = error instanceof Error && "$fault" in error;
   const said = isTold ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
@@ -80,7 +80,7 @@ export function toFunctionFailure(payload: string, context: LambdaContext): McpR
 function parsedReport(payload: string): { errorType?: unknown; errorMessage?: unknown } {
   try {
     const report: unknown = JSON.parse(payload);
-    return isJsonObject(report) ? report : {};
+    return isPlainObject(report) ? report : {};
   } catch {
     return {};
   }

@@ -87,6 +87,6 @@ async function checkRegion(client: LambdaClient, server: string): Promise<void> 
     await client.config.region();
   } catch (cause) {
     const text = `Server "${server}" has no AWS region. Give region in its definition, or set AWS_REGION.`;
-    throw new McpRuntimeError("definition", text, { server, cause });
+    throw new McpRuntimeError("invalid-config", text, { server, cause });
   }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { type FailureContext, toStatusFailure } from "../http/http-errors.js";
 import { malformedAnswer } from "../json-rpc.js";
 
@@ -21,7 +21,7 @@ export function messagesOf(payload: string, context: FailureContext): unknown[] 
 }
 
 function isGatewayAnswer(value: unknown): value is JsonObject & GatewayAnswer {
-  return isJsonObject(value) && typeof value["statusCode"] === "number" && value["jsonrpc"] === undefined;
+  return isPlainObject(value) && typeof value["statusCode"] === "number" && value["jsonrpc"] === undefined;
 }
 
 function bodyOf(answer: GatewayAnswer, context: FailureContext): unknown {
@@ -34,7 +34,7 @@ function bodyOf(answer: GatewayAnswer, context: FailureContext): unknown {
 }
 
 function headersOf({ headers }: GatewayAnswer): Record<string, string> {
-  const entries = isJsonObject(headers) ? Object.entries(headers) : [];
+  const entries = isPlainObject(headers) ? Object.entries(headers) : [];
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 

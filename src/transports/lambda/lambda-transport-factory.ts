@@ -1,15 +1,15 @@
-import type { ServerAddress, ServerSpec } from "../../config/server-config.js";
+import type { ServerAddress, ServerConfig } from "../../config/server-config.js";
 import { LambdaFunction } from "./lambda-function.js";
 import { LambdaTransport } from "./lambda-transport.js";
-import type { SourceParts, TransportSource } from "../transport-factory.js";
+import type { SourceParts, TransportFactory } from "../transport-factory.js";
 
 /** A function on AWS Lambda: one client of AWS, with one pool, for all sessions. */
 export async function openLambdaSource(
-  spec: ServerSpec,
+  config: ServerConfig,
   address: ServerAddress & { readonly kind: "lambda" },
   parts: SourceParts,
-): Promise<TransportSource> {
-  const { name: server, limits, timeouts } = spec;
+): Promise<TransportFactory> {
+  const { name: server, limits, timeouts } = config;
   const { redactor } = parts;
   const { connectMs } = timeouts;
   const invoked = await LambdaFunction.load({ ...address, server, limits, connectMs, redactor });

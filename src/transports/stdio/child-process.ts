@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Socket } from "node:net";
-import { Cancellation } from "../../async/cancel-scope.js";
+import { CancelScope } from "../../async/cancel-scope.js";
 import type { Clock } from "../../async/clock.js";
 import { delay } from "../../async/delay.js";
 import { within } from "../../async/settle-within.js";
@@ -153,7 +153,7 @@ export class ServerProcess {
   /** Not only its leader: what that one started may take longer, or not listen. */
   async #endGroup(group: ProcessGroup): Promise<void> {
     const { clock } = this.#options;
-    const enough = new Cancellation();
+    const enough = new CancelScope();
     await within(SIGTERM_MS, clock, async () => {
       await this.#exited;
       while (group.isAlive) await delay(LOOK_MS, clock, enough);

@@ -1,12 +1,12 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { type ProcessUser, ServerProcess } from "./child-process.js";
-import type { TransportSource } from "../transport-factory.js";
+import type { TransportFactory } from "../transport-factory.js";
 import { StdioTransport, type StdioTransportOptions } from "./stdio-transport.js";
 
 type StdioSourceOptions = Omit<StdioTransportOptions, "startProcess">;
 
 /** A process for each session. Knows all that are alive, also those that nobody uses any more. */
-export class StdioSource implements TransportSource {
+export class StdioSource implements TransportFactory {
   readonly #options: StdioSourceOptions;
   readonly #processes = new Set<ServerProcess>();
   #isClosed = false;

@@ -95,7 +95,7 @@ function toUpgradeFailure(error: Error, isUpgraded: boolean, context: FailureCon
 function noWebSocket(found: string, context: FailureContext, error?: Error): McpRuntimeError {
   const { server, origin, redactor } = context;
   const text = `Server "${server}" at ${origin} did not open a WebSocket: ${found}. Is the address right?`;
-  return new McpRuntimeError("malformed", text, { server, cause: redactor.cause(error) });
+  return new McpRuntimeError("invalid-response", text, { server, cause: redactor.cause(error) });
 }
 
 function otherProtocol({ server, origin }: FailureContext): McpRuntimeError {

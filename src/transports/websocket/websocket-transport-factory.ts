@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { ServerSpec, WebSocketAddress } from "../../config/server-config.js";
+import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
 import { loadPeer } from "../../errors/load-optional-dependency.js";
 import { openCredentialSource } from "../../auth/create-credentials-provider.js";
 import type { Proof } from "../../auth/credentials.js";
@@ -7,24 +7,24 @@ import type { HttpConnector } from "../../net/http-connector.js";
 import { openConnector } from "../../net/create-connector.js";
 import { toSendableHeaders, withoutOwned } from "../http/protocol-headers.js";
 import { toHttpUrl } from "../../net/to-http-url.js";
-import type { SourceParts, TransportSource } from "../transport-factory.js";
+import type { SourceParts, TransportFactory } from "../transport-factory.js";
 import { GOODBYE_MS, SUBPROTOCOL } from "./open-websocket.js";
 import { WebSocketTransport } from "./websocket-transport.js";
 
 /** WebSocket, on the package `ws`: a connection of its own for each session. */
 export async function openWebSocketSource(
-  spec: ServerSpec,
+  config: ServerConfig,
   address: WebSocketAddress,
   parts: SourceParts,
-): Promise<TransportSource> {
-  const { name: server, limits, timeouts } = spec;
+): Promise<TransportFactory> {
+  const { name: server, limits, timeouts } = config;
   const { WebSocket } = await loadPeer("ws", { neededBy: `Server "${server}"`, load: () => import("ws") });
   const { url, tls } = address;
   const { redactor } = parts;
   const { connectMs } = timeouts;
   const maxBytes = limits.responseBytes;
   const connector = openConnector(toHttpUrl(url), tls, { connectMs, redactor });
-  const credentialSource = openCredentialSource(spec, address, parts);
+  const credentialSource = openCredentialSource(config, address, parts);
   const headers = toSendableHeaders(address.headers, url);
   const connect = (proof: Proof | undefined) => {
     const dpop = proof?.proveKey?.("GET", toHttpUrl(url));

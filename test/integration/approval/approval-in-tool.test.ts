@@ -71,7 +71,7 @@ describe.each(Object.entries(withoutDoor))("in %s without a door", (_, open) => 
     await using story = await setUp();
     const done = await open(story.mcp, [payAnn, payBob]).invoke(question, thread("1"));
     for (const message of toolMessages(done)) {
-      expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "refused" } } });
+      expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
       expect(message.text).toMatch(/mcpMiddleware.*McpToolNode/s);
     }
     expect(toolMessages(done)).toHaveLength(2);

@@ -113,7 +113,7 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
     for (const [index, choice] of [first, undefined, second].entries()) {
       if (choice === "reject") {
         expect(messages[index]?.text).toContain("Not today.");
-        expect(messages[index]).toMatchObject({ artifact: { error: { kind: "refused" } } });
+        expect(messages[index]).toMatchObject({ artifact: { error: { kind: "denied" } } });
       }
       if (choice === "edit") expect(messages[index]?.text).toContain("A person changed the arguments");
     }
@@ -149,11 +149,11 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
 
   it.each(ERAS)("each hook runs once, and what it gave is what is asked about and sent (%s)", async (era) => {
     const prepared: string[] = [];
-    const beforeCall: McpToolsOptions["beforeCall"] = ({ tool, args }) => {
+    const beforeToolCall: McpToolsOptions["beforeToolCall"] = ({ tool, args }) => {
       prepared.push(tool);
       return tool === "pay" ? { args: { ...args, amount: Number(args["amount"]) * 100 } } : undefined;
     };
-    await using story = await setUp({ beforeCall }, rules, era);
+    await using story = await setUp({ beforeToolCall }, rules, era);
     const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
     const asked = await agent.invoke(question, thread("1"));
     expect(asked.__interrupt__).toMatchObject([
@@ -230,9 +230,9 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
 
   it("whoever goes on without what was prepared prepares it again, and runs nothing but what was approved", async () => {
     let factor = 1;
-    const beforeCall = ({ args }: { args: Record<string, unknown> }) =>
+    const beforeToolCall = ({ args }: { args: Record<string, unknown> }) =>
       args["to"] === "bob" ? { args: { ...args, amount: Number(args["amount"]) * factor } } : undefined;
-    await using story = await setUp({ beforeCall });
+    await using story = await setUp({ beforeToolCall });
     const checkpointer = new MemorySaver();
     await open({ model: scripted(calls), mcp: story.mcp, checkpointer }).invoke(question, thread("1"));
     factor = 1_000;
@@ -311,7 +311,7 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
   });
 
   it("a rejection is told to the model also where failures are thrown", async () => {
-    await using story = await setUp({ onFailure: "error" });
+    await using story = await setUp({ onToolError: "throw" });
     const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
     await agent.invoke(question, thread("1"));
     const done = await agent.invoke(answer({ type: "reject" }, { type: "reject" }), thread("1"));

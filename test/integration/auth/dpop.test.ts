@@ -9,7 +9,7 @@ import { OAuthServer } from "../../fixtures/oauth-server.js";
 import { WebSocketHost } from "../../fixtures/websocket-server.js";
 
 async function start(check?: DpopCheck) {
-  const mcp = await startMcpTestServer({ answers: "json" });
+  const mcp = await startMcpTestServer({ responseFormat: "json" });
   const oauth = await OAuthServer.start(mcp.url);
   oauth.dpop = check;
   const machine = () =>
@@ -166,7 +166,10 @@ describe("tokens that are bound to a key (DPoP)", () => {
     await using client = world.clientWith(world.machine());
     await client.callTool(echo());
     const elsewhere = { location: `${world.oauth.url}?again` };
-    world.mcp.addFault({ type: "status", status: 307, headers: elsewhere }, { on: "tools/call", times: 1 });
+    world.mcp.addFault(
+      { type: "status", status: 307, headers: elsewhere },
+      { method: "tools/call", times: 1 },
+    );
     expect((await client.callTool(echo("sent on"))).text()).toBe("sent on");
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
@@ -249,7 +252,7 @@ describe("tokens that are bound to a key (DPoP)", () => {
       auth: () => "token",
       dpop: true,
     });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
     expect(() => new McpClient({ name: "crm", url, dpop: true })).toThrow("dpop: is for tokens of OAuth");
   });
 });

@@ -10,7 +10,7 @@ const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 async function start() {
   const mcp = await startMcpTestServer({
-    answers: "json",
+    responseFormat: "json",
     tools: [
       { name: "echo", run: ({ text }) => String(text) },
       { name: "erase", run: () => "erased" },
@@ -183,7 +183,7 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
   it("has no login that could be finished", async () => {
     await using world = await start();
     await using client = world.clientWith(world.workload());
-    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
   });
 });
 
@@ -261,6 +261,6 @@ describe("a server that a company's identity provider lets people use (enterpris
       auth: () => ({ ...world.managed(world.idp.idTokenOf("alice")), issuer: "auth.example" }),
     });
     const failure = await failureOf(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "definition", issues: [{ path: "issuer" }] });
+    expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "issuer" }] });
   });
 });

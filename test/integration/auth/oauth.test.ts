@@ -12,7 +12,7 @@ import { OAuthServer } from "../../fixtures/oauth-server.js";
 
 async function start() {
   const mcp = await startMcpTestServer({
-    answers: "json",
+    responseFormat: "json",
     tools: [
       { name: "echo", run: ({ text }) => String(text) },
       { name: "erase", run: () => "erased" },
@@ -219,11 +219,11 @@ describe("a server that wants an OAuth token", () => {
       url: "http://x.test",
       auth: new MemoryOAuthProvider(),
     });
-    expect(await failureOf(client.finishAuth(code))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(client.finishAuth(code))).toMatchObject({ kind: "invalid-config" });
   });
 
   it("a login for a server without auth is a mistake", async () => {
     await using client = new McpClient({ name: "crm", url: "http://x.test" });
-    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
   });
 });

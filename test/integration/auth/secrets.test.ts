@@ -20,7 +20,7 @@ type Args = Readonly<Record<string, unknown>>;
 
 describe("secrets of a definition", () => {
   it.each(ERAS)("are in nothing that leaves, whatever a server does with them (%s)", async (era) => {
-    await using server = await startEraServer(era, { answers: "json" });
+    await using server = await startEraServer(era, { responseFormat: "json" });
     const exits = await Exits.open();
     const url = `${server.url.replace("http://", `http://user:${CANARY}@`)}?key=${CANARY}`;
     const definition = { url, headers: { authorization: `Bearer ${CANARY}`, "x-api-key": CANARY } };
@@ -38,17 +38,17 @@ describe("secrets of a definition", () => {
       { type: "status", status: 200, headers: json, body: rpcBody },
       { type: "status", status: 200, headers: json, body: `{"text":"${CANARY}` },
       { type: "status", status: 200, headers: { "content-type": `text/${CANARY}` }, body: CANARY },
-      { type: "cut", when: "before" },
+      { type: "disconnect", when: "before" },
     ] as const;
     for (const fault of faults) {
-      server.addFault(fault, { on: "tools/call", times: 1 });
+      server.addFault(fault, { method: "tools/call", times: 1 });
       exits.take("errors", await failureOf(client.callTool(echo())));
     }
     // What a tool gives back is the caller's; what is recorded of it is not.
     await client.callTool(echo(`your token is ${CANARY}`));
     server.addFault(
       { type: "result", result: { tools: [{ name: `bad ${CANARY}` }] } },
-      { on: "tools/list", times: 1 },
+      { method: "tools/list", times: 1 },
     );
     await client.listTools();
     server.addFault({ type: "status", status: 404, body: echoed }, { times: 9 });
@@ -100,7 +100,7 @@ describe("secrets of a definition", () => {
             tools: { pay: { args: { user: `user-${CANARY}` } } },
           },
         },
-        cache: { store, freshMs: 0 },
+        cache: { store, staleAfterMs: 0 },
         pin: "warn",
         logger: exits.logger,
       },
@@ -114,7 +114,7 @@ describe("secrets of a definition", () => {
     exits.take("drift", await mcp.detectDrift());
     const refusal = { code: -32602, message: `${CANARY} may not use ${SENSITIVE}` };
     const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: refusal });
-    server.addFault({ type: "status", status: 400, body }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 400, body }, { method: "tools/call", times: 1 });
     exits.take("errors", await mcp.tryCallTool({ name: "pay" }));
     exits.take("status", [
       mcp.status(),
@@ -154,7 +154,7 @@ describe("secrets of a definition", () => {
           return thrown;
         }
       })();
-      expect(error).toMatchObject({ kind: "definition" });
+      expect(error).toMatchObject({ kind: "invalid-config" });
       expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(CANARY);
     }
   });

@@ -27,8 +27,8 @@ function tokensOf(server: McpTestServer, sessionId: string | undefined): Set<unk
 
 describe("a server with users of its own", () => {
   it("runs each of 1,000 interleaved calls under the credential of its caller", async () => {
-    await using server = await startMcpTestServer({ tools: [WHO], answers: "json" });
-    await using client = clientOf(server, { ...TENANTS, breaker: {} });
+    await using server = await startMcpTestServer({ tools: [WHO], responseFormat: "json" });
+    await using client = clientOf(server, { ...TENANTS, circuitBreaker: {} });
     const answers = await Promise.all(
       times(1_000, async (n) => {
         const user = USERS[n % 3] ?? "";
@@ -92,7 +92,7 @@ describe("a server with users of its own", () => {
     await using client = clientOf(server, TENANTS);
     await Promise.all(USERS.map((user) => client.callTool({ name: "who" }, as(user))));
     const before = new Map(client.sessions().map(({ identity, id }) => [identity, id]));
-    server.addFault({ type: "status", status: 404 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 404 }, { method: "tools/call", times: 1 });
     expect((await client.callTool({ name: "who" }, as("bob"))).text()).toBe("Bearer token-of-bob-1");
     const after = new Map(client.sessions().map(({ identity, id }) => [identity, id]));
     expect(after.get("bob")).not.toBe(before.get("bob"));
@@ -103,17 +103,17 @@ describe("a server with users of its own", () => {
   });
 
   it.each(ERAS)("cuts off nobody but the one whose calls fail (%s)", async (era) => {
-    await using server = await startEraServer(era, { tools: [WHO], answers: "json" });
-    await using client = clientOf(server, { ...TENANTS, breaker: { failures: 2 } });
+    await using server = await startEraServer(era, { tools: [WHO], responseFormat: "json" });
+    await using client = clientOf(server, { ...TENANTS, circuitBreaker: { failureThreshold: 2 } });
     await Promise.all(USERS.map((user) => client.callTool({ name: "who" }, as(user))));
-    server.addFault({ type: "status", status: 500 }, { on: "tools/call", times: 2 });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call", times: 2 });
     for (const _ of [1, 2]) await failureOf(client.callTool({ name: "who" }, as("bob")));
     expect(await failureOf(client.callTool({ name: "who" }, as("bob")))).toMatchObject({
       kind: "circuit-open",
     });
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer token-of-alice-1");
-    expect(client.breakerOf("bob")?.stats().state).toBe("open");
-    expect(client.breakerOf("alice")?.stats().state).toBe("closed");
+    expect(client.getBreaker("bob")?.stats().state).toBe("open");
+    expect(client.getBreaker("alice")?.stats().state).toBe("closed");
   });
 
   it.each(ERAS)("keeps what belongs to one call out of every other request (%s)", async (era) => {
@@ -193,7 +193,7 @@ describe("who asks", () => {
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer token-of-alice-1");
     await using late = new McpClient({ name: "crm", resolve: () => ({ url: server.url, ...TENANTS }) });
     expect(await failureOf(late.callTool({ name: "who" }, as("alice")))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
     });
   });
 });
@@ -265,7 +265,7 @@ describe("a credential that cannot be had", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { identity: userOf, ...definition });
     const failure = await failureOf(client.callTool(echo(), as("alice")));
-    expect(failure).toMatchObject({ kind: "definition", issues: [{ path, message }] });
+    expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path, message }] });
     expect(failure.message).toMatch(
       new RegExp(`^What the function ${name} of server "[a-z]+" gave is not valid:\n`),
     );
@@ -273,13 +273,13 @@ describe("a credential that cannot be had", () => {
   });
 
   it("a token that the server no longer takes is asked for once more", async () => {
-    await using server = await startMcpTestServer({ tools: [WHO], answers: "json" });
+    await using server = await startMcpTestServer({ tools: [WHO], responseFormat: "json" });
     const auth = () => (server.received("tools/call").length < 2 ? "secret-1" : "secret-2");
     await using client = clientOf(server, { identity: userOf, auth });
     await client.callTool({ name: "who" }, as("alice"));
-    server.addFault({ type: "status", status: 401 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 401 }, { method: "tools/call", times: 1 });
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer secret-2");
-    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
     const failure = await failureOf(client.callTool({ name: "who" }, as("alice")));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(JSON.stringify(failure)).not.toContain("secret-");

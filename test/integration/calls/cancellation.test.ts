@@ -22,7 +22,7 @@ describe.each(ERAS)("a caller that cancels (%s)", (era) => {
   it("while 20 share the handshake rejects at once with its own reason; the others go on", async () => {
     await using server = await startEraServer(era);
     await using client = clientOf(server);
-    server.addFault({ type: "delay", ms: 200 }, { on: "initialize" });
+    server.addFault({ type: "delay", ms: 200 }, { method: "initialize" });
     const impatient = new AbortController();
     const reason = new Error("changed my mind");
     const others = times(19, (n) => client.callTool(echo(`n${n}`)));
@@ -43,7 +43,7 @@ describe.each(ERAS)("a caller that cancels (%s)", (era) => {
       const stopped = gate();
       const { opened, open } = gate();
       await using server = await startEraServer(era, {
-        answers,
+        responseFormat: answers,
         tools: [patientTool(stopped.open), { name: "sibling", run: async () => (await opened, "fine") }],
       });
       await using client = clientOf(server);
@@ -126,7 +126,7 @@ describe.each(ERAS)("a caller that cancels (%s)", (era) => {
     await using client = clientOf(server);
     const kinds: unknown[] = [];
     client.on("requestEnded", ({ kind }) => kinds.push(kind));
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     const controller = new AbortController();
     const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
     await server.waitFor("tools/call");

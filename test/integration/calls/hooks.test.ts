@@ -1,7 +1,7 @@
 import type { ToolMessage } from "@langchain/core/messages";
 import { GraphInterrupt } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type CallPreview, createMcpTools, type ResultPreview } from "../../../src/index.js";
+import { type BeforeToolCallInput, createMcpTools, type AfterToolCallResult } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { failureOf, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
@@ -18,7 +18,9 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     await using server = await startEraServer(era);
     await using mcp = await createMcpTools(
       { s: { url: server.url } },
-      { beforeCall: ({ args }: CallPreview) => ({ headers: { "x-order": String(args["text"]) } }) },
+      {
+        beforeToolCall: ({ args }: BeforeToolCallInput) => ({ headers: { "x-order": String(args["text"]) } }),
+      },
     );
     await Promise.all(times(10, async (n) => mcp.tools[0]?.invoke({ text: `order-${n}` })));
     for (const { args, headers } of server.executions) expect(headers["x-order"]).toBe(args["text"]);
@@ -32,7 +34,10 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     await using server = await startEraServer(era);
     const stolen = { "Mcp-Session-Id": "stolen", "Mcp-Method": "tools/list", Accept: "text/plain" };
     const headers = { ...stolen, "x-mine": "1" };
-    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall: () => ({ headers }) });
+    await using mcp = await createMcpTools(
+      { s: { url: server.url } },
+      { beforeToolCall: () => ({ headers }) },
+    );
     expect(await mcp.tools[0]?.invoke({ text: "fine" })).toBe("fine");
     const [received] = server.received("tools/call");
     expect(received?.headers["mcp-session-id"]).toBe(server.openSessions[0]);
@@ -44,12 +49,12 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
   it("gets a copy of the arguments, and what it does to it harms nobody", async () => {
     await using server = await startEraServer(era);
     const given = { text: "mine", list: [1, 2] };
-    const beforeCall = ({ args }: CallPreview) => {
+    const beforeToolCall = ({ args }: BeforeToolCallInput) => {
       (args["list"] as number[]).push(3);
       args["text"] = "changed";
       return {};
     };
-    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
     await mcp.tools[0]?.invoke(given);
     expect(given).toEqual({ text: "mine", list: [1, 2] });
     expect(server.executions[0]?.args).toEqual({ text: "mine", list: [1, 2] });
@@ -58,8 +63,8 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
   it("is told who calls by a plain object, which can be copied", async () => {
     await using server = await startEraServer(era);
     const seen: object[] = [];
-    const beforeCall = ({ context }: CallPreview) => void seen.push({ ...context });
-    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    const beforeToolCall = ({ context }: BeforeToolCallInput) => void seen.push({ ...context });
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
     await mcp.tools[0]?.invoke({ text: "x" }, { configurable: { user: "ada" }, runName: "mine" });
     expect(seen).toMatchObject([
       { server: "s", tool: "echo", configurable: { user: "ada" }, config: { runName: "mine" } },
@@ -69,10 +74,10 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
   it("may interrupt a graph: nothing is sent, and the interrupt goes through as it is", async () => {
     await using server = await startEraServer(era);
     const interrupt = new GraphInterrupt([{ id: "1", value: "ask a person" }]);
-    const beforeCall = () => {
+    const beforeToolCall = () => {
       throw interrupt;
     };
-    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeCall });
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
     const [tool] = mcp.tools;
     expect(await failureOf(tool?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
     expect(server.received("tools/call")).toEqual([]);
@@ -83,10 +88,10 @@ describe("a hook after the call", () => {
   it("may interrupt a graph as well, and is told by nobody as a failure of the tool", async () => {
     await using server = await startMcpTestServer();
     const interrupt = new GraphInterrupt([{ id: "1", value: "look at this" }]);
-    const afterCall = () => {
+    const afterToolCall = () => {
       throw interrupt;
     };
-    await using mcp = await createMcpTools({ s: { url: server.url } }, { afterCall });
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { afterToolCall });
     expect(await failureOf(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
     expect(server.executions).toHaveLength(1);
   });
@@ -100,7 +105,7 @@ describe("customData", () => {
 
   it("keeps what it finds in a result in the artifact, where no model sees it", async () => {
     await using server = await startMcpTestServer({ tools: [priced] });
-    const customData = ({ structuredContent, content }: ResultPreview) => {
+    const customData = ({ structuredContent, content }: AfterToolCallResult) => {
       (content as unknown[]).length = 0;
       return { cost: (structuredContent as { price: number }).price };
     };
@@ -133,6 +138,6 @@ describe("customData", () => {
 
   it("has to be a function", async () => {
     const failure = await failureOf(createMcpTools({}, { customData: "cost" as never }));
-    expect(failure).toMatchObject({ kind: "definition", issues: [{ path: "customData" }] });
+    expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "customData" }] });
   });
 });

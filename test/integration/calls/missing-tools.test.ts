@@ -21,7 +21,7 @@ function answerInvalidParams(server: McpTestServer): void {
   const error = { code: -32_602, message: "Unknown tool" };
   const body = JSON.stringify({ jsonrpc: "2.0", id: null, error });
   const headers = { "content-type": "application/json" };
-  server.addFault({ type: "status", status: 200, headers, body }, { on: "tools/call" });
+  server.addFault({ type: "status", status: 200, headers, body }, { method: "tools/call" });
 }
 
 describe.each(ERAS)("a tool that its server no longer has (%s)", (era) => {
@@ -102,14 +102,14 @@ describe.each(ERAS)("a tool that its server has (%s)", (era) => {
   it("keeps its error when the list cannot be had", async () => {
     await using server = await startEraServer(era, { tools: [failing] });
     await using mcp = await toolsOf(server);
-    server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     expect(await mcp.callTool({ name: "failing" })).toMatchObject({ isError: true });
   });
 
   it("lets its caller go while the list is on its way", async () => {
     await using server = await startEraServer(era, { tools: [failing] });
     await using mcp = await toolsOf(server);
-    server.addFault({ type: "hang" }, { on: "tools/list" });
+    server.addFault({ type: "hang" }, { method: "tools/list" });
     const controller = new AbortController();
     const call = failureOf(mcp.callTool({ name: "failing" }, { signal: controller.signal }));
     await eventually(() => server.received("tools/list").length === 2);

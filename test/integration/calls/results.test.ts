@@ -49,7 +49,9 @@ describe.each(ERAS)("a result (%s)", (era) => {
     expect((await client.callTool({ name: "text" })).json()).toEqual({ a: 1 });
     expect((await client.callTool({ name: "both" })).json()).toEqual({ a: 2 });
     const neither = await client.callTool({ name: "neither" });
-    expect(() => neither.json()).toThrow(expect.objectContaining({ kind: "malformed", tool: "neither" }));
+    expect(() => neither.json()).toThrow(
+      expect.objectContaining({ kind: "invalid-response", tool: "neither" }),
+    );
   });
 
   it("with a schema is typed and checked", async () => {
@@ -65,7 +67,7 @@ describe.each(ERAS)("a result (%s)", (era) => {
     expectTypeOf(result.structuredContent).toEqualTypeOf<{ city: string; celsius: number }>();
     expect(result.structuredContent.celsius).toBe(7);
     const failure = await failureOf(client.callTool({ name: "weather", args: { city: "Rome" } }, { output }));
-    expect(failure).toMatchObject({ kind: "malformed", tool: "weather" });
+    expect(failure).toMatchObject({ kind: "invalid-response", tool: "weather" });
     expect(failure.issues).toEqual([
       { path: "structuredContent.celsius", message: expect.stringContaining("number") },
     ]);
@@ -107,7 +109,7 @@ describe("tryCallTool", () => {
       await using client = clientWith();
       expect(await client.tryCallTool(call as never)).toMatchObject({
         ok: false,
-        error: { kind: "definition" },
+        error: { kind: "invalid-config" },
       });
     },
   );
@@ -129,7 +131,7 @@ describe("callTools", () => {
     const calls = times(12, (n) => ({ name: "work", args: n === 5 ? ([] as never) : { n } }));
     const outcomes = await client.callTools(calls, { concurrency: 3 });
     expect(outcomes.map((outcome) => (outcome.ok ? outcome.result.text() : outcome.error.kind))).toEqual(
-      times(12, (n) => (n === 5 ? "definition" : String(n))),
+      times(12, (n) => (n === 5 ? "invalid-config" : String(n))),
     );
     expect(most).toBe(3);
   });

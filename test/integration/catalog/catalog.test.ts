@@ -73,8 +73,11 @@ describe("a toolset that was closed", () => {
     const { said, logger } = warnings();
     await using server = await startMcpTestServer({ tools: [tool("a")] });
     await using store = memoryStore();
-    const mcp = await createMcpTools({ srv: { url: server.url } }, { cache: { store, freshMs: 0 }, logger });
-    server.addFault({ type: "hang" }, { on: "tools/list" });
+    const mcp = await createMcpTools(
+      { srv: { url: server.url } },
+      { cache: { store, staleAfterMs: 0 }, logger },
+    );
+    server.addFault({ type: "hang" }, { method: "tools/list" });
     await mcp.toolsFor({});
     await eventually(() => server.received("tools/list").length === 2);
     await mcp.close();
@@ -90,7 +93,7 @@ describe("a call that the server does not know", () => {
     const error = { code: -32_601, message: "Method not found" };
     const body = JSON.stringify({ jsonrpc: "2.0", id: null, error });
     const headers = { "content-type": "application/json" };
-    server.addFault({ type: "status", status: 200, headers, body }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 200, headers, body }, { method: "tools/call" });
     expect((await failureOf(mcp.callTool({ name: "a" }))).kind).toBe("not-found");
     server.tools = [tool("b")];
     await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
@@ -125,7 +128,7 @@ describe("tools from a store", () => {
     const [key = ""] = await store.list("tools/");
     const lines = '["a"]\n{"name":"a","inputSchema":"anything"}';
     await store.set(key, `${JSON.stringify({ listedAt: Date.now(), checksum: crc32(lines) })}\n${lines}`);
-    expect(await failureOf(start())).toMatchObject({ kind: "malformed", server: "srv", tool: "a" });
+    expect(await failureOf(start())).toMatchObject({ kind: "invalid-response", server: "srv", tool: "a" });
     await using mcp = await start();
     expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__a"]);
   });
@@ -222,7 +225,7 @@ describe("what was approved of an agent's tools", () => {
     server.tools = [evil];
     await mcp.refresh();
     await mcp.toolsFor({ configurable: { user: "another" } });
-    expect((await failureOf(mcp.callTool({ name: "pay" }))).kind).toBe("refused");
+    expect((await failureOf(mcp.callTool({ name: "pay" }))).kind).toBe("denied");
     expect(server.executions).toEqual([]);
     await mcp.approveTools();
     await mcp.toolsFor({ configurable: { user: "another" } });

@@ -108,7 +108,7 @@ describe.each(ERAS)("a tool that was saved with an agent (%s)", (era) => {
   it("is called as it is known when the server does not list", async () => {
     const { said, logger } = warnings();
     await using scene = await agentWith([FORECAST], { logger }, era);
-    scene.server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
+    scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     expect((await scene.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
     expect(said.join()).toContain("could not be compared with the server");
   });
@@ -251,7 +251,7 @@ describe("what was approved first", () => {
     server.tools = [evil];
     await mcp.refresh();
     const failure = await failureOf(mcp.callTool({ name: "forecast", args: { city: "Oslo" } }));
-    expect(failure).toMatchObject({ kind: "refused" });
+    expect(failure).toMatchObject({ kind: "denied" });
     expect(failure.message).toContain("toolset.approveTools()");
     expect(server.executions).toEqual([]);
     await mcp.approveTools();
@@ -264,7 +264,7 @@ describe("what was approved first", () => {
     try {
       await using store = fileStore(folder);
       await using server = await startMcpTestServer({ tools: [FORECAST] });
-      const options = { pin: "block", logger, cache: { store, freshMs: 0 } } as const;
+      const options = { pin: "block", logger, cache: { store, staleAfterMs: 0 } } as const;
       const first = await createMcpTools({ weather: { url: server.url } }, options);
       await first.close();
       server.tools = [evil];

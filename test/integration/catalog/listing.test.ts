@@ -10,7 +10,7 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
     const names = ["b", "a", "Z", "c", "é"];
     await using server = await startEraServer(era, {
       tools: names.map(tool),
-      listing: { type: "pages", size: 2 },
+      pagination: { type: "pages", size: 2 },
     });
     await using client = clientOf(server);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["Z", "a", "b", "c", "é"]);
@@ -20,11 +20,11 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
   it("are never a part of the list: a page that fails is an error", async () => {
     await using server = await startEraServer(era, {
       tools: times(8, (n) => tool(`t${n}`)),
-      listing: { type: "pages", size: 2, failingPage: 3 },
+      pagination: { type: "pages", size: 2, failingPage: 3 },
     });
     await using client = clientOf(server);
     expect(await failureOf(client.listTools())).toMatchObject({ kind: "server-error", code: -32603 });
-    server.listing = { type: "pages", size: 2 };
+    server.pagination = { type: "pages", size: 2 };
     expect(await client.listTools()).toHaveLength(8);
   });
 
@@ -82,17 +82,17 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
   it("that are no list are malformed", async () => {
     await using server = await startEraServer(era);
     await using client = clientOf(server);
-    server.addFault({ type: "result", result: { tools: "none" } }, { on: "tools/list" });
-    expect(await failureOf(client.listTools())).toMatchObject({ kind: "malformed" });
+    server.addFault({ type: "result", result: { tools: "none" } }, { method: "tools/list" });
+    expect(await failureOf(client.listTools())).toMatchObject({ kind: "invalid-response" });
   });
 });
 
 describe("a long list of tools", () => {
   it.each([
     ["cursors that never end", { type: "endless" }, "too-large", "more than 100 pages"],
-    ["a cursor that comes back", { type: "repeated-cursor" }, "malformed", "repeats a cursor"],
+    ["a cursor that comes back", { type: "repeated-cursor" }, "invalid-response", "repeats a cursor"],
   ] as const)("end with an error on %s", async (_, listing, kind, message) => {
-    await using server = await startMcpTestServer({ listing });
+    await using server = await startMcpTestServer({ pagination: listing });
     await using client = clientOf(server);
     const failure = await failureOf(client.listTools());
     expect(failure.kind).toBe(kind);
@@ -102,7 +102,7 @@ describe("a long list of tools", () => {
   it("can be 10,000", async () => {
     await using server = await startMcpTestServer({
       tools: times(10_000, (n) => tool(`tool-${n}`)),
-      listing: { type: "pages", size: 1_000 },
+      pagination: { type: "pages", size: 1_000 },
     });
     await using client = clientOf(server);
     expect(await client.listTools()).toHaveLength(10_000);
@@ -111,12 +111,12 @@ describe("a long list of tools", () => {
   it("survive a session that is lost between two pages", async () => {
     await using server = await startMcpTestServer({
       tools: times(6, (n) => tool(`t${n}`)),
-      listing: { type: "pages", size: 2 },
+      pagination: { type: "pages", size: 2 },
     });
     await using client = clientOf(server);
     const listing = client.listTools();
     await server.waitFor("tools/list");
-    server.forgetSessions();
+    server.dropSessions();
     expect(await listing).toHaveLength(6);
   });
 });

@@ -211,13 +211,13 @@ describe("doctor finds, on the way to a server", () => {
 
   it("a server that is none, one that fails, and one that says nothing", async () => {
     await using server = await startMcpTestServer();
-    server.addFault({ type: "html" }, { on: "initialize", times: 1 });
+    server.addFault({ type: "html" }, { method: "initialize", times: 1 });
     expect((await problemAt(server.url))?.code).toBe("not-mcp");
-    server.addFault({ type: "status", status: 500 }, { on: "initialize", times: 1 });
+    server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 1 });
     expect((await problemAt(server.url))?.code).toBe("server-failing");
-    server.addFault({ type: "hang" }, { on: "initialize", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
     expect((await problemAt(server.url, "--timeout", "0.3"))?.code).toBe("handshake-timeout");
-    server.addFault({ type: "hang" }, { on: "tools/list", times: 1 });
+    server.addFault({ type: "hang" }, { method: "tools/list", times: 1 });
     using folder = projectWith({ slow: { url: server.url, timeouts: { requestMs: 300 } } });
     expect((await examine(folder)).codes).toEqual(["too-slow"]);
   });
@@ -349,14 +349,14 @@ describe("doctor tries, when it is allowed to,", () => {
   });
 
   it("a server without sessions, and one that does not come back", async () => {
-    await using none = await startMcpTestServer({ tools, sessions: "none" });
+    await using none = await startMcpTestServer({ tools, sessionMode: "stateless" });
     expect(await recoveryOf(none)).toEqual(["session-none"]);
     await using modern = await startEraServer("modern", { tools });
     expect(await recoveryOf(modern)).toEqual(["session-none"]);
     await using older = await startMcpTestServer({ tools });
-    older.forgottenSessionAnswer = "400 no valid id";
+    older.unknownSessionResponse = "400 no valid id";
     expect(await recoveryOf(older)).toEqual(["session-recovered"]);
-    await using bare = await startMcpTestServer({ tools, sessions: "one" });
+    await using bare = await startMcpTestServer({ tools, sessionMode: "single" });
     expect(await recoveryOf(bare)).toEqual(["session-not-recovered"]);
   });
 
@@ -404,7 +404,7 @@ describe("secrets", () => {
     const drift = await runOn(fakeTerminal({ cwd: folder.path, env }), "drift", "agent.json", "--json");
     expect(drift.stdout).toContain('"gone"');
     expect(`${drift.stdout}${drift.stderr}`).not.toContain(CANARY);
-    const call = await runOn(fakeTerminal({ cwd: folder.path, env }), "call", "refused", "leak");
+    const call = await runOn(fakeTerminal({ cwd: folder.path, env }), "call", "denied", "leak");
     expect(call.stderr).toContain("connection-refused");
     expect(`${call.stdout}${call.stderr}`).not.toContain(CANARY);
     const direct = await cli(

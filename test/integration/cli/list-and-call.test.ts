@@ -149,7 +149,7 @@ describe("list", () => {
 
   it("fits a narrow terminal, in colours, with a live line that is gone at the end", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    server.addFault({ type: "delay", ms: 300 }, { on: "initialize", times: 1 });
+    server.addFault({ type: "delay", ms: 300 }, { method: "initialize", times: 1 });
     using folder = projectWith({ "天気-weather-with-a-long-name": { url: server.url } });
     const terminal = fakeTerminal({ cwd: folder.path, columns: 40 });
     const { code, stdout } = await runOn(terminal, "list");
@@ -166,7 +166,7 @@ describe("list", () => {
 
   it("keeps the log of the library apart from the live line", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST], malformedTools: [{ name: "odd" }] });
-    server.addFault({ type: "delay", ms: 50 }, { on: "tools/list", times: 1 });
+    server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
     const terminal = fakeTerminal({ columns: 200 });
     await runOn(terminal, "list", "--url", server.url);
     const frames = terminal.written.stderr.split("\r\u001b[2K");
@@ -348,7 +348,7 @@ describe("call", () => {
     await using server = await startMcpTestServer({ tools: [broken] });
     const run = await cli(undefined, "call", "--url", server.url, "broken");
     expect(run).toEqual({ code: 5, stdout: "no rain today\n", stderr: "" });
-    server.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     const failed = await cli(undefined, "call", "--url", server.url, "broken");
     expect([failed.code, failed.stdout, failed.stderr]).toEqual([
       1,

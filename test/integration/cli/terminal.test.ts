@@ -52,7 +52,7 @@ function onTerminal(cwd: string, columns: number, ...args: readonly string[]): R
 describe.runIf(hasScript)("on a pseudo-terminal", () => {
   it("there are colours, 40 columns are kept, and the live line is gone at the end", PATIENCE, async () => {
     await using server = await startMcpTestServer();
-    server.addFault({ type: "delay", ms: 300 }, { on: "initialize", times: 1 });
+    server.addFault({ type: "delay", ms: 300 }, { method: "initialize", times: 1 });
     using folder = projectWith({ weather: { url: server.url } });
     const list = onTerminal(folder.path, 40, "list");
     expect(await list.ended).toBe(0);

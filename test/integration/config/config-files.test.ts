@@ -44,7 +44,7 @@ describe("servers of config files", () => {
 
   it("a token from the environment reaches its server, and nothing that is shown", async () => {
     const token = "canary7f3a91secret";
-    await using server = await startMcpTestServer({ answers: "json" });
+    await using server = await startMcpTestServer({ responseFormat: "json" });
     using folders = new ConfigFolders();
     folders.write("project/.vscode/mcp.json", {
       servers: {

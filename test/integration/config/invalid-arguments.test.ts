@@ -51,7 +51,7 @@ const CALL = [
 
 const CLIENT: readonly Use[] = [
   ["on", ["warning", () => undefined, {}], ["quiet"]],
-  ["breakerOf", [""]],
+  ["getBreaker", [""]],
   ["identityOf", [{}], REQUEST],
   ["ensureSession", [{}], REQUEST],
   ["finishAuth", ["code", {}], REQUEST],

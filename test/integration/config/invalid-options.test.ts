@@ -175,7 +175,7 @@ describe("what cannot be used is told in our words:", () => {
       .then(use)
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(McpRuntimeError);
-    expect(failure).toMatchObject({ kind: "definition", message: expect.stringContaining(message) });
+    expect(failure).toMatchObject({ kind: "invalid-config", message: expect.stringContaining(message) });
   });
 
   it("a schema for the output that is none, before the tool has run", async () => {
@@ -183,7 +183,7 @@ describe("what cannot be used is told in our words:", () => {
     await using client = new McpClient({ name: "test", server });
     const output = wrong({ type: "object" });
     await expect(client.callTool(echo(), { output })).rejects.toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       issues: [{ path: "output", message: "expected a schema, such as one of zod, found an object" }],
     });
     expect(server.executions).toEqual([]);
@@ -200,7 +200,7 @@ describe("what cannot be used is told in our words:", () => {
     };
     for (const [name, ask] of Object.entries(asked))
       await expect(ask()).rejects.toMatchObject({
-        kind: "definition",
+        kind: "invalid-config",
         message: `The call of ${name} is not valid:\n  options: expected an object, found null`,
       });
     await expect(mcp.callTool(echo(), { config: wrong(Promise.resolve({})) })).rejects.toMatchObject({

@@ -168,7 +168,7 @@ describe("what is wrong is told at once", () => {
       { path: "url", message: expect.stringContaining("set UIPATH_URL") },
       { path: "token", message: expect.stringContaining("set UIPATH_ACCESS_TOKEN") },
     ]);
-    expect(failureFrom({})).toMatchObject({ kind: "definition" });
+    expect(failureFrom({})).toMatchObject({ kind: "invalid-config" });
   });
 
   it("no address", () => {
@@ -192,7 +192,7 @@ describe("what is wrong is told at once", () => {
     ["an authority that is none", { url: "https://x.test", token: TOKEN, tls: { ca: TOKEN } }, "tls.ca"],
   ])("%s, without showing it", (_, options, path) => {
     const failure = failureFrom(options);
-    expect(failure).toMatchObject({ kind: "definition", issues: [{ path }] });
+    expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path }] });
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });
 });
@@ -210,18 +210,30 @@ describe("what the platform says no to", () => {
       "a folder that it does not show",
       {},
       { folderPath: "Shared/Other" },
-      { kind: "definition" },
+      { kind: "invalid-config" },
       'no folder "Shared/Other"',
     ],
-    ["a folder of another path", {}, { folderPath: "Travel" }, { kind: "definition" }, 'no folder "Travel"'],
+    [
+      "a folder of another path",
+      {},
+      { folderPath: "Travel" },
+      { kind: "invalid-config" },
+      'no folder "Travel"',
+    ],
     [
       "a server that is not there",
       {},
       { slug: "other" },
-      { kind: "definition" },
+      { kind: "invalid-config" },
       'no MCP server "other" in folder "Shared/Travel"',
     ],
-    ["a resource without folder", {}, { folderPath: undefined }, { kind: "definition" }, "names no folder"],
+    [
+      "a resource without folder",
+      {},
+      { folderPath: undefined },
+      { kind: "invalid-config" },
+      "names no folder",
+    ],
   ])("is told: %s", async (_, options, own, expected, said) => {
     await using world = await start();
     const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN, ...options }, own));
@@ -255,7 +267,7 @@ describe("what the platform says no to", () => {
     await using world = await start();
     world.platform.answers.set(part, (response) => response.end(body));
     const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN }));
-    expect(failure).toMatchObject({ kind: "malformed" });
+    expect(failure).toMatchObject({ kind: "invalid-response" });
     expect(failure.message).toContain("with organisation and tenant?");
   });
 

@@ -32,7 +32,7 @@ describe("a server without sessions that wants to know something first", () => {
     await using server = await startEraServer("modern", { tools: [greet] });
     const asked: unknown[] = [];
     await using client = clientOf(server, {
-      onElicit: (request) => {
+      onElicitationRequest: (request) => {
         asked.push(request);
         return { action: "accept", content: { name: "Ann" } };
       },
@@ -51,7 +51,7 @@ describe("a server without sessions that wants to know something first", () => {
 
   it("gets a no as an answer, too", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
-    await using client = clientOf(server, { onElicit: () => ({ action: "decline" }) });
+    await using client = clientOf(server, { onElicitationRequest: () => ({ action: "decline" }) });
     const result = await client.callTool({ name: "greet", args: { word: "Hello" } });
     expect(result.text()).toContain('{"action":"decline"}');
   });
@@ -84,8 +84,8 @@ describe("a server without sessions that wants to know something first", () => {
     await using server = await startEraServer("modern", { tools: [survey] });
     await using client = clientOf(server, {
       roots: [{ uri: "file:///srv" }],
-      onSample: () => ({ model: "m", content: "fine" }),
-      onElicit: () => ({ action: "accept", content: { name: "Ann" } }),
+      onSamplingRequest: () => ({ model: "m", content: "fine" }),
+      onElicitationRequest: () => ({ action: "accept", content: { name: "Ann" } }),
     });
     expect((await client.callTool({ name: "survey" })).text()).toBe(
       '["folders","who"] {"model":{"role":"assistant","model":"m","content":{"type":"text","text":"fine"}}}',
@@ -97,20 +97,20 @@ describe("a server without sessions that wants to know something first", () => {
     await using client = clientOf(server);
     const failure = await failureOf(client.callTool({ name: "greet", args: { word: "Hello" } }));
     expect(failure.kind).toBe("invalid-request");
-    expect(failure.message).toMatch(/elicitation.* give its definition a handler \(onElicit/);
+    expect(failure.message).toMatch(/elicitation.* give its definition a handler \(onElicitationRequest/);
   });
 
   it("whose question makes the handler fail fails the call, and only we are told why", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
-    const onElicit = () => {
+    const onElicitationRequest = () => {
       throw new Error("no window");
     };
-    await using client = clientOf(server, { onElicit });
+    await using client = clientOf(server, { onElicitationRequest });
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     const failure = await failureOf(client.callTool({ name: "greet", args: { word: "Hello" } }));
     expect(failure).toMatchObject({
-      kind: "refused",
+      kind: "denied",
       message:
         'Server "test" needs an answer to elicitation/create before it goes on, and got none: The client failed to answer.',
     });
@@ -124,7 +124,7 @@ describe("a server without sessions that wants to know something first", () => {
     };
     await using server = await startEraServer("modern", { tools: [endless] });
     await using client = clientOf(server);
-    expect(await failureOf(client.callTool({ name: "endless" }))).toMatchObject({ kind: "malformed" });
+    expect(await failureOf(client.callTool({ name: "endless" }))).toMatchObject({ kind: "invalid-response" });
     expect(server.executions.length).toBeLessThan(30);
   });
 
@@ -133,9 +133,9 @@ describe("a server without sessions that wants to know something first", () => {
     const nosy: TestTool = { name: "nosy", run: () => ({ resultType: "input_required", inputRequests }) };
     await using server = await startEraServer("modern", { tools: [nosy] });
     let asked = 0;
-    const onElicit = () => ({ action: "decline" as const, times: (asked += 1) });
-    await using client = clientOf(server, { onElicit });
-    expect(await failureOf(client.callTool({ name: "nosy" }))).toMatchObject({ kind: "malformed" });
+    const onElicitationRequest = () => ({ action: "decline" as const, times: (asked += 1) });
+    await using client = clientOf(server, { onElicitationRequest });
+    expect(await failureOf(client.callTool({ name: "nosy" }))).toMatchObject({ kind: "invalid-response" });
     expect(asked).toBe(0);
   });
 
@@ -144,7 +144,7 @@ describe("a server without sessions that wants to know something first", () => {
     const controller = new AbortController();
     let wasTold = false;
     await using client = clientOf(server, {
-      onElicit: (_, { signal }) =>
+      onElicitationRequest: (_, { signal }) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => {
             wasTold = true;

@@ -11,12 +11,18 @@ import { eventually, failureOf, gate, ONCE, times } from "../../fixtures/clients
 import { openStream, startRawServer } from "../../fixtures/raw-server.js";
 import { type SdkServer, startSdkServer } from "../../fixtures/sdk-server.js";
 
-type Handlers = Pick<ServerDefinition, "roots" | "onSample" | "onElicit" | "limits" | "timeouts">;
+type Handlers = Pick<
+  ServerDefinition,
+  "roots" | "onSamplingRequest" | "onElicitationRequest" | "limits" | "timeouts"
+>;
 
 const HANDLERS = {
   roots: [{ uri: pathToFileURL("/home/ann/project"), name: "project" }],
-  onSample: ({ messages }) => ({ model: "poet", content: `on ${JSON.stringify(messages[0]?.content)}` }),
-  onElicit: {
+  onSamplingRequest: ({ messages }) => ({
+    model: "poet",
+    content: `on ${JSON.stringify(messages[0]?.content)}`,
+  }),
+  onElicitationRequest: {
     form: ({ message }) => ({ action: "accept", content: { name: message } }),
     url: ({ url }) => ({ action: url.endsWith("/login") ? "accept" : "decline" }),
   },
@@ -86,12 +92,20 @@ describe("what a server is told that it may ask", () => {
   it.each([
     ["nothing", {}, {}],
     ["folders", { roots: [] }, { roots: {} }],
-    ["a model", { onSample: HANDLERS.onSample }, { sampling: {} }],
-    ["a person, by form", { onElicit: { form: HANDLERS.onElicit.form } }, { elicitation: { form: {} } }],
-    ["a person, by address", { onElicit: { url: HANDLERS.onElicit.url } }, { elicitation: { url: {} } }],
+    ["a model", { onSamplingRequest: HANDLERS.onSamplingRequest }, { sampling: {} }],
+    [
+      "a person, by form",
+      { onElicitationRequest: { form: HANDLERS.onElicitationRequest.form } },
+      { elicitation: { form: {} } },
+    ],
+    [
+      "a person, by address",
+      { onElicitationRequest: { url: HANDLERS.onElicitationRequest.url } },
+      { elicitation: { url: {} } },
+    ],
     [
       "a person, by both",
-      { onElicit: () => ({ action: "decline" }) as const },
+      { onElicitationRequest: () => ({ action: "decline" }) as const },
       { elicitation: { form: {}, url: {} } },
     ],
   ])("is what has a handler: %s", async (_, handlers: Handlers, capabilities) => {
@@ -105,7 +119,9 @@ describe("what a server is told that it may ask", () => {
 
   it("and what has none is not answered", async () => {
     await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, { onElicit: { form: HANDLERS.onElicit.form } });
+    await using client = clientOf(server, {
+      onElicitationRequest: { form: HANDLERS.onElicitationRequest.form },
+    });
     expect(await ask(client, "sample")).toContain("-32601");
     expect(await ask(client, "ask", { method: "roots/list" })).toContain("-32601");
     const page = {
@@ -135,7 +151,7 @@ describe("after a session was lost", () => {
 });
 
 describe("a form", () => {
-  const form = (answer: object): Handlers => ({ onElicit: { form: () => answer as never } });
+  const form = (answer: object): Handlers => ({ onElicitationRequest: { form: () => answer as never } });
 
   it.each([
     ["declined", { action: "decline" }],
@@ -150,7 +166,7 @@ describe("a form", () => {
     await using server = await startSdkServer(createAskingServer);
     const seen: unknown[] = [];
     await using client = clientOf(server, {
-      onElicit: (request) => {
+      onElicitationRequest: (request) => {
         seen.push(request);
         return { action: "cancel" };
       },
@@ -195,7 +211,9 @@ describe("a form", () => {
   it("that is nested, or an address that is no web page, never reaches the handler", async () => {
     await using server = await startSdkServer(createAskingServer);
     let asked = 0;
-    await using client = clientOf(server, { onElicit: () => ((asked += 1), { action: "cancel" }) });
+    await using client = clientOf(server, {
+      onElicitationRequest: () => ((asked += 1), { action: "cancel" }),
+    });
     const nested = { type: "object", properties: { a: { type: "object", properties: {} } } };
     const create = { method: "elicitation/create", message: "?" };
     expect(await ask(client, "ask", { ...create, requestedSchema: nested })).toBe(
@@ -214,7 +232,7 @@ describe("a handler that fails", () => {
       name: "asking",
       url: server.url,
       headers: { authorization: "Bearer s3cret-token" },
-      onSample: () => {
+      onSamplingRequest: () => {
         throw Object.assign(new Error("no model at /home/me with s3cret-token"), {
           code: 42,
           data: "inside",
@@ -234,8 +252,8 @@ describe("a handler that fails", () => {
   it("can say no in the protocol's words", async () => {
     await using server = await startSdkServer(createAskingServer);
     await using client = clientOf(server, {
-      onSample: () => {
-        throw new McpRuntimeError("refused", "Not on my watch.");
+      onSamplingRequest: () => {
+        throw new McpRuntimeError("denied", "Not on my watch.");
       },
     });
     expect(await ask(client, "sample")).toBe("MCP error -1: The user rejected the request.");
@@ -256,11 +274,11 @@ describe("a handler that fails", () => {
     ["nothing", undefined, "expected an object, found nothing"],
   ])("by giving %s to a server that asked for a model", async (_, answer, problem) => {
     await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, { onSample: () => answer as never });
+    await using client = clientOf(server, { onSamplingRequest: () => answer as never });
     const warning = await warningsOf(client, async () => {
       expect(await ask(client, "sample")).toContain("-32603");
     });
-    expect(warning).toContain(`onSample gave an answer that cannot be used: ${problem}.`);
+    expect(warning).toContain(`onSamplingRequest gave an answer that cannot be used: ${problem}.`);
   });
 
   it("by giving folders that are none", async () => {
@@ -290,7 +308,7 @@ function slowHandler() {
     asked,
     open,
     most: () => most,
-    onSample: async (_: unknown, context: ServerRequestContext) => {
+    onSamplingRequest: async (_: unknown, context: ServerRequestContext) => {
       asked.push(context);
       atOnce += 1;
       most = Math.max(most, atOnce);
@@ -304,8 +322,8 @@ function slowHandler() {
 describe("many requests at once", () => {
   it("are answered eight at a time, all of them", async () => {
     await using server = await startSdkServer(createAskingServer);
-    const { onSample, asked, open, most } = slowHandler();
-    await using client = clientOf(server, { onSample, roots: HANDLERS.roots });
+    const { onSamplingRequest, asked, open, most } = slowHandler();
+    await using client = clientOf(server, { onSamplingRequest, roots: HANDLERS.roots });
     const many = ask(client, "many", { count: 20 });
     await eventually(() => asked.length === 8);
     // Folders are told at once, however busy the handlers are.
@@ -318,8 +336,8 @@ describe("many requests at once", () => {
 
   it("by a limit of one's own", async () => {
     await using server = await startSdkServer(createAskingServer);
-    const { onSample, open, asked, most } = slowHandler();
-    await using client = clientOf(server, { onSample, limits: { serverRequests: 2 } });
+    const { onSamplingRequest, open, asked, most } = slowHandler();
+    await using client = clientOf(server, { onSamplingRequest, limits: { serverRequests: 2 } });
     const many = ask(client, "many", { count: 5 });
     await eventually(() => asked.length === 2);
     open();
@@ -329,8 +347,8 @@ describe("many requests at once", () => {
 
   it("beyond all measure are refused", async () => {
     await using server = await startSdkServer(createAskingServer);
-    const { onSample, open } = slowHandler();
-    await using client = clientOf(server, { onSample });
+    const { onSamplingRequest, open } = slowHandler();
+    await using client = clientOf(server, { onSamplingRequest });
     expect(await ask(client, "many", { count: 300 })).toContain("-32603: Too many requests");
     open();
   });
@@ -339,8 +357,8 @@ describe("many requests at once", () => {
 describe("a request that nobody waits for any more", () => {
   it("is aborted when the call that it belongs to is cancelled, and is not answered", async () => {
     await using server = await startSdkServer(createAskingServer);
-    const { onSample, asked, open } = slowHandler();
-    await using client = clientOf(server, { onSample });
+    const { onSamplingRequest, asked, open } = slowHandler();
+    await using client = clientOf(server, { onSamplingRequest });
     const controller = new AbortController();
     const call = failureOf(client.callTool({ name: "sample" }, { signal: controller.signal }));
     await eventually(() => asked.length === 1);
@@ -357,8 +375,8 @@ describe("a request that nobody waits for any more", () => {
 
   it("is aborted when that call fails", async () => {
     await using server = await startSdkServer(createAskingServer);
-    const { onSample, asked, open } = slowHandler();
-    await using client = clientOf(server, { onSample });
+    const { onSamplingRequest, asked, open } = slowHandler();
+    await using client = clientOf(server, { onSamplingRequest });
     const call = failureOf(client.callTool({ name: "sample" }));
     await eventually(() => asked.length === 1);
     await server.restart();
@@ -370,9 +388,9 @@ describe("a request that nobody waits for any more", () => {
   it.each([true, false])("is aborted when the server takes it back (over HTTP: %s)", async (isHttp) => {
     const createServer = () => createAskingServer({ belongs: !isHttp });
     await using server = await startSdkServer(createServer);
-    const { onSample, asked, open } = slowHandler();
+    const { onSamplingRequest, asked, open } = slowHandler();
     const place = isHttp ? { url: server.url } : { server: createServer };
-    await using client = new McpClient({ name: "asking", ...place, ...ONCE, onSample } as never);
+    await using client = new McpClient({ name: "asking", ...place, ...ONCE, onSamplingRequest } as never);
     const controller = new AbortController();
     // The tool that is cancelled takes back what it asked: its first request, with the id 0.
     const call = failureOf(client.callTool({ name: "sample" }, { signal: controller.signal }));
@@ -388,9 +406,9 @@ describe("a request that nobody waits for any more", () => {
     "is aborted on close, which waits for no handler (%s)",
     async (where) => {
       await using server = await startSdkServer(createAskingServer);
-      const { onSample, asked } = slowHandler();
+      const { onSamplingRequest, asked } = slowHandler();
       const place = where === "over HTTP" ? { url: server.url } : { server: () => createAskingServer() };
-      const client = new McpClient({ name: "asking", ...place, onSample } as never);
+      const client = new McpClient({ name: "asking", ...place, onSamplingRequest } as never);
       const call = failureOf(client.callTool({ name: "sample" }));
       await eventually(() => asked.length === 1);
       await client.close();
@@ -402,8 +420,8 @@ describe("a request that nobody waits for any more", () => {
 
   it("is aborted when the session is gone", async () => {
     const server = createAskingServer();
-    const { onSample, asked } = slowHandler();
-    await using client = new McpClient({ name: "asking", server, ...ONCE, onSample });
+    const { onSamplingRequest, asked } = slowHandler();
+    await using client = new McpClient({ name: "asking", server, ...ONCE, onSamplingRequest });
     const call = failureOf(client.callTool({ name: "sample" }));
     await eventually(() => asked.length === 1);
     await server.close();
@@ -420,7 +438,7 @@ describe("two users of one server", () => {
       url: server.url,
       headers: ({ configurable }) => ({ "x-user": String(configurable["user"]) }),
       identity: ({ configurable }) => String(configurable["user"]),
-      onSample: (_, { identity }) => ({ model: "m", content: `for ${identity}` }),
+      onSamplingRequest: (_, { identity }) => ({ model: "m", content: `for ${identity}` }),
     });
     const as = async (user: string) => {
       const context = { configurable: { user } };
@@ -477,7 +495,7 @@ describe("a server that sends everything twice", () => {
     });
     let asked = 0;
     await using client = clientOf(server, {
-      onSample: async () => ((asked += 1), { model: "m", content: "x" }),
+      onSamplingRequest: async () => ((asked += 1), { model: "m", content: "x" }),
     });
     await client.callTool({ name: "any" });
     expect([asked, isAnswered]).toEqual([1, 1]);

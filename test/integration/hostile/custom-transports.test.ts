@@ -103,8 +103,8 @@ describe("a transport of the user's own", () => {
   it.each([
     ["an error that is a text", { error: "out of paper" }, "server-error", "out of paper"],
     ["an error that is null", { error: null }, "server-error", "null"],
-    ["a result that is a list", { result: [] }, "malformed", "not an object"],
-    ["neither result nor error", {}, "malformed", "not an object"],
+    ["a result that is a list", { result: [] }, "invalid-response", "not an object"],
+    ["neither result nor error", {}, "invalid-response", "not an object"],
   ])("that answers with %s ends the call", async (_, answer, kind, text) => {
     await using client = customClient(() =>
       transportOf({}, ({ id }, transport) =>
@@ -278,7 +278,7 @@ describe("closing", () => {
 
   it("in the middle of a handshake leaves no session on the server", async () => {
     await using server = await startMcpTestServer();
-    server.addFault({ type: "delay", ms: 100 }, { on: "notifications/initialized" });
+    server.addFault({ type: "delay", ms: 100 }, { method: "notifications/initialized" });
     const client = clientOf(server);
     const call = failureOf(client.callTool(echo()));
     await server.waitFor("notifications/initialized");
@@ -291,8 +291,8 @@ describe("closing", () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server, { timeouts: { connectMs: 60_000 } });
     await client.setLogLevel("info");
-    server.forgetSessions();
-    server.addFault({ type: "hang" }, { on: "logging/setLevel" });
+    server.dropSessions();
+    server.addFault({ type: "hang" }, { method: "logging/setLevel" });
     const call = failureOf(client.callTool(echo()));
     await eventually(() => server.received("logging/setLevel").length === 2);
     await client.close();
@@ -303,7 +303,7 @@ describe("closing", () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     const call = failureOf(client.callTool(echo()));
     await server.waitFor("tools/call");
     const patient = client.close({ drainMs: 60_000 });
@@ -317,7 +317,7 @@ describe("a caller that waits for a session", () => {
   it("waits no longer than it says", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
-    server.addFault({ type: "hang" }, { on: "initialize" });
+    server.addFault({ type: "hang" }, { method: "initialize" });
     expect(await failureOf(client.ensureSession({ timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
   });
 
@@ -326,7 +326,7 @@ describe("a caller that waits for a session", () => {
     await using client = clientOf(server);
     await client.callTool(echo());
     for (let round = 0; round < 20; round += 1) {
-      server.forgetSessions();
+      server.dropSessions();
       const calls = [client.callTool(echo("a"))];
       for (let turn = 0; turn < round; turn += 1) await Promise.resolve();
       calls.push(client.callTool(echo("b")));
@@ -349,7 +349,7 @@ describe("a server whose address is found out later", () => {
     expect(lookups).toBe(0);
     await Promise.all([client.callTool(echo()), client.callTool(echo())]);
     expect(lookups).toBe(1);
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout" });
   });
 
@@ -371,7 +371,7 @@ describe("a server whose address is found out later", () => {
     "and turns out as %j is kind definition",
     async (found) => {
       await using client = new McpClient({ name: "later", resolve: () => found as never });
-      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
     },
   );
 

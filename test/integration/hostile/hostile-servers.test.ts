@@ -230,7 +230,7 @@ describe("a call", () => {
     await using client = clientOf(server.url);
     await client.ensureSession();
     expect(await failureOf(client.callTool({ name: "echo", args }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       outcomeUnknown: false,
     });
     expect((await client.callTool(echo())).text()).toBe("ok");
@@ -288,7 +288,7 @@ describe("a list", () => {
       return;
     });
     await using client = clientOf(server.url);
-    expect(await failureOf(client.listTools())).toMatchObject({ kind: "malformed" });
+    expect(await failureOf(client.listTools())).toMatchObject({ kind: "invalid-response" });
   });
 
   it("ends with the client: no further page opens it again", async () => {

@@ -8,26 +8,46 @@ const rpcError = (code: number) =>
   JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message: "no" } });
 /** The fault, the kind it becomes, whether the tool ran on the server, and whether we know that it did not. */
 const rows: readonly (readonly [string, Fault, string, { runs: number; unknown: boolean }])[] = [
-  ["cut before the answer", { type: "cut", when: "before" }, "connection-lost", { runs: 0, unknown: true }],
-  ["cut during the answer", { type: "cut", when: "during" }, "connection-lost", { runs: 1, unknown: true }],
+  [
+    "cut before the answer",
+    { type: "disconnect", when: "before" },
+    "connection-lost",
+    { runs: 0, unknown: true },
+  ],
+  [
+    "cut during the answer",
+    { type: "disconnect", when: "during" },
+    "connection-lost",
+    { runs: 1, unknown: true },
+  ],
   [
     "a stream or body without the answer",
-    { type: "no-answer" },
+    { type: "no-response" },
     "lost-or-malformed",
     { runs: 1, unknown: true },
   ],
-  ["an answer with another id", { type: "wrong-id" }, "malformed", { runs: 1, unknown: true }],
-  ["JSON that ends in the middle", { type: "invalid-json" }, "malformed", { runs: 1, unknown: true }],
-  ["JSON that is not JSON-RPC", { type: "not-json-rpc" }, "malformed", { runs: 1, unknown: true }],
-  ["a result that is no object", { type: "result", result: "text" }, "malformed", { runs: 1, unknown: true }],
-  ["a page of HTML", { type: "html" }, "malformed", { runs: 0, unknown: true }],
+  ["an answer with another id", { type: "wrong-id" }, "invalid-response", { runs: 1, unknown: true }],
+  ["JSON that ends in the middle", { type: "invalid-json" }, "invalid-response", { runs: 1, unknown: true }],
+  ["JSON that is not JSON-RPC", { type: "not-json-rpc" }, "invalid-response", { runs: 1, unknown: true }],
+  [
+    "a result that is no object",
+    { type: "result", result: "text" },
+    "invalid-response",
+    { runs: 1, unknown: true },
+  ],
+  ["a page of HTML", { type: "html" }, "invalid-response", { runs: 0, unknown: true }],
   [
     "another content type",
     { type: "content-type", value: "text/plain" },
-    "malformed",
+    "invalid-response",
     { runs: 1, unknown: true },
   ],
-  ["202 instead of an answer", { type: "status", status: 202 }, "malformed", { runs: 0, unknown: true }],
+  [
+    "202 instead of an answer",
+    { type: "status", status: 202 },
+    "invalid-response",
+    { runs: 0, unknown: true },
+  ],
   ["401", { type: "status", status: 401 }, "unauthorized", { runs: 0, unknown: false }],
   ["403", { type: "status", status: 403 }, "unauthorized", { runs: 0, unknown: false }],
   ["409", { type: "status", status: 409 }, "invalid-request", { runs: 0, unknown: false }],
@@ -59,12 +79,16 @@ describe.each(WAYS)("a $era server that answers as $answers", ({ era, answers })
   it.each(rows)(
     "%s fails at once, is not repeated, and the next call works",
     async (_, fault, expected, { runs, unknown }) => {
-      await using server = await startEraServer(era, { answers });
+      await using server = await startEraServer(era, { responseFormat: answers });
       await using client = clientOf(server);
       await client.ensureSession();
-      server.addFault(fault, { on: "tools/call", times: 1 });
+      server.addFault(fault, { method: "tools/call", times: 1 });
       const kind =
-        expected === "lost-or-malformed" ? (answers === "sse" ? "connection-lost" : "malformed") : expected;
+        expected === "lost-or-malformed"
+          ? answers === "sse"
+            ? "connection-lost"
+            : "invalid-response"
+          : expected;
 
       const failure = await failureOf(client.callTool(echo()));
 
@@ -85,27 +109,27 @@ describe.each(WAYS)("a $era server that answers as $answers", ({ era, answers })
 
 describe.each(["json", "sse"] as const)("a server that answers as %s", (answers) => {
   it("an answer over the limit is too-large, and the rest is not read", async () => {
-    await using server = await startMcpTestServer({ answers });
+    await using server = await startMcpTestServer({ responseFormat: answers });
     await using client = clientOf(server, { limits: { responseBytes: 100_000 } });
     await client.ensureSession();
-    server.addFault({ type: "huge", bytes: 5_000_000 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "oversized", bytes: 5_000_000 }, { method: "tools/call", times: 1 });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "too-large", attempts: 1 });
-    server.addFault({ type: "huge", bytes: 90_000 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "oversized", bytes: 90_000 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo())).text()).toHaveLength(90_000);
   });
 
   it("an answer of 20 MB arrives whole", async () => {
-    await using server = await startMcpTestServer({ answers });
+    await using server = await startMcpTestServer({ responseFormat: answers });
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "huge", bytes: 20_000_000 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "oversized", bytes: 20_000_000 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo())).text()).toHaveLength(20_000_000);
   });
 
   it("a connection that is cut after the answer costs nobody anything", async () => {
-    await using server = await startMcpTestServer({ answers });
+    await using server = await startMcpTestServer({ responseFormat: answers });
     await using client = clientOf(server);
-    server.addFault({ type: "cut", when: "after" }, { on: "tools/call" });
+    server.addFault({ type: "disconnect", when: "after" }, { method: "tools/call" });
     for (let n = 0; n < 5; n += 1) {
       expect((await client.callTool(echo(`n${n}`))).text()).toBe(`n${n}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -121,14 +145,14 @@ describe.each(ERAS)("what a failure tells (%s)", (era) => {
     const before = Date.now();
     server.addFault(
       { type: "status", status: 429, headers: { "retry-after": "120" } },
-      { on: "tools/call", times: 1 },
+      { method: "tools/call", times: 1 },
     );
     const bySeconds = await failureOf(client.callTool(echo()));
     expect(bySeconds.retryAt?.getTime()).toBeGreaterThanOrEqual(before + 120_000);
     const date = "Wed, 21 Oct 2099 07:28:00 GMT";
     server.addFault(
       { type: "status", status: 503, headers: { "retry-after": date } },
-      { on: "tools/call", times: 1 },
+      { method: "tools/call", times: 1 },
     );
     expect((await failureOf(client.callTool(echo()))).retryAt?.toUTCString()).toBe(date);
   });
@@ -138,7 +162,7 @@ describe.each(ERAS)("what a failure tells (%s)", (era) => {
     await using client = clientOf(server);
     await client.ensureSession();
     const body = "first\n\u001b[31msecond\u202e";
-    server.addFault({ type: "status", status: 409, body }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 409, body }, { method: "tools/call", times: 1 });
     expect((await failureOf(client.callTool(echo()))).message).toMatch(/answered HTTP 409: first second\.$/);
   });
 
@@ -150,13 +174,13 @@ describe.each(ERAS)("what a failure tells (%s)", (era) => {
     [-32603, "server-error"],
     [-32000, "server-error"],
   ])("JSON-RPC error %i, also without the id of the request, as kind %s", async (code, kind) => {
-    await using server = await startEraServer(era, { answers: "json" });
+    await using server = await startEraServer(era, { responseFormat: "json" });
     await using client = clientOf(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json" };
     server.addFault(
       { type: "status", status: 200, headers, body: rpcError(code) },
-      { on: "tools/call", times: 1 },
+      { method: "tools/call", times: 1 },
     );
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind, code, outcomeUnknown: false });
   });
@@ -173,7 +197,7 @@ describe.each(ERAS)("what only looks broken (%s)", (era) => {
       { jsonrpc: "2.0", result: { _meta: "odd", content: [{ type: "text", text: "ok" }] } },
     ],
   ])("%s is read all the same", async (_, answer) => {
-    await using server = await startEraServer(era, { answers: "json" });
+    await using server = await startEraServer(era, { responseFormat: "json" });
     await using client = clientOf(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json; charset=utf-8" };
@@ -181,7 +205,7 @@ describe.each(ERAS)("what only looks broken (%s)", (era) => {
     const id = era === "modern" ? 2 : 1;
     const remove = server.addFault(
       { type: "status", status: 200, headers, body: JSON.stringify({ ...answer, id }) },
-      { on: "tools/call" },
+      { method: "tools/call" },
     );
     expect((await client.callTool(echo())).text()).toBe("ok");
     remove();

@@ -58,7 +58,7 @@ describe("a hidden argument", () => {
   it("that does not fit is told without its value, and not as the model's mistake", async () => {
     await using story = await setUp([report], { report: { args: { user: "canary-99" } } });
     const message = await story.call({ q: "a" });
-    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "refused" } } });
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
     expect(JSON.stringify([message, story.warnings, story.tool?.mcp])).not.toContain("canary-99");
     expect(String(message.content)).not.toContain("Correct the arguments");
   });
@@ -99,7 +99,7 @@ describe("rules", () => {
     ]) {
       const failure = await failureOf(createMcpToolsFromAgent(inline(extra), { allowInlineServers: true }));
       expect(failure).toMatchObject({
-        kind: "definition",
+        kind: "invalid-config",
         message: expect.stringContaining("cannot stand in an agent definition"),
       });
     }
@@ -107,7 +107,7 @@ describe("rules", () => {
       allowInlineServers: "remote",
       tools: { "delete_*": { requireApproval: true } },
     });
-    expect(await failureOf(mcp.callTool({ name: "delete_all" }))).toMatchObject({ kind: "refused" });
+    expect(await failureOf(mcp.callTool({ name: "delete_all" }))).toMatchObject({ kind: "denied" });
   });
 
   it("cannot come with a server that is looked up, and say so", async () => {
@@ -118,7 +118,7 @@ describe("rules", () => {
       servers: () => ({ url: "http://127.0.0.1:1/mcp", tools: { "*": { requireApproval: true } } }),
     });
     expect(await failureOf(mcp.callTool({ name: "t" }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       message: expect.stringContaining("rules cannot come"),
     });
   });
@@ -140,7 +140,7 @@ describe("rules", () => {
   });
 
   it.each([
-    [false, "refused"],
+    [false, "denied"],
     [true, undefined],
   ])("believe a server that its tool only reads where it is trusted: %s", async (trustAnnotations, kind) => {
     await using story = await setUp(
@@ -164,10 +164,10 @@ describe("rules", () => {
 
 describe("functions of the user's", () => {
   it("are not quoted to the model when they throw", async () => {
-    const beforeCall = () => {
+    const beforeToolCall = () => {
       throw new Error("ENOENT /home/me/.secrets http://10.0.0.5:5432");
     };
-    await using story = await setUp([report], {}, { beforeCall });
+    await using story = await setUp([report], {}, { beforeToolCall });
     const message = await story.call({ q: "a" });
     expect(String(message.content)).not.toMatch(/home|10\.0\.0\.5/);
     expect(story.warnings.join()).toContain("ENOENT");
@@ -175,31 +175,31 @@ describe("functions of the user's", () => {
   });
 
   it("that fail after the call are not told as if it had not run", async () => {
-    const afterCall = () => {
+    const afterToolCall = () => {
       throw new Error("no disk");
     };
-    await using story = await setUp([report], {}, { afterCall });
+    await using story = await setUp([report], {}, { afterToolCall });
     const message = await story.call({ q: "a" });
     expect(message).toMatchObject({
       status: "error",
-      artifact: { error: { kind: "malformed", attempts: 1 } },
+      artifact: { error: { kind: "invalid-response", attempts: 1 } },
     });
     expect(message.content).toContain("ran, but its result cannot be used");
   });
 
   it.each([
-    ["beforeCall", { beforeCall: () => "x" }],
-    ["args", { beforeCall: () => ({ args: "x" }) }],
-    ["veto", { beforeCall: () => ({ veto: false }) }],
-    ["headers", { beforeCall: () => ({ headers: { a: 1 } }) }],
-    ["afterCall", { afterCall: () => "text" }],
-    ["content", { afterCall: () => ({ content: [{ text: "no type" }] }) }],
+    ["beforeToolCall", { beforeToolCall: () => "x" }],
+    ["args", { beforeToolCall: () => ({ args: "x" }) }],
+    ["deny", { beforeToolCall: () => ({ deny: false }) }],
+    ["headers", { beforeToolCall: () => ({ headers: { a: 1 } }) }],
+    ["afterToolCall", { afterToolCall: () => "text" }],
+    ["content", { afterToolCall: () => ({ content: [{ text: "no type" }] }) }],
   ])("that give nonsense for %s are their author's to mend", async (_, options) => {
     await using story = await setUp([report], {}, options as never);
-    expect(await failureOf(story.call({ q: "a" }))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(story.call({ q: "a" }))).toMatchObject({ kind: "invalid-config" });
   });
 
-  it.each(["beforeCall", "onApproval"] as const)(
+  it.each(["beforeToolCall", "onApproval"] as const)(
     "do not keep a call alive that is no longer wanted: %s",
     async (hook) => {
       const waiting = gate();
@@ -227,11 +227,11 @@ describe("functions of the user's", () => {
 
   it("that end with their own AbortError when the run is aborted throw the run's reason", async () => {
     const controller = new AbortController();
-    const beforeCall = async () => {
+    const beforeToolCall = async () => {
       controller.abort("enough");
       throw new DOMException("The operation was aborted", "AbortError");
     };
-    await using story = await setUp([report], {}, { beforeCall });
+    await using story = await setUp([report], {}, { beforeToolCall });
     expect(await failureOf(story.call({ q: "a" }, { signal: controller.signal }))).toBe("enough");
   });
 
@@ -241,10 +241,10 @@ describe("functions of the user's", () => {
       info.name = "evil";
       return {};
     };
-    const beforeCall = ({ context }: { context: { config: Record<string, unknown> } }) => {
+    const beforeToolCall = ({ context }: { context: { config: Record<string, unknown> } }) => {
       (context.config["toolCall"] as { args: { q: string } }).args.q = "evil";
     };
-    await using story = await setUp([report], rules as never, { beforeCall } as never);
+    await using story = await setUp([report], rules as never, { beforeToolCall } as never);
     await story.call(args);
     expect(args.q).toBe("a");
     expect(story.server.executions).toMatchObject([{ tool: "report", args: { q: "a" } }]);
@@ -254,26 +254,26 @@ describe("functions of the user's", () => {
     ["throws", () => Promise.reject(new Error("no"))],
     ["gives no text", () => undefined],
   ])("onFailure that %s leaves the usual words", async (_, onFailure) => {
-    await using story = await setUp([report], {}, { onFailure: onFailure as never });
+    await using story = await setUp([report], {}, { onToolError: onFailure as never });
     const message = await story.call({});
     expect(message.content).toContain("q");
     expect(story.warnings.join()).toContain("onFailure");
   });
 
   it("do not spoil many calls when they throw in one", async () => {
-    const beforeCall = ({ args }: { args: Record<string, unknown> }) => {
+    const beforeToolCall = ({ args }: { args: Record<string, unknown> }) => {
       if (args["q"] === "bad") throw new Error("no");
     };
-    await using story = await setUp([report], {}, { beforeCall });
+    await using story = await setUp([report], {}, { beforeToolCall });
     const outcomes = await story.mcp.callTools([
       { name: "report", args: { q: "bad" } },
       { name: "report", args: { q: "good" } },
       null as never,
     ]);
     expect(outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.error.kind))).toEqual([
-      "refused",
+      "denied",
       "ok",
-      "definition",
+      "invalid-config",
     ]);
   });
 });
@@ -301,7 +301,7 @@ describe("what a model is told", () => {
   ])("of %j", async (fault, expected) => {
     await using server = await startMcpTestServer({ tools: [report] });
     await using mcp = await createMcpTools({ srv: { url: server.url, retry: false } });
-    server.addFault({ type: "status", ...fault }, { on: "tools/call" });
+    server.addFault({ type: "status", ...fault }, { method: "tools/call" });
     const message = (await mcp.tools[0]?.invoke({
       type: "tool_call",
       id: "1",
@@ -334,7 +334,9 @@ describe("names", () => {
     });
     await using honest = await createMcpTools(servers([]), options);
     const forged = { name: honest.tools[0]?.name ?? "", run: () => "" };
-    expect(await failureOf(createMcpTools(servers([forged]), options))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(createMcpTools(servers([forged]), options))).toMatchObject({
+      kind: "invalid-config",
+    });
   });
 });
 
@@ -344,9 +346,12 @@ describe("options", () => {
     [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, found "bogus"'],
     [
       { naming: "none" },
-      'naming: expected an object with prefix, illegal, onCollision, reserved, found "none"',
+      'naming: expected an object with prefix, invalidCharacters, onCollision, reserved, found "none"',
     ],
-    [{ naming: { prefixes: "none" } }, "naming.prefixes: is no option; options are prefix, illegal"],
+    [
+      { naming: { prefixes: "none" } },
+      "naming.prefixes: is no option; options are prefix, invalidCharacters",
+    ],
     [{ naming: { reserved: "search" } }, 'naming.reserved: expected a list of names, found "search"'],
     [{ limits: 5 }, "limits: expected { contentChars }, found a number"],
     [{ limits: { contentChars: 0 } }, "limits.contentChars: expected a whole number from 1"],
@@ -358,7 +363,7 @@ describe("options", () => {
     [null, "expected an object"],
   ])("%j are refused, by name", async (options, message) => {
     const failure = await failureOf(createMcpTools({}, options as never));
-    expect(failure).toMatchObject({ kind: "definition", message: expect.stringContaining(message) });
+    expect(failure).toMatchObject({ kind: "invalid-config", message: expect.stringContaining(message) });
   });
 
   it("that are undefined were not given", async () => {

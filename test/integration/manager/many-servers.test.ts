@@ -34,7 +34,7 @@ async function scene() {
     quick,
     slow,
     open,
-    start: (options: McpToolsOptions = {}) => createMcpTools(servers, { startupMs: 20, ...options }),
+    start: (options: McpToolsOptions = {}) => createMcpTools(servers, { startupWaitMs: 20, ...options }),
     /** Fills the cache as an earlier run would. */
     async warm(): Promise<McpToolsOptions> {
       const earlier = { ...servers, slow: behind(Promise.resolve(), slow) };

@@ -58,8 +58,8 @@ const timers = () => process.getActiveResourcesInfo().filter((name) => name === 
 describe("what a server without sessions says of itself", () => {
   it("is asked for once, by who asks, what it can do, and in which version", async () => {
     const said: JsonRpcMessage[] = [];
-    const onElicit = () => ({ action: "decline" }) as const;
-    await using client = clientOver(withResult(FACTS), said, { onElicit });
+    const onElicitationRequest = () => ({ action: "decline" }) as const;
+    await using client = clientOver(withResult(FACTS), said, { onElicitationRequest });
     await client.callTool(echo());
     expect(said.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
     expect(said[0]?.params).toEqual({
@@ -204,7 +204,7 @@ describe("asking a server without sessions what it is", () => {
     ["is refused with 401", { type: "status", status: 401 }, "unauthorized", { status: 401 }],
     ["is refused with 429", { type: "status", status: 429 }, "rate-limited", { status: 429 }],
     ["hangs beyond connectMs", { type: "hang" }, "timeout", {}],
-    ["is cut off", { type: "cut", when: "before" }, "connection-lost", {}],
+    ["is cut off", { type: "disconnect", when: "before" }, "connection-lost", {}],
     ["is answered with a page", { type: "html" }, "unsupported-protocol", {}],
   ] as const)("may fail, for it %s; the next call asks afresh", async (_, fault, kind, details) => {
     await using server = await startEraServer("modern");
@@ -212,7 +212,7 @@ describe("asking a server without sessions what it is", () => {
     await client.callTool(echo());
     await client.close();
     const before = timers();
-    const mend = server.addFault(fault, { on: "server/discover" });
+    const mend = server.addFault(fault, { method: "server/discover" });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind, outcomeUnknown: false, attempts: 0, ...details });
     expect(timers()).toBeLessThanOrEqual(before + 1);

@@ -34,7 +34,7 @@ describe.each(ERAS)("a %s server", (era) => {
 
   it("that dies during a call fails it at once, and is never called twice for it", async () => {
     await using server = await startEraServer(era, { tools: [patient] });
-    await using client = clientOf(server, { retry: { max: 2 } });
+    await using client = clientOf(server, { retry: { maxRetries: 2 } });
     await client.ensureSession();
     const call = failureOf(client.callTool({ name: "patient" }));
     await eventually(() => server.executions.length === 1);
@@ -45,9 +45,9 @@ describe.each(ERAS)("a %s server", (era) => {
 
   it("that declines and says when to come back is called again", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server, { retry: { max: 2, baseMs: 1 } });
+    await using client = clientOf(server, { retry: { maxRetries: 2, baseDelayMs: 1 } });
     const declined = { type: "status", status: 429, headers: { "retry-after": "0" } } as const;
-    server.addFault(declined, { on: "tools/call", times: 2 });
+    server.addFault(declined, { method: "tools/call", times: 2 });
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(server.received("tools/call")).toHaveLength(3);
   });

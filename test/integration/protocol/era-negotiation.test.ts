@@ -93,7 +93,7 @@ describe("a server that is replaced by one of another revision while its tools a
     await callAll("with sessions ");
     for (const era of ["modern", "legacy", "dual", "legacy", "modern", "dual", "modern"] as const) {
       server.era = era;
-      if (era === "legacy") server.forgetSessions("400 no valid id");
+      if (era === "legacy") server.dropSessions("400 no valid id");
       await callAll(`${era} `);
     }
     expect(server.executions).toHaveLength(80);

@@ -192,7 +192,7 @@ describe("a server without sessions in a Lambda function", () => {
     expect((await client.callTool({ name: "copy" }, { onProgress })).text()).toBe("copied");
     expect(heard).toEqual([1, 2]);
     const failure = await failureOf(client.subscribeResource("a:1"));
-    expect(failure).toMatchObject({ kind: "definition", server: "function" });
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "function" });
     expect(failure.message).toContain("Read the resource again instead.");
     expect(endpoint.invocations.map(({ message }) => message.method)).toEqual([
       "initialize",

@@ -8,7 +8,7 @@ const PINNED = { protocol: "2026-07-28" } as const;
 
 describe("a server that speaks 2026-07-28 only", () => {
   it.each(["json", "sse"] as const)("is called and listed, answering as %s", async (answers) => {
-    await using server = await startEraServer("modern", { answers });
+    await using server = await startEraServer("modern", { responseFormat: answers });
     await using client = clientOf(server, PINNED);
     const results = await Promise.all(times(20, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(20, (n) => `n${n}`));
@@ -56,7 +56,7 @@ describe("a server that speaks 2026-07-28 only", () => {
     const error = { code: -32020, message: "Mcp-Param-Region is missing" };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 2, error });
     const json = { "content-type": "application/json" };
-    server.addFault({ type: "status", status: 400, headers: json, body }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 400, headers: json, body }, { method: "tools/call", times: 1 });
     await client.callTool(call);
     expect(server.executions).toHaveLength(1);
     expect(server.executions[0]?.headers).toMatchObject({
@@ -74,7 +74,7 @@ describe("a server that speaks 2026-07-28 only", () => {
       error: { code: -32601, message: "Method not found" },
     });
     const headers = { "content-type": "application/json" };
-    server.addFault({ type: "status", status: 404, headers, body }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 404, headers, body }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "not-found",
       status: 404,

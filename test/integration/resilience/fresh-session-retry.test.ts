@@ -11,9 +11,12 @@ import {
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
 
-const ISOLATED = { retry: { max: 2, baseMs: 1, maxMs: 5, isolated: true }, breaker: false } as const;
+const ISOLATED = {
+  retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 5, freshSession: true },
+  circuitBreaker: false,
+} as const;
 const IDEMPOTENT = { idempotent: true } as const;
-const cut: Fault = { type: "cut", when: "before" };
+const cut: Fault = { type: "disconnect", when: "before" };
 
 function clientOf(server: McpTestServer, definition: object = {}, options: McpClientOptions = {}): McpClient {
   return new McpClient({ name: "test", url: server.url, ...ISOLATED, ...definition } as never, options);
@@ -58,7 +61,7 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
     const { server, client } = scene;
     const kinds: string[] = [];
     client.on("requestRetried", (event) => kinds.push(event.kind));
-    server.addFault(fault, { on: "tools/call", times: 1 });
+    server.addFault(fault, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("again"), IDEMPOTENT)).text()).toBe("again");
     expect(kinds).toEqual([kind]);
     expect(client.sessions()).toMatchObject([{ generation: 1, inFlight: 0 }]);
@@ -67,7 +70,7 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
   it("has the budget that it has without", async () => {
     await using scene = await startHere();
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call" });
+    server.addFault(cut, { method: "tools/call" });
     const failure = await failureOf(client.callTool(echo(), IDEMPOTENT));
     expect(failure).toMatchObject({ kind: "connection-lost", attempts: 3, outcomeUnknown: true });
   });
@@ -76,7 +79,7 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
     await using scene = await startHere();
     const { server, client } = scene;
     const before = greetings(server);
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "connection-lost", attempts: 1 });
     expect(greetings(server)).toBe(before);
   });
@@ -92,7 +95,7 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
     const { server, client } = scene;
     const slow = client.callTool({ name: "slow" });
     await eventually(() => server.executions.length === 1);
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", tool: "echo", times: 1 });
+    server.addFault({ type: "status", status: 502 }, { method: "tools/call", tool: "echo", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     open();
     expect((await slow).text()).toBe("slow");
@@ -100,9 +103,9 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
 
   it("gets its own answer, however many fail together", async () => {
     // As many as there are faults: a repetition may come before others' first attempts, and meet theirs.
-    await using scene = await startHere({}, { retry: { ...ISOLATED.retry, max: 8 } });
+    await using scene = await startHere({}, { retry: { ...ISOLATED.retry, maxRetries: 8 } });
     const { server, client } = scene;
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 8 });
+    server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 8 });
     const results = await Promise.all(times(8, (n) => client.callTool(echo(`n${n}`), IDEMPOTENT)));
     expect(results.map((result) => result.text())).toEqual(times(8, (n) => `n${n}`));
   });
@@ -115,9 +118,12 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
       running -= 1;
       return "ok";
     };
-    await using scene = await startHere({ tools: [{ name: "echo", run }] }, { session: { serialize: true } });
+    await using scene = await startHere(
+      { tools: [{ name: "echo", run }] },
+      { session: { sequential: true } },
+    );
     const { server, client } = scene;
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 2 });
+    server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 2 });
     await Promise.all(times(6, () => client.callTool(echo(), IDEMPOTENT)));
     expect(most).toBe(1);
   });
@@ -129,7 +135,7 @@ describe.each(ERAS)("with isolated, a request to a %s server", (era) => {
     });
     const client = clientOf(server);
     await client.ensureSession();
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     const call = failureOf(client.callTool({ name: "slow" }, IDEMPOTENT));
     await eventually(() => server.executions.length === 1);
     await client.close();
@@ -151,7 +157,7 @@ describe("a server that is replaced by one of another revision before the repeti
     client.on("requestRetried", () => {
       server.era = after;
     });
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect((await client.callTool(echo("y"))).text()).toBe("y");
   });
@@ -169,7 +175,7 @@ describe("a repetition on a session of its own", () => {
     const kinds: string[] = [];
     client.on("requestRetried", (event) => kinds.push(event.kind));
     const shared = client.sessionId;
-    server.addFault(fault, { on: "tools/call", times: 1 });
+    server.addFault(fault, { method: "tools/call", times: 1 });
 
     expect((await client.callTool(echo("again"), IDEMPOTENT)).text()).toBe("again");
 
@@ -189,7 +195,7 @@ describe("a repetition on a session of its own", () => {
   it("is a fresh one each time, within the budget of the call", async () => {
     await using scene = await start();
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call" });
+    server.addFault(cut, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), IDEMPOTENT))).toMatchObject({
       kind: "connection-lost",
       attempts: 3,
@@ -203,7 +209,7 @@ describe("a repetition on a session of its own", () => {
     await using scene = await start();
     const { server, client } = scene;
     const shared = client.sessionId;
-    server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 8 });
+    server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 8 });
     const results = await Promise.all(times(8, (n) => client.callTool(echo(`n${n}`), IDEMPOTENT)));
     expect(results.map((result) => result.text())).toEqual(times(8, (n) => `n${n}`));
     expect(new Set(sessionsOfCalls(server)).size).toBe(9);
@@ -214,15 +220,15 @@ describe("a repetition on a session of its own", () => {
   it("does not follow what is not the session's fault", async () => {
     await using scene = await start();
     const { server, client } = scene;
-    server.addFault({ type: "status", status: 429 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 429 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(1);
   });
 
   it("is off unless it is asked for", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { max: 1, baseMs: 1, maxMs: 1 } });
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    await using client = clientOf(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     await client.callTool(echo(), IDEMPOTENT);
     expect(server.received("initialize")).toHaveLength(1);
     expect(new Set(sessionsOfCalls(server)).size).toBe(1);
@@ -233,8 +239,8 @@ describe("a session of its own that cannot be had", () => {
   it("leaves the call the failure that it had, when the server refuses a second session", async () => {
     await using scene = await start();
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "status", status: 400 }, { on: "initialize" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 400 }, { method: "initialize" });
     expect(await failureOf(client.callTool(echo(), IDEMPOTENT))).toMatchObject({
       kind: "connection-lost",
       attempts: 1,
@@ -246,8 +252,8 @@ describe("a session of its own that cannot be had", () => {
   it("is tried for no longer than a handshake may take; then it is the shared one's turn again", async () => {
     await using scene = await start({}, { timeouts: { connectMs: 100 } });
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "hang" }, { on: "initialize" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize" });
     const outcome = await client.tryCallTool(echo("x"), IDEMPOTENT);
     expect(outcome).toMatchObject({ ok: true, attempts: 2 });
     expect(new Set(sessionsOfCalls(server))).toEqual(new Set([client.sessionId]));
@@ -257,8 +263,8 @@ describe("a session of its own that cannot be had", () => {
   it("is given up at once when the caller goes away", async () => {
     await using scene = await start();
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "hang" }, { on: "initialize" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize" });
     const controller = new AbortController();
     const call = failureOf(client.callTool(echo(), { ...IDEMPOTENT, signal: controller.signal }));
     await eventually(() => server.received("initialize").length === 2);
@@ -269,8 +275,8 @@ describe("a session of its own that cannot be had", () => {
   it("is ended on the server when the caller goes away while the greeting is on its way", async () => {
     await using scene = await start();
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "delay", ms: 100 }, { on: "initialize" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "delay", ms: 100 }, { method: "initialize" });
     const controller = new AbortController();
     const call = failureOf(client.callTool(echo(), { ...IDEMPOTENT, signal: controller.signal }));
     await eventually(() => server.received("initialize").length === 2);
@@ -286,8 +292,8 @@ describe("close()", () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server);
     await client.ensureSession();
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "hang" }, { on: "initialize" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize" });
     const call = failureOf(client.callTool(echo(), IDEMPOTENT));
     await eventually(() => server.received("initialize").length === 2);
     await client.close();
@@ -302,15 +308,15 @@ describe("where there is nothing to get away from, the session stays the same", 
     await using client = clientOf(server);
     await client.ensureSession();
     const greeted = server.requests.length;
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect(server.requests.slice(greeted).map(({ method }) => method)).toEqual(["tools/call", "tools/call"]);
   });
 
   it("with a server without sessions", async () => {
-    await using scene = await start({ sessions: "none" });
+    await using scene = await start({ sessionMode: "stateless" });
     const { server, client } = scene;
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(1);
   });
@@ -320,7 +326,7 @@ describe("where there is nothing to get away from, the session stays the same", 
     const { server, client } = scene;
     const session = { id: client.sessionId, protocolVersion: "2025-06-18" };
     await using other = clientOf(server, { session });
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     expect((await other.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(1);
     expect(server.received("DELETE")).toHaveLength(0);
@@ -351,7 +357,7 @@ it("a transport of the user's own is opened again, if its server has sessions", 
     ...ISOLATED,
   });
   await client.ensureSession();
-  server.addFault({ type: "status", status: 502 }, { on: "tools/call", times: 1 });
+  server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 1 });
   expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
   expect(new Set(sessionsOfCalls(server)).size).toBe(2);
   await eventually(() => server.openSessions.length === 1);

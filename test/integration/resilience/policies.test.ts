@@ -15,7 +15,7 @@ import {
 import { echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
-const QUICK = { retry: { max: 2, baseMs: 1, maxMs: 5 }, breaker: false } as const;
+const QUICK = { retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 5 }, circuitBreaker: false } as const;
 
 function clientOf(server: McpTestServer, definition: object = {}, options: McpClientOptions = {}): McpClient {
   return new McpClient({ name: "test", url: server.url, ...QUICK, ...definition } as never, {
@@ -24,7 +24,7 @@ function clientOf(server: McpTestServer, definition: object = {}, options: McpCl
   });
 }
 
-const cut: Fault = { type: "cut", when: "during" };
+const cut: Fault = { type: "disconnect", when: "during" };
 
 describe.each(ERAS)("a call that may have run (%s)", (era) => {
   it.each([
@@ -35,7 +35,7 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     await using server = await startEraServer(era);
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault(fault, { on: "tools/call" });
+    server.addFault(fault, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind,
       attempts: 1,
@@ -57,11 +57,11 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     await client.ensureSession();
     const retries: unknown[] = [];
     client.on("requestRetried", (event) => retries.push(event.kind));
-    server.addFault(fault, { on: "tools/call", times: 2 });
+    server.addFault(fault, { method: "tools/call", times: 2 });
     const outcome = await client.tryCallTool(echo("third"), { idempotent: true });
     expect(outcome).toMatchObject({ ok: true, attempts: 3 });
     expect(retries).toEqual([kind, kind]);
-    server.addFault(fault, { on: "tools/call" });
+    server.addFault(fault, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind,
       attempts: 3,
@@ -72,7 +72,7 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
 describe("a call that provably did not run", () => {
   it("is sent again after a refused connection", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { max: 2, baseMs: 150, maxMs: 150 } });
+    await using client = clientOf(server, { retry: { maxRetries: 2, baseDelayMs: 150, maxDelayMs: 150 } });
     await server.stop();
     const call = client.callTool(echo("up again"));
     const retried = new Promise((resolve) => client.on("requestRetried", resolve));
@@ -85,11 +85,11 @@ describe("a call that provably did not run", () => {
   it("is sent again after a handshake that failed, in the same budget", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
-    server.addFault({ type: "status", status: 500 }, { on: "initialize", times: 2 });
+    server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 2 });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(3);
     await client.close();
-    server.addFault({ type: "status", status: 500 }, { on: "initialize" });
+    server.addFault({ type: "status", status: 500 }, { method: "initialize" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error", attempts: 0 });
     expect(server.received("initialize")).toHaveLength(6);
   });
@@ -97,7 +97,7 @@ describe("a call that provably did not run", () => {
   it("does not wait for a handshake that hangs a second time", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { timeouts: { connectMs: 50 } });
-    server.addFault({ type: "hang" }, { on: "initialize" });
+    server.addFault({ type: "hang" }, { method: "initialize" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
     expect(server.received("initialize")).toHaveLength(1);
   });
@@ -110,7 +110,7 @@ describe("a call that provably did not run", () => {
     client.on("requestRetried", ({ waitMs }) => waits.push(waitMs));
     server.addFault(
       { type: "status", status: 429, headers: { "retry-after": "1" } },
-      { on: "tools/call", times: 1 },
+      { method: "tools/call", times: 1 },
     );
     expect((await client.callTool(echo("later"))).text()).toBe("later");
     expect(waits).toEqual([expect.toSatisfy((ms: number) => ms > 500 && ms <= 1_000)]);
@@ -120,7 +120,10 @@ describe("a call that provably did not run", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { timeouts: { totalMs: 5_000 } });
     await client.ensureSession();
-    server.addFault({ type: "status", status: 429, headers: { "retry-after": "60" } }, { on: "tools/call" });
+    server.addFault(
+      { type: "status", status: 429, headers: { "retry-after": "60" } },
+      { method: "tools/call" },
+    );
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "rate-limited",
       retryAt: expect.any(Date),
@@ -130,9 +133,11 @@ describe("a call that provably did not run", () => {
 
   it("ends its wait at once when the caller goes away", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { max: 2, baseMs: 60_000, maxMs: 60_000 } });
+    await using client = clientOf(server, {
+      retry: { maxRetries: 2, baseDelayMs: 60_000, maxDelayMs: 60_000 },
+    });
     await client.ensureSession();
-    server.addFault({ type: "status", status: 429 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 429 }, { method: "tools/call" });
     const controller = new AbortController();
     const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
     await new Promise((resolve) => client.on("requestRetried", resolve));
@@ -146,7 +151,7 @@ describe("bad arguments and tool errors", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "status", status: 400 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 400 }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "invalid-request",
       attempts: 1,
@@ -159,7 +164,7 @@ describe("a storm", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "status", status: 429 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 429 }, { method: "tools/call" });
     for (let n = 0; n < 40; n += 1) await failureOf(client.callTool(echo()));
     expect(server.received("tools/call").length).toBeGreaterThan(40);
     expect(server.received("tools/call").length).toBeLessThanOrEqual(40 + 10 + 4);
@@ -167,15 +172,15 @@ describe("a storm", () => {
 });
 
 describe("the circuit breaker", () => {
-  const breaker = { failures: 3, recoveryMs: 100, probes: 1, successes: 2 };
+  const breaker = { failureThreshold: 3, recoveryTimeoutMs: 100, halfOpenMaxCalls: 1, successThreshold: 2 };
 
   it("leaves a server alone that fails, probes it and takes it back by itself", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: false, breaker });
+    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
     const states: string[] = [];
     client.on("breakerChanged", ({ state }) => states.push(state));
     await client.ensureSession();
-    const mend = server.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    const mend = server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     for (let n = 0; n < 3; n += 1)
       expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     const seen = server.received("tools/call").length;
@@ -194,11 +199,14 @@ describe("the circuit breaker", () => {
 
   it("lets one probe through at a time, and gets its slot back when the probe is cancelled", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: false, breaker: { ...breaker, recoveryMs: 1 } });
+    await using client = clientOf(server, {
+      retry: false,
+      circuitBreaker: { ...breaker, recoveryTimeoutMs: 1 },
+    });
     await client.ensureSession();
     client.breaker?.forceOpen();
     await eventually(() => client.breaker?.stats().recoversInMs === 0);
-    const mend = server.addFault({ type: "hang" }, { on: "tools/call" });
+    const mend = server.addFault({ type: "hang" }, { method: "tools/call" });
     const controller = new AbortController();
     const probe = failureOf(client.callTool(echo(), { signal: controller.signal }));
     await server.waitFor("tools/call");
@@ -212,9 +220,9 @@ describe("the circuit breaker", () => {
   it("does not count what says nothing about the server", async () => {
     const broken: TestTool = { name: "echo", run: () => Promise.reject(new Error("no")) };
     await using server = await startMcpTestServer({ tools: [broken] });
-    await using client = clientOf(server, { retry: false, breaker });
+    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
     for (let n = 0; n < 5; n += 1) expect((await client.callTool(echo())).isError).toBe(true);
-    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
     for (let n = 0; n < 5; n += 1)
       expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
     expect(client.breaker?.stats()).toMatchObject({ state: "closed", failures: 0 });
@@ -228,7 +236,7 @@ describe("the circuit breaker", () => {
         { name: "echo", run: () => "fine" },
       ],
     });
-    await using client = clientOf(server, { retry: false, breaker });
+    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
     await client.ensureSession();
     const running = times(20, () => failureOf(client.callTool({ name: "slow" })));
     await eventually(() => server.executions.length === 20);
@@ -241,11 +249,11 @@ describe("the circuit breaker", () => {
   it("that opens in the middle of a call leaves the call the failure it had", async () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, {
-      retry: { max: 5, baseMs: 1, maxMs: 1 },
-      breaker: { ...breaker, recoveryMs: 60_000 },
+      retry: { maxRetries: 5, baseDelayMs: 1, maxDelayMs: 1 },
+      circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 },
     });
     await client.ensureSession();
-    server.addFault({ type: "status", status: 503 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unavailable",
       attempts: 3,
@@ -257,10 +265,10 @@ describe("the circuit breaker", () => {
     await using bad = await startMcpTestServer();
     await using good = await startMcpTestServer();
     await using mcp = await createMcpTools({
-      bad: { url: bad.url, retry: false, breaker },
+      bad: { url: bad.url, retry: false, circuitBreaker: breaker },
       good: { url: good.url },
     });
-    bad.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    bad.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     for (let n = 0; n < 4; n += 1) await failureOf(mcp.callTool({ name: "bad__echo" }));
     expect(await failureOf(mcp.callTool({ name: "bad__echo" }))).toMatchObject({ kind: "circuit-open" });
     expect((await mcp.callTool({ name: "good__echo", args: { text: "x" } })).text()).toBe("x");
@@ -278,7 +286,7 @@ describe("a tool", () => {
       tools: [{ name: "get", annotations: { readOnlyHint: true }, run: () => "x" }],
     });
     await using mcp = await createMcpTools({ srv: { url: server.url, ...QUICK, ...definition } });
-    server.addFault(cut, { on: "tools/call", times: 1 });
+    server.addFault(cut, { method: "tools/call", times: 1 });
     await mcp.tryCallTool({ name: "get" });
     expect(server.received("tools/call")).toHaveLength(sent);
   });
@@ -343,14 +351,16 @@ describe("a fallback", () => {
     });
     await using client = clientOf(server, { fallback });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
-    server.addFault(down, { on: "tools/call" });
+    server.addFault(down, { method: "tools/call" });
     expect((await client.callTool(echo("x"))).text()).toBe("echo x: unavailable");
-    expect(await failureOf(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({
+      kind: "invalid-config",
+    });
   });
 
   it("that gives nothing, gives nonsense or throws leaves the failure", async () => {
     await using server = await startMcpTestServer();
-    server.addFault(down, { on: "tools/call" });
+    server.addFault(down, { method: "tools/call" });
     const answers = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
     for (const fallback of answers) {
       await using client = clientOf(server, { fallback });
@@ -365,7 +375,7 @@ describe("a fallback", () => {
       client.callTool({ name: "echo", args }, { idempotent });
     await ask({ text: "a", b: 1 });
     await ask({ text: "unsafe" }, false);
-    server.addFault(down, { on: "tools/call" });
+    server.addFault(down, { method: "tools/call" });
     const again = await ask({ b: 1, text: "a" });
     expect(again.text()).toBe("a");
     expect(again.meta).toMatchObject({
@@ -376,7 +386,7 @@ describe("a fallback", () => {
     await using stale = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
     server.clearFaults();
     await stale.callTool(echo(), { idempotent: true });
-    server.addFault(down, { on: "tools/call" });
+    server.addFault(down, { method: "tools/call" });
     await new Promise((resolve) => setTimeout(resolve, 2));
     expect(await failureOf(stale.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unavailable",
@@ -387,10 +397,10 @@ describe("a fallback", () => {
 describe("a failure after several attempts", () => {
   it("says that the call may have run when an earlier attempt may have", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { max: 1, baseMs: 1, maxMs: 1 } });
+    await using client = clientOf(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
     await client.ensureSession();
-    server.addFault(cut, { on: "tools/call", times: 1 });
-    server.addFault({ type: "status", status: 401 }, { on: "tools/call" });
+    server.addFault(cut, { method: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unauthorized",
       attempts: 2,
@@ -405,7 +415,7 @@ describe("a failure after several attempts", () => {
     const fallback = (failure: unknown) => void seen.push(failure);
     await using client = clientOf(server, { fallback, timeouts: { requestMs: 100 } });
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     const failure = await failureOf(client.callTool(echo()));
     const told = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
     expect(failure).toMatchObject(told);

@@ -5,10 +5,10 @@ import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 describe.each(ERAS)("deadlines hold (%s)", (era) => {
   it.each(["json", "sse"] as const)("for a server that trickles a byte at a time (%s)", async (answers) => {
-    await using server = await startEraServer(era, { answers });
+    await using server = await startEraServer(era, { responseFormat: answers });
     await using client = clientOf(server, { timeouts: { requestMs: 150 } });
     await client.ensureSession();
-    server.addFault({ type: "trickle", everyMs: 20 }, { on: "tools/call" });
+    server.addFault({ type: "trickle", everyMs: 20 }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "timeout",
       outcomeUnknown: true,
@@ -20,7 +20,7 @@ describe.each(ERAS)("deadlines hold (%s)", (era) => {
     await using server = await startEraServer(era);
     await using client = clientOf(server, { timeouts: { requestMs: 100 } });
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, tool: "echo" });
     expect(failure.message).toContain("100 ms (timeouts.requestMs)");
@@ -53,17 +53,17 @@ describe.each(ERAS)("deadlines hold (%s)", (era) => {
   it("for a handshake that takes longer than one request may", async () => {
     await using server = await startEraServer(era);
     await using client = clientOf(server, { timeouts: { requestMs: 100 } });
-    server.addFault({ type: "hang" }, { on: "initialize", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
     expect(failure.message).toContain("The request was not sent.");
   });
 
   it("for all pages of a list together", async () => {
-    await using server = await startEraServer(era, { listing: { type: "endless" } });
+    await using server = await startEraServer(era, { pagination: { type: "endless" } });
     await using client = clientOf(server, { timeouts: { totalMs: 400 } });
     await client.ensureSession();
-    server.addFault({ type: "delay", ms: 50 }, { on: "tools/list" });
+    server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
     expect(await failureOf(client.listTools())).toMatchObject({ kind: "timeout" });
     expect(server.received("tools/list").length).toBeLessThan(20);
   });
@@ -93,7 +93,7 @@ describe("a deadline", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: "tools/call" });
+    server.addFault({ type: "hang" }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo(), { timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
   });
 
@@ -109,7 +109,9 @@ describe("a deadline", () => {
     async (timeoutMs) => {
       await using server = await startMcpTestServer();
       await using client = clientOf(server);
-      expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({
+        kind: "invalid-config",
+      });
       expect(server.requests).toHaveLength(0);
     },
   );

@@ -110,7 +110,7 @@ describe("updates of resources", () => {
     const clock = new FakeClock();
     await using server = await startMcpTestServer({ resources: [NEWS] });
     await using client = clientOf(server, { timeouts: UNTIMED }, { clock });
-    server.addFault({ type: "status", status: 404 }, { on: "GET" });
+    server.addFault({ type: "status", status: 404 }, { method: "GET" });
     hearUpdates(client);
     await client.subscribeResource("news:today");
     await eventually(() => {
@@ -128,7 +128,7 @@ describe("updates of resources", () => {
     await using client = patientClient(server);
     const heard = hearUpdates(client);
     await client.ensureSession();
-    server.addFault({ type: "status", status: 404 }, { on: "resources/subscribe", times: 1 });
+    server.addFault({ type: "status", status: 404 }, { method: "resources/subscribe", times: 1 });
     await client.subscribeResource("news:today");
     expect(server.received("initialize")).toHaveLength(2);
     heard.length = 0;
@@ -139,7 +139,7 @@ describe("updates of resources", () => {
   it("that the server refuses are not asked for again", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS] });
     await using client = clientOf(server);
-    server.addFault({ type: "status", status: 403 }, { on: "resources/subscribe", times: 1 });
+    server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe", times: 1 });
     expect(await failureOf(client.subscribeResource("news:today"))).toMatchObject({ kind: "unauthorized" });
     await server.restart();
     await client.callTool(echo());
@@ -153,7 +153,7 @@ describe("updates of resources", () => {
     client.on("warning", ({ message }) => warnings.push(message));
     await client.subscribeResource("news:today");
     await server.restart();
-    server.addFault({ type: "status", status: 403 }, { on: "resources/subscribe", times: 1 });
+    server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe", times: 1 });
     expect((await client.callTool(echo("fine"))).text()).toBe("fine");
     expect(warnings).toEqual([
       expect.stringContaining('Server "test" did not take the subscription to news:today again: '),
@@ -167,7 +167,7 @@ describe("updates of resources", () => {
     client.on("warning", ({ message }) => warnings.push(message));
     await Promise.all(times(20, (n) => client.subscribeResource(`news:${n}`)));
     await server.restart();
-    server.addFault({ type: "status", status: 403 }, { on: "resources/subscribe" });
+    server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe" });
     await client.callTool(echo());
     expect(warnings).toHaveLength(6);
     expect(warnings.at(-1)).toBe('Server "test" did not take 15 more wishes again.');
@@ -193,7 +193,7 @@ describe("updates of resources", () => {
     client.on("warning", ({ message }) => warnings.push(message));
     await client.subscribeResource("news:today");
     await client.close();
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     const told = server.received("resources/subscribe").at(-1);
     expect(told?.headers["mcp-session-id"]).toBe(client.sessionId);
@@ -209,7 +209,7 @@ describe("updates of resources", () => {
     await client.subscribeResource("news:today");
     await server.restart();
     const before = server.received("GET").length;
-    server.addFault({ type: "hang" }, { on: "GET" });
+    server.addFault({ type: "hang" }, { method: "GET" });
     const calling = failureOf(client.callTool(echo()));
     await eventually(() => server.received("GET").length > before);
     await client.close();

@@ -238,7 +238,7 @@ describe("a toolset's resources and prompts", () => {
     const uris = [README.uri, "note:1"];
     expect(await mcp.getResources({ server: "docs", uris })).toEqual(all);
     expect(all.map(({ metadata }) => metadata.name)).toEqual(["readme", "note:1"]);
-    server.addFault({ type: "status", status: 400 }, { on: "resources/list" });
+    server.addFault({ type: "status", status: 400 }, { method: "resources/list" });
     const [nameless] = await mcp.getResources({ server: "docs", uris });
     expect(nameless?.metadata).not.toHaveProperty("name");
     expect(nameless?.pageContent).toBe("# Read me");
@@ -249,13 +249,15 @@ describe("a toolset's resources and prompts", () => {
     await using mcp = await createMcpTools({ docs: { url: server.url } });
     expect(mcp.instructions()).toEqual({});
     const { getResources } = mcp;
-    expect(await failureOf(getResources({ server: "other" as never }))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(getResources({ server: "other" as never }))).toMatchObject({
+      kind: "invalid-config",
+    });
     expect(await failureOf(getResources({ server: "docs", uris: README.uri as never }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
     });
     for (const asked of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
       expect(await failureOf(asked)).toMatchObject({
-        kind: "definition",
+        kind: "invalid-config",
         message: expect.stringContaining("needs the name of a server"),
       });
     expect(await getResources({ server: "docs", uris: [] })).toEqual([]);

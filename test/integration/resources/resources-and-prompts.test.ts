@@ -38,7 +38,7 @@ describe("the resources of a server", () => {
   it("come from all pages, by URI", async () => {
     await using server = await startMcpTestServer({
       resources: ["b:2", "a:1", "c:3", "b:1", "d:4"].map((uri) => page(uri)),
-      listing: { type: "pages", size: 2 },
+      pagination: { type: "pages", size: 2 },
     });
     await using client = clientOf(server);
     const uris = (await client.listResources()).map(({ uri }) => uri);
@@ -109,14 +109,14 @@ describe("the resources of a server", () => {
       error: { code: -32_601, message: "Method not found" },
     });
     const headers = { "content-type": "application/json" };
-    server.addFault({ type: "status", status: 404, headers, body }, { on: "resources/templates/list" });
+    server.addFault({ type: "status", status: 404, headers, body }, { method: "resources/templates/list" });
     expect(await client.listResourceTemplates()).toEqual([]);
     expect(await client.listResources()).toHaveLength(1);
   });
 
   it("that are not there are not-found, and no reason to leave the server alone", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server, { retry: {}, breaker: { failures: 2 } });
+    await using client = clientOf(server, { retry: {}, circuitBreaker: { failureThreshold: 2 } });
     for (const n of [1, 2, 3])
       expect(await failureOf(client.readResource(`file:///gone-${n}`))).toMatchObject({
         kind: "not-found",
@@ -127,9 +127,9 @@ describe("the resources of a server", () => {
   });
 
   it("are read again after a failure: reading twice does no harm", async () => {
-    await using server = await startMcpTestServer({ resources: [README], answers: "json" });
-    await using client = clientOf(server, { retry: { baseMs: 1 } });
-    server.addFault({ type: "cut", when: "during" }, { on: "resources/read", times: 1 });
+    await using server = await startMcpTestServer({ resources: [README], responseFormat: "json" });
+    await using client = clientOf(server, { retry: { baseDelayMs: 1 } });
+    server.addFault({ type: "disconnect", when: "during" }, { method: "resources/read", times: 1 });
     expect(await client.readResource(README.uri)).toHaveLength(1);
     expect(server.received("resources/read")).toHaveLength(2);
   });
@@ -137,7 +137,7 @@ describe("the resources of a server", () => {
   it("are named by a text", async () => {
     await using client = new McpClient({ name: "test", server: new McpTestServer() });
     for (const wrong of [undefined, 7, "", {}])
-      expect(await failureOf(client.readResource(wrong as never))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(client.readResource(wrong as never))).toMatchObject({ kind: "invalid-config" });
     expect(client.state).toBe("idle");
   });
 });
@@ -168,7 +168,7 @@ describe("hostile lists of resources", () => {
         annotations: [],
       },
     ];
-    server.addFault({ type: "result", result: { resources } }, { on: "resources/list" });
+    server.addFault({ type: "result", result: { resources } }, { method: "resources/list" });
     expect(await client.listResources()).toEqual([
       { uri: "a:1", name: "first" },
       { uri: "b:1", name: "b:1" },
@@ -197,9 +197,9 @@ describe("hostile lists of resources", () => {
 
   it.each([
     ["cursors that never end", { type: "endless" }, "too-large", "lists more than 3 pages (limits.pages)"],
-    ["a cursor that comes back", { type: "repeated-cursor" }, "malformed", "repeats a cursor of"],
+    ["a cursor that comes back", { type: "repeated-cursor" }, "invalid-response", "repeats a cursor of"],
   ] as const)("end with an error on %s", async (_, listing, kind, message) => {
-    await using server = await startMcpTestServer({ resources: [README], prompts: [], listing });
+    await using server = await startMcpTestServer({ resources: [README], prompts: [], pagination: listing });
     await using client = clientOf(server, { limits: { pages: 3 } });
     for (const list of [
       () => client.listResources(),
@@ -219,8 +219,8 @@ describe("hostile lists of resources", () => {
   ])("are malformed with %s", async (_, result) => {
     await using server = await startMcpTestServer({ resources: [] });
     await using client = clientOf(server);
-    server.addFault({ type: "result", result }, { on: "resources/list" });
-    expect(await failureOf(client.listResources())).toMatchObject({ kind: "malformed" });
+    server.addFault({ type: "result", result }, { method: "resources/list" });
+    expect(await failureOf(client.listResources())).toMatchObject({ kind: "invalid-response" });
   });
 
   it("end where there are more than the limit, without a part of the list", async () => {
@@ -239,8 +239,8 @@ describe("hostile lists of resources", () => {
   ])("and what is read with %s is malformed", async (_, result) => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using client = clientOf(server);
-    server.addFault({ type: "result", result }, { on: "resources/read" });
-    expect(await failureOf(client.readResource(README.uri))).toMatchObject({ kind: "malformed" });
+    server.addFault({ type: "result", result }, { method: "resources/read" });
+    expect(await failureOf(client.readResource(README.uri))).toMatchObject({ kind: "invalid-response" });
   });
 
   it("and bytes beyond the limit are too large, and not read", async () => {
@@ -277,7 +277,7 @@ describe("reading a resource", () => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: "resources/read" });
+    server.addFault({ type: "hang" }, { method: "resources/read" });
     expect(await failureOf(client.readResource(README.uri, { timeoutMs: 50 }))).toMatchObject({
       kind: "timeout",
     });
@@ -326,7 +326,7 @@ describe("the prompts of a server", () => {
     const other = { name: "arrive", get: () => "…" };
     await using server = await startMcpTestServer({
       prompts: [TRAVEL, other],
-      listing: { type: "pages", size: 1 },
+      pagination: { type: "pages", size: 1 },
     });
     await using client = clientOf(server);
     expect(await client.listPrompts()).toEqual([
@@ -376,7 +376,7 @@ describe("the prompts of a server", () => {
       },
       { name: "fine" },
     ];
-    server.addFault({ type: "result", result: { prompts } }, { on: "prompts/list" });
+    server.addFault({ type: "result", result: { prompts } }, { method: "prompts/list" });
     expect(await client.listPrompts()).toEqual([
       { name: "fine", description: "ab", arguments: [{ name: "x", title: "t", required: false }] },
     ]);
@@ -396,9 +396,9 @@ describe("the prompts of a server", () => {
   ])("are malformed with %s: half a prompt says something else", async (_, result, why) => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });
     await using client = clientOf(server);
-    server.addFault({ type: "result", result }, { on: "prompts/get" });
+    server.addFault({ type: "result", result }, { method: "prompts/get" });
     const failure = await failureOf(client.getPrompt({ name: "travel" }));
-    expect(failure.kind).toBe("malformed");
+    expect(failure.kind).toBe("invalid-response");
     expect(failure.message).toContain(why);
   });
 
@@ -411,7 +411,7 @@ describe("the prompts of a server", () => {
       { name: "a", args: { n: 7 } },
       { name: "a", args: ["b"] },
     ])
-      expect(await failureOf(client.getPrompt(wrong as never))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(client.getPrompt(wrong as never))).toMatchObject({ kind: "invalid-config" });
     expect(client.state).toBe("idle");
   });
 });
@@ -450,7 +450,7 @@ describe("completion", () => {
       { ...argument, prompt: "a", resourceTemplate: "b" },
       { prompt: "a" },
     ])
-      expect(await failureOf(client.complete(wrong as never))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(client.complete(wrong as never))).toMatchObject({ kind: "invalid-config" });
   });
 
   it("leaves out values that are no texts, and is malformed without a list", async () => {
@@ -458,9 +458,9 @@ describe("completion", () => {
     await using client = clientOf(server);
     const call = { prompt: "travel", argument: "country", value: "" };
     const completion = { values: ["NO", 7, null], hasMore: true, total: "many" };
-    server.addFault({ type: "result", result: { completion } }, { on: "completion/complete", times: 1 });
+    server.addFault({ type: "result", result: { completion } }, { method: "completion/complete", times: 1 });
     expect(await client.complete(call)).toEqual({ values: ["NO"], hasMore: true });
-    server.addFault({ type: "result", result: {} }, { on: "completion/complete", times: 1 });
-    expect(await failureOf(client.complete(call))).toMatchObject({ kind: "malformed" });
+    server.addFault({ type: "result", result: {} }, { method: "completion/complete", times: 1 });
+    expect(await failureOf(client.complete(call))).toMatchObject({ kind: "invalid-response" });
   });
 });

@@ -20,7 +20,7 @@ const LIBRARY: McpTestServerOptions = {
       complete: ({ value }) => ["Ann", "Bob"].filter((name) => name.startsWith(value)),
     },
   ],
-  listing: { type: "pages", size: 2 },
+  pagination: { type: "pages", size: 2 },
 };
 
 function hearUpdates(client: McpClient): string[] {
@@ -120,7 +120,7 @@ describe.each([
     await using server = await startEraServer(era, LIBRARY);
     await using client = clientOf(server, { retry: false });
     await client.ensureSession();
-    server.addFault({ type: "hang" }, { on: method });
+    server.addFault({ type: "hang" }, { method });
     const failure = await failureOf(client.subscribeResource("a:1", { timeoutMs: 200 }));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
     expect(failure.message).toContain("It may still be running there.");
@@ -136,7 +136,7 @@ describe("a subscription", () => {
     await client.subscribeResource("a:1");
     for (const era of ["modern", "legacy"] as const) {
       server.era = era;
-      server.forgetSessions();
+      server.dropSessions();
       await server.restart();
       await client.callTool(echo());
       await untilHeard(server, "a:1", heard);

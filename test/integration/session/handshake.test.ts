@@ -10,7 +10,7 @@ describe("the first calls", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     expect(client.state).toBe("idle");
-    expect(client.isClientInitialized).toBe(false);
+    expect(client.isConnected).toBe(false);
     expect(server.socketsOpened).toBe(0);
   });
 
@@ -24,7 +24,7 @@ describe("the first calls", () => {
     expect(server.received("initialize")).toHaveLength(1);
     expect(server.received("notifications/initialized")).toHaveLength(1);
     expect(client.state).toBe("ready");
-    expect(client.isClientInitialized).toBe(true);
+    expect(client.isConnected).toBe(true);
   });
 
   it("know the server afterwards", async () => {
@@ -56,15 +56,15 @@ describe("a handshake that fails", () => {
     ["is refused with 500", { type: "status", status: 500 }, "server-error"],
     ["is refused with 401", { type: "status", status: 401 }, "unauthorized"],
     ["hangs beyond connectMs", { type: "hang" }, "timeout"],
-    ["is cut off", { type: "cut", when: "before" }, "connection-lost"],
-    ["is answered with a page", { type: "html" }, "malformed"],
-    ["is answered with nonsense", { type: "result", result: { weather: "fine" } }, "malformed"],
+    ["is cut off", { type: "disconnect", when: "before" }, "connection-lost"],
+    ["is answered with a page", { type: "html" }, "invalid-response"],
+    ["is answered with nonsense", { type: "result", result: { weather: "fine" } }, "invalid-response"],
   ] as const)(
     "because it %s: everybody gets the reason, the next call tries afresh",
     async (_, fault, kind) => {
       await using server = await startMcpTestServer();
       await using client = clientOf(server, { timeouts: { connectMs: 200 } });
-      const mend = server.addFault(fault, { on: "initialize" });
+      const mend = server.addFault(fault, { method: "initialize" });
 
       const outcomes = await client.callTools(
         times(10, () => echo()),
@@ -112,7 +112,7 @@ describe("a handshake that fails", () => {
       capabilities: {},
       serverInfo: { name: "old", version: "0" },
     };
-    server.addFault({ type: "result", result }, { on: "initialize", times: 1 });
+    server.addFault({ type: "result", result }, { method: "initialize", times: 1 });
     const failure = await failureOf(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol" });
     expect(failure.message).toContain("1999-01-01");
@@ -121,7 +121,7 @@ describe("a handshake that fails", () => {
   });
 
   it("because one bare SDK transport was initialised by somebody else: the server's words come up", async () => {
-    await using server = await startMcpTestServer({ sessions: "one" });
+    await using server = await startMcpTestServer({ sessionMode: "single" });
     await using first = clientOf(server);
     await first.ensureSession();
     await using second = clientOf(server);
@@ -134,11 +134,11 @@ describe("a handshake that fails", () => {
 describe("the handshake's last message", () => {
   it.each([
     ["is refused", { type: "status", status: 500 }],
-    ["is cut off", { type: "cut", when: "before" }],
+    ["is cut off", { type: "disconnect", when: "before" }],
   ] as const)("may fail: it %s", async (_, fault) => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
-    server.addFault(fault, { on: "notifications/initialized" });
+    server.addFault(fault, { method: "notifications/initialized" });
     expect((await client.callTool(echo("all the same"))).text()).toBe("all the same");
   });
 });

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import {
-  FORGOTTEN_SESSION_ANSWERS,
-  type ForgottenSessionAnswer,
+  UNKNOWN_SESSION_RESPONSES,
+  type UnknownSessionResponse,
   startMcpTestServer,
 } from "../../../src/testing/index.js";
 import { clientOf, echo, failureOf, gate, times } from "../../fixtures/clients.js";
 
-const answers = Object.keys(FORGOTTEN_SESSION_ANSWERS) as ForgottenSessionAnswer[];
+const answers = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
 
 describe.each(["json", "sse"] as const)("a server that answers as %s forgets the session", (mode) => {
   it.each(answers)("and says so with %s: 50 calls at once share one new handshake", async (answer) => {
-    await using server = await startMcpTestServer({ answers: mode });
+    await using server = await startMcpTestServer({ responseFormat: mode });
     await using client = clientOf(server);
     await client.callTool(echo());
     const lostId = client.sessionId;
-    server.forgetSessions(answer);
+    server.dropSessions(answer);
 
     const results = await Promise.all(times(50, (n) => client.callTool(echo(`n${n}`))));
 
@@ -30,17 +30,17 @@ describe.each(["json", "sse"] as const)("a server that answers as %s forgets the
 
 describe("recovery", () => {
   it("uses the connections that are there", async () => {
-    await using server = await startMcpTestServer({ answers: "json" });
+    await using server = await startMcpTestServer({ responseFormat: "json" });
     await using client = clientOf(server);
     await client.callTool(echo());
     const before = server.socketsOpened;
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     expect(server.socketsOpened).toBe(before);
   });
 
   it("works for one bare SDK transport that was restarted", async () => {
-    await using server = await startMcpTestServer({ sessions: "one" });
+    await using server = await startMcpTestServer({ sessionMode: "single" });
     await using client = clientOf(server);
     await client.callTool(echo("before"));
     await server.restart();
@@ -56,7 +56,7 @@ describe("recovery", () => {
     client.on("sessionLost", ({ generation }) => seen.push(`lost ${generation}`));
     client.on("requestEnded", ({ tool, attempts, kind }) => seen.push(`${tool} ${attempts} ${kind}`));
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     expect(seen).toEqual(["opened 1", "echo 1 undefined", "lost 1", "opened 2", "echo 2 undefined"]);
   });
@@ -65,8 +65,8 @@ describe("recovery", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.callTool(echo());
-    server.forgetSessions();
-    server.addFault({ type: "status", status: 404, body: "session not found" }, { on: "tools/call" });
+    server.dropSessions();
+    server.addFault({ type: "status", status: 404, body: "session not found" }, { method: "tools/call" });
 
     const outcomes = await client.callTools(
       times(20, () => echo()),
@@ -88,7 +88,7 @@ describe("recovery", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { session: { maxRecoveries: 0 } });
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "session-lost",
       status: 404,
@@ -109,7 +109,7 @@ describe("recovery", () => {
     await client.ensureSession();
     const slow = client.callTool({ name: "slow" });
     await server.waitFor("tools/call");
-    server.forgetSessions();
+    server.dropSessions();
     expect((await client.callTool(echo("new session"))).text()).toBe("new session");
     open();
     expect((await slow).text()).toBe("slow answer");
@@ -127,7 +127,7 @@ describe("what is no lost session", () => {
       id: null,
       error: { code: -32601, message: "Method not found" },
     });
-    server.addFault({ type: "status", status: 404, body }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 404, body }, { method: "tools/call", times: 1 });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "not-found",
       code: -32601,
@@ -140,19 +140,22 @@ describe("what is no lost session", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "status", status: 400, body: "city is missing" }, { on: "tools/call", times: 1 });
+    server.addFault(
+      { type: "status", status: 400, body: "city is missing" },
+      { method: "tools/call", times: 1 },
+    );
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 400 });
     expect(server.received("initialize")).toHaveLength(1);
   });
 
   it("a 404 of a server without sessions", async () => {
-    await using server = await startMcpTestServer({ sessions: "none" });
+    await using server = await startMcpTestServer({ sessionMode: "stateless" });
     await using client = clientOf(server);
     expect((await client.callTool(echo("works"))).text()).toBe("works");
     expect(client.sessionId).toBeUndefined();
     server.addFault(
       { type: "status", status: 404, body: "session not found" },
-      { on: "tools/call", times: 1 },
+      { method: "tools/call", times: 1 },
     );
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 404 });
     expect(server.received("initialize")).toHaveLength(1);
@@ -171,7 +174,7 @@ describe("classify", () => {
       id: null,
       error: { code: -32600, message: "who are you?" },
     });
-    server.addFault({ type: "status", status: 400, body }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 400, body }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(server.received("initialize")).toHaveLength(2);
   });
@@ -187,7 +190,7 @@ describe("classify", () => {
     await using client = clientOf(server, { classify: () => replies.shift()?.() });
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
-    server.addFault({ type: "status", status: 500 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     expect(warnings).toEqual([expect.stringContaining("oops"), expect.stringContaining("no-such-kind")]);

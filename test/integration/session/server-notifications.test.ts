@@ -53,7 +53,7 @@ describe("a server that speaks unasked", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     client.on("toolsChanged", () => undefined);
-    server.addFault({ type: "status", status: 405 }, { on: "GET" });
+    server.addFault({ type: "status", status: 405 }, { method: "GET" });
     expect((await client.callTool(echo("fine"))).text()).toBe("fine");
     await server.waitFor("GET");
     expect((await client.callTool(echo("still fine"))).text()).toBe("still fine");

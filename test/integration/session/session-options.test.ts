@@ -35,7 +35,7 @@ describe("a pinned session", () => {
 
 describe("a server without sessions", () => {
   it.each(["json", "sse"] as const)("works, with one handshake and no goodbye (%s)", async (answers) => {
-    await using server = await startMcpTestServer({ sessions: "none", answers });
+    await using server = await startMcpTestServer({ sessionMode: "stateless", responseFormat: answers });
     const client = clientOf(server);
     await Promise.all(times(20, () => client.callTool(echo())));
     expect(client.state).toBe("ready");
@@ -49,7 +49,7 @@ describe("a server without sessions", () => {
   });
 });
 
-describe("session.serialize", () => {
+describe("session.sequential", () => {
   it("lets one request at a time through, of whatever kind, also over a lost session", async () => {
     let [running, most] = [0, 0];
     await using server = await startMcpTestServer({
@@ -66,9 +66,9 @@ describe("session.serialize", () => {
         },
       ],
     });
-    await using client = clientOf(server, { session: { serialize: true } });
+    await using client = clientOf(server, { session: { sequential: true } });
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     const calls = times(8, (n) => client.callTool(echo(`n${n}`)));
     const results = await Promise.all([...calls, client.listTools().then(() => undefined), client.ping()]);
     expect(results.slice(0, 8).map((result) => result?.text())).toEqual(times(8, (n) => `n${n}`));
@@ -80,9 +80,9 @@ describe("session.serialize", () => {
 
   it("lets who waits for its turn go away", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { session: { serialize: true } });
+    await using client = clientOf(server, { session: { sequential: true } });
     await client.ensureSession();
-    const mend = server.addFault({ type: "hang" }, { on: "tools/call", times: 1 });
+    const mend = server.addFault({ type: "hang" }, { method: "tools/call", times: 1 });
     const [first, second] = [new AbortController(), new AbortController()];
     const holding = failureOf(client.callTool(echo("first"), { signal: first.signal }));
     const waiting = failureOf(client.callTool(echo("second"), { signal: second.signal }));

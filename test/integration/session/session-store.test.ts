@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { type CallContext, McpClient, type ServerDefinition } from "../../../src/index.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import {
-  FORGOTTEN_SESSION_ANSWERS,
-  type ForgottenSessionAnswer,
+  UNKNOWN_SESSION_RESPONSES,
+  type UnknownSessionResponse,
   startMcpTestServer,
 } from "../../../src/testing/index.js";
 import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 
-const ANSWERS = Object.keys(FORGOTTEN_SESSION_ANSWERS) as ForgottenSessionAnswer[];
+const ANSWERS = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
 
 /** The only entry of a store. */
 async function entryOf(store: KeyValueStore): Promise<Record<string, unknown>> {
@@ -90,11 +90,11 @@ describe("a session in a store", () => {
     expect(await entryOf(store)).toEqual(another);
   });
 
-  it("is kept for as long as `storeMs` says", async () => {
+  it("is kept for as long as `storeTtlMs` says", async () => {
     let now = 0;
     const store = memoryStore({ now: () => now });
     await using server = await startMcpTestServer();
-    await using first = clientOf(server, { session: { store, storeMs: 1_000 } });
+    await using first = clientOf(server, { session: { store, storeTtlMs: 1_000 } });
     await first.callTool(echo());
     now = 999;
     await using second = clientOf(server, { session: { store } });
@@ -107,7 +107,7 @@ describe("a session in a store", () => {
 
   it("is none for a server that gives no ids", async () => {
     const store = memoryStore();
-    await using server = await startMcpTestServer({ sessions: "none" });
+    await using server = await startMcpTestServer({ sessionMode: "stateless" });
     await using client = clientOf(server, { session: { store } });
     expect((await client.callTool(echo("works"))).text()).toBe("works");
     expect(await store.list("")).toEqual([]);
@@ -116,11 +116,11 @@ describe("a session in a store", () => {
   it("is not replaced by one that a repetition has for itself", async () => {
     const store = memoryStore();
     await using server = await startMcpTestServer();
-    const retry = { max: 1, baseMs: 1, isolated: true };
+    const retry = { maxRetries: 1, baseDelayMs: 1, freshSession: true };
     await using client = clientOf(server, { session: { store }, retry });
     await client.callTool(echo());
     const entry = await entryOf(store);
-    server.addFault({ type: "status", status: 500 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("again"), { idempotent: true })).text()).toBe("again");
     expect(server.received("initialize")).toHaveLength(2);
     await server.waitFor("DELETE");
@@ -148,7 +148,7 @@ describe("a session in a store that the server no longer knows", () => {
       await using server = await startMcpTestServer();
       await using first = clientOf(server, { session: { store } });
       await first.callTool(echo());
-      server.forgetSessions(answer);
+      server.dropSessions(answer);
       server.requests.length = 0;
 
       await using second = clientOf(server, { session: { store, maxRecoveries: 0 } });
@@ -170,7 +170,7 @@ describe("a session in a store that the server no longer knows", () => {
     await using second = clientOf(server, { session: { store } });
     await first.callTool(echo());
     await second.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     await first.callTool(echo());
     expect(server.received("initialize")).toHaveLength(2);
 
@@ -185,7 +185,7 @@ describe("a session in a store that the server no longer knows", () => {
     await using first = clientOf(server, { session: { store } });
     await first.callTool(echo());
     const entry = await entryOf(store);
-    server.forgetSessions();
+    server.dropSessions();
     let reads = 0;
     const busy: KeyValueStore = {
       ...wrapped(store),
@@ -207,7 +207,7 @@ describe("a session in a store that the server no longer knows", () => {
     await client.callTool(echo());
     await client.close();
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "session-lost", attempts: 1 });
     expect((await client.callTool(echo("next"))).text()).toBe("next");
   });
@@ -217,8 +217,8 @@ describe("a session in a store that the server no longer knows", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server, { session: { store } });
     await client.callTool(echo());
-    server.forgetSessions();
-    server.addFault({ type: "status", status: 500 }, { on: "initialize", times: 1 });
+    server.dropSessions();
+    server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 1 });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     server.requests.length = 0;
     await client.callTool(echo());
@@ -355,7 +355,7 @@ describe("users with sessions of their own", () => {
 
   it("see no id of a session in messages, also when the server quotes it", async () => {
     const store = memoryStore();
-    await using server = await startMcpTestServer({ answers: "json" });
+    await using server = await startMcpTestServer({ responseFormat: "json" });
     await using first = clientOf(server, { session: { store } });
     await first.callTool(echo());
     const logged: unknown[] = [];

@@ -20,7 +20,7 @@ async function startCrowdedServer(answers: "json" | "sse"): Promise<McpTestServe
   const arrived: Record<string, number> = {};
   const { opened, open } = gate();
   return startMcpTestServer({
-    answers,
+    responseFormat: answers,
     tools: [
       {
         name: "echo",
@@ -61,7 +61,7 @@ async function twoProcesses({ store, place, answers }: Story): Promise<void> {
   expect(ofTwo.answers).toEqual(textsOf("two"));
   expect(server.received("initialize")).toHaveLength(0);
 
-  server.forgetSessions();
+  server.dropSessions();
   const reopened = await two.echo("again");
   expect(reopened.answers).toEqual(["again"]);
   expect(await one.echo("again")).toMatchObject({ answers: ["again"], sessionId: reopened.sessionId });

@@ -22,7 +22,7 @@ describe("close", () => {
   it.each(["json", "sse"] as const)(
     "ends the session on the server and every socket (%s)",
     async (answers) => {
-      await using server = await startMcpTestServer({ answers });
+      await using server = await startMcpTestServer({ responseFormat: answers });
       const client = clientOf(server);
       await Promise.all(times(10, () => client.callTool(echo())));
       expect(server.openSessions).toHaveLength(1);
@@ -31,7 +31,7 @@ describe("close", () => {
       expect(server.received("DELETE")).toHaveLength(1);
       await eventually(() => server.openSockets === 0);
       expect(client.state).toBe("closed");
-      expect(client.isClientInitialized).toBe(false);
+      expect(client.isConnected).toBe(false);
       expect(client.sessions()).toEqual([]);
     },
   );
@@ -65,7 +65,7 @@ describe("close", () => {
   it("ends a handshake that is running", async () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server);
-    server.addFault({ type: "hang" }, { on: "initialize", times: 1 });
+    server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
     const waiting = [failureOf(client.callTool(echo())), failureOf(client.ensureSession())];
     await server.waitFor("initialize");
     await client.close();
@@ -108,7 +108,7 @@ describe("close", () => {
     await server.start();
     const hanging = clientOf(server);
     await hanging.callTool(echo());
-    server.addFault({ type: "hang" }, { on: "DELETE" });
+    server.addFault({ type: "hang" }, { method: "DELETE" });
     await hanging.close();
     await eventually(() => server.openSockets === 0);
   });
@@ -117,7 +117,7 @@ describe("close", () => {
     await using server = await startMcpTestServer();
     const client = clientOf(server);
     await client.callTool(echo());
-    server.addFault({ type: "status", status }, { on: "DELETE" });
+    server.addFault({ type: "status", status }, { method: "DELETE" });
     await client.close();
     expect(client.state).toBe("closed");
   });

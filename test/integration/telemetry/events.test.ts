@@ -79,7 +79,7 @@ describe("the events of a process", () => {
     await using client = clientOf(server);
     await client.callTool(echo());
     using events = new ProcessEvents();
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     expect(events.names).toEqual([
       "requestStarted",
@@ -100,7 +100,12 @@ describe("the events of a process", () => {
   it("tell of repetitions, of a breaker, and of the failure in the words of its error", async () => {
     await using server = await startMcpTestServer();
     await using client = new McpClient(
-      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      {
+        name: "test",
+        url: server.url,
+        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        circuitBreaker: { failureThreshold: 2 },
+      },
       { random: () => 0.5 },
     );
     await client.ensureSession();
@@ -169,11 +174,11 @@ describe("the events of a process", () => {
     server.tools = [tool("New.")];
     const drift = await mcp.detectDrift();
     expect(heard).toEqual(events.of("driftChecked"));
-    expect(events.of("toolsRead").map(({ found }) => found)).toEqual(["nothing", "fresh"]);
+    expect(events.of("catalogRead").map(({ result: found }) => found)).toEqual(["miss", "fresh"]);
     expect(events.of("toolsListed")).toEqual(
       times(2, () => ({ server: "weather", tools: 1, kind: undefined, latencyMs: expect.any(Number) })),
     );
-    expect(events.of("pinBroken")).toEqual([
+    expect(events.of("pinMismatch")).toEqual([
       { server: "weather", tool: "forecast", change: "its description changed", isBlocked: false },
     ]);
     expect(events.of("driftChecked")).toEqual([{ ...drift.weather, server: "weather" }]);
@@ -229,7 +234,7 @@ describe("the events of a process", () => {
 
   it("an event that does not exist is a mistake that is told", () => {
     expect(() => onMcpEvent("requestDone" as never, () => undefined)).toThrow(
-      expect.objectContaining({ kind: "definition", message: expect.stringContaining("requestEnded") }),
+      expect.objectContaining({ kind: "invalid-config", message: expect.stringContaining("requestEnded") }),
     );
   });
 });
@@ -274,11 +279,16 @@ describe("metrics", () => {
   it("of a client count repetitions, lost sessions, handshakes and breakers", async () => {
     await using server = await startMcpTestServer();
     await using client = new McpClient(
-      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      {
+        name: "test",
+        url: server.url,
+        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        circuitBreaker: { failureThreshold: 2 },
+      },
       { random: () => 0.5 },
     );
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     server.addFault({ type: "status", status: 503 });
     await failureOf(client.callTool(echo(), { idempotent: true }));
@@ -298,7 +308,7 @@ describe("metrics", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     await Promise.all(times(5, () => client.callTool(echo())));
     expect(client.metrics()).toMatchObject({ sessionsLost: 1, handshakes: { successes: 2 } });
   });
@@ -329,11 +339,16 @@ describe("the log", () => {
     const lines: string[] = [];
     const logger: Logger = { ...SILENT, debug: (line) => lines.push(line), isDebugEnabled: () => true };
     const client = new McpClient(
-      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 }, breaker: { failures: 2 } },
+      {
+        name: "test",
+        url: server.url,
+        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        circuitBreaker: { failureThreshold: 2 },
+      },
       { logger, random: () => 0.5 },
     );
     await client.callTool(echo());
-    server.addFault({ type: "status", status: 503 }, { on: "tools/call" });
+    server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
     await failureOf(client.callTool(echo(), { idempotent: true }));
     await client.close();
     expect(lines.map((line) => line.replaceAll(/[\d.]+ ms/g, "N ms"))).toEqual([

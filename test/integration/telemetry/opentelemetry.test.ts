@@ -78,7 +78,7 @@ describe("a call in OpenTelemetry", () => {
   });
 
   it.each(["json", "sse"] as const)("reaches the server as traceparent in _meta (%s)", async (answers) => {
-    await using server = await startMcpTestServer({ tools: [weather], answers });
+    await using server = await startMcpTestServer({ tools: [weather], responseFormat: answers });
     await using tracing = await Tracing.start();
     await using client = clientOf(server);
     await client.callTool(call, { meta: { tenant: "mine" } });
@@ -278,12 +278,12 @@ describe("what goes wrong in OpenTelemetry", () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     await using client = new McpClient(
-      { name: "test", url: server.url, retry: { max: 1, baseMs: 1, maxMs: 1 } },
+      { name: "test", url: server.url, retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } },
       { random: () => 0.5 },
     );
     await client.ensureSession();
-    server.forgetSessions();
-    server.addFault({ type: "status", status: 503 }, { on: "tools/call", times: 1 });
+    server.dropSessions();
+    server.addFault({ type: "status", status: 503 }, { method: "tools/call", times: 1 });
     await client.callTool(call, { idempotent: true });
     const { events, attributes, status } = tracing.span("tools/call get_weather");
     expect(events.map(({ name, attributes: details }) => [name, details])).toEqual([
@@ -311,7 +311,7 @@ describe("what is measured", () => {
     const client = clientOf(server);
     await client.callTool(call);
     await client.callTool(call);
-    server.addFault({ type: "status", status: 500 }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call", times: 1 });
     await failureOf(client.callTool(call));
     await client.close();
     const measured = await tracing.measured();
@@ -386,7 +386,7 @@ describe("instrumentMcp", () => {
   it("takes no options that it does not know, or cannot use", async () => {
     const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
     const failure = await failureOf(instrumentMcp(options as never));
-    expect(failure.kind).toBe("definition");
+    expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
       expect.stringContaining("recordContents: is no option; options are tracerProvider, "),
       'parent: expected a function, found "span"',
@@ -403,7 +403,7 @@ describe("instrumentMcp", () => {
   ])("takes no options that are no object: %j", async (options, found) => {
     const failure = await failureOf(instrumentMcp(options as never));
     expect([failure.kind, failure.message]).toEqual([
-      "definition",
+      "invalid-config",
       `The set of options is not valid:\n  expected an object, found ${found}`,
     ]);
   });
@@ -461,7 +461,7 @@ describe("instrumentMcp", () => {
     await using tracing = await Tracing.start();
     const options = { ...tracing.providers, recordContent: true, parent: () => undefined };
     const failure = await failureOf(instrumentMcp(options));
-    expect(failure.kind).toBe("definition");
+    expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path }) => path)).toEqual(["recordContent", "parent"]);
     expect(failure.message).toContain("disable() that first");
   });

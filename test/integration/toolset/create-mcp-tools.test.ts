@@ -85,9 +85,9 @@ describe("createMcpTools", () => {
     await using server = await startMcpTestServer({ tools: [say] });
     const twins = { a: { url: server.url }, b: { url: server.url } };
     expect(await failureOf(createMcpTools(twins, { naming: { prefix: "none" } }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
     });
-    server.addFault({ type: "hang" }, { on: "tools/list" });
+    server.addFault({ type: "hang" }, { method: "tools/list" });
     const controller = new AbortController();
     const stopped = failureOf(createMcpTools(twins, { signal: controller.signal }));
     await eventually(() => server.received("tools/list").length === 4);
@@ -102,14 +102,14 @@ describe("createMcpTools", () => {
     [{ a: { url: "http://x.test", tools: { get: { timeout: 1 } } } }, "a.tools.get"],
   ])("refuses %j, with every problem", async (servers, message) => {
     const failure = await failureOf(createMcpTools(servers as never));
-    expect(failure.kind).toBe("definition");
+    expect(failure.kind).toBe("invalid-config");
     expect(failure.message).toContain(message);
   });
 
   it.each([
     [{ onFailure: "sometimes" }, "onFailure: expected one of continue, error"],
     [{ structuredContent: "all" }, "structuredContent"],
-    [{ beforeCall: 7 }, "beforeCall: expected a function"],
+    [{ beforeToolCall: 7 }, "beforeToolCall: expected a function"],
     [{ limits: { contentChars: 0 } }, "limits.contentChars"],
     [{ meta: 7 }, "meta"],
     [{ tools: 7 }, "expected rules by tool name"],
@@ -129,7 +129,7 @@ describe("a toolset", () => {
     expect((await mcp.callTool({ name: "only b", args: { text: "2" } })).text()).toBe("2");
     expect((await mcp.callTool({ name: "say", server: "b", args: { text: "3" } })).text()).toBe("3");
     expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       message: expect.stringContaining('"a", "b"'),
     });
     expect(await failureOf(mcp.callTool({ name: "nothing" }))).toMatchObject({
@@ -158,10 +158,10 @@ describe("a toolset", () => {
     await using mcp = await createMcpTools({ weather: { url: server.url } });
     const seen: string[] = [];
     const stop = mcp.on("sessionLost", ({ server: name }) => seen.push(name));
-    server.forgetSessions();
+    server.dropSessions();
     await mcp.callTool({ name: "say" });
     stop();
-    server.forgetSessions();
+    server.dropSessions();
     await mcp.callTool({ name: "say" });
     expect(seen).toEqual(["weather"]);
   });
@@ -222,7 +222,7 @@ describe("createMcpToolsFromAgent", () => {
       servers: { [key]: { server: new McpTestServer({ tools: [forecast] }) } },
     });
     expect(await failureOf(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
-      kind: "refused",
+      kind: "denied",
       message: expect.stringContaining("what is filled in for it (key) does not fit"),
     });
     expect(Object.keys(mcp.clients)).toEqual(["weather"]);
@@ -256,7 +256,7 @@ describe("createMcpToolsFromAgent", () => {
     const failure = await failureOf(
       createMcpToolsFromAgent(agentWith(weather, { ...weather, name: "news", slug: "news-1" })),
     );
-    expect(failure.kind).toBe("definition");
+    expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path }) => path)).toEqual(['resource "weather"', 'resource "news"']);
     expect(failure.message).toContain('servers: { "weather-1": { url } }');
   });
@@ -266,7 +266,7 @@ describe("createMcpToolsFromAgent", () => {
     const remote = agentWith({ ...weather, server: { url: server.url } });
     const command = agentWith({ ...weather, server: { command: "rm", args: ["-rf", "/"] } });
     expect(await failureOf(createMcpToolsFromAgent(remote))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       message: expect.stringContaining("allowInlineServers"),
     });
     expect(await failureOf(createMcpToolsFromAgent(command, { allowInlineServers: "remote" }))).toMatchObject(
@@ -294,7 +294,7 @@ describe("createMcpToolsFromAgent", () => {
     const agent = agentWith({ ...weather, ...live }, { ...weather, ...live, name: "news", slug: "news-1" });
     const servers = { weather: { url: server.url }, news: { url: server.url } };
     expect(await failureOf(createMcpToolsFromAgent(agent, { servers }))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
     });
     await eventually(() => server.openSessions.length === 0);
     await using mcp = await createMcpToolsFromAgent(agent, { servers, naming: { onCollision: "prefix" } });
@@ -305,7 +305,7 @@ describe("createMcpToolsFromAgent", () => {
     const agent = agentWith(weather, { ...weather, slug: "other" });
     expect(
       await failureOf(createMcpToolsFromAgent(agent, { servers: () => ({ url: "http://x.test" }) })),
-    ).toMatchObject({ kind: "definition" });
+    ).toMatchObject({ kind: "invalid-config" });
   });
 
   it("never shows a sensitive argument: not in schema, failure, message, artifact or approval", async () => {
@@ -348,7 +348,7 @@ describe("createMcpToolsForServer", () => {
       name: string;
     } & ServerDefinition);
     expect(() => createMcpToolsForServer(resource, { client })).toThrow(
-      expect.objectContaining({ kind: "definition" }),
+      expect.objectContaining({ kind: "invalid-config" }),
     );
   });
 

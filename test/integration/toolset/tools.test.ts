@@ -151,12 +151,12 @@ describe("callbacks", () => {
 
 describe("a failed tool call", () => {
   it("is thrown with onFailure: error", async () => {
-    await using story = await toolsOf([echo], { onFailure: "error" });
+    await using story = await toolsOf([echo], { onToolError: "throw" });
     expect(await failureOf(story.call({}))).toMatchObject({ kind: "invalid-request" });
   });
 
   it("is told in the user's words with a function", async () => {
-    await using story = await toolsOf([echo], { onFailure: ({ kind }) => `sorry: ${kind}` });
+    await using story = await toolsOf([echo], { onToolError: ({ kind }) => `sorry: ${kind}` });
     expect(await story.call({})).toMatchObject({
       status: "error",
       content: "sorry: invalid-request",
@@ -182,10 +182,10 @@ describe("a failed tool call", () => {
 
   it("lets LangGraph's interrupts through", async () => {
     const interrupt = Object.assign(new Error("interrupt"), { is_bubble_up: true });
-    const beforeCall = () => {
+    const beforeToolCall = () => {
       throw interrupt;
     };
-    await using story = await toolsOf([echo], { beforeCall });
+    await using story = await toolsOf([echo], { beforeToolCall });
     expect(await failureOf(story.call({ text: "a", user: "u" }))).toBe(interrupt);
   });
 
@@ -261,7 +261,7 @@ describe("rules", () => {
     await using refused = await toolsOf([echo], {}, rules);
     expect(await refused.call({ text: "a", user: "u" })).toMatchObject({
       status: "error",
-      artifact: { error: { kind: "refused" } },
+      artifact: { error: { kind: "denied" } },
     });
     const onApproval = ({ args }: { args: Record<string, unknown> }) => {
       asked.push(args["text"]);
@@ -271,7 +271,7 @@ describe("rules", () => {
     expect(await story.call({ text: "yes", user: "u" })).toMatchObject({ status: "success" });
     expect(await story.call({ text: "no", user: "u" })).toMatchObject({
       status: "error",
-      artifact: { error: { kind: "refused" } },
+      artifact: { error: { kind: "denied" } },
     });
     expect(asked).toEqual(["yes", "no"]);
     expect(story.server.executions).toHaveLength(1);
@@ -282,11 +282,11 @@ describe("hooks", () => {
   it("change arguments and results, and cannot harm what they are given", async () => {
     const args = Object.freeze({ text: "a", user: "u" });
     await using story = await toolsOf([echo], {
-      beforeCall: (call) => {
+      beforeToolCall: (call) => {
         (call.args as Record<string, unknown>)["text"] = "harmed";
         return call.args["text"] === "harmed" ? { args: { text: "changed", user: "u" } } : undefined;
       },
-      afterCall: ({ result }) => ({
+      afterToolCall: ({ result }) => ({
         content: [{ type: "text", text: `${(result.content[0] as { text?: string }).text}!` }],
       }),
     });
@@ -294,18 +294,18 @@ describe("hooks", () => {
     expect(args.text).toBe("a");
   });
 
-  it("can veto, and their errors are told as a refusal", async () => {
+  it("can deny, and their errors are told as a refusal", async () => {
     await using story = await toolsOf([echo], {
-      beforeCall: ({ args }) => (args["text"] === "bad" ? { veto: "not today" } : undefined),
+      beforeToolCall: ({ args }) => (args["text"] === "bad" ? { deny: "not today" } : undefined),
     });
     const message = await story.call({ text: "bad", user: "u" });
-    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "refused" } } });
+    expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
     expect(message.content).toContain("not today");
     expect(story.server.executions).toEqual([]);
   });
 
   it("what a hook changes is checked like the model's own", async () => {
-    await using story = await toolsOf([echo], { beforeCall: () => ({ args: { text: 7 } }) });
+    await using story = await toolsOf([echo], { beforeToolCall: () => ({ args: { text: 7 } }) });
     expect(await story.call({ text: "a", user: "u" })).toMatchObject({
       artifact: { error: { kind: "invalid-request" } },
     });
@@ -353,7 +353,7 @@ describe("results", () => {
     await using strict = await toolsOf([structured], { outputValidation: "error" });
     expect(await strict.call({ n: "x" })).toMatchObject({
       status: "error",
-      artifact: { error: { kind: "malformed" } },
+      artifact: { error: { kind: "invalid-response" } },
     });
   });
 

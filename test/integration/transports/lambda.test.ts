@@ -158,7 +158,7 @@ describe("a Lambda function that fails", () => {
         return answer(invocation);
       }),
     );
-    await using client = clientOf(endpoint, { retry: { baseMs: 1 } });
+    await using client = clientOf(endpoint, { retry: { baseDelayMs: 1 } });
     expect((await client.callTool(echo(), { idempotent: true })).text()).toBe("ok");
     expect(endpoint.received("tools/call")).toHaveLength(2);
   });
@@ -192,7 +192,7 @@ describe("a Lambda function that fails", () => {
     await using endpoint = await LambdaEndpoint.start(functionOf(() => returned));
     await using client = clientOf(endpoint);
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
-      kind: "malformed",
+      kind: "invalid-response",
       outcomeUnknown: true,
       message: expect.stringContaining(why),
     });
@@ -207,7 +207,7 @@ describe("a Lambda function that fails", () => {
     );
     await using client = clientOf(endpoint);
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
-      kind: "malformed",
+      kind: "invalid-response",
       message: expect.stringContaining("it is empty"),
     });
   });
@@ -222,7 +222,7 @@ describe("AWS", () => {
           : answer(invocation),
       ),
     );
-    await using client = clientOf(endpoint, { retry: { baseMs: 1 } });
+    await using client = clientOf(endpoint, { retry: { baseDelayMs: 1 } });
     const retried: unknown[] = [];
     client.on("requestRetried", ({ kind }) => retried.push(kind));
     expect((await client.callTool(echo())).text()).toBe("ok");
@@ -438,7 +438,7 @@ describe("what the AWS SDK needs to know", () => {
     for (const [name, path] of Object.entries(nowhere)) vi.stubEnv(name, path);
     await using client = new McpClient({ name: "function", functionName: "tools" });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       server: "function",
       message: expect.stringContaining("Give region in its definition, or set AWS_REGION"),
     });

@@ -50,7 +50,7 @@ describe("a server that is older than Streamable HTTP", () => {
     await client.callTool(echo());
     await server.restart();
     await client.callTool(echo());
-    server.forgetSessions();
+    server.dropSessions();
     await client.callTool(echo());
     expect(server.received("initialize").filter(({ path }) => path === "/mcp")).toHaveLength(1);
     expect(server.received("GET")).toHaveLength(3);
@@ -160,7 +160,7 @@ describe("what is no sign of an older server", () => {
     [
       "a page",
       { status: 200, headers: { "content-type": "text/html" }, body: "<p>Sign in</p>" },
-      "malformed",
+      "invalid-response",
     ],
   ])("%s: told as it is, without a GET", async (_, refusal, kind) => {
     await using server = await LegacySseServer.start();

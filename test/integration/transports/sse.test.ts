@@ -243,7 +243,7 @@ describe("a POST that fails", () => {
     await using client = clientOf(server.url);
     await client.callTool(echo());
     server.forgottenAnswer = forgottenAnswer;
-    server.forgetSessions();
+    server.dropSessions();
     const results = await Promise.all(times(10, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(10, (n) => `n${n}`));
     expect(server.executions).toHaveLength(11);
@@ -381,7 +381,7 @@ describe("what a stream may bring", () => {
     });
     await using client = clientOf(server.url);
     const failure = await failureOf(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "malformed", outcomeUnknown: true });
+    expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
     expect(failure.message).toContain(why);
   });
 
@@ -456,14 +456,14 @@ describe("a server that is no legacy SSE server", () => {
     ["404", 404, {}, "", { kind: "invalid-request", status: 404 }],
     ["405", 405, {}, "", { kind: "invalid-request", status: 405 }],
     ["500", 500, {}, "", { kind: "server-error", status: 500 }],
-    ["a page", 200, { "content-type": "text/html" }, "<p>Sign in</p>", { kind: "malformed" }],
-    ["nothing", 204, {}, "", { kind: "malformed" }],
+    ["a page", 200, { "content-type": "text/html" }, "<p>Sign in</p>", { kind: "invalid-response" }],
+    ["nothing", 204, {}, "", { kind: "invalid-response" }],
     [
       "a compressed stream",
       200,
       { "content-type": "text/event-stream", "content-encoding": "gzip" },
       "",
-      { kind: "malformed" },
+      { kind: "invalid-response" },
     ],
     ["a stream that ends", 200, { "content-type": "text/event-stream" }, "", { kind: "connection-lost" }],
     [
@@ -471,14 +471,14 @@ describe("a server that is no legacy SSE server", () => {
       200,
       { "content-type": "text/event-stream" },
       "data: {}\n\n",
-      { kind: "malformed" },
+      { kind: "invalid-response" },
     ],
     [
       "an endpoint that is no address",
       200,
       { "content-type": "text/event-stream" },
       "event: endpoint\ndata: http://[nowhere\n\n",
-      { kind: "malformed" },
+      { kind: "invalid-response" },
     ],
   ] as const)(
     "answers with %s: a clear failure, and nothing is posted",
@@ -531,7 +531,7 @@ describe("a server that is no legacy SSE server", () => {
         headers: { authorization: "Bearer secret" },
       } as never);
       const failure = await failureOf(client.callTool(echo()));
-      expect(failure.kind).toBe(type === "sse" ? "malformed" : "invalid-request");
+      expect(failure.kind).toBe(type === "sse" ? "invalid-response" : "invalid-request");
       expect(failure.message).toContain(new URL(other.url).origin);
       expect(failure.message).toContain("another origin");
       expect(other.socketsOpened).toBe(0);

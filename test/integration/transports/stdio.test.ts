@@ -101,8 +101,8 @@ describe("a stdio server", () => {
     await using client = stdioClient(raw);
     expect((await client.callTool(echo("list"))).text()).toBe("list");
     expect((await client.callTool(echo("text"))).text()).toBe("text");
-    expect(await failureOf(client.callTool(echo("nothing")))).toMatchObject({ kind: "malformed" });
-    expect(await failureOf(client.callTool(echo("broken")))).toMatchObject({ kind: "malformed" });
+    expect(await failureOf(client.callTool(echo("nothing")))).toMatchObject({ kind: "invalid-response" });
+    expect(await failureOf(client.callTool(echo("broken")))).toMatchObject({ kind: "invalid-response" });
     expect(await failureOf(client.callTool(echo("error")))).toMatchObject({ code: -32700 });
   });
 
@@ -161,7 +161,7 @@ describe("a stdio server that dies", () => {
   });
 
   it("is asked again where that does no harm", async () => {
-    await using client = stdioClient({ retry: { max: 2, baseMs: 1 } });
+    await using client = stdioClient({ retry: { maxRetries: 2, baseDelayMs: 1 } });
     const failure = await failureOf(client.callTool({ name: "crash" }, { idempotent: true }));
     expect(failure).toMatchObject({ kind: "connection-lost", attempts: 3 });
   });
@@ -246,7 +246,7 @@ describe("a stdio server that cannot be started", () => {
     const file = join(folder, "starts");
     const code = `require("fs").appendFileSync(${JSON.stringify(file)}, "x"); process.exit(1)`;
     await using client = new McpClient(
-      { name: "loop", ...scriptServer(code), retry: { max: 2, baseMs: 1, maxMs: 2 } },
+      { name: "loop", ...scriptServer(code), retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 2 } },
       { logger: recordingLogger().logger },
     );
     const kinds: string[] = [];

@@ -10,7 +10,7 @@ describe("a stream that breaks off", () => {
     await using server = await startMcpTestServer({ resumable: true });
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "cut", when: "during" }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "disconnect", when: "during" }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("found again"))).text()).toBe("found again");
     expect(server.executions).toHaveLength(1);
     expect(server.received("tools/call")).toHaveLength(1);
@@ -53,7 +53,7 @@ describe("a stream that breaks off", () => {
     await using server = await startMcpTestServer();
     await using client = clientOf(server);
     await client.ensureSession();
-    server.addFault({ type: "cut", when: "during" }, { on: "tools/call", times: 1 });
+    server.addFault({ type: "disconnect", when: "during" }, { method: "tools/call", times: 1 });
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: true,

@@ -237,7 +237,7 @@ describe("behind a proxy", () => {
     vi.stubEnv("HTTPS_PROXY", "socks5://ann:canary7f3a91@127.0.0.1:1");
     await using far = client({ url: "https://mcp.test/mcp" });
     const failure = await failureOf(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "definition", server: "far" });
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "far" });
     expect(failure.message).toContain("HTTPS_PROXY is an address that starts with socks5://");
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });

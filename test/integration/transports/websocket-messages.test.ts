@@ -77,7 +77,7 @@ describe("what comes over a WebSocket", () => {
     });
     await using client = clientOf(host.url);
     const [bad, good] = await Promise.allSettled([client.callTool(echo()), client.callTool(echo())]);
-    expect(bad).toMatchObject({ reason: { kind: "malformed", outcomeUnknown: true } });
+    expect(bad).toMatchObject({ reason: { kind: "invalid-response", outcomeUnknown: true } });
     expect(good).toMatchObject({ status: "fulfilled" });
     expect(host.upgrades).toHaveLength(1);
   });
@@ -105,7 +105,7 @@ describe("what comes over a WebSocket", () => {
       return;
     });
     await using client = clientOf(host.url);
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "malformed" });
+    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
   });
 
   it("that breaks the protocol ends the connection, and the next call opens another", async () => {
@@ -117,7 +117,7 @@ describe("what comes over a WebSocket", () => {
     });
     await using client = clientOf(host.url);
     expect(await failureOf(client.callTool(echo()))).toMatchObject({
-      kind: "malformed",
+      kind: "invalid-response",
       message: expect.stringContaining("WS_ERR_INVALID_UTF8"),
       outcomeUnknown: true,
     });

@@ -53,7 +53,7 @@ describe("a server that opens no WebSocket", () => {
     [503, {}, "unavailable", "HTTP 503"],
     [500, {}, "server-error", "HTTP 500"],
     [307, { location: "wss://elsewhere.test/mcp" }, "invalid-request", "wss://elsewhere.test"],
-    [200, {}, "malformed", "did not open a WebSocket: HTTP 200"],
+    [200, {}, "invalid-response", "did not open a WebSocket: HTTP 200"],
   ])("HTTP %i %o is %s", async (status, headers, kind, said) => {
     await using server = await answering((response) =>
       response.writeHead(status, headers).end(`no ${CANARY}`),
@@ -83,7 +83,7 @@ describe("a server that opens no WebSocket", () => {
   });
 
   it.each([
-    ["speaks no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", "malformed"],
+    ["speaks no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", "invalid-response"],
     [
       "switches to something else",
       "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
@@ -92,7 +92,7 @@ describe("a server that opens no WebSocket", () => {
     [
       "cannot have read the request",
       "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Accept: wrong\r\n\r\n",
-      "malformed",
+      "invalid-response",
     ],
   ])("but %s", async (_, bytes, kind) => {
     await using server = await speaking((socket) => socket.write(bytes));

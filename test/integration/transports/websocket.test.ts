@@ -141,7 +141,7 @@ describe("over a WebSocket", () => {
     await using host = await startRawWebSocket();
     await using client = clientOf(host.url);
     const failure = await failureOf(client.callTool({ name: "echo", args: { n: 1n } }));
-    expect(failure).toMatchObject({ kind: "definition", outcomeUnknown: false });
+    expect(failure).toMatchObject({ kind: "invalid-config", outcomeUnknown: false });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 });

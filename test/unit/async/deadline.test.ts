@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { withDeadline } from "../../../src/async/deadline.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 function start(ms: number) {
   const clock = new FakeClock();
-  const cancellation = new Cancellation();
+  const cancellation = new CancelScope();
   return { clock, cancellation, options: { ms, clock, cancellation, expired: () => "time is up" } };
 }
 
 /** Work that takes until it is ended. */
-const endless = (cancellation: Cancellation) => cancellation.race(new Promise<never>(() => undefined));
+const endless = (cancellation: CancelScope) => cancellation.race(new Promise<never>(() => undefined));
 
 describe("withDeadline", () => {
   it("gives what the work gives", async () => {

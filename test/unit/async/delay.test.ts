@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { delay } from "../../../src/async/delay.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("delay", () => {
   it("waits until its time is over, and no longer", async () => {
     const clock = new FakeClock();
-    const wait = delay(100, clock, new Cancellation());
+    const wait = delay(100, clock, new CancelScope());
     clock.advance(99);
     expect(clock.pending).toBe(1);
     clock.advance(1);
@@ -15,7 +15,7 @@ describe("delay", () => {
 
   it("a cancellation ends the wait at once and leaves no timer", async () => {
     const clock = new FakeClock();
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     const wait = delay(100, clock, cancellation);
     cancellation.cancel("enough");
     expect(clock.pending).toBe(0);
@@ -24,7 +24,7 @@ describe("delay", () => {
 
   it("who was cancelled before does not wait", async () => {
     const clock = new FakeClock();
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     cancellation.cancel("before");
     await expect(delay(100, clock, cancellation)).rejects.toBe("before");
     expect(clock.pending).toBe(0);
@@ -32,7 +32,7 @@ describe("delay", () => {
 
   it("a cancellation after the wait changes nothing", async () => {
     const clock = new FakeClock();
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     const wait = delay(100, clock, cancellation);
     clock.advance(100);
     cancellation.cancel("too late");

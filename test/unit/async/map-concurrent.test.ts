@@ -66,7 +66,7 @@ describe("mapLimited", () => {
   });
 
   it("a limit of 0 is refused, not answered with holes", async () => {
-    const results = await mapLimited(["a"], 0, async (item) => item).catch(() => "refused");
+    const results = await mapLimited(["a"], 0, async (item) => item).catch(() => "denied");
     expect(results).not.toEqual([undefined]);
   });
 

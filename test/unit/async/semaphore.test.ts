@@ -1,24 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { Semaphore } from "../../../src/async/semaphore.js";
 
 /** Takes the lock, writes down its name, and gives the lock back. */
 async function passThrough(semaphore: Semaphore, name: string, order: string[]): Promise<void> {
-  const release = await semaphore.enter(new Cancellation());
+  const release = await semaphore.enter(new CancelScope());
   order.push(name);
   release();
 }
 
 describe("Semaphore", () => {
   it("is free to begin with", async () => {
-    const release = await new Semaphore(1).enter(new Cancellation());
+    const release = await new Semaphore(1).enter(new CancelScope());
     expect(release).toBeTypeOf("function");
   });
 
   it("lets one in at a time, first come first served", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new Cancellation());
+    const release = await semaphore.enter(new CancelScope());
     const others = ["second", "third"].map((name) => passThrough(semaphore, name, order));
     order.push("first");
     release();
@@ -37,7 +37,7 @@ describe("Semaphore", () => {
   it("nobody slips in while the lock passes to the next in line", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new Cancellation());
+    const release = await semaphore.enter(new CancelScope());
     const waiting = passThrough(semaphore, "waiting", order);
     release();
     const late = passThrough(semaphore, "late", order);
@@ -48,8 +48,8 @@ describe("Semaphore", () => {
   it("a lock given back twice lets in one, not two", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new Cancellation());
-    const second = semaphore.enter(new Cancellation());
+    const release = await semaphore.enter(new CancelScope());
+    const second = semaphore.enter(new CancelScope());
     const third = passThrough(semaphore, "third", order);
     release();
     release();
@@ -63,8 +63,8 @@ describe("Semaphore", () => {
   it("who gives up waiting hears the reason and leaves the queue", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const impatient = new Cancellation();
-    const release = await semaphore.enter(new Cancellation());
+    const impatient = new CancelScope();
+    const release = await semaphore.enter(new CancelScope());
     const gone = semaphore.enter(impatient);
     const patient = passThrough(semaphore, "patient", order);
     impatient.cancel("enough");
@@ -76,7 +76,7 @@ describe("Semaphore", () => {
 
   it("who is cancelled already does not take a free lock", async () => {
     const semaphore = new Semaphore(1);
-    const cancellation = new Cancellation();
+    const cancellation = new CancelScope();
     cancellation.cancel("before");
     await expect(semaphore.enter(cancellation)).rejects.toBe("before");
     const order: string[] = [];
@@ -87,8 +87,8 @@ describe("Semaphore", () => {
   it("a cancellation after the lock was got drives nobody else out of the queue", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const holder = new Cancellation();
-    const releaseFirst = await semaphore.enter(new Cancellation());
+    const holder = new CancelScope();
+    const releaseFirst = await semaphore.enter(new CancelScope());
     const second = semaphore.enter(holder);
     const third = passThrough(semaphore, "third", order);
     releaseFirst();
@@ -103,12 +103,12 @@ describe("a Semaphore with three slots", () => {
   it("lets three in and the fourth when one has left", async () => {
     const semaphore = new Semaphore(3);
     const leave = [
-      await semaphore.enter(new Cancellation()),
-      await semaphore.enter(new Cancellation()),
-      await semaphore.enter(new Cancellation()),
+      await semaphore.enter(new CancelScope()),
+      await semaphore.enter(new CancelScope()),
+      await semaphore.enter(new CancelScope()),
     ];
     let isIn = false;
-    const fourth = semaphore.enter(new Cancellation()).then(() => {
+    const fourth = semaphore.enter(new CancelScope()).then(() => {
       isIn = true;
     });
     await Promise.resolve();

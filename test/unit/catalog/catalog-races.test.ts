@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ListStore } from "../../../src/catalog/tool-list-store.js";
-import { ToolCatalogue } from "../../../src/catalog/tool-catalog.js";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { ToolCatalog } from "../../../src/catalog/tool-catalog.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { McpToolInfo } from "../../../src/index.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import { failureOf, gate, times } from "../../fixtures/clients.js";
@@ -18,7 +18,7 @@ function scene(store?: KeyValueStore) {
   const warn = (text: string) => warnings.push(text);
   const server = { tools: [tool("a")], lists: 0, answer: async () => undefined as void };
   const make = (name = "test") =>
-    new ToolCatalogue({
+    new ToolCatalog({
       server: name,
       source: {
         identityOf: ({ context }) => String(context?.configurable?.["user"] ?? ""),
@@ -29,19 +29,19 @@ function scene(store?: KeyValueStore) {
           return tools;
         },
       },
-      freshMs: HOUR_MS,
+      staleAfterMs: HOUR_MS,
       store:
         store === undefined
           ? undefined
-          : new ListStore({ server: name, fingerprint: "f", store, keepMs: 9 * HOUR_MS, now, warn }),
+          : new ListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
       clock,
       now,
       inspect: async () => undefined,
       warn,
     });
-  const namesOf = async (catalogue: ToolCatalogue) => (await catalogue.list()).map(({ name }) => name);
-  const stateOf = async (catalogue: ToolCatalogue, name: string) => {
-    const limits = { maxAgeMs: HOUR_MS, waitMs: 1_000, asker: {}, cancellation: new Cancellation() };
+  const namesOf = async (catalogue: ToolCatalog) => (await catalogue.list()).map(({ name }) => name);
+  const stateOf = async (catalogue: ToolCatalog, name: string) => {
+    const limits = { maxAgeMs: HOUR_MS, waitMs: 1_000, asker: {}, cancellation: new CancelScope() };
     return (await catalogue.lookUp(name, limits)).state;
   };
   return { clock, server, warnings, make, namesOf, stateOf };

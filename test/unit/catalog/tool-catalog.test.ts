@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ListStore } from "../../../src/catalog/tool-list-store.js";
-import { ToolCatalogue } from "../../../src/catalog/tool-catalog.js";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { ToolCatalog } from "../../../src/catalog/tool-catalog.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { JsonObject } from "../../../src/json/json.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -28,14 +28,14 @@ async function start(store?: KeyValueStore, definition: object = {}) {
   const client = clientOf(server, definition);
   const now = () => 1_000_000 + clock.now();
   const make = () =>
-    new ToolCatalogue({
+    new ToolCatalog({
       server: "test",
       source: client,
-      freshMs: FRESH_MS,
+      staleAfterMs: FRESH_MS,
       store:
         store === undefined
           ? undefined
-          : new ListStore({ server: "test", fingerprint: "f", store, keepMs: 10 * FRESH_MS, now, warn }),
+          : new ListStore({ server: "test", fingerprint: "f", store, ttlMs: 10 * FRESH_MS, now, warn }),
       clock,
       now,
       inspect: async () => undefined,
@@ -51,10 +51,10 @@ async function start(store?: KeyValueStore, definition: object = {}) {
     warnings,
     names: async (from = catalogue) => (await from.list()).map(({ name }) => name),
     lists: () => server.received("tools/list").length,
-    state: async (name: string, cancellation = new Cancellation()) =>
+    state: async (name: string, cancellation = new CancelScope()) =>
       (await catalogue.lookUp(name, { asker: {}, cancellation, maxAgeMs: MINUTE_MS, waitMs: 5_000 })).state,
     stateInDoubt: async (name: string) => {
-      const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+      const options = { asker: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
       return (await catalogue.lookUp(name, { ...options, isDoubted: true })).state;
     },
     async [Symbol.asyncDispose]() {
@@ -99,7 +99,7 @@ describe("the tools of a server", () => {
   it("stay what they were when the new listing fails, which is told", async () => {
     await using scene = await start();
     await scene.names();
-    scene.server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
+    scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     scene.clock.advance(FRESH_MS);
     expect(await scene.names()).toEqual(["a"]);
     await eventually(() => scene.warnings.length === 1);
@@ -126,7 +126,7 @@ describe("the tools of a server", () => {
   it("one caller's patience ends only that caller's wait", async () => {
     await using scene = await start();
     const controller = new AbortController();
-    scene.server.addFault({ type: "delay", ms: 50 }, { on: "tools/list" });
+    scene.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
     const impatient = failureOf(scene.catalogue.list({ signal: controller.signal }));
     const patient = scene.names();
     controller.abort(new Error("enough"));
@@ -137,7 +137,7 @@ describe("the tools of a server", () => {
 
   it("a listing that was overtaken by a change is not kept", async () => {
     await using scene = await start();
-    scene.server.addFault({ type: "delay", ms: 50 }, { on: "tools/list", times: 1 });
+    scene.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
     const first = scene.names();
     await scene.server.waitFor("tools/list");
     scene.catalogue.invalidate();
@@ -234,10 +234,10 @@ describe("a store", () => {
     await using store = memoryStore();
     await using scene = await start(store);
     const { planted } = await plantUnreadable(scene, store);
-    const options = { asker: {}, cancellation: new Cancellation(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+    const options = { asker: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
     expect(await planted.lookUp("a", options)).toMatchObject({
       state: "unknown",
-      error: { kind: "malformed" },
+      error: { kind: "invalid-response" },
     });
     expect(await planted.lookUp("a", options)).toMatchObject({ state: "listed" });
   });
@@ -297,7 +297,7 @@ describe("where a tool stands", () => {
   it("is not told by an older list when the new one cannot be had, and that is not tried at once again", async () => {
     await using scene = await start();
     expect(await scene.state("gone")).toBe("unlisted");
-    scene.server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
+    scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     scene.clock.advance(MINUTE_MS);
     expect(await scene.state("gone")).toBe("unknown");
     expect(await scene.state("gone")).toBe("unknown");
@@ -308,8 +308,8 @@ describe("where a tool stands", () => {
     await using scene = await start();
     const { opened, open } = gate();
     scene.server.tools = [tool("a")];
-    scene.server.addFault({ type: "hang" }, { on: "tools/list" });
-    const cancellation = new Cancellation();
+    scene.server.addFault({ type: "hang" }, { method: "tools/list" });
+    const cancellation = new CancelScope();
     const waiting = failureOf(scene.state("a", cancellation));
     await scene.server.waitFor("tools/list");
     cancellation.cancel(new Error("gone"));

@@ -31,7 +31,7 @@ describe("what was approved", () => {
     await pins.check([tool()]);
     await pins.check([tool(change)]);
     expect(pins.isBlocked("pay")).toBe(true);
-    expect(await isRefused()).toBe("refused");
+    expect(await isRefused()).toBe("denied");
     await pins.check([tool()]);
     expect(() => pins.throwIfBlocked("pay")).not.toThrow();
   });
@@ -49,7 +49,7 @@ describe("what was approved", () => {
     await pins.check([EVIL], "bob");
     await pins.check([tool()], "alice");
     expect(pins.isBlocked("pay")).toBe(true);
-    expect(await isRefused()).toBe("refused");
+    expect(await isRefused()).toBe("denied");
     await pins.check([tool()], "bob");
     expect(() => pins.throwIfBlocked("pay")).not.toThrow();
   });

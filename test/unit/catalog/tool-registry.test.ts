@@ -106,7 +106,7 @@ describe("a registry", () => {
     const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     await using registry = new ToolRegistry({ clients: { one, two } }, { clock: scene.clock, now, logger });
     await registry.refresh();
-    const heal = scene.server.addFault({ type: "status", status: 500 }, { on: "tools/list" });
+    const heal = scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     scene.clock.advance(1_000);
     await registry.refresh();
     scene.clock.advance(1_000);
@@ -152,7 +152,7 @@ describe("a registry", () => {
 
   it("that is closed in the middle of a listing ends it", async () => {
     await using scene = await start();
-    scene.server.addFault({ type: "hang" }, { on: "tools/list" });
+    scene.server.addFault({ type: "hang" }, { method: "tools/list" });
     const registry = scene.make();
     const asked = failureOf(registry.find("a"));
     await scene.server.waitFor("tools/list");
@@ -164,8 +164,8 @@ describe("a registry", () => {
   it.each([
     [{ stores: "redis" }, "stores"],
     [{ stores: [1] }, "stores"],
-    [{ believeMs: 0 }, "believeMs"],
-    [{ refreshMs: "1" }, "refreshMs"],
+    [{ recordTtlMs: 0 }, "recordTtlMs"],
+    [{ refreshIntervalMs: "1" }, "refreshIntervalMs"],
   ])("takes no %j", (options, path) => {
     expect(() => new ToolRegistry({ clients: {} }, options as never)).toThrow(path);
   });

@@ -7,7 +7,7 @@ import {
 } from "../../../src/client/policies/circuit-breaker.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-const OPTIONS = { failures: 3, recoveryMs: 1_000, probes: 1, successes: 2 };
+const OPTIONS = { failureThreshold: 3, recoveryTimeoutMs: 1_000, halfOpenMaxCalls: 1, successThreshold: 2 };
 
 function setUp(options = OPTIONS) {
   const clock = new FakeClock();
@@ -70,7 +70,7 @@ describe("a circuit breaker", () => {
   });
 
   it.each(["succeed", "fail", "release"] as const)("gets a probe's slot back once, by %s", (end) => {
-    const { breaker, clock, fail } = setUp({ ...OPTIONS, successes: 9 });
+    const { breaker, clock, fail } = setUp({ ...OPTIONS, successThreshold: 9 });
     fail(3);
     clock.advance(1_000);
     const probe = breaker.enter();
@@ -111,16 +111,17 @@ function model() {
   let [state, failures, successes, openedAt] = ["closed", 0, 0, 0];
   return {
     step(outcome: "succeed" | "fail" | "release", now: number): string {
-      if (state === "open" && now - openedAt >= OPTIONS.recoveryMs) [state, successes] = ["half-open", 0];
+      if (state === "open" && now - openedAt >= OPTIONS.recoveryTimeoutMs)
+        [state, successes] = ["half-open", 0];
       if (state === "open") return "blocked";
       if (outcome === "succeed") {
         failures = 0;
         successes += state === "half-open" ? 1 : 0;
-        if (state === "half-open" && successes >= OPTIONS.successes) state = "closed";
+        if (state === "half-open" && successes >= OPTIONS.successThreshold) state = "closed";
       }
       if (outcome === "fail") {
         failures += 1;
-        if (state === "half-open" || failures >= OPTIONS.failures) [state, openedAt] = ["open", now];
+        if (state === "half-open" || failures >= OPTIONS.failureThreshold) [state, openedAt] = ["open", now];
       }
       return state;
     },
@@ -159,7 +160,7 @@ describe("whatever happens", () => {
     });
     fc.assert(
       fc.property(fc.array(action, { maxLength: 80 }), (actions) => {
-        const { breaker, clock } = setUp({ ...OPTIONS, probes: 2 });
+        const { breaker, clock } = setUp({ ...OPTIONS, halfOpenMaxCalls: 2 });
         const open: Permit[] = [];
         for (const { enter, pick, outcome, waitMs } of actions) {
           clock.advance(waitMs);
@@ -168,7 +169,7 @@ describe("whatever happens", () => {
           else if (open.length > 0) open.splice(pick % open.length, 1)[0]?.[outcome]();
         }
         for (const permit of open) permit.release();
-        clock.advance(OPTIONS.recoveryMs);
+        clock.advance(OPTIONS.recoveryTimeoutMs);
         expect(breaker.enter()).toBeDefined();
       }),
     );

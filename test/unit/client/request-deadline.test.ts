@@ -1,15 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { type ClientRequest, Exchange, ExchangeTrace } from "../../../src/client/request-context.js";
+import { type ClientRequest, RequestContext, RequestTrace } from "../../../src/client/request-context.js";
 import { RequestDeadline } from "../../../src/client/middleware/request-deadline.js";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 /** A deadline of an exchange that ends at `endsAt`, and which of its limits has passed. */
 function limitsOf(requestMs: number, endsAt: number, limit: "requestMs" | "totalMs" = "requestMs") {
   const clock = new FakeClock();
-  const cancellation = new Cancellation();
-  const request = { method: "ping", requestMs, trace: new ExchangeTrace() } as Partial<ClientRequest>;
-  const exchange = new Exchange({ request: request as ClientRequest, cancellation, onProgress: undefined });
+  const cancellation = new CancelScope();
+  const request = { method: "ping", requestMs, trace: new RequestTrace() } as Partial<ClientRequest>;
+  const exchange = new RequestContext({
+    request: request as ClientRequest,
+    cancellation,
+    onProgress: undefined,
+  });
   exchange.deadlineAt = endsAt;
   const deadline = new RequestDeadline(exchange, { server: "slow", clock, limit });
   const passed = () => {

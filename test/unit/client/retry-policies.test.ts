@@ -1,24 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS } from "../../../src/errors/failure-kinds.js";
 import { Backoff } from "../../../src/client/policies/backoff.js";
-import { FAILURE_MATRIX } from "../../../src/client/policies/failure-policies.js";
+import { FAILURE_POLICIES } from "../../../src/client/policies/failure-policies.js";
 import { RetryTokens } from "../../../src/client/policies/retry-budget.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("the matrix", () => {
   it("has a row for each kind", () => {
-    expect(Object.keys(FAILURE_MATRIX).toSorted()).toEqual(Object.keys(FAILURE_KINDS).toSorted());
+    expect(Object.keys(FAILURE_POLICIES).toSorted()).toEqual(Object.keys(FAILURE_KINDS).toSorted());
   });
 
   it("repeats nothing that may have run unless it is idempotent", () => {
-    const repeated = Object.entries(FAILURE_MATRIX)
-      .filter(([, { repeat }]) => repeat === "yes")
+    const repeated = Object.entries(FAILURE_POLICIES)
+      .filter(([, { retry: repeat }]) => repeat === "always")
       .map(([kind]) => kind);
     expect(repeated).toEqual(["not-sent", "rate-limited"]);
   });
 
   it("counts for the breaker what says that a server is not well", () => {
-    const counted = Object.entries(FAILURE_MATRIX)
+    const counted = Object.entries(FAILURE_POLICIES)
       .filter(([, policy]) => policy.countsForBreaker)
       .map(([kind]) => kind);
     expect(counted).toEqual([
@@ -27,7 +27,7 @@ describe("the matrix", () => {
       "timeout",
       "unavailable",
       "server-error",
-      "malformed",
+      "invalid-response",
       "too-large",
     ]);
   });
@@ -35,9 +35,9 @@ describe("the matrix", () => {
 
 describe("waits", () => {
   it("grow with the dice, from the base to the limit", () => {
-    const highest = new Backoff({ baseMs: 100, maxMs: 1_000, random: () => 1 });
+    const highest = new Backoff({ baseDelayMs: 100, maxDelayMs: 1_000, random: () => 1 });
     expect([1, 2, 3, 4].map(() => highest.nextMs())).toEqual([300, 900, 1_000, 1_000]);
-    const lowest = new Backoff({ baseMs: 100, maxMs: 1_000, random: () => 0 });
+    const lowest = new Backoff({ baseDelayMs: 100, maxDelayMs: 1_000, random: () => 0 });
     expect([1, 2, 3].map(() => lowest.nextMs())).toEqual([100, 100, 100]);
   });
 });

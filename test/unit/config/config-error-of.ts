@@ -5,7 +5,7 @@ export function definitionErrorOf(work: () => unknown): McpRuntimeError {
   try {
     work();
   } catch (error) {
-    if (error instanceof McpRuntimeError && error.kind === "definition") return error;
+    if (error instanceof McpRuntimeError && error.kind === "invalid-config") return error;
     throw error;
   }
   throw new Error("Expected an error of kind definition, and nothing was thrown.");

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { definitionError } from "../../../src/errors/config-error.js";
-import { toIssues } from "../../../src/config/zod-issues.js";
-import { toPath } from "../../../src/json/describe-value.js";
+import { configError } from "../../../src/errors/config-error.js";
+import { zodToIssues } from "../../../src/config/zod-issues.js";
+import { formatPath } from "../../../src/json/describe-value.js";
 import { PLAIN_WORDS } from "../../../src/config/zod-error-map.js";
 
 /** The issues of a value that the schema refuses. */
 function issuesOf(schema: z.ZodType, value: unknown, at?: readonly PropertyKey[]) {
   const { error } = schema.safeParse(value, PLAIN_WORDS);
-  return error === undefined ? [] : toIssues(error, at);
+  return error === undefined ? [] : zodToIssues(error, at);
 }
 
 describe("toPath", () => {
@@ -23,7 +23,7 @@ describe("toPath", () => {
     [["", "c"], `[""].c`],
     [[`say "hi"`], String.raw`["say \"hi\""]`],
   ])("%j is written %s", (segments, path) => {
-    expect(toPath(segments)).toBe(path);
+    expect(formatPath(segments)).toBe(path);
   });
 });
 
@@ -60,7 +60,7 @@ describe("toIssues", () => {
 
   it("of a union tells the problems of the branch that came furthest", () => {
     const schema = z.object({ retry: z.union([z.literal(false), z.object({ max: z.number() })]) });
-    expect(issuesOf(schema, { retry: { max: "x" } })).toEqual([
+    expect(issuesOf(schema, { retry: { maxRetries: "x" } })).toEqual([
       { path: "retry.max", message: `expected a number, found "x"` },
     ]);
   });
@@ -90,14 +90,14 @@ describe("definitionError", () => {
   ];
 
   it("says every problem in its message, with its path where there is one", () => {
-    expect(definitionError(`Server "a"`, issues).message).toBe(
+    expect(configError(`Server "a"`, issues).message).toBe(
       `Server "a" is not valid:\n  tells no kind of server\n  url: expected an address`,
     );
   });
 
   it("is of kind definition, with the issues and the server", () => {
-    expect(definitionError(`Server "a"`, issues, { server: "a" })).toMatchObject({
-      kind: "definition",
+    expect(configError(`Server "a"`, issues, { server: "a" })).toMatchObject({
+      kind: "invalid-config",
       server: "a",
       issues,
       attempts: 0,

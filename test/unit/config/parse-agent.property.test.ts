@@ -8,7 +8,7 @@ function parseOrRefuse(agent: unknown): void {
   try {
     parseAgent(agent);
   } catch (error) {
-    if (!(error instanceof McpRuntimeError) || error.kind !== "definition") throw error;
+    if (!(error instanceof McpRuntimeError) || error.kind !== "invalid-config") throw error;
     expect(error.issues).not.toEqual([]);
   }
 }

@@ -11,7 +11,7 @@ describe("what was left out is filled in", () => {
       name: "weather",
       address: { kind: "http", url: new URL("https://example.com/mcp"), headers: {} },
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
-      session: { maxRecoveries: 1, serialize: false, drainMs: 0, terminateOnClose: true },
+      session: { maxRecoveries: 1, sequential: false, drainMs: 0, terminateOnClose: true },
       limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000, serverRequests: 8 },
       classify: undefined,
     });
@@ -31,21 +31,21 @@ describe("what was left out is filled in", () => {
   });
 
   it("what somebody wrote wins, option by option", () => {
-    const spec = parseServer("weather", {
+    const config = parseServer("weather", {
       url: "https://example.com/mcp",
       timeouts: { requestMs: 5 },
       session: { maxRecoveries: 0 },
       limits: { sockets: 2 },
     });
-    expect(spec.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
-    expect(spec.session).toEqual({
+    expect(config.timeouts).toEqual({ connectMs: 10_000, requestMs: 5, totalMs: 600_000 });
+    expect(config.session).toEqual({
       maxRecoveries: 0,
-      serialize: false,
+      sequential: false,
       drainMs: 0,
       terminateOnClose: true,
-      storeMs: 86_400_000,
+      storeTtlMs: 86_400_000,
     });
-    expect(spec.limits).toEqual({
+    expect(config.limits).toEqual({
       responseBytes: 33_554_432,
       sockets: 2,
       pages: 100,
@@ -219,36 +219,48 @@ describe("who answers what a server asks", () => {
   });
 
   it("one function answers both kinds of questions to a person", () => {
-    const onElicit = () => ({ action: "cancel" }) as const;
-    expect(parseServer("a", { url, onElicit }).handlers).toEqual({
-      elicitForm: onElicit,
-      elicitUrl: onElicit,
+    const onElicitationRequest = () => ({ action: "cancel" }) as const;
+    expect(parseServer("a", { url, onElicitationRequest }).handlers).toEqual({
+      elicitForm: onElicitationRequest,
+      elicitUrl: onElicitationRequest,
     });
   });
 
   it("or one function each, or for one kind only", () => {
     const form = () => ({ action: "cancel" }) as const;
-    expect(parseServer("a", { url, onElicit: { form } }).handlers).toEqual({ elicitForm: form });
+    expect(parseServer("a", { url, onElicitationRequest: { form } }).handlers).toEqual({ elicitForm: form });
   });
 
   it("also for a server that is looked up, whose own word counts more", async () => {
     const [early, late] = [unused, () => ({ model: "m", content: "" })];
-    const resolve = () => ({ url, onSample: late });
-    const { address } = parseServer("a", { resolve, onSample: early, roots: [{ uri: "file:///a" }] });
-    const spec =
-      address.kind === "resolved"
+    const resolve = () => ({ url, onSamplingRequest: late });
+    const { address } = parseServer("a", {
+      resolve,
+      onSamplingRequest: early,
+      roots: [{ uri: "file:///a" }],
+    });
+    const config =
+      address.kind === "dynamic"
         ? await address.resolve({ signal: new AbortController().signal, warn: unused })
         : undefined;
-    expect(spec?.handlers).toEqual({ sample: late, roots: [{ uri: new URL("file:///a") }] });
+    expect(config?.handlers).toEqual({ sample: late, roots: [{ uri: new URL("file:///a") }] });
   });
 
   it.each([
     ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected an address that starts with file://"],
     ["roots[0]", { roots: [{ uri: "file:///a", path: "/a" }] }, 'unknown key "path"'],
     ["roots", { roots: "file:///a" }, "expected a list or a function, found another text"],
-    ["onSample", { onSample: "gpt" }, "expected a function"],
-    ["onElicit", { onElicit: {} }, "expected a function, or { form, url } with at least one of them"],
-    ["onElicit", { onElicit: { page: unused } }, "expected a function, or { form, url }"],
+    ["onSamplingRequest", { onSamplingRequest: "gpt" }, "expected a function"],
+    [
+      "onElicitationRequest",
+      { onElicitationRequest: {} },
+      "expected a function, or { form, url } with at least one of them",
+    ],
+    [
+      "onElicitationRequest",
+      { onElicitationRequest: { page: unused } },
+      "expected a function, or { form, url }",
+    ],
     ["limits.serverRequests", { limits: { serverRequests: 0 } }, "expected a number above 0"],
   ])("%s: %j is a mistake", (path, options, message) => {
     const { issues } = definitionErrorOf(() => parseServer("a", { url, ...options } as never));

@@ -8,7 +8,7 @@ function parseOrRefuse(json: unknown): void {
   try {
     parseServers(json);
   } catch (error) {
-    if (!(error instanceof McpRuntimeError) || error.kind !== "definition") throw error;
+    if (!(error instanceof McpRuntimeError) || error.kind !== "invalid-config") throw error;
     expect(error.issues).not.toEqual([]);
   }
 }

@@ -96,8 +96,8 @@ describe("unknown keys", () => {
       {
         path: "a",
         message:
-          `unknown key "header", "timeout"; allowed are type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, breaker, ` +
-          "tools, trustAnnotations, optional, lazy, protocol, roots, onSample, onElicit, fallback, classify, secrets",
+          `unknown key "header", "timeout"; allowed are type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
+          "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets",
       },
     ]);
   });
@@ -116,9 +116,12 @@ describe("unknown keys", () => {
   });
 
   it("in a group that may be false", () => {
-    expect(issuesOf({ a: { url: "http://x.test", retry: { times: 3, max: -1 } } })).toEqual([
-      { path: "a.retry.max", message: "expected a number of at least 0" },
-      { path: "a.retry", message: `unknown key "times"; allowed are max, baseMs, maxMs, isolated` },
+    expect(issuesOf({ a: { url: "http://x.test", retry: { times: 3, maxRetries: -1 } } })).toEqual([
+      { path: "a.retry.maxRetries", message: "expected a number of at least 0" },
+      {
+        path: "a.retry",
+        message: `unknown key "times"; allowed are maxRetries, baseDelayMs, maxDelayMs, freshSession`,
+      },
     ]);
   });
 
@@ -129,22 +132,23 @@ describe("unknown keys", () => {
 });
 
 describe("groups", () => {
-  it.each([[{ retry: false }], [{ breaker: false }], [{ retry: { max: 0 }, breaker: { failures: 3 } }]])(
-    "%j is allowed",
-    (options) => {
-      const servers = { a: { url: "http://x.test", ...options } };
-      expect(parseServers(servers)).toEqual(servers);
-    },
-  );
+  it.each([
+    [{ retry: false }],
+    [{ circuitBreaker: false }],
+    [{ retry: { maxRetries: 0 }, circuitBreaker: { failureThreshold: 3 } }],
+  ])("%j is allowed", (options) => {
+    const servers = { a: { url: "http://x.test", ...options } };
+    expect(parseServers(servers)).toEqual(servers);
+  });
 
   it.each([
     ["a.timeouts.totalMs", { timeouts: { totalMs: "5" } }],
     ["a.limits.sockets", { limits: { sockets: 0 } }],
     ["a.limits.pages", { limits: { pages: 1.5 } }],
     ["a.session.id", { session: { id: "with space" } }],
-    ["a.session.serialize", { session: { serialize: "yes" } }],
+    ["a.session.sequential", { session: { sequential: "yes" } }],
     ["a.retry", { retry: true }],
-    ["a.breaker.failures", { breaker: { failures: 0 } }],
+    ["a.circuitBreaker.failureThreshold", { circuitBreaker: { failureThreshold: 0 } }],
     ["a.protocol", { protocol: "2024" }],
     ["a.optional", { optional: 1 }],
     ["a.classify", { classify: "session-lost" }],

@@ -16,15 +16,15 @@ describe("a session store", () => {
   it("is taken as it is; sessions are then kept a day and not ended on close", () => {
     const { session } = parseServer("weather", { url, session: { store } });
     expect(session.store).toBe(store);
-    expect(session).toMatchObject({ storeMs: 86_400_000, terminateOnClose: false });
+    expect(session).toMatchObject({ storeTtlMs: 86_400_000, terminateOnClose: false });
   });
 
   it("lets who says so end them", () => {
     const { session } = parseServer("weather", {
       url,
-      session: { store, terminateOnClose: true, storeMs: 5 },
+      session: { store, terminateOnClose: true, storeTtlMs: 5 },
     });
-    expect(session).toMatchObject({ storeMs: 5, terminateOnClose: true });
+    expect(session).toMatchObject({ storeTtlMs: 5, terminateOnClose: true });
   });
 
   it("has no place next to a pinned session", () => {
@@ -47,7 +47,7 @@ describe("a session store", () => {
 
   it("may stand next to resolve, and is looked at again with what is found", async () => {
     const { address } = parseServer("weather", { resolve: () => ({ command: "npx" }), session: { store } });
-    if (address.kind !== "resolved") expect.unreachable();
+    if (address.kind !== "dynamic") expect.unreachable();
     const context = { signal: new AbortController().signal, warn: () => undefined };
     await expect(address.resolve(context)).rejects.toThrow("session.store");
   });
@@ -83,7 +83,7 @@ describe("a session store", () => {
     ]);
   });
 
-  it.each([0, -1, "a day"])("keeps nothing for %s", (storeMs) => {
-    expect(issuesOf({ url, session: { store, storeMs } })).toMatchObject([{ path: "session.storeMs" }]);
+  it.each([0, -1, "a day"])("keeps nothing for %s", (storeTtlMs) => {
+    expect(issuesOf({ url, session: { store, storeTtlMs } })).toMatchObject([{ path: "session.storeTtlMs" }]);
   });
 });

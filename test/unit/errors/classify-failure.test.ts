@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type FailureFacts, kindOfFailure, leavesOutcomeOpen } from "../../../src/errors/classify-failure.js";
+import {
+  type FailureFacts,
+  classifyFailure,
+  leavesOutcomeOpen,
+} from "../../../src/errors/classify-failure.js";
 
 const rows: readonly (readonly [string, FailureFacts, string])[] = [
   ["404 to a session id", { status: 404, hadSession: true }, "session-lost"],
@@ -56,7 +60,7 @@ const rows: readonly (readonly [string, FailureFacts, string])[] = [
 
 describe("kindOfFailure", () => {
   it.each(rows)("%s", (_, facts, kind) => {
-    expect(kindOfFailure(facts)).toBe(kind);
+    expect(classifyFailure(facts)).toBe(kind);
   });
 });
 

@@ -33,7 +33,7 @@ describe("an optional peer", () => {
     const load = () => importFailing("no-such-peer");
     const error = await failureOf(loadPeer("no-such-peer", { neededBy: "A Redis store", load }));
     expect(error).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       message:
         'A Redis store needs the package "no-such-peer", which is not installed. Add it to your project: npm install no-such-peer',
     });
@@ -44,7 +44,7 @@ describe("an optional peer", () => {
     const load = () => importFailing("broken-peer");
     const error = await failureOf(loadPeer("broken-peer", { neededBy: "A Redis store", load }));
     expect(error).toMatchObject({
-      kind: "definition",
+      kind: "invalid-config",
       message:
         'A Redis store needs the package "broken-peer", which is installed, but cannot be loaded (see the cause).',
     });

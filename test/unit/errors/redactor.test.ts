@@ -57,7 +57,7 @@ describe("text", () => {
 
 describe("cause", () => {
   it("a clean cause stays the very same object", () => {
-    const cause = new Error("refused", {
+    const cause = new Error("denied", {
       cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED", port: 80 }),
     });
     expect(redactor.cause(cause)).toBe(cause);

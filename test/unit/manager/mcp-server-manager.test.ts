@@ -80,7 +80,7 @@ describe.each(MODES)("$name", ({ options }) => {
 
   it("one hangs: it fails when its time is up, and costs the others nothing", async () => {
     await using at = await scene(options, { timeouts: { connectMs: 100 } });
-    at.servers.b.addFault({ type: "hang" }, { on: "initialize" });
+    at.servers.b.addFault({ type: "hang" }, { method: "initialize" });
     if (options.strict) {
       expect(await failureOf(at.manager.connect())).toMatchObject({ kind: "timeout", server: "b" });
       expect(at.manager).toMatchObject({ connected: [], failed: [] });
@@ -93,7 +93,7 @@ describe.each(MODES)("$name", ({ options }) => {
 
   it("cancelled half-way: what is connected stays, or nothing does", async () => {
     await using at = await scene(options);
-    at.servers.b.addFault({ type: "hang" }, { on: "initialize" });
+    at.servers.b.addFault({ type: "hang" }, { method: "initialize" });
     const controller = new AbortController();
     const cancelled = failureOf(at.manager.connect({ signal: controller.signal }));
     const there = options.concurrency === 1 ? ["a"] : ["a", "c"];
@@ -121,7 +121,7 @@ describe.each(MODES)("$name", ({ options }) => {
 
   it("close during connect: ends it, and everything that it opened", async () => {
     await using at = await scene(options);
-    at.servers.b.addFault({ type: "hang" }, { on: "initialize" });
+    at.servers.b.addFault({ type: "hang" }, { method: "initialize" });
     const connecting = failureOf(at.manager.connect());
     await at.servers.b.waitFor("initialize");
     await at.manager.close();
@@ -205,9 +205,13 @@ describe("the manager", () => {
     expect(at.manager).toMatchObject({ configured: ["b", "c", "late"], connected: ["b", "c", "late"] });
     expect(changed).toEqual(["late", "a"]);
     expect(at.sessions()).toEqual([0, 1, 1]);
-    expect(await failureOf(at.manager.add("late", { url: late.url }))).toMatchObject({ kind: "definition" });
-    expect(await failureOf(at.manager.remove("a"))).toMatchObject({ kind: "definition" });
-    expect(await failureOf(at.manager.add("odd", { url: "nowhere" }))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(at.manager.add("late", { url: late.url }))).toMatchObject({
+      kind: "invalid-config",
+    });
+    expect(await failureOf(at.manager.remove("a"))).toMatchObject({ kind: "invalid-config" });
+    expect(await failureOf(at.manager.add("odd", { url: "nowhere" }))).toMatchObject({
+      kind: "invalid-config",
+    });
     await at.manager.close();
     await eventually(() => late.openSessions.length === 0);
   });
@@ -225,7 +229,7 @@ describe("the manager", () => {
     await at.manager.disconnect("b");
     expect(await failureOf(at.manager.waitFor("b"))).toMatchObject({ kind: "not-sent", server: "b" });
     expect(await failureOf(at.manager.waitFor("c", { signal: AbortSignal.abort("no") }))).toBe("no");
-    expect(await failureOf(at.manager.waitFor("nobody"))).toMatchObject({ kind: "definition" });
+    expect(await failureOf(at.manager.waitFor("nobody"))).toMatchObject({ kind: "invalid-config" });
     open();
   });
 
@@ -282,7 +286,7 @@ describe("the manager", () => {
           ...ONCE,
         },
       },
-      { closeMs: 200, logger: { debug: warn, info: warn, warn, error: warn } },
+      { closeTimeoutMs: 200, logger: { debug: warn, info: warn, warn, error: warn } },
     );
     const connecting = failureOf(manager.connect());
     await manager.waitFor("a");
@@ -294,7 +298,7 @@ describe("the manager", () => {
 
   it.each([
     [{ concurrency: 0 }, "concurrency"],
-    [{ closeMs: -1 }, "closeMs"],
+    [{ closeTimeoutMs: -1 }, "closeTimeoutMs"],
     [{ strict: "yes" }, "strict"],
     [{ listTools: true }, "listTools"],
     [{ parallel: true }, "parallel"],

@@ -64,7 +64,10 @@ describe("the proxy of a server", () => {
           return error;
         }
       })();
-      expect(failure).toMatchObject({ kind: "definition", message: expect.stringContaining("HTTPS_PROXY") });
+      expect(failure).toMatchObject({
+        kind: "invalid-config",
+        message: expect.stringContaining("HTTPS_PROXY"),
+      });
       expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary-7");
     },
   );

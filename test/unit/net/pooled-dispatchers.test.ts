@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { HttpConnector } from "../../../src/net/http-connector.js";
-import { HttpExchange } from "../../../src/net/http-request.js";
+import { HttpRequestHandler } from "../../../src/net/http-request.js";
 import type { HttpWay } from "../../../src/net/http-pool.js";
 import { OwnConnections } from "../../../src/net/pooled-dispatchers.js";
 import { eventually, gate } from "../../fixtures/clients.js";
@@ -17,7 +17,7 @@ function connectionsTo(port: number, sockets: number, now = () => performance.no
 /** The status of the answer, or what the connection failed of. */
 function get(connections: OwnConnections, way: HttpWay = "call"): Promise<unknown> {
   return new Promise((resolve) => {
-    const exchange = new HttpExchange({
+    const exchange = new HttpRequestHandler({
       onHead: (status, headers) => {
         connections.heard(headers);
         return { data: () => undefined, end: () => resolve(status) };

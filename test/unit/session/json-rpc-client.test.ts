@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { JsonRpcMessage, MessageTransport } from "../../../src/config/message-transport.js";
 import { Redactor } from "../../../src/errors/redaction.js";
 import { GuardedTransport } from "../../../src/session/safe-transport.js";
-import { RpcExchange } from "../../../src/session/json-rpc-client.js";
-import type { Delivery } from "../../../src/session/session.js";
+import { JsonRpcClient } from "../../../src/session/json-rpc-client.js";
+import type { DeliveryTracker } from "../../../src/session/session.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 /** An exchange over a transport that does what it is told, and remembers which requests it holds. */
@@ -33,9 +33,9 @@ function open(onSend: (message: JsonRpcMessage, transport: MessageTransport) => 
   });
   transport.takeOver();
   const redactor = new Redactor();
-  const exchange = new RpcExchange({ server: "rpc", redactor, transport, onNotification: () => undefined });
-  const delivery: Delivery = { sending: undefined, wireId: undefined };
-  const cancellation = new Cancellation();
+  const exchange = new JsonRpcClient({ server: "rpc", redactor, transport, onNotification: () => undefined });
+  const delivery: DeliveryTracker = { sending: undefined, wireId: undefined };
+  const cancellation = new CancelScope();
   const request = () => exchange.request({ method: "tools/call", params: {}, cancellation, delivery });
   return { sent, held, inner, exchange, delivery, cancellation, request };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Cancellation } from "../../../src/async/cancel-scope.js";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { SessionStore } from "../../../src/config/session-store.js";
 import { Redactor } from "../../../src/errors/redaction.js";
 import { sessionKeyOf, StoredSession } from "../../../src/session/stored-session.js";
@@ -19,12 +19,12 @@ const SESSION = {
 
 function placedIn(store: SessionStore) {
   const clock = new FakeClock();
-  const cancellation = new Cancellation();
+  const cancellation = new CancelScope();
   const warnings: string[] = [];
   const stored = new StoredSession({
     server: "weather",
     store,
-    storeMs: 1_000,
+    storeTtlMs: 1_000,
     key: "session/1",
     redactor: new Redactor(),
     clock,

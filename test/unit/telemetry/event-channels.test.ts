@@ -2,7 +2,7 @@ import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { listenToChannel, openChannels } from "../../../src/telemetry/event-channels.js";
-import { EventHub } from "../../../src/telemetry/typed-emitter.js";
+import { TypedEmitter } from "../../../src/telemetry/typed-emitter.js";
 
 interface Events {
   spoken: { word: string };
@@ -10,7 +10,7 @@ interface Events {
 }
 
 function openHub() {
-  return new EventHub<Events>(() => undefined, openChannels<Events>(["spoken"]));
+  return new TypedEmitter<Events>(() => undefined, openChannels<Events>(["spoken"]));
 }
 
 describe("channels", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EventHub } from "../../../src/telemetry/typed-emitter.js";
+import { TypedEmitter } from "../../../src/telemetry/typed-emitter.js";
 
 interface Events {
   opened: { id: number };
@@ -8,7 +8,7 @@ interface Events {
 
 function openHub() {
   const errors: unknown[] = [];
-  return { hub: new EventHub<Events>((error) => errors.push(error)), errors };
+  return { hub: new TypedEmitter<Events>((error) => errors.push(error)), errors };
 }
 
 describe("EventHub", () => {

@@ -51,7 +51,7 @@ describe("a name", () => {
   });
 
   it("can lose what is illegal instead", () => {
-    expect(nameOf("files/read.text", { illegal: "delete" })).toBe("filesreadtext");
+    expect(nameOf("files/read.text", { invalidCharacters: "delete" })).toBe("filesreadtext");
   });
 
   it.each([
@@ -73,7 +73,7 @@ describe("two tools that would get one name", () => {
 
   it("are an error that names both, and the ways out", () => {
     const error = collisionOf(twins, { prefix: "none" });
-    expect(error).toMatchObject({ kind: "definition" });
+    expect(error).toMatchObject({ kind: "invalid-config" });
     expect(error.message).toContain(
       'search: is the name of "search" of server "a" and "search" of server "b"',
     );
@@ -129,7 +129,7 @@ describe("whatever servers call their tools", () => {
   );
   const anyNaming = fc.record({
     prefix: fc.constantFrom("server", "none", "mcp"),
-    illegal: fc.constantFrom("replace", "delete"),
+    invalidCharacters: fc.constantFrom("replace", "delete"),
     onCollision: fc.constantFrom("suffix", "prefix"),
   });
 

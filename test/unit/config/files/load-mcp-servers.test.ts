@@ -219,7 +219,7 @@ describe("a bad server costs only itself", () => {
     ["a command for its headers", { url: "https://a.example", headersHelper: "get-token" }, "never run"],
     ["a sandbox", { command: "a", sandboxEnabled: true }, "asks for a sandbox"],
     ["an env file that is not there", { command: "a", envFile: "nowhere.env" }, "envFile"],
-    ["an option of ours that is wrong", { url: "https://a.example", retry: { max: -1 } }, "retry.max"],
+    ["an option of ours that is wrong", { url: "https://a.example", retry: { maxRetries: -1 } }, "retry.max"],
     ["a command in a value", { url: "https://a.example/${command:get}" }, "commands are never run"],
     ["a file in a value", { url: "https://a.example/${file:/etc/passwd}" }, "which is not read here"],
     ["an input nobody answered", { url: "https://a.example/${input:key}" }, 'inputs: { "key"'],
@@ -274,13 +274,13 @@ describe("options that cannot be meant", () => {
     folders.write("project/.mcp.json", { mcpServers: { a: at("a") } });
     const late = { ...folders.options(), filter: () => Promise.resolve(false) };
     for (const options of [null, 5, late])
-      expect(await failureOf(loadMcpServers(options as never))).toMatchObject({ kind: "definition" });
+      expect(await failureOf(loadMcpServers(options as never))).toMatchObject({ kind: "invalid-config" });
   });
 
   it("are refused, all together", async () => {
     const options = { files: "x", user: "yes", filter: true, inputs: { a: 1 }, file: "typo" };
     const error = await failureOf(loadMcpServers(options as never));
-    expect(error.kind).toBe("definition");
+    expect(error.kind).toBe("invalid-config");
     expect(error.issues.map(({ path }) => path)).toEqual(["files", "user", "filter", "inputs", "file"]);
   });
 
