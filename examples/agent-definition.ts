@@ -1,4 +1,4 @@
-// Tools of an agent definition with tool snapshots: nothing is sent before the first call.
+// Tools from an agent definition with tool snapshots: no request is sent before the first call.
 import { readFile } from "node:fs/promises";
 import { createMcpToolsFromAgent } from "langchain-mcp-runtime";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
@@ -10,7 +10,7 @@ await using server = await startMcpTestServer({
   tools: [
     {
       name: "forecast",
-      inputSchema: snapshot.inputSchema, // what the agent knows is what the server has
+      inputSchema: snapshot.inputSchema, // the snapshot matches the server
       run: ({ city, days, apiKey }) => `${String(city)}, ${String(days)} days, key ${String(apiKey)}`,
     },
   ],
@@ -24,4 +24,4 @@ await using mcp = await createMcpToolsFromAgent(agent, {
 const [forecast] = mcp.tools;
 console.log(`tool ${forecast?.name}, requests so far: ${server.requests.length}`);
 console.log(`the model sees: ${JSON.stringify(forecast?.schema)}`);
-console.log(`the server got: ${String(await forecast?.invoke({ city: "Oslo" }))}`);
+console.log(`the server received: ${String(await forecast?.invoke({ city: "Oslo" }))}`);

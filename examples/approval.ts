@@ -1,5 +1,5 @@
-// Three calls in one message, two of which need a yes. The agent asks once, before any of them runs, and
-// goes on when somebody has answered: here at once, in real life from another request or another day.
+// Three tool calls in one message, two of which require approval. The agent interrupts once, before any of
+// them runs, and is resumed with the decisions: here immediately, in practice often by a later request.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { Command, MemorySaver } from "@langchain/langgraph";
@@ -24,7 +24,7 @@ const model = fakeModel()
     { name: "bank__pay", args: { to: "Ann", amount: 50 } },
     { name: "bank__pay", args: { to: "Bob", amount: 5_000 } },
   ])
-  .respond(new AIMessage("Ann has her money; Bob has to wait."));
+  .respond(new AIMessage("I paid Ann. The payment to Bob was rejected."));
 const agent = createAgent({
   model,
   tools: mcp.tools,
@@ -33,16 +33,19 @@ const agent = createAgent({
 });
 const config = { configurable: { thread_id: "1" } };
 
-const paused = await agent.invoke({ messages: "Pay Ann and Bob." }, config);
-const request = paused.__interrupt__?.[0]?.value as HITLRequest;
-for (const { name, args } of request.actionRequests) console.log(`asked: ${name} ${JSON.stringify(args)}`);
-console.log(`ran so far: ${server.executions.length}`);
+const interrupted = await agent.invoke({ messages: "Pay Ann and Bob." }, config);
+const request = interrupted.__interrupt__?.[0]?.value as HITLRequest;
+for (const { name, args } of request.actionRequests)
+  console.log(`approval required: ${name} ${JSON.stringify(args)}`);
+console.log(`executed so far: ${server.executions.length}`);
 
 const response: HITLResponse = {
   decisions: request.actionRequests.map(({ args }) =>
-    Number(args["amount"]) > 1_000 ? { type: "reject", message: "Too much." } : { type: "approve" },
+    Number(args["amount"]) > 1_000
+      ? { type: "reject", message: "The amount is too high." }
+      : { type: "approve" },
   ),
 };
 const { messages } = await agent.invoke(new Command({ resume: response }), config);
-for (const { tool, args } of server.executions) console.log(`ran: ${tool} ${JSON.stringify(args)}`);
+for (const { tool, args } of server.executions) console.log(`executed: ${tool} ${JSON.stringify(args)}`);
 console.log(messages.at(-1)?.text);

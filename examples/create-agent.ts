@@ -1,4 +1,4 @@
-// The same tools in LangChain's createAgent. A tool that fails is told to the model, and the run goes on.
+// MCP tools in LangChain's createAgent. Tool errors are returned to the model, and the run continues.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createAgent } from "langchain";
@@ -23,7 +23,7 @@ const model = fakeModel()
   .respondWithTools([{ name: "office__print", args: { pages: "twelve" } }])
   .respondWithTools([{ name: "office__print", args: { pages: 12 } }])
   .respondWithTools([{ name: "office__print", args: { pages: 10 } }])
-  .respond(new AIMessage("Ten of twelve pages are printed."));
+  .respond(new AIMessage("I printed ten of the twelve pages."));
 const agent = createAgent({ model, tools: mcp.tools });
 const { messages } = await agent.invoke({ messages: "Print my twelve pages." });
 for (const message of messages) console.log(`${message.getType()}: ${message.text}`);

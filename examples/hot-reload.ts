@@ -1,4 +1,4 @@
-// A server gets a new tool, changes one and takes one away while an agent runs. The agent was made before.
+// A server adds and removes tools after the agent was created; the agent uses the current tools.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createAgent } from "langchain";
@@ -12,22 +12,22 @@ await using mcp = await createMcpTools({ weather: { url: server.url } });
 
 const model = fakeModel()
   .respondWithTools([{ name: "weather__forecast", args: {} }])
-  .respond(new AIMessage("It rains."))
+  .respond(new AIMessage("It is raining."))
   .respondWithTools([
     { name: "weather__umbrellas", args: { city: "Oslo" } },
     { name: "weather__radar", args: {} },
   ])
   .respond(new AIMessage("There are three umbrellas in Oslo."));
 const agent = createAgent({ model, tools: mcp.tools, middleware: [mcpMiddleware(mcp)] });
-await ask("How is the weather?");
+await ask("What is the weather?");
 
-const isChanged = new Promise((resolve) => mcp.on("toolsChanged", resolve));
-await server.waitFor("GET"); // the stream on which the server tells
+const changed = new Promise((resolve) => mcp.on("toolsChanged", resolve));
+await server.waitFor("GET"); // the stream for server notifications
 server.tools = [forecast, { name: "umbrellas", run: ({ city }) => `three in ${String(city)}` }];
 await server.notifyToolsChanged();
-await isChanged;
-console.log(`now: ${mcp.tools.map(({ name }) => name).join(", ")}`);
-await ask("Where do I get an umbrella?");
+await changed;
+console.log(`current tools: ${mcp.tools.map(({ name }) => name).join(", ")}`);
+await ask("Where can I get an umbrella?");
 
 async function ask(question: string): Promise<void> {
   const { messages } = await agent.invoke({ messages: question });

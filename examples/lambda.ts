@@ -1,38 +1,38 @@
-// An MCP server in an AWS Lambda function, called through the real AWS client. AWS itself is a few lines on
-// a loopback port here: no account and no network are needed.
+// An MCP server in an AWS Lambda function, called through the real AWS client. The Lambda API is emulated on
+// a loopback port, so no account and no network are needed.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { McpClient } from "langchain-mcp-runtime";
 
-// What would be deployed: the event is one JSON-RPC message, and what is returned is its answer.
+// The function to deploy: the event is one JSON-RPC message, the return value is its response.
 async function handler(event: {
   id?: number;
   method: string;
   params?: { arguments?: Record<string, unknown> };
 }) {
-  const answer = (result: object) => ({ jsonrpc: "2.0", id: event.id, result });
+  const respond = (result: object) => ({ jsonrpc: "2.0", id: event.id, result });
   switch (event.method) {
     case "initialize":
-      return answer({
+      return respond({
         protocolVersion: "2025-11-25",
         capabilities: { tools: {} },
         serverInfo: { name: "reports", version: "1.0.0" },
       });
     case "tools/list":
-      return answer({ tools: [{ name: "report", inputSchema: { type: "object" } }] });
+      return respond({ tools: [{ name: "report", inputSchema: { type: "object" } }] });
     case "tools/call": {
       const city = String(event.params?.arguments?.["city"]);
-      if (city === "Atlantis") throw new TypeError("no such city");
+      if (city === "Atlantis") throw new TypeError("unknown city");
       if (city === "Utopia") await new Promise((resolve) => setTimeout(resolve, 60_000).unref());
-      return answer({ content: [{ type: "text", text: `${city}: 7 °C, light rain` }] });
+      return respond({ content: [{ type: "text", text: `${city}: 7 °C, light rain` }] });
     }
     default:
       return null; // a notification
   }
 }
 
-// AWS in a few lines: the invoke API, which runs the handler and marks what it throws.
+// A minimal invoke API: runs the handler and marks errors as AWS does.
 let calls = 0;
 const aws = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
@@ -52,7 +52,7 @@ await new Promise<void>((resolve) => aws.listen(0, "127.0.0.1", resolve));
 Object.assign(process.env, {
   AWS_ACCESS_KEY_ID: "example",
   AWS_SECRET_ACCESS_KEY: "example",
-  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true", // it would advise Node 22
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true", // it would recommend Node 22
 });
 
 {
@@ -60,7 +60,7 @@ Object.assign(process.env, {
     name: "reports",
     functionName: "reports",
     region: "eu-north-1",
-    endpoint: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`, // leave it out, and it is AWS
+    endpoint: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`, // omit it to use AWS
   });
 
   const tools = await client.listTools();
@@ -76,11 +76,11 @@ Object.assign(process.env, {
   const controller = new AbortController();
   const slow = client.callTool({ name: "report", args: { city: "Utopia" } }, { signal: controller.signal });
   const reason = slow.then(
-    (answer) => answer.text(),
+    (slowResult) => slowResult.text(),
     (error: unknown) => String(error),
   );
   await started;
-  controller.abort("enough");
-  console.log(`4. cancelled: ${await reason}. The function was started ${calls} times, for 3 calls.`);
+  controller.abort("no longer needed");
+  console.log(`4. cancelled: ${await reason}. The function was invoked ${calls} times for 3 tool calls.`);
 }
 aws.close();

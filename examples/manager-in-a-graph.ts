@@ -1,5 +1,5 @@
-// A LangGraph agent over servers that come and go: one is added while the graph is held, one is let go.
-// The same compiled graph calls what is there now; what is not is answered, and never ends the run.
+// A LangGraph agent with servers that are added and disconnected at run time. The same compiled graph uses the
+// current tools; a call to a disconnected server returns an error to the model and does not end the run.
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
@@ -8,7 +8,7 @@ import { McpToolNode } from "langchain-mcp-runtime/langgraph";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 
 await using weather = await startMcpTestServer({ tools: [{ name: "forecast", run: () => "sun" }] });
-await using news = await startMcpTestServer({ tools: [{ name: "headlines", run: () => "all is well" }] });
+await using news = await startMcpTestServer({ tools: [{ name: "headlines", run: () => "no news today" }] });
 await using mcp = await createMcpTools({ weather: { url: weather.url } });
 mcp.on("serverChanged", ({ server, state }) => console.log(`   ${server}: ${state}`));
 
@@ -19,7 +19,7 @@ const model = fakeModel()
     { name: "news__headlines", args: {} },
     { name: "weather__forecast", args: {} },
   ])
-  .respond(new AIMessage("The news are good; the weather service is gone."));
+  .respond(new AIMessage("There is no news today; the weather service is disconnected."));
 const tools = new McpToolNode(mcp);
 const graph = new StateGraph(MessagesAnnotation)
   .addNode("model", async ({ messages }) => ({
@@ -38,9 +38,9 @@ async function ask(question: string): Promise<void> {
   for (const message of messages.slice(2)) console.log(`   ${message.text}`);
 }
 
-console.log("1. one server");
-await ask("How is the weather?");
-console.log("2. one more, and one less, under the same graph");
+console.log("1. With one server.");
+await ask("What is the weather?");
+console.log("2. The same graph after one server was added and one disconnected.");
 await mcp.servers.add("news", { url: news.url });
 await mcp.servers.disconnect("weather");
 await ask("And the news?");

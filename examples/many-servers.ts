@@ -1,5 +1,5 @@
-// Several servers in one toolset: one is slow, one comes later, one changes its tools. The start waits
-// for none of them, and the list of tools is always the one of now.
+// Several servers in one toolset: one is slow, one is added later, one changes its tools. Startup waits for
+// none of them, and `mcp.tools` is always up to date.
 import { createMcpTools } from "langchain-mcp-runtime";
 import { memoryStore } from "langchain-mcp-runtime/stores";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
@@ -9,27 +9,27 @@ const tides = { name: "tides", run: () => "high at noon" };
 const search = { name: "search", run: () => "three books" };
 await using weather = await startMcpTestServer({ tools: [forecast] });
 await using library = await startMcpTestServer({ tools: [search] });
-await using store = memoryStore(); // a fileStore() would still know the tools tomorrow
+await using store = memoryStore(); // use fileStore() to keep the tools across restarts
 
 const servers = { weather: { url: weather.url }, library: { url: library.url } };
 await (await createMcpTools(servers, { cache: { store } })).close();
 
-// The second run finds a library that takes its time.
+// In the second run, the library server is slow.
 library.addFault({ type: "delay", ms: 1_500 }, { method: "initialize", times: 1 });
 await using mcp = await createMcpTools(servers, { cache: { store } });
 const names = () => mcp.tools.map(({ name }) => name).join(", ");
-console.log(`1. ${names()}; the library is ${mcp.status().library.state}`);
+console.log(`1. ${names()}; library: ${mcp.status().library.state}`);
 
-const answer = await mcp.callTool({ name: "search" });
-console.log(`2. the call waited for it: ${answer.text()}`);
+const result = await mcp.callTool({ name: "search" });
+console.log(`2. the call waited for the server: ${result.text()}`);
 
-await using news = await startMcpTestServer({ tools: [{ name: "headlines", run: () => "all is well" }] });
+await using news = await startMcpTestServer({ tools: [{ name: "headlines", run: () => "no news today" }] });
 await mcp.servers.add("news", { url: news.url });
 console.log(`3. ${names()}`);
 
 const changed = new Promise<void>((resolve) => mcp.on("toolsChanged", () => resolve()));
 weather.tools = [forecast, tides];
-await mcp.refresh(); // or the server says so itself: tools/list_changed
+await mcp.refresh(); // not needed if the server sends notifications/tools/list_changed
 await changed;
 console.log(`4. ${names()}`);
 

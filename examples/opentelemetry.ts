@@ -1,4 +1,4 @@
-// What happens in an agent's run, as a trace: its calls, a repetition, and a session that a server lost.
+// The trace of an agent run: its tool calls, a retry, and a session that the server lost.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -14,7 +14,7 @@ import { createMcpTools } from "langchain-mcp-runtime";
 import { instrumentMcp } from "langchain-mcp-runtime/opentelemetry";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 
-// As any application sets up OpenTelemetry; here the spans stay in memory.
+// The usual OpenTelemetry setup of an application; here the spans stay in memory.
 const exporter = new InMemorySpanExporter();
 const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -28,12 +28,12 @@ exporter.reset();
 const llm = fakeModel()
   .respondWithTools([{ name: "travel__forecast", args: {} }])
   .respondWithTools([{ name: "travel__book", args: {} }])
-  .respond(new AIMessage("You travel on Sunday."));
+  .respond(new AIMessage("Your trip is booked for Sunday."));
 const agent = createReactAgent({ llm, tools: mcp.tools });
 server.addFault({ type: "status", status: 503 }, { method: "tools/call", times: 1 });
 server.dropSessions();
 await tracerProvider.getTracer("example").startActiveSpan("invoke_agent travel", async (span) => {
-  await agent.invoke({ messages: "Book me something dry." });
+  await agent.invoke({ messages: "Book a trip without rain." });
   span.end();
 });
 print(exporter.getFinishedSpans());

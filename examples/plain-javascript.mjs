@@ -1,4 +1,4 @@
-// Plain JavaScript on Node 20, which does not know `await using`: close in `finally`.
+// Plain JavaScript on Node 20, which does not support `await using`: close in `finally`.
 import { createMcpTools } from "langchain-mcp-runtime";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 

@@ -1,4 +1,4 @@
-// An agent with the tools of an MCP server. The model is a script, the server runs in this process.
+// An agent with the tools of an MCP server. The model is scripted, and the server runs in this process.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";

@@ -1,4 +1,4 @@
-// A server with documents: read as LangChain documents, by an agent with tools of its own, and watched for updates.
+// Resources and prompts: resources as LangChain documents, resource tools for an agent, and resource updates.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -26,15 +26,15 @@ console.log(`1. ${String(document?.metadata.name)}: ${String(document?.pageConte
 const messages = await mcp.getPrompt({ server: "kitchen", name: "order", args: { guests: "four" } });
 const llm = fakeModel() // or any chat model
   .respondWithTools([{ name: "kitchen__read_resource", args: { uri: "menu:today" } }])
-  .respond(new AIMessage("Four times fish, please."));
+  .respond(new AIMessage("Fish for four, please."));
 const agent = createReactAgent({ llm, tools: mcp.tools, prompt: mcp.instructions().kitchen ?? "" });
-const answer = await agent.invoke({ messages });
-for (const message of answer.messages) console.log(`2. ${message.getType()}: ${message.text}`);
+const result = await agent.invoke({ messages });
+for (const message of result.messages) console.log(`2. ${message.getType()}: ${message.text}`);
 
 const updates: string[] = [];
 mcp.on("resourceUpdated", ({ uri }) => updates.push(uri));
 await mcp.clients.kitchen.subscribeResource("menu:today");
 menu = "soup, fish, cake";
-await server.restart(); // the subscription is in place again with the next request
-const [later] = await mcp.getResources({ server: "kitchen", uris: ["menu:today"] });
-console.log(`3. ${updates.join()} is another one now: ${String(later?.pageContent)}`);
+await server.restart(); // the next request restores the subscription
+const [updated] = await mcp.getResources({ server: "kitchen", uris: ["menu:today"] });
+console.log(`3. ${updates.join()} was updated: ${String(updated?.pageContent)}`);

@@ -1,4 +1,4 @@
-// The server is killed and started again in the middle of an agent's run. The run goes on.
+// The server is restarted in the middle of an agent run, and the run continues.
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -15,22 +15,22 @@ await using mcp = await createMcpTools(
     afterToolCall: async () => {
       calls += 1;
       if (calls > 1) return;
-      console.log("   (the server is killed and started again)");
+      console.log("   (the server is restarted)");
       await server.restart();
     },
   },
 );
-mcp.on("sessionLost", () => console.log("   (the server has forgotten us)"));
-mcp.on("sessionOpened", () => console.log("   (a new session is open)"));
+mcp.on("sessionLost", () => console.log("   (the server has lost the session)"));
+mcp.on("sessionOpened", () => console.log("   (a new session is opened)"));
 
 const llm = fakeModel()
   .respondWithTools([{ name: "weather__forecast", args: { city: "Oslo" } }])
   .respondWithTools([{ name: "weather__forecast", args: { city: "Rome" } }])
-  .respond(new AIMessage("Both are at 7 °C."));
+  .respond(new AIMessage("It is 7 °C in both cities."));
 const agent = createReactAgent({ llm, tools: mcp.tools });
 const { messages } = await agent.invoke({ messages: "Is it warmer in Oslo or in Rome?" });
 for (const message of messages) {
   if (message.getType() !== "ai" || message === messages.at(-1))
     console.log(`${message.getType()}: ${message.text}`);
 }
-console.log(`the tool ran ${server.executions.length} times, for ${calls} calls`);
+console.log(`the tool was executed ${server.executions.length} times for ${calls} calls`);

@@ -1,4 +1,4 @@
-// A server dies and comes back between two calls. The caller does not notice.
+// A server restarts between two calls; the client recovers transparently.
 import { McpClient } from "langchain-mcp-runtime";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 
@@ -6,7 +6,7 @@ await using server = await startMcpTestServer({
   tools: [
     {
       name: "forecast",
-      description: "The weather of a city.",
+      description: "Returns the weather of a city.",
       inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
       run: ({ city }) => `${String(city)}: 7 °C, light rain`,
     },
@@ -17,18 +17,18 @@ await using client = new McpClient({ name: "weather", url: server.url });
 client.on("sessionOpened", ({ generation }) => console.log(`   session ${generation} opened`));
 client.on("sessionLost", ({ generation }) => console.log(`   session ${generation} lost`));
 
-const ask = async () => {
+const callForecast = async () => {
   const result = await client.callTool({ name: "forecast", args: { city: "Oslo" } });
   console.log(`   ${result.text()}`);
 };
 
 console.log("1. The first call opens the connection and the session.");
-await ask();
+await callForecast();
 
-console.log("2. The server is killed and started again.");
+console.log("2. The server is restarted.");
 await server.restart();
 
-console.log("3. The next call works: one new handshake, nothing run twice.");
-await ask();
+console.log("3. The next call works: one new handshake, and nothing is executed twice.");
+await callForecast();
 
-console.log(`   the tool ran ${server.executions.length} times, for 2 calls`);
+console.log(`   the tool was executed ${server.executions.length} times for 2 calls`);

@@ -8,26 +8,30 @@ export type {
   RequestOptions,
   ToolCall,
 } from "./client/call-options.js";
-export type { McpClientEvents } from "./client/mcp-client-events.js";
 export type {
+  McpClientEvents,
   RequestEnded,
   RequestRetried,
   RequestStarted,
   RequestWrapper,
-} from "./client/request-events.js";
-export type { ServerMetrics } from "./client/server-metrics.js";
+} from "./client/client-events.js";
+export { type ServerMetrics, McpClient } from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
 export type { CatalogEvents } from "./catalog/catalog-events.js";
-export type { ServerEndpoint } from "./config/server-endpoint.js";
-export type { McpClientOptions } from "./client/client-options.js";
+export { type ServerEndpoint, SERVER_DEFAULTS } from "./config/server-config.js";
+export type { McpClientOptions } from "./client/create-client-internals.js";
 export type { ClientState, SessionInfo } from "./client/client-lifecycle.js";
-export type { Completion, CompletionCall } from "./client/completion.js";
+export type {
+  Completion,
+  CompletionCall,
+  McpPrompt,
+  McpPromptMessage,
+  PromptCall,
+} from "./client/prompt-client.js";
 export type { CircuitBreakerHandle } from "./client/policies/circuit-breakers.js";
-export { McpClient } from "./client/mcp-client.js";
-export type { McpPrompt, McpPromptMessage, PromptCall } from "./client/prompt.js";
-export type { McpResourceContent } from "./client/resource-content.js";
-export type { LogLevel } from "./client/log-level.js";
+export type { McpResourceContent } from "./client/resource-client.js";
+export type { LogLevel } from "./client/session-state.js";
 export {
   type ContentBlock,
   type InputRequired,
@@ -72,6 +76,9 @@ export type {
   StdioServerDefinition,
   TimeoutOptions,
   WebSocketServerDefinition,
+  FallbackCall,
+  FallbackResult,
+  SessionStore,
 } from "./config/server-definition.js";
 export type {
   ElicitationOption,
@@ -92,8 +99,6 @@ export type {
   UrlElicitationResult,
   UrlHandler,
 } from "./config/server-request-handlers.js";
-export type { SessionStore } from "./config/session-store.js";
-export { SERVER_DEFAULTS } from "./config/server-config.js";
 export type {
   McpPromptArgument,
   McpPromptInfo,
@@ -105,13 +110,15 @@ export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
 export type { Progress, ServerMetadata, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
-export type { McpAgentResource, ToolSnapshot } from "./config/agent-definition.js";
+export type { McpAgentResource, ToolSnapshot } from "./config/agent/agent-definition.js";
 export type {
   AuthOption,
   CredentialOptions,
   HeadersOption,
   HeaderValues,
   IdentityOption,
+  OAuthProvider,
+  OAuthTokens,
 } from "./config/credential-options.js";
 export type {
   AuthGrant,
@@ -120,34 +127,38 @@ export type {
   JwtRequest,
   JwtSource,
 } from "./config/auth-grant.js";
-export type { OAuthProvider, OAuthTokens } from "./config/oauth-provider.js";
 export type { CallContext } from "./config/call-context.js";
 export type { InjectedArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
 export type { LangChainBlock } from "./tools/content/langchain-block.js";
 export type { ResourceMetadata } from "./tools/content/to-documents.js";
 export type { ToolArtifact, ToolFailure } from "./tools/content/tool-artifact.js";
-export type { AgentToolsOptions, ServerLookup } from "./toolset/agent-tools-options.js";
+export type { AgentToolsOptions, ServerLookup, FactoryOptions } from "./toolset/toolset-options.js";
 export { createMcpTools, type McpToolsOptions } from "./toolset/create-mcp-tools.js";
 export { createMcpToolsForServer, type ServerToolsOptions } from "./toolset/create-mcp-tools-for-server.js";
 export { createMcpToolsFromAgent } from "./toolset/create-mcp-tools-from-agent.js";
-export type { CacheOptions, CatalogOptions } from "./manager/catalog-options.js";
-export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
-export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff.js";
-export type { ServerDrift, ToolChange } from "./catalog/drift.js";
-export type { PinMode } from "./catalog/tool-pins.js";
-export { REGISTRY_DEFAULTS, type ToolRegistryOptions } from "./catalog/registry-options.js";
-export type { ServerHealth, ServerRecord } from "./catalog/server-record.js";
-export { type ToolLocation, type RegistryClient, ToolRegistry } from "./catalog/tool-registry.js";
-export type { KeyValueStore } from "./stores/key-value-store.js";
 export {
+  type CacheOptions,
+  type CatalogOptions,
   MANAGER_DEFAULTS,
   type LifecycleOptions,
   type McpServerManagerOptions,
 } from "./manager/manager-options.js";
+export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
+export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff.js";
+export type { ServerDrift, ToolChange } from "./catalog/drift.js";
+export type { PinMode } from "./catalog/tool-pins.js";
+export {
+  REGISTRY_DEFAULTS,
+  type RegistryClient,
+  type ToolLocation,
+  ToolRegistry,
+  type ToolRegistryOptions,
+} from "./catalog/tool-registry.js";
+export type { ServerHealth, ServerRecord } from "./catalog/server-record.js";
 export { McpServerManager, type ReconnectOptions, type WaitOptions } from "./manager/mcp-server-manager.js";
+export type { KeyValueStore } from "./stores/key-value-store.js";
 export type { ServerManagerEvents, ServerState, ServerStatus } from "./manager/server-status.js";
 export type { StartOptions } from "./manager/start-servers.js";
-export type { FactoryOptions } from "./toolset/toolset-options.js";
 export type {
   ApproveToolsOptions,
   CallerConfig,
@@ -162,7 +173,7 @@ export type { InputResponse, InputRequest } from "./tools/elicitation/interrupt-
 export { McpTool } from "./tools/mcp-tool.js";
 export type { InputRequests } from "./tools/elicitation/message-inputs.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
-export type { McpToolDetails } from "./tools/tool-details.js";
+export type { McpToolDetails } from "./tools/tool-runtime.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
   type BeforeToolCallResult,
@@ -183,8 +194,9 @@ export {
   type LoadMcpServersOptions,
 } from "./config/files/config-options.js";
 export type { ConfigFormatName } from "./config/files/config-formats.js";
-export type { ConfigProblem, ConfigProblemKind } from "./config/files/config-problem.js";
 export type {
+  ConfigProblem,
+  ConfigProblemKind,
   ConfigScope,
   ConfigServer,
   ConfigServerState,
@@ -192,5 +204,4 @@ export type {
 } from "./config/files/config-source.js";
 export type { LoadedMcpServers } from "./config/files/load-servers.js";
 export { loadMcpServers } from "./config/files/load-mcp-servers.js";
-export type { FallbackCall, FallbackResult } from "./config/fallback-call.js";
 export { lastGoodResult } from "./client/policies/last-good-result.js";

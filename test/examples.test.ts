@@ -13,69 +13,64 @@ const files = readdirSync(folder);
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const examples = files.filter((name) => /\.(?:ts|mjs)$/.test(name));
 
-/** What `npm run demo` runs: from the source, as it stands there. */
+/** Run from source, like `npm run demo`. */
 const DEMO = "restart-in-the-middle.ts";
 
-/** The last line that an example prints: it came to its end, and this is how the story ends. */
+/** The last line that each example prints: it shows that the example ran to its end with the expected result. */
 const LAST_LINES: Record<string, string> = {
-  "agent-definition.ts": "the server got: Oslo, 3 days, key k-123",
-  "approval.ts": "Ann has her money; Bob has to wait.",
+  "agent-definition.ts": "the server received: Oslo, 3 days, key k-123",
+  "approval.ts": "I paid Ann. The payment to Bob was rejected.",
   "chain.ts": "Translated: «good morning»",
-  "create-agent.ts": "ai: Ten of twelve pages are printed.",
-  "lambda.ts": "4. cancelled: enough. The function was started 3 times, for 3 calls.",
+  "create-agent.ts": "ai: I printed ten of the twelve pages.",
+  "lambda.ts": "4. cancelled: no longer needed. The function was invoked 3 times for 3 tool calls.",
   "hot-reload.ts": "ai: There are three umbrellas in Oslo.",
-  "drift-report.ts": "the server is down: unreachable",
+  "drift-report.ts": "while the server is down: unreachable",
   "manager-in-a-graph.ts": "   news: disconnected",
-  "many-servers.ts":
-    '5. Server "library" is disconnected: nothing is sent to it before it is connected again.',
+  "many-servers.ts": '5. Server "library" is disconnected. Connect it again before using it.',
   "opentelemetry.ts": "  tools/call book  attempts: 1",
   "plain-javascript.mjs": "hello",
   "quick-start.ts": "ai: Take an umbrella.",
-  "resources-and-prompts.ts": "3. menu:today is another one now: soup, fish, cake",
-  "restart-in-the-middle.ts": "the tool ran 2 times, for 2 calls",
-  "rules-and-hidden-arguments.ts": 'The call of tool "delete_order" was refused: it was not approved.',
-  "server-restart.ts": "   the tool ran 2 times, for 2 calls",
-  "shared-cache.ts": '"forecast" is on server "weather", version 1.0.0, which is ok',
-  "stdio.ts": "Echo: I am a process of my own.",
+  "resources-and-prompts.ts": "3. menu:today was updated: soup, fish, cake",
+  "restart-in-the-middle.ts": "the tool was executed 2 times for 2 calls",
+  "rules-and-injected-arguments.ts": 'The call of tool "delete_order" was denied: it was not approved.',
+  "server-restart.ts": "   the tool was executed 2 times for 2 calls",
+  "shared-cache.ts": '"forecast" is on server "weather", version 1.0.0, health: ok',
+  "stdio.ts": "Echo: Hello from another process.",
 };
 
 let compiled: string;
 
-/** As JavaScript inside of this package, so that they import it by its name, as it was built. */
+/** Compile to a folder inside this package, so that the examples import the built package by its name. */
 beforeAll(() => {
   compiled = mkdtempSync(join(root, "test/.examples-"));
   for (const name of files) {
-    if (name.endsWith(".ts")) writeFileSync(scriptOf(name), toJavaScript(join(folder, name)));
+    if (name.endsWith(".ts")) writeFileSync(toScriptPath(name), transpile(join(folder, name)));
     else copyFileSync(join(folder, name), join(compiled, name));
   }
 });
 
 afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
-function scriptOf(name: string): string {
+function toScriptPath(name: string): string {
   return join(compiled, name.replace(/\.ts$/, ".mjs"));
 }
 
-function toJavaScript(file: string): string {
+function transpile(file: string): string {
   const compilerOptions = { target: ScriptTarget.ES2022, module: ModuleKind.ESNext };
   return transpileModule(readFileSync(file, "utf8"), { compilerOptions }).outputText;
 }
 
 describe("the examples", () => {
-  it("are all told here", () => {
+  it("are all covered by this test", () => {
     expect(examples.toSorted()).toEqual(Object.keys(LAST_LINES).toSorted());
   });
 
-  it.each(examples)(
-    "%s runs, without key or network, and ends by itself",
-    { timeout: 30_000 },
-    async (name) => {
-      const script = name === DEMO ? ["--import", "tsx", `examples/${name}`] : [scriptOf(name)];
-      const { stdout, stderr } = await run(process.execPath, script, { cwd: root, timeout: 25_000 });
-      expect(stderr).toBe("");
-      expect(stdout.trimEnd().split("\n").at(-1)).toBe(LAST_LINES[name]);
-      if (name !== "create-agent.ts") expect(stdout).not.toContain("failed:");
-      if (name === "opentelemetry.ts") expect(readme).toContain(stdout);
-    },
-  );
+  it.each(examples)("%s runs without API key or network, and exits", { timeout: 30_000 }, async (name) => {
+    const script = name === DEMO ? ["--import", "tsx", `examples/${name}`] : [toScriptPath(name)];
+    const { stdout, stderr } = await run(process.execPath, script, { cwd: root, timeout: 25_000 });
+    expect(stderr).toBe("");
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe(LAST_LINES[name]);
+    if (name !== "create-agent.ts") expect(stdout).not.toContain("failed:");
+    if (name === "opentelemetry.ts") expect(readme).toContain(stdout);
+  });
 });

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-const story = `
+const restartScript = `
   const server = await startMcpTestServer();
   const client = new McpClient({ name: "packed", url: server.url });
   try {
@@ -22,7 +22,7 @@ const story = `
   }
 `;
 
-/** Needs `npm run build`: what is tested is what would be published. */
+/** Needs `npm run build`: tests the package as it would be published. */
 describe("the package, installed in an empty folder", () => {
   let folder: string;
   beforeAll(async () => {
@@ -38,25 +38,25 @@ describe("the package, installed in an empty folder", () => {
   }, 120_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("works with import, and the process ends by itself", async () => {
+  it("works with import, and the process exits", async () => {
     const script = `import { McpClient } from "langchain-mcp-runtime";
       import { startMcpTestServer } from "langchain-mcp-runtime/testing";
-      ${story}`;
-    writeFileSync(join(folder, "story.mjs"), script);
-    const { stdout, stderr } = await run(process.execPath, ["story.mjs"], { cwd: folder, timeout: 20_000 });
+      ${restartScript}`;
+    writeFileSync(join(folder, "script.mjs"), script);
+    const { stdout, stderr } = await run(process.execPath, ["script.mjs"], { cwd: folder, timeout: 20_000 });
     expect({ stdout, stderr }).toEqual({ stdout: "after\n", stderr: "" });
   });
 
   it("works with require", async () => {
     const script = `const { McpClient } = require("langchain-mcp-runtime");
       const { startMcpTestServer } = require("langchain-mcp-runtime/testing");
-      (async () => { ${story} })();`;
-    writeFileSync(join(folder, "story.cjs"), script);
-    const { stdout } = await run(process.execPath, ["story.cjs"], { cwd: folder, timeout: 20_000 });
+      (async () => { ${restartScript} })();`;
+    writeFileSync(join(folder, "script.cjs"), script);
+    const { stdout } = await run(process.execPath, ["script.cjs"], { cwd: folder, timeout: 20_000 });
     expect(stdout).toBe("after\n");
   });
 
-  it("has a command", async () => {
+  it("has a command-line interface", async () => {
     const command = join(folder, "node_modules/.bin/langchain-mcp-runtime");
     const { stdout } = await run(command, ["--version"], { cwd: folder });
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -64,7 +64,7 @@ describe("the package, installed in an empty folder", () => {
     expect(empty).toMatchObject({ code: 2, stdout: expect.stringContaining('"exitCode": 2') });
   });
 
-  it("says what to install where a store needs it", async () => {
+  it("names the package to install for a store", async () => {
     const script = `import { dynamoStore, fileStore, memoryStore, redisStore } from "langchain-mcp-runtime/stores";
       const files = fileStore("cache");
       await files.set("k", { a: 1 });
@@ -74,9 +74,9 @@ describe("the package, installed in an empty folder", () => {
     writeFileSync(join(folder, "stores.mjs"), script);
     const { stdout, stderr } = await run(process.execPath, ["stores.mjs"], { cwd: folder, timeout: 20_000 });
     const redis =
-      'definition A Redis store needs the package "ioredis", which is not installed. Add it to your project: npm install ioredis';
+      'invalid-config A Redis store needs the package "ioredis", which is not installed. Add it to your project: npm install ioredis';
     const dynamo =
-      'definition A DynamoDB store needs the package "@aws-sdk/client-dynamodb", which is not installed. Add it to your project: npm install @aws-sdk/client-dynamodb';
+      'invalid-config A DynamoDB store needs the package "@aws-sdk/client-dynamodb", which is not installed. Add it to your project: npm install @aws-sdk/client-dynamodb';
     expect({ lines: stdout.trim().split("\n"), stderr }).toEqual({
       lines: ['{"a":1} undefined', redis, dynamo, redis],
       stderr: "",
@@ -86,9 +86,9 @@ describe("the package, installed in an empty folder", () => {
   it.each([
     ["ws", `{ url: "ws://127.0.0.1:1/" }`],
     ["@aws-sdk/client-lambda", `{ functionName: "tools", region: "eu-north-1" }`],
-  ])("names the package %s when it is needed and not there", async (name, definition) => {
+  ])("names the package %s when it is needed but not installed", async (name, definition) => {
     const script = `import { McpClient } from "langchain-mcp-runtime";
-      const client = new McpClient({ name: "far", ...${definition} });
+      const client = new McpClient({ name: "remote", ...${definition} });
       const { error } = await client.tryCallTool({ name: "echo" });
       console.log(JSON.stringify([error.kind, error.server, error.attempts, error.message]));
       await client.close();`;
@@ -96,13 +96,13 @@ describe("the package, installed in an empty folder", () => {
     const { stdout } = await run(process.execPath, ["missing.mjs"], { cwd: folder, timeout: 20_000 });
     expect(JSON.parse(stdout)).toEqual([
       "invalid-config",
-      "far",
+      "remote",
       0,
-      `Server "far" needs the package "${name}", which is not installed. Add it to your project: npm install ${name}`,
+      `Server "remote" needs the package "${name}", which is not installed. Add it to your project: npm install ${name}`,
     ]);
   });
 
-  it("names the package @opentelemetry/api when it is needed and not there", async () => {
+  it("names the package @opentelemetry/api when it is needed but not installed", async () => {
     const script = `import { instrumentMcp } from "langchain-mcp-runtime/opentelemetry";
       await instrumentMcp().catch(({ kind, message }) => console.log(JSON.stringify([kind, message])));`;
     writeFileSync(join(folder, "tracing.mjs"), script);
@@ -113,21 +113,21 @@ describe("the package, installed in an empty folder", () => {
     ]);
   });
 
-  it("has types that compile without the optional packages", { timeout: 60_000 }, async () => {
+  it("has types that compile without the optional peer dependencies", { timeout: 60_000 }, async () => {
     const code = `import { McpClient, createMcpTools } from "langchain-mcp-runtime";
-      export const client = new McpClient({ name: "far", url: "wss://far.test/" });
+      export const client = new McpClient({ name: "remote", url: "wss://remote.test/" });
       export const tools = createMcpTools({ sums: { functionName: "sums", endpoint: "http://localhost" } });`;
     writeFileSync(join(folder, "user.mts"), code);
     const tsc = join(root, "node_modules/typescript/bin/tsc");
     const typeRoots = join(root, "node_modules/@types");
     const options = `--noEmit --strict --module nodenext --target es2022 --lib es2023,esnext.disposable --skipLibCheck false --types node --typeRoots ${typeRoots}`;
-    const said = await new Promise<string>((resolve) => {
+    const output = await new Promise<string>((resolve) => {
       const args = [tsc, ...options.split(" "), "user.mts"];
       execFile(process.execPath, args, { cwd: folder }, (_, stdout) => resolve(stdout));
     });
-    // What other packages get wrong in their own types is not ours.
+    // Ignore errors in the types of other packages.
     expect(
-      said.split("\n").filter((line) => /^(?:user|node_modules\/langchain-mcp-runtime)/.test(line)),
+      output.split("\n").filter((line) => /^(?:user|node_modules\/langchain-mcp-runtime)/.test(line)),
     ).toEqual([]);
   });
 

@@ -2,14 +2,15 @@ import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
 import * as langchain from "../src/langchain/index.js";
 import * as langgraph from "../src/langchain/langgraph.js";
+import * as manager from "../src/index.js";
 import * as opentelemetry from "../src/telemetry/opentelemetry/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
 import * as uipath from "../src/uipath/index.js";
 
-// Literals on purpose: a change here is a change for users, and should be meant.
-describe("what users can rely on", () => {
-  it("the exports", () => {
+// Literals on purpose: a change here is a change for users and must be intended.
+describe("the public surface has", () => {
+  it("these exports", () => {
     expect(Object.keys(api).toSorted()).toEqual([
       "CACHE_DEFAULTS",
       "CONFIG_DEFAULTS",
@@ -46,16 +47,17 @@ describe("what users can rely on", () => {
       "redisStore",
     ]);
     expect(Object.keys(testing).toSorted()).toEqual([
-      "UNKNOWN_SESSION_RESPONSES",
       "McpTestServer",
+      "UNKNOWN_SESSION_RESPONSES",
       "startMcpTestServer",
     ]);
     expect(Object.keys(uipath)).toEqual(["uipathServers"]);
   });
 
-  it("the events of the process", () => {
+  it("these process-wide events", () => {
     expect(api.MCP_EVENTS).toEqual([
       "breakerChanged",
+      "catalogRead",
       "connectionLost",
       "driftChecked",
       "handshakeEnded",
@@ -70,12 +72,11 @@ describe("what users can rely on", () => {
       "sessionOpened",
       "toolsChanged",
       "toolsListed",
-      "catalogRead",
       "warning",
     ]);
   });
 
-  it("the kinds of failure", () => {
+  it("these failure kinds", () => {
     expect(Object.keys(api.FAILURE_KINDS)).toEqual([
       "session-lost",
       "not-sent",
@@ -99,7 +100,7 @@ describe("what users can rely on", () => {
     ]);
   });
 
-  it("the defaults of a server", () => {
+  it("these server defaults", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: {
@@ -129,7 +130,7 @@ describe("what users can rely on", () => {
     });
   });
 
-  it("the defaults of a tool", () => {
+  it("these tool defaults", () => {
     expect(api.TOOL_DEFAULTS).toEqual({
       schema: "portable",
       structuredContent: "fallback",
@@ -141,7 +142,7 @@ describe("what users can rely on", () => {
     });
   });
 
-  it("the defaults of a store", () => {
+  it("these store defaults", () => {
     expect(stores.STORE_DEFAULTS).toEqual({
       timeoutMs: 2_000,
       maxBytes: 33_554_432,
@@ -151,16 +152,16 @@ describe("what users can rely on", () => {
     });
   });
 
-  it("the defaults of the cache", () => {
+  it("these cache and registry defaults", () => {
     expect(api.CACHE_DEFAULTS).toEqual({ staleAfterMs: 300_000, ttlMs: 2_592_000_000 });
     expect(api.REGISTRY_DEFAULTS).toEqual({ recordTtlMs: 60_000, refreshIntervalMs: 300_000 });
   });
 
-  it("the defaults of config files", () => {
+  it("these config file defaults", () => {
     expect(api.CONFIG_DEFAULTS).toEqual({ project: true, user: false });
   });
 
-  it("the defaults of many servers", () => {
+  it("these manager defaults", () => {
     expect(api.MANAGER_DEFAULTS).toEqual({
       startupWaitMs: 250,
       waitForUncached: true,
@@ -171,8 +172,8 @@ describe("what users can rely on", () => {
     });
   });
 
-  it("the methods of a manager", () => {
-    const methods = Object.getOwnPropertyNames(api.McpServerManager.prototype);
+  it("these McpServerManager members", () => {
+    const methods = Object.getOwnPropertyNames(manager.McpServerManager.prototype);
     expect(methods.filter((name) => name !== "constructor").toSorted()).toEqual([
       "active",
       "add",
@@ -194,25 +195,25 @@ describe("what users can rely on", () => {
     ]);
   });
 
-  it("the methods of a client", () => {
+  it("these McpClient members", () => {
     const methods = Object.getOwnPropertyNames(api.McpClient.prototype).filter(
       (name) => name !== "constructor",
     );
     expect(methods.toSorted()).toEqual([
       "breaker",
-      "breakerOf",
       "callTool",
       "callTools",
       "capabilities",
       "close",
       "complete",
       "ensureSession",
-      "expectProtocol",
       "finishAuth",
+      "getBreaker",
       "getPrompt",
+      "hintProtocolVersion",
       "identityOf",
       "instructions",
-      "isClientInitialized",
+      "isConnected",
       "lastLatencyMs",
       "listPrompts",
       "listResourceTemplates",

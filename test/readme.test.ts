@@ -6,13 +6,13 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { withRuns } from "./fixtures/readme-runs.js";
 import { withTables } from "./fixtures/readme-tables.js";
-import { typeErrorsOf } from "./fixtures/type-check.js";
+import { getTypeErrors } from "./fixtures/get-type-errors.js";
 
 const run = promisify(execFile);
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 
-/** A file of this package, so that it imports the package by its name. */
-async function outputOf(code: string): Promise<string> {
+/** Runs code from a file in this package, so that it can import the package by its name. */
+async function runCode(code: string): Promise<string> {
   const file = fileURLToPath(new URL(`./quick-start-${process.pid}.ts`, import.meta.url));
   writeFileSync(file, code);
   try {
@@ -27,13 +27,13 @@ async function outputOf(code: string): Promise<string> {
 }
 
 describe("the README", () => {
-  it("has a quick start of at most 15 lines that prints what it says", { timeout: 30_000 }, async () => {
+  it("has a quick start of at most 15 lines with the shown output", { timeout: 30_000 }, async () => {
     const [, code = "", output = ""] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
     expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(15);
-    expect(await outputOf(code)).toBe(output);
+    expect(await runCode(code)).toBe(output);
   });
 
-  it("names every package that has to be installed beside it", () => {
+  it("lists every peer dependency", () => {
     const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
       readonly peerDependencies: Readonly<Record<string, string>>;
     };
@@ -44,17 +44,17 @@ describe("the README", () => {
     expect(new Set(named)).toEqual(new Set(Object.keys(manifest.peerDependencies)));
   });
 
-  it("has the tables that the code prints (npm run readme)", () => {
+  it("has up-to-date tables (npm run readme)", () => {
     expect(withTables(readme)).toBe(readme);
   });
 
-  it("shows what the command line prints (npm run readme)", async () => {
+  it("has up-to-date command-line output (npm run readme)", async () => {
     expect(await withRuns(readme)).toBe(readme);
   });
 
-  it("shows TypeScript that compiles", { timeout: 60_000 }, async () => {
+  it("has TypeScript blocks that compile", { timeout: 60_000 }, async () => {
     const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? "");
     expect(blocks.length).toBeGreaterThan(3);
-    expect(await typeErrorsOf(blocks)).toBe("");
+    expect(await getTypeErrors(blocks)).toBe("");
   });
 });

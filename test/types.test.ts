@@ -6,38 +6,38 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What a compiler loads for these files, besides files of our own. */
-function packagesBehind(files: readonly string[]): Set<string> {
+/** Returns the packages that a compiler loads for these declaration files. */
+function collectPackages(files: readonly string[]): Set<string> {
   const packages = new Set<string>();
   const seen = new Set<string>();
-  for (const left = [...files]; left.length > 0;) {
-    const file = left.pop() ?? "";
+  for (const queue = [...files]; queue.length > 0;) {
+    const file = queue.pop() ?? "";
     if (seen.has(file)) continue;
     seen.add(file);
-    const text = readFileSync(file, "utf8");
+    const text = readFileSync(file, "utf8").replaceAll(/\/\*[\s\S]*?\*\//g, "");
     for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)) {
-      if (specifier.startsWith(".")) left.push(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
+      if (specifier.startsWith(".")) queue.push(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
       else packages.add(specifier);
     }
   }
   return packages;
 }
 
-/** Needs `npm run build`: users compile against what is published. */
+/** Needs `npm run build`: users compile against the published declarations. */
 describe("the published types", () => {
   it.each(["typescript", "typescript-5.9"])(
-    "hold what test/types claims, in %s",
+    "satisfy test/types with %s",
     { timeout: 60_000 },
     async (compiler) => {
       const tsc = join(root, "node_modules", compiler, "bin/tsc");
-      const said = await new Promise((resolve) => {
+      const output = await new Promise((resolve) => {
         execFile(process.execPath, [tsc, "-p", join(root, "test/types")], (_, stdout) => resolve(stdout));
       });
-      expect(said).toBe("");
+      expect(output).toBe("");
     },
   );
 
-  it("compile where no optional peer is installed", () => {
+  it("compile without optional peer dependencies", () => {
     const { exports, peerDependenciesMeta } = JSON.parse(
       readFileSync(join(root, "package.json"), "utf8"),
     ) as {
@@ -51,11 +51,11 @@ describe("the published types", () => {
     );
     expect(entries.length).toBeGreaterThan(2);
     const needed = entries.flatMap(({ name, types }) =>
-      [...packagesBehind([join(root, types)])]
+      [...collectPackages([join(root, types)])]
         .filter((specifier) => optional.some((peer) => specifier.startsWith(peer)))
         .map((specifier) => `${name} needs ${specifier}`),
     );
-    // Each of these is for those who have the package.
+    // These entry points are only for users of the respective package.
     expect(needed.toSorted()).toEqual([
       "./langchain needs langchain",
       "./langgraph needs @langchain/langgraph",
@@ -64,12 +64,12 @@ describe("the published types", () => {
     ]);
   });
 
-  it("have no any, and no type of the MCP SDK or undici", () => {
+  it("contain no any and no types of the MCP SDK or undici", () => {
     const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>
       name.endsWith(".d.ts"),
     );
     expect(files.length).toBeGreaterThan(50);
-    const isPublic = (name: string) => !/^(?:session|transports)\//.test(name);
+    const isPublic = (name: string) => !/^(?:net|session|transports)\//.test(name);
     const offenders = files.filter(isPublic).filter((name) => {
       const text = readFileSync(join(root, "dist", name), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
       return /:\s*any\b|<any>|\bany\[\]|@modelcontextprotocol|"undici"/.test(text);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock as clock } from "../../build/async/clock.js";
 import { ToolCatalog } from "../../build/catalog/tool-catalog.js";
-import { ListStore } from "../../build/catalog/tool-list-store.js";
+import { ToolListStore } from "../../build/catalog/tool-list-store.js";
 import { McpClient } from "../../dist/index.js";
 import { fileStore } from "../../dist/stores/index.js";
 
@@ -44,9 +44,9 @@ function createCatalog(client, store) {
     staleAfterMs: DAY_MS,
     clock,
     now,
-    inspect: async () => undefined,
+    verify: async () => undefined,
     warn,
-    store: new ListStore({ server, fingerprint, store, ttlMs: DAY_MS, now, warn }),
+    store: new ToolListStore({ server, fingerprint, store, ttlMs: DAY_MS, now, warn }),
   });
 }
 

@@ -3,9 +3,9 @@ import { systemClock as clock } from "../../build/async/clock.js";
 import { ClientEvents } from "../../build/client/client-events.js";
 import { createPipeline } from "../../build/client/pipeline.js";
 import { CircuitBreaker } from "../../build/client/policies/circuit-breaker.js";
-import { RetryTokensByIdentity } from "../../build/client/policies/retry-budgets.js";
+import { RetryBudgets } from "../../build/client/policies/retry-budget.js";
 import { RequestContext, RequestTrace } from "../../build/client/request-context.js";
-import { RequestWatch } from "../../build/client/request-event-emitter.js";
+import { RequestEventEmitter } from "../../build/client/request-event-emitter.js";
 import { parseServer } from "../../build/config/parse-server.js";
 import { Redactor } from "../../build/errors/redaction.js";
 import { Connection } from "../../build/session/connection.js";
@@ -16,7 +16,7 @@ const server = "middleware";
 const noop = () => undefined;
 
 /** Replaces the request telemetry: no metrics, no events. */
-const NO_TELEMETRY = { start: (context, next) => next(context), retried: noop, ended: noop };
+const NO_TELEMETRY = { run: (context, next) => next(context), onRetry: noop, onEnd: noop };
 
 /**
  * Variants of a request over one session: with all middleware of a client in its default settings
@@ -28,14 +28,15 @@ export async function openPipeline(servers) {
   const toolset = await open(servers);
   const config = parseServer(server, { url });
   const connection = await openConnection(config);
-  const { session } = await connection.pool.acquire("", undefined).keeper.hold(new CancelScope());
+  const { session } = await connection.pool.acquire("", undefined).currentSession.acquire(new CancelScope());
   const listenedEvents = createEvents();
   for (const name of ["requestStarted", "requestEnded"]) listenedEvents.on(name, noop);
-  const createVariant = (watch) => createSend(createRequestPipeline(config, watch), config, connection);
+  const createVariant = (requestEvents) =>
+    createSend(createRequestPipeline(config, requestEvents), config, connection);
   return {
     toolCall: ({ server: name, tool, args }) => toolset.call({ server: name, tool, args }),
-    pipeline: createVariant(createWatch(config, createEvents())),
-    withListeners: createVariant(createWatch(config, listenedEvents)),
+    pipeline: createVariant(createRequestEvents(config, createEvents())),
+    withListeners: createVariant(createRequestEvents(config, listenedEvents)),
     withoutTelemetry: createVariant(NO_TELEMETRY),
     session: ({ tool, args }) =>
       session.request({
@@ -57,12 +58,12 @@ function openConnection(config) {
     clock,
     redactor: new Redactor(),
     cancellation: new CancelScope(),
-    resolveSpec: async () => config,
+    resolveConfig: async () => config,
     era: { isModern: false },
-    watchHandshake: (_, initialize) => initialize(),
+    observeHandshake: (_, initialize) => initialize(),
     onOpened: async () => undefined,
-    onLost: noop,
-    onSeatGone: noop,
+    onDisconnected: noop,
+    onSlotEvicted: noop,
     onNotification: noop,
     onWarning: noop,
     onError: noop,
@@ -74,25 +75,25 @@ function createEvents() {
   return new ClientEvents(server, logger, new Redactor());
 }
 
-function createWatch(config, events) {
+function createRequestEvents(config, events) {
   const metrics = new RequestMetrics();
-  return new RequestWatch({ server, events, metrics, redactor: new Redactor(), config: () => config });
+  return new RequestEventEmitter({ server, events, metrics, redactor: new Redactor(), config: () => config });
 }
 
-function createRequestPipeline(config, watch) {
+function createRequestPipeline(config, requestEvents) {
   const breaker = new CircuitBreaker(config.circuitBreaker, { clock, onChange: noop });
   return createPipeline(
     {
       server,
       clock,
       random: Math.random,
-      retry: () => config.retry,
-      tokens: new RetryTokensByIdentity(clock),
-      slotsFor: noop,
-      breakerOf: () => breaker,
+      retrySettings: () => config.retry,
+      budgets: new RetryBudgets(clock),
+      semaphoreFor: noop,
+      getBreaker: () => breaker,
       onRetry: noop,
       onSessionLost: noop,
-      watch,
+      requestEvents,
       warn: noop,
     },
     config,
@@ -117,9 +118,9 @@ function createSend(handle, { timeouts: { requestMs, totalMs } }, connection) {
       signal: undefined,
       connect: () => connection,
       headers: undefined,
-      holdsInput: false,
-      caller: undefined,
-      recordedArgs: undefined,
+      deferInput: false,
+      callerContext: undefined,
+      loggableArgs: undefined,
       trace: new RequestTrace(),
     };
     return handle(new RequestContext({ request, cancellation: new CancelScope(), onProgress: undefined }));

@@ -1,56 +1,56 @@
 import { AsyncResource } from "node:async_hooks";
 
-/** Time, as a parameter: tests hold it still. */
+/** The time source. Tests replace it. */
 export interface Clock {
-  /** Milliseconds that only ever grow; differences count, not the value. */
+  /** Monotonic time in milliseconds. Only differences are meaningful. */
   now(): number;
-  /** Runs `action` once after `ms`; the function that comes back prevents it. */
+  /** Runs `action` once after `ms` milliseconds. Returns a function that cancels the timer. */
   after(ms: number, action: () => void): () => void;
 }
 
-/** `setTimeout` fires at once when it is given more than this. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** `setTimeout` fires immediately for longer delays. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** The clock of the process. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, action) {
-    if (ms !== lastKept) keepList(ms);
-    const timer = setTimeout(action, Math.min(ms, LONGEST_TIMER_MS));
+    if (ms !== lastRetainedMs) retainTimerList(ms);
+    const timer = setTimeout(action, Math.min(ms, MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
 
-/** The lengths of deadlines; shorter timers are rare, and longer ones would be kept for long. */
-const SHORTEST_KEPT_MS = 100;
-const LONGEST_KEPT_MS = 60_000;
-const MOST_KEPT = 16;
-/** Of the process, as Node's lists are. */
-const kept = new Set<number>();
-/** One of them, for a quick look: most timers of a process have one length. */
-let lastKept: number | undefined;
-/** What is made here belongs to no call, and keeps nothing that belongs to one. */
-const outside = new AsyncResource("LangChainMcpTimers");
+/** The range of typical deadlines. Shorter timers are rare; longer ones would be retained for too long. */
+const MIN_RETAINED_MS = 100;
+const MAX_RETAINED_MS = 60_000;
+const MAX_RETAINED = 16;
+/** Process-wide, like Node's timer lists. */
+const retainedMs = new Set<number>();
+/** The last retained duration, as a fast path: most timers of a process have the same duration. */
+let lastRetainedMs: number | undefined;
+/** Retainers run in this async context, so that they do not keep the context of a call alive. */
+const detachedResource = new AsyncResource("LangChainMcpTimers");
 
 /**
- * Node keeps the timers of one length in a list, makes it for the first and drops it with the last: for
- * a deadline of one call after the other that is 4 % of a local call. A timer that does nothing, and
- * keeps no process alive, keeps the list.
+ * Node keeps one list per timer duration, creates it for the first timer and drops it with the last. With
+ * sequential calls that costs 4 % of a local call. An unreferenced timer that does nothing retains the list.
  */
-function keepList(ms: number): void {
-  if (!kept.has(ms) && !makeKept(ms)) return;
-  lastKept = ms;
+function retainTimerList(ms: number): void {
+  if (!retainedMs.has(ms) && !startRetainer(ms)) return;
+  lastRetainedMs = ms;
 }
 
-/** Whether there is one to keep it now. */
-function makeKept(ms: number): boolean {
-  if (kept.size >= MOST_KEPT) return false;
-  if (ms < SHORTEST_KEPT_MS || ms > LONGEST_KEPT_MS || !Number.isInteger(ms)) return false;
-  kept.add(ms);
-  outside.runInAsyncScope(() => setTimeout(() => forget(ms), ms).unref());
+/** Returns whether a retainer was started. */
+function startRetainer(ms: number): boolean {
+  if (retainedMs.size >= MAX_RETAINED) return false;
+  if (ms < MIN_RETAINED_MS || ms > MAX_RETAINED_MS || !Number.isInteger(ms)) return false;
+  retainedMs.add(ms);
+  detachedResource.runInAsyncScope(() => setTimeout(() => dropRetainer(ms), ms).unref());
   return true;
 }
 
-function forget(ms: number): void {
-  kept.delete(ms);
-  if (lastKept === ms) lastKept = undefined;
+function dropRetainer(ms: number): void {
+  retainedMs.delete(ms);
+  if (lastRetainedMs === ms) lastRetainedMs = undefined;
 }

@@ -2,26 +2,37 @@ import type { CancelScope } from "./cancel-scope.js";
 import type { Clock } from "./clock.js";
 
 interface DeadlineOptions {
-  /** 0 means none. */
+  /** The time limit in milliseconds; 0 means no limit. */
   readonly ms: number;
   readonly clock: Clock;
   readonly cancellation: CancelScope;
-  /** What the work is ended with when time is up. */
-  readonly expired: () => unknown;
+  /** Creates the cancellation reason when the deadline expires. */
+  readonly createError: () => unknown;
 }
 
-/** Gives work a limited time, and a cancellation of its own which ends it when time is up. */
+/** Runs `work` with a child scope that is cancelled when the deadline expires. */
 export async function withDeadline<T>(
-  { ms, clock, cancellation, expired }: DeadlineOptions,
+  { ms, clock, cancellation, createError }: DeadlineOptions,
   work: (cancellation: CancelScope) => Promise<T>,
 ): Promise<T> {
   if (ms === 0) return work(cancellation);
-  const limited = cancellation.child();
-  const disarm = clock.after(ms, () => limited.cancel(expired()));
+  const scope = cancellation.child();
+  const cancelTimer = clock.after(ms, () => scope.cancel(createError()));
   try {
-    return await work(limited);
+    return await work(scope);
   } finally {
-    disarm();
-    limited.release();
+    cancelTimer();
+    scope.dispose();
   }
+}
+
+/** Waits until `work` settles, at most `ms` milliseconds. Never throws. */
+export async function settleWithin(ms: number, clock: Clock, work: () => unknown): Promise<void> {
+  let cancelTimer: (() => void) | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    cancelTimer = clock.after(ms, resolve);
+  });
+  const settled = (async () => work())().catch(() => undefined);
+  await Promise.race([settled, timeout]);
+  cancelTimer?.();
 }

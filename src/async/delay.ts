@@ -1,15 +1,15 @@
 import type { CancelScope } from "./cancel-scope.js";
 import type { Clock } from "./clock.js";
 
-/** Waits; a cancellation ends the wait at once with its reason. */
+/** Waits `ms` milliseconds; rejects with the reason on cancellation. */
 export function delay(ms: number, clock: Clock, cancellation: CancelScope): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = clock.after(ms, () => {
-      forget();
+    const cancelTimer = clock.after(ms, () => {
+      unsubscribe();
       resolve();
     });
-    const forget = cancellation.onCancel((reason) => {
-      stop();
+    const unsubscribe = cancellation.onCancel((reason) => {
+      cancelTimer();
       reject(reason);
     });
   });

@@ -1,8 +1,8 @@
 /**
- * `Promise.all` over a list, with at most `limit` (at least one) at work at a time; results in the
- * list's order. After a failure nothing more is begun.
+ * Maps items like `Promise.all`, with at most `limit` (at least one) running at a time. Results keep the order
+ * of the items. After a failure no further item is started.
  */
-export async function mapLimited<T, R>(
+export async function mapConcurrent<T, R>(
   items: readonly T[],
   limit: number,
   work: (item: T, index: number) => Promise<R>,
@@ -21,7 +21,7 @@ export async function mapLimited<T, R>(
       }
     }
   };
-  const workers = Math.max(1, Math.min(Math.floor(limit) || 1, items.length));
-  await Promise.all(Array.from({ length: workers }, worker));
+  const workerCount = Math.max(1, Math.min(Math.floor(limit) || 1, items.length));
+  await Promise.all(Array.from({ length: workerCount }, worker));
   return results;
 }

@@ -1,6 +1,6 @@
 import type { CancelScope } from "./cancel-scope.js";
 
-/** So many at a time, first come first served. Who gives up waiting leaves the queue. */
+/** Limits concurrency, first in, first out. A cancelled waiter leaves the queue. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -9,35 +9,35 @@ export class Semaphore {
     this.#free = slots;
   }
 
-  /** Gives the function that hands the slot on. */
-  async enter(cancellation: CancelScope): Promise<() => void> {
+  /** Waits for a slot. Returns the function that releases it. */
+  async acquire(cancellation: CancelScope): Promise<() => void> {
     cancellation.throwIfCancelled();
     if (this.#free > 0) this.#free -= 1;
-    else await this.#turn(cancellation);
-    let hasLeft = false;
+    else await this.#waitForSlot(cancellation);
+    let isReleased = false;
     return () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      this.#handOn();
+      if (isReleased) return;
+      isReleased = true;
+      this.#release();
     };
   }
 
-  #turn(cancellation: CancelScope): Promise<void> {
+  #waitForSlot(cancellation: CancelScope): Promise<void> {
     return new Promise((resolve, reject) => {
       const wake = () => {
-        forget();
+        unsubscribe();
         resolve();
       };
       this.#waiting.push(wake);
-      const forget = cancellation.onCancel((reason) => {
+      const unsubscribe = cancellation.onCancel((reason) => {
         this.#waiting.splice(this.#waiting.indexOf(wake), 1);
         reject(reason);
       });
     });
   }
 
-  /** The slot stays taken while it passes to the next in line, so nobody can slip in between. */
-  #handOn(): void {
+  /** Passes the slot directly to the next waiter, so that no other caller can take it in between. */
+  #release(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free += 1;
     else next();

@@ -1,44 +1,44 @@
 /**
- * Values by key, where every request brings one and takes it away. A `Map` that has grown old does not let
- * go of them: tables that it has replaced keep what was in them until the next full collection. With 64
- * calls at a time that was a quarter of all garbage. Here the map has numbers only, places in a list.
+ * A map for short-lived values, one per request. A tenured `Map` keeps deleted values alive: its old hash
+ * tables hold them until the next full collection. With 64 concurrent calls that was a quarter of all garbage.
+ * Here the map holds only slot numbers, and the values are in an array.
  */
-export class TransientMap<Key extends string | number, Value> {
-  readonly #places = new Map<Key, number>();
+export class SlotMap<Key extends string | number, Value> {
+  readonly #slotByKey = new Map<Key, number>();
   readonly #values: (Value | undefined)[] = [];
-  readonly #free: number[] = [];
+  readonly #freeSlots: number[] = [];
 
   has(key: Key): boolean {
-    return this.#places.has(key);
+    return this.#slotByKey.has(key);
   }
 
   get(key: Key): Value | undefined {
-    const place = this.#places.get(key);
-    return place === undefined ? undefined : this.#values[place];
+    const slot = this.#slotByKey.get(key);
+    return slot === undefined ? undefined : this.#values[slot];
   }
 
   set(key: Key, value: Value): void {
-    const place = this.#places.get(key) ?? this.#free.pop() ?? this.#values.length;
-    this.#values[place] = value;
-    this.#places.set(key, place);
+    const slot = this.#slotByKey.get(key) ?? this.#freeSlots.pop() ?? this.#values.length;
+    this.#values[slot] = value;
+    this.#slotByKey.set(key, slot);
   }
 
   delete(key: Key): void {
-    const place = this.#places.get(key);
-    if (place === undefined) return;
-    this.#places.delete(key);
-    this.#values[place] = undefined;
-    this.#free.push(place);
+    const slot = this.#slotByKey.get(key);
+    if (slot === undefined) return;
+    this.#slotByKey.delete(key);
+    this.#values[slot] = undefined;
+    this.#freeSlots.push(slot);
   }
 
-  /** All that are there now, in the order in which they came. */
-  all(): Value[] {
-    return [...this.#places.values()].map((place) => this.#values[place] as Value);
+  /** Returns the current values in insertion order. */
+  values(): Value[] {
+    return [...this.#slotByKey.values()].map((slot) => this.#values[slot] as Value);
   }
 
   clear(): void {
-    this.#places.clear();
+    this.#slotByKey.clear();
     this.#values.length = 0;
-    this.#free.length = 0;
+    this.#freeSlots.length = 0;
   }
 }

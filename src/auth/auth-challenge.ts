@@ -1,37 +1,44 @@
 import type { ResponseHead } from "../net/http-request.js";
 
-/** Why another proof may help after a refusal. */
-export type RefusalReason = "token" | "scope" | "key";
+/** Why a rejected request may succeed with other credentials. */
+export type ChallengeReason = "token" | "scope" | "dpop";
 
-/** It was about the proof of the key, which may be old or lack a server's word; the token was not looked at. */
-const OF_KEY = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
-const WRONG_KEY = /\binvalid_dpop_proof\b/;
+/**
+ * Errors of the DPoP proof, which may be expired or lack the server's nonce. The token itself was not
+ * checked.
+ */
+const DPOP_ERRORS = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
+const INVALID_DPOP_PROOF = /\binvalid_dpop_proof\b/;
 
-/** The refusals of one request: each reason is good for one more try. */
-export class Refusals {
-  readonly #tried = new Set<RefusalReason>();
+/** Limits the retries of one request to one per challenge reason. */
+export class ChallengeTracker {
+  readonly #tried = new Set<ChallengeReason>();
 
   /**
-   * No reason: the refusal, or whatever it is, is the last word. A key that stays wrong may be the token's
-   * fault, where that was not given to this key: not all servers tell the two apart.
+   * Returns why to retry, or undefined when the response is final. If the DPoP proof is rejected again and the
+   * token was issued elsewhere, the token may be bound to another key: not all servers report that as such.
    */
-  reasonOf(head: ResponseHead, { isForeign = false }: { readonly isForeign?: boolean | undefined }) {
-    const told = reasonIn(head);
-    const staysWrong = told === "key" && this.#tried.has("key") && WRONG_KEY.test(challengeIn(head));
-    const reason = staysWrong && isForeign ? "token" : told;
+  nextReason(
+    head: ResponseHead,
+    { issuedElsewhere = false }: { readonly issuedElsewhere?: boolean | undefined },
+  ) {
+    const reported = parseReason(head);
+    const isStillInvalid =
+      reported === "dpop" && this.#tried.has("dpop") && INVALID_DPOP_PROOF.test(getWwwAuthenticate(head));
+    const reason = isStillInvalid && issuedElsewhere ? "token" : reported;
     if (reason === undefined || this.#tried.has(reason)) return undefined;
     this.#tried.add(reason);
     return reason;
   }
 }
 
-function reasonIn(head: ResponseHead): RefusalReason | undefined {
-  if (head.status === 401) return OF_KEY.test(challengeIn(head)) ? "key" : "token";
+function parseReason(head: ResponseHead): ChallengeReason | undefined {
+  if (head.status === 401) return DPOP_ERRORS.test(getWwwAuthenticate(head)) ? "dpop" : "token";
   return head.status === 403 ? "scope" : undefined;
 }
 
-/** What a server says about the proof that it wants. */
-export function challengeIn({ headers }: ResponseHead): string {
-  const given = headers["www-authenticate"] ?? "";
-  return typeof given === "string" ? given : given.join(", ");
+/** Returns the `WWW-Authenticate` header, or an empty string. */
+export function getWwwAuthenticate({ headers }: ResponseHead): string {
+  const value = headers["www-authenticate"] ?? "";
+  return typeof value === "string" ? value : value.join(", ");
 }

@@ -3,8 +3,8 @@ import type { ServerConfig, WebAddress } from "../config/server-config.js";
 import { Credentials } from "./credentials.js";
 import { type ClientKeys, Dpop } from "./dpop.js";
 import { OAuthFlow } from "./oauth-flow.js";
-import { SideFetch } from "../net/auth-fetch.js";
-import { toHttpUrl } from "../net/to-http-url.js";
+import { OneOffFetch } from "../net/one-off-fetch.js";
+import { toHttpUrl } from "../net/http-connector.js";
 import type { Redactor } from "../errors/redaction.js";
 
 export interface CredentialsProviderDependencies {
@@ -19,18 +19,18 @@ export interface CredentialsProvider {
 }
 
 /** Creates the provider of per-identity credentials for a server reached over HTTP or WebSocket. */
-export function openCredentialSource(
+export function createCredentialsProvider(
   config: ServerConfig,
   address: WebAddress<string> & HttpOptions,
   { redactor, keys }: CredentialsProviderDependencies,
 ): CredentialsProvider {
   const { name: server, timeouts } = config;
   const { connectMs } = timeouts;
-  const { headersOf, auth } = address;
-  // Tokens are asked for over HTTP, whatever they are for.
+  const { headersProvider, auth } = address;
+  // Tokens are requested over HTTP, also for a WebSocket.
   const url = toHttpUrl(address.url);
-  const fetch = new SideFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
-  // One key for all identities: it says which client this is, and outlives whoever is let go.
+  const fetch = new OneOffFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
+  // One DPoP key for all identities: it identifies the client, and must outlive evicted identities.
   const dpop = new Dpop(address.dpop, keys);
   const createCredentials = () =>
     new Credentials({
@@ -38,11 +38,11 @@ export function openCredentialSource(
       url,
       redactor,
       dpop,
-      sources: { headersOf, auth },
+      sources: { headersProvider, auth },
       oauth: new OAuthFlow({ server, url, redactor, fetch, dpop }),
     });
   return {
-    createCredentials: headersOf === undefined && auth === undefined ? undefined : createCredentials,
+    createCredentials: headersProvider === undefined && auth === undefined ? undefined : createCredentials,
     close: () => fetch.close(),
   };
 }

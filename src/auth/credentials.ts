@@ -1,41 +1,41 @@
-import { type AuthGrant, isAuthGrant, type ParsedGrant } from "../config/auth-grant.js";
-import { AUTH_GRANT } from "../config/auth-grant-schema.js";
+import { type AuthGrant, isAuthGrant, type ParsedGrant, AUTH_GRANT_SCHEMA } from "../config/auth-grant.js";
 import type { CallContext } from "../config/call-context.js";
-import type { CredentialSources, HeaderValues } from "../config/credential-options.js";
+import type { CredentialSources, HeaderValues, OAuthTokens } from "../config/credential-options.js";
 import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
-import { zodToIssues } from "../config/zod-issues.js";
-import { HEADERS } from "../config/header-schema.js";
-import type { OAuthTokens } from "../config/oauth-provider.js";
-import { PLAIN_WORDS } from "../config/zod-error-map.js";
-import { secretsOfHeader } from "../config/collect-secrets.js";
+import { zodToIssues, ZOD_ERROR_MAP } from "../config/schema/zod-issues.js";
+import { HEADERS_SCHEMA } from "../config/schema/header-schema.js";
+import { collectHeaderSecrets } from "../config/collect-secrets.js";
 import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { GrantedTokens } from "./grant-token-source.js";
+import { GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead, ResponseHeaders } from "../net/http-request.js";
-import { type Dpop, DPOP_NONCE } from "./dpop.js";
-import type { RefusalReason } from "./auth-challenge.js";
-import type { FinishedLogin, OAuthFlow, TokenSource } from "./oauth-flow.js";
+import { type Dpop, DPOP_NONCE_HEADER } from "./dpop.js";
+import type { ChallengeReason } from "./auth-challenge.js";
+import type { AuthorizationResponse, OAuthFlow, TokenSource } from "./oauth-flow.js";
 
-/** What proves who asks, as it goes with one request. */
-export interface Proof {
+/** The authentication headers of one request, and where its token comes from. */
+export interface RequestAuth {
   readonly headers: HeaderValues;
   readonly token: string | undefined;
-  /** Where it comes from, unless a function gave it. */
+  /** Undefined when a function returned the token. */
   readonly source: TokenSource | undefined;
-  /** For a token that is bound to a key: the header `dpop` of one request. */
-  readonly proveKey?: ((method: string, url: string | URL) => string) | undefined;
-  /** Somebody else got the token, such as the process before this one: it may be bound to another key. */
-  readonly isForeign?: boolean | undefined;
+  /** Creates the `dpop` header of one request, for a token that is bound to a key. */
+  readonly createDpopProof?: ((method: string, url: string | URL) => string) | undefined;
+  /**
+   * The token was not issued to this client's key, for example to a previous process: it may be bound to
+   * another key.
+   */
+  readonly issuedElsewhere?: boolean | undefined;
 }
 
-/** What a server said to a proof, and why another may help. */
-interface Refused {
-  readonly refusal: ResponseHead;
-  readonly reason: RefusalReason;
+/** The response that rejected a request, and why another attempt may succeed. */
+interface AuthChallenge {
+  readonly response: ResponseHead;
+  readonly reason: ChallengeReason;
 }
 
-interface CredentialParts {
+interface CredentialsDependencies {
   readonly server: string;
   readonly url: URL;
   readonly dpop: Dpop;
@@ -45,23 +45,26 @@ interface CredentialParts {
 }
 
 /**
- * The credentials of one identity. Asked for every request, so that what changes, such as a token,
- * goes with the next one.
+ * The credentials of one identity. They are read for every request, so that a changed token takes effect at
+ * once.
  */
 export class Credentials {
-  readonly #parts: CredentialParts;
-  #own: CallContext;
-  #granted: GrantedTokens | undefined;
+  readonly #deps: CredentialsDependencies;
+  #sessionContext: CallContext;
+  #grantTokens: GrantTokenSource | undefined;
 
-  constructor(parts: CredentialParts) {
-    this.#parts = parts;
-    this.#own = strangerTo(parts.server);
+  constructor(deps: CredentialsDependencies) {
+    this.#deps = deps;
+    this.#sessionContext = createAnonymousContext(deps.server);
   }
 
-  /** Who asks now. What the session itself sends goes in that name, but is no part of that call. */
-  remember(context: CallContext): void {
+  /**
+   * Sets the caller that the session's own requests are authenticated as, without the details of its tool
+   * call.
+   */
+  setContext(context: CallContext): void {
     const { toolCall: _, signal: __, ...config } = context.config;
-    this.#own = {
+    this.#sessionContext = {
       ...context,
       config,
       purpose: "discovery",
@@ -72,149 +75,149 @@ export class Credentials {
     };
   }
 
-  /** `context`: the call that the request belongs to; without one it is the session's own. */
-  async proof(context: CallContext = this.#own): Promise<Proof> {
-    const { sources, dpop } = this.#parts;
-    const headers = await this.#headers(context);
-    const given = await this.#auth(context);
-    const source = typeof given === "object" && given !== null ? given : undefined;
-    const tokens = source === undefined ? undefined : await this.#tokensOf(source);
-    const isNone = source === undefined ? sources.auth === undefined : tokens?.access_token === undefined;
-    if (isNone) return { headers, source, token: undefined };
-    const token = this.#checkedToken(source === undefined ? given : tokens?.access_token);
+  /** `context` is the call that the request belongs to; without it, the request is the session's own. */
+  async getAuth(context: CallContext = this.#sessionContext): Promise<RequestAuth> {
+    const { sources, dpop } = this.#deps;
+    const headers = await this.#getHeaders(context);
+    const auth = await this.#resolveAuth(context);
+    const source = typeof auth === "object" && auth !== null ? auth : undefined;
+    const tokens = source === undefined ? undefined : await this.#getTokens(source);
+    const hasNoToken = source === undefined ? sources.auth === undefined : tokens?.access_token === undefined;
+    if (hasNoToken) return { headers, source, token: undefined };
+    const token = this.#parseToken(source === undefined ? auth : tokens?.access_token);
     const isBound = tokens !== undefined && dpop.isBound(tokens);
-    const { authorization = "" } = this.#checked({
+    const { authorization = "" } = this.#parseHeaders({
       authorization: `${isBound ? "DPoP" : "Bearer"} ${token}`,
     });
-    const proveKey = (method: string, url: string | URL) => dpop.proof(method, url, token);
+    const createDpopProof = (method: string, url: string | URL) => dpop.createProof(method, url, token);
     return {
       headers: { ...headers, authorization },
       source,
       token,
-      ...(isBound ? { proveKey, isForeign: !dpop.wasGiven(token) } : {}),
+      ...(isBound ? { createDpopProof, issuedElsewhere: !dpop.isRegistered(token) } : {}),
     };
   }
 
-  /** Every answer may hold something for the next proof of a key. */
-  heard(headers: ResponseHeaders): void {
-    const { dpop, url } = this.#parts;
-    dpop.heard(url, headers[DPOP_NONCE]);
+  /** Stores the DPoP nonce of a response for the next proof. */
+  onResponseHeaders(headers: ResponseHeaders): void {
+    const { dpop, url } = this.#deps;
+    dpop.storeNonce(url, headers[DPOP_NONCE_HEADER]);
   }
 
-  /** Another proof that is worth a try after a refusal, if there is one. */
-  async renewed(
-    used: Proof,
-    { refusal, reason }: Refused,
+  /** Returns other credentials to retry with after a challenge, or undefined if there are none. */
+  async renewAfter(
+    used: RequestAuth,
+    { response, reason }: AuthChallenge,
     context?: CallContext,
-  ): Promise<Proof | undefined> {
-    const { oauth } = this.#parts;
-    const { source, token, proveKey } = used;
-    // The token was not looked at; what was missing has been heard with the refusal.
-    if (proveKey !== undefined && reason === "key") return this.proof(context);
+  ): Promise<RequestAuth | undefined> {
+    const { oauth } = this.#deps;
+    const { source, token, createDpopProof } = used;
+    // The token was not checked; the missing nonce was stored from the headers of this response.
+    if (createDpopProof !== undefined && reason === "dpop") return this.getAuth(context);
     if (source === undefined) {
-      if (refusal.status !== 401) return undefined;
-      const next = await this.proof(context);
+      if (response.status !== 401) return undefined;
+      const next = await this.getAuth(context);
       return JSON.stringify(next.headers) === JSON.stringify(used.headers) ? undefined : next;
     }
-    const isRenewed = await oauth.renew(source, token, refusal);
-    return isRenewed ? this.proof(context) : undefined;
+    const isRenewed = await oauth.renew(source, token, response);
+    return isRenewed ? this.getAuth(context) : undefined;
   }
 
-  /** Takes what a person came back with. */
-  async finish(login: FinishedLogin): Promise<void> {
-    const { server, oauth } = this.#parts;
-    const source = await this.#auth(this.#own);
-    if (typeof source !== "object" || source === null || source instanceof GrantedTokens) {
-      const text = `Server "${server}" has no OAuth provider in its definition (auth): there is no login to finish.`;
+  /** Completes a login with the response of the authorization server. */
+  async finishLogin(response: AuthorizationResponse): Promise<void> {
+    const { server, oauth } = this.#deps;
+    const source = await this.#resolveAuth(this.#sessionContext);
+    if (typeof source !== "object" || source === null || source instanceof GrantTokenSource) {
+      const text = `Server "${server}" has no OAuth provider (auth), so there is no login to finish.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
-    await oauth.finish(source, login);
+    await oauth.finishLogin(source, response);
   }
 
-  async #headers(context: CallContext): Promise<HeaderValues> {
-    const { sources, redactor } = this.#parts;
-    const { headersOf } = sources;
-    if (headersOf === undefined) return {};
-    const headers = this.#checked(await this.#ask("headers", headersOf, context));
-    for (const value of Object.values(headers)) redactor.addPassing(value, secretsOfHeader);
+  async #getHeaders(context: CallContext): Promise<HeaderValues> {
+    const { sources, redactor } = this.#deps;
+    const { headersProvider } = sources;
+    if (headersProvider === undefined) return {};
+    const headers = this.#parseHeaders(await this.#callProvider("headers", headersProvider, context));
+    for (const value of Object.values(headers)) redactor.addRotating(value, collectHeaderSecrets);
     return headers;
   }
 
-  /** A token, or where tokens come from. */
-  async #auth(context: CallContext): Promise<string | TokenSource | undefined> {
-    const { server, sources, dpop } = this.#parts;
+  /** Returns a token or the source of tokens. */
+  async #resolveAuth(context: CallContext): Promise<string | TokenSource | undefined> {
+    const { server, sources, dpop } = this.#deps;
     const { auth } = sources;
-    if (typeof auth !== "function") return isAuthGrant(auth) ? this.#tokensBy(auth) : auth;
-    const given = await this.#ask("auth", auth, context);
-    if (typeof given === "string" && dpop.isRequired) {
-      const text = `The auth of server "${server}" gave a token, and only what gets tokens can bind them to a key (dpop): give an OAuth provider or a grant.`;
+    if (typeof auth !== "function") return isAuthGrant(auth) ? this.#tokenSourceFor(auth) : auth;
+    const value = await this.#callProvider("auth", auth, context);
+    if (typeof value === "string" && dpop.isRequired) {
+      const text = `The function auth of server "${server}" returned a token, which cannot be bound to a key (dpop). Use an OAuth provider or a grant instead.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
-    if (isAuthGrant(given)) return this.#tokensBy(this.#checkedGrant(given));
-    if (typeof given !== "object" || given === null || typeof given.tokens === "function") return given;
-    const message = `expected a token, an OAuth provider or a grant, found ${describeValue(given)}`;
-    throw this.#wrong("auth", [{ path: "", message }]);
+    if (isAuthGrant(value)) return this.#tokenSourceFor(this.#parseGrant(value));
+    if (typeof value !== "object" || value === null || typeof value.tokens === "function") return value;
+    const message = `expected a token, an OAuth provider or a grant, got ${describeValue(value)}`;
+    throw this.#configError("auth", [{ path: "", message }]);
   }
 
-  /** Tokens outlive the proof that they were got with: a function may give another one each time. */
-  #tokensBy(grant: ParsedGrant): GrantedTokens {
-    this.#granted ??= new GrantedTokens(grant);
-    this.#granted.grant = grant;
-    return this.#granted;
+  /** Keeps the tokens when the grant changes: a function may return another assertion each time. */
+  #tokenSourceFor(grant: ParsedGrant): GrantTokenSource {
+    this.#grantTokens ??= new GrantTokenSource(grant);
+    this.#grantTokens.grant = grant;
+    return this.#grantTokens;
   }
 
-  /** A function of the user's: what it throws is told as what it is, a missing credential. */
-  async #ask<T>(
+  /** Calls a user's function. An error that it throws is reported as missing credentials (`unauthorized`). */
+  async #callProvider<T>(
     name: "headers" | "auth",
-    source: (context: CallContext) => T | Promise<T>,
+    provider: (context: CallContext) => T | Promise<T>,
     context: CallContext,
   ): Promise<T> {
-    const { server, redactor } = this.#parts;
+    const { server, redactor } = this.#deps;
     try {
-      return await source(context);
+      return await provider(context);
     } catch (error) {
       if (error instanceof McpRuntimeError) throw error;
-      const said = redactor.text(error instanceof Error ? error.message : String(error));
-      const text = `The function ${name} of server "${server}" failed: ${said}. Nothing was sent.`;
-      throw new McpRuntimeError("unauthorized", text, { server, cause: redactor.cause(error) });
+      const reason = redactor.redact(error instanceof Error ? error.message : String(error));
+      const text = `The function ${name} of server "${server}" failed: ${reason}. Nothing was sent.`;
+      throw new McpRuntimeError("unauthorized", text, { server, cause: redactor.redactCause(error) });
     }
   }
 
-  async #tokensOf(source: TokenSource): Promise<OAuthTokens | undefined> {
-    const { oauth } = this.#parts;
-    return this.#ask("auth", () => oauth.tokensOf(source), this.#own);
+  async #getTokens(source: TokenSource): Promise<OAuthTokens | undefined> {
+    const { oauth } = this.#deps;
+    return this.#callProvider("auth", () => oauth.getTokens(source), this.#sessionContext);
   }
 
-  #checked(headers: unknown): HeaderValues {
-    const parsed = HEADERS.safeParse(headers, PLAIN_WORDS);
+  #parseHeaders(headers: unknown): HeaderValues {
+    const parsed = HEADERS_SCHEMA.safeParse(headers, ZOD_ERROR_MAP);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("headers", zodToIssues(parsed.error));
+    throw this.#configError("headers", zodToIssues(parsed.error));
   }
 
-  #checkedGrant(grant: AuthGrant): ParsedGrant {
-    const parsed = AUTH_GRANT.safeParse(grant, PLAIN_WORDS);
+  #parseGrant(grant: AuthGrant): ParsedGrant {
+    const parsed = AUTH_GRANT_SCHEMA.safeParse(grant, ZOD_ERROR_MAP);
     if (parsed.success) return parsed.data;
-    throw this.#wrong("auth", zodToIssues(parsed.error));
+    throw this.#configError("auth", zodToIssues(parsed.error));
   }
 
-  #wrong(name: "headers" | "auth", issues: readonly ConfigIssue[]): McpRuntimeError {
-    const { server } = this.#parts;
-    return configError(`What the function ${name} of server "${server}" gave`, issues, { server });
+  #configError(name: "headers" | "auth", issues: readonly ConfigIssue[]): McpRuntimeError {
+    const { server } = this.#deps;
+    return configError(`The return value of function ${name} of server "${server}"`, issues, { server });
   }
 
-  #checkedToken(token: unknown): string {
-    const { server, redactor } = this.#parts;
+  #parseToken(token: unknown): string {
+    const { server, redactor } = this.#deps;
     if (typeof token !== "string" || token.trim() === "") {
-      const text = `The auth of server "${server}" gave no token. Nothing was sent.`;
+      const text = `The auth of server "${server}" returned no token. Nothing was sent.`;
       throw new McpRuntimeError("unauthorized", text, { server });
     }
-    redactor.addPassing(token, secretsOfHeader);
+    redactor.addRotating(token, collectHeaderSecrets);
     return token;
   }
 }
 
-/** For a server whose credentials are the same for everybody. */
-function strangerTo(server: string): CallContext {
+/** The context before any caller is known. */
+function createAnonymousContext(server: string): CallContext {
   return {
     purpose: "discovery",
     server,

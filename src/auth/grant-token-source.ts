@@ -1,10 +1,22 @@
-import type { ParsedGrant } from "../config/auth-grant.js";
-import type { OAuthTokens } from "../config/oauth-provider.js";
-import { fetchGrantedTokens, type GrantRequest } from "./request-grant-tokens.js";
+import {
+  type ParsedGrant,
+  ISSUER_METADATA_SCHEMA,
+  isJwt,
+  type EnterpriseManagedGrant,
+  type JwtSource,
+} from "../config/auth-grant.js";
+import type { OAuthTokens } from "../config/credential-options.js";
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { AuthorizationServerMetadata } from "@modelcontextprotocol/sdk/shared/auth.js";
+import type { OneOffFetch } from "../net/one-off-fetch.js";
+import { zodToIssues } from "../config/schema/zod-issues.js";
+import { isSameIssuer } from "./issuer-validation.js";
+import { isPlainObject } from "../json/json.js";
+import { raceAbort } from "../async/cancel-scope.js";
 
-/** The tokens of one identity that are got by a grant, without anybody's login. Kept in memory only. */
-export class GrantedTokens {
-  /** As it was last given: what a function gives may hold another proof each time. */
+/** The tokens of one identity that are obtained by a grant, without a login. Kept in memory only. */
+export class GrantTokenSource {
+  /** The latest grant: a user's function may return another assertion each time. */
   grant: ParsedGrant;
   #tokens: OAuthTokens | undefined;
 
@@ -17,6 +29,184 @@ export class GrantedTokens {
   }
 
   async renew(request: GrantRequest): Promise<void> {
-    this.#tokens = await fetchGrantedTokens(this.grant, request);
+    this.#tokens = await requestGrantTokens(this.grant, request);
   }
+}
+
+/** What a token is requested for, and how. */
+interface GrantRequest extends JwtResolverOptions {
+  readonly serverUrl: URL;
+  /** Where the server publishes its protected resource metadata. */
+  readonly resourceMetadataUrl: URL | undefined;
+  /** The scope that the server requires. */
+  readonly scope: string | undefined;
+  readonly fetch: OneOffFetch["fetch"];
+  /** Without DPoP, for requests to the identity provider, whose tokens are not bound to a key. */
+  readonly unboundFetch: OneOffFetch["fetch"];
+}
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/**
+ * Requests tokens by a grant. There is no retry: an authorization server that rejects an assertion has
+ * evaluated it.
+ */
+async function requestGrantTokens(grant: ParsedGrant, request: GrantRequest): Promise<OAuthTokens> {
+  const { fetchToken } = await importSdk();
+  const { fetch } = request;
+  const metadata = await fetchIssuerMetadata(grant.issuer, fetch);
+  const { resource, supportedScope } = await discoverResource(request);
+  const scope = grant.scope ?? request.scope ?? supportedScope;
+  const exchange = { audience: metadata.issuer, resource, scope };
+  const assertion =
+    grant.grant === "jwt-bearer"
+      ? await resolveJwt(grant.assertion, "auth.assertion", request)
+      : await exchangeIdToken(grant, { ...request, ...exchange, fetch: request.unboundFetch });
+  const tokenParams = { grant_type: JWT_BEARER, assertion, ...(scope === undefined ? {} : { scope }) };
+  const client = {
+    clientMetadata: {},
+    clientInformation: () => toClientInformation(grant),
+    prepareTokenRequest: () => new URLSearchParams(tokenParams),
+  };
+  return fetchToken(client as unknown as OAuthClientProvider, grant.issuer, {
+    metadata: toSdkMetadata(metadata),
+    resource,
+    fetchFn: fetch,
+  });
+}
+
+const importSdk = () => import("@modelcontextprotocol/sdk/client/auth.js");
+
+/** The SDK's type requires more fields than it reads: of the endpoints it uses only the token endpoint. */
+function toSdkMetadata({
+  token_endpoint: endpoint,
+  ...metadata
+}: IssuerMetadata): AuthorizationServerMetadata {
+  return { ...metadata, token_endpoint: endpoint.href } as unknown as AuthorizationServerMetadata;
+}
+
+/**
+ * Discovers the server's resource identifier, which must match its URL, and its supported scopes. Defaults
+ * to the server's URL, because a token without an audience could be used elsewhere.
+ */
+async function discoverResource({ serverUrl, resourceMetadataUrl, fetch }: GrantRequest) {
+  const { discoverOAuthProtectedResourceMetadata, selectResourceURL } = await importSdk();
+  const options = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
+  const metadata = await discoverOAuthProtectedResourceMetadata(serverUrl, options, fetch).catch(
+    () => undefined,
+  );
+  await selectResourceURL(serverUrl, {} as OAuthClientProvider, metadata);
+  // Keep the string that the server sent: a URL object would append a slash.
+  const { origin, pathname } = serverUrl;
+  const { resource = `${origin}${pathname}`, scopes_supported: scopes = [] } = metadata ?? {};
+  return { resource, supportedScope: scopes.length === 0 ? undefined : scopes.join(" ") };
+}
+
+function toClientInformation({ clientId, clientSecret }: ParsedGrant) {
+  if (clientId === undefined) return undefined;
+  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
+}
+
+type IssuerMetadata = ReturnType<(typeof ISSUER_METADATA_SCHEMA)["parse"]>;
+
+/** The assertion is sent only to the configured issuer, so the metadata must be that issuer's. */
+async function fetchIssuerMetadata(issuer: URL, fetch: OneOffFetch["fetch"]): Promise<IssuerMetadata> {
+  const parsed = ISSUER_METADATA_SCHEMA.safeParse(await fetchMetadataDocument(issuer, fetch));
+  if (!parsed.success) {
+    const issues = zodToIssues(parsed.error).map(({ path, message }) => `${path}: ${message}`);
+    throw new Error(`The metadata of the authorization server is invalid: ${issues.join("; ")}`);
+  }
+  if (!isSameIssuer(parsed.data.issuer, issuer.href))
+    throw new Error("The metadata of the authorization server names another issuer than auth.issuer.");
+  return parsed.data;
+}
+
+/** Returns the first document found at the well-known URLs. */
+async function fetchMetadataDocument(issuer: URL, fetch: OneOffFetch["fetch"]): Promise<unknown> {
+  const { buildDiscoveryUrls } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const { fetchWithinOrigin } = await import("@modelcontextprotocol/sdk/shared/transport.js");
+  const get = fetchWithinOrigin(fetch);
+  for (const { url } of buildDiscoveryUrls(issuer)) {
+    const response = await get(url, { headers: { accept: "application/json" } });
+    if (response.ok) return response.json();
+    if (response.status >= 500)
+      throw new Error(`The authorization server returned HTTP ${response.status} for its metadata.`);
+  }
+  throw new Error(`No authorization server metadata found at ${issuer.href} (auth.issuer).`);
+}
+
+interface TokenExchangeRequest extends JwtResolverOptions {
+  /** The issuer of the MCP server's authorization server, which accepts the assertion. */
+  readonly audience: string;
+  readonly resource: string;
+  readonly scope: string | undefined;
+  readonly fetch: OneOffFetch["fetch"];
+}
+
+const TOKEN_TYPE = "urn:ietf:params:oauth:token-type";
+
+/**
+ * Exchanges a user's ID token for an identity assertion (ID-JAG) at the enterprise identity provider (RFC
+ * 8693).
+ */
+async function exchangeIdToken(
+  grant: EnterpriseManagedGrant<URL>,
+  request: TokenExchangeRequest,
+): Promise<string> {
+  const { tokenEndpoint, clientId, clientSecret } = grant.identityProvider;
+  const { audience, resource, scope, fetch, registerSecret } = request;
+  const body = new URLSearchParams({
+    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+    requested_token_type: `${TOKEN_TYPE}:id-jag`,
+    subject_token_type: `${TOKEN_TYPE}:id_token`,
+    subject_token: await resolveJwt(grant.idToken, "auth.idToken", request),
+    audience,
+    resource,
+    ...(scope === undefined ? {} : { scope }),
+    client_id: clientId,
+    ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
+  });
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  // The request contains secrets, so redirects are not followed.
+  const response = await fetch(tokenEndpoint, { method: "POST", headers, body, redirect: "manual" });
+  if (!response.ok) throw await toExchangeError(response);
+  const payload: unknown = await response.json().catch(() => undefined);
+  const { access_token: idJag, issued_token_type: type } = isPlainObject(payload) ? payload : {};
+  if (!isJwt(idJag) || type !== `${TOKEN_TYPE}:id-jag`)
+    throw new Error("The identity provider returned no identity assertion (ID-JAG).");
+  registerSecret(idJag);
+  return idJag;
+}
+
+async function toExchangeError(response: Response): Promise<Error> {
+  const { parseErrorResponse } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const cause = await parseErrorResponse(response);
+  const details = [cause.errorCode, cause.message].filter((text) => text !== "").join(": ");
+  return new Error(`The identity provider rejected the token exchange: ${details}`, { cause });
+}
+
+interface JwtResolverOptions {
+  /** Aborts a user's function that does not return. */
+  readonly signal: AbortSignal;
+  /** Called with each secret before it is used, so that it is redacted. */
+  readonly registerSecret: (secret: string) => void;
+}
+
+/**
+ * Resolves a JWT, calling the user's function if there is one. Trimmed, because JWTs read from files end
+ * with a line break.
+ */
+async function resolveJwt(source: JwtSource, name: string, options: JwtResolverOptions): Promise<string> {
+  const { signal, registerSecret } = options;
+  const value: unknown =
+    typeof source === "string"
+      ? source
+      : await raceAbort(signal, () => source({ signal })).catch((error: unknown) => {
+          const message = error instanceof Error ? error.message : String(error);
+          throw new Error(`The function ${name} failed: ${message}`, { cause: error });
+        });
+  const jwt = typeof value === "string" ? value.trim() : value;
+  if (!isJwt(jwt)) throw new Error(`The function ${name} returned no valid JWT.`);
+  registerSecret(jwt);
+  return jwt;
 }

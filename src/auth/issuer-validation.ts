@@ -1,61 +1,94 @@
-import { isPlainObject } from "../json/json.js";
-import type { KnownDiscovery } from "./cached-discovery.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { OAuthProvider } from "../config/credential-options.js";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-const RESOURCE = "/.well-known/oauth-protected-resource";
-const METADATA = /^(.*?)\/\.well-known\/(?:oauth-authorization-server|openid-configuration)(\/.*)?$/;
+const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
+const METADATA_PATH = /^(.*?)\/\.well-known\/(?:oauth-authorization-server|openid-configuration)(\/.*)?$/;
 
 /**
- * Looks at what is read about an authorization server, which must be about that server: otherwise one
- * server could send a login, or its code, to another. `login` is what a user came back with; then it
- * must say that it comes from there, where the server says that its answers do (RFC 8414, RFC 9207).
- * `known` is not read again, and is looked at before anything is sent: throws, as the requests do.
+ * Validates that the metadata of an authorization server names that server as issuer (RFC 8414); otherwise
+ * one server could redirect a login, or its code, to another. The `iss` of `callbackParams`, the parameters
+ * of a login's redirect, must match it, and is required if the server declares that it sends one (RFC 9207).
+ * Metadata in `cached` is not fetched again, so it is validated here.
+ *
+ * @throws if the cached metadata is invalid; the returned function rejects for fetched metadata.
  */
-export function withIssuerCheck(
+export function withIssuerValidation(
   fetch: Fetch,
-  login: URLSearchParams | undefined,
-  known: KnownDiscovery = {},
+  callbackParams: URLSearchParams | undefined,
+  cached: CachedDiscovery = {},
 ): Fetch {
-  // Servers of the first revision with logins name no authorization server: it is looked for at their own origin.
-  let isNamed = known.resource !== undefined;
-  if (known.issuer !== undefined) check(known.issuer, isNamed ? known.place : undefined, login);
+  // Servers of protocol revision 2025-03-26 publish no resource metadata; their own origin is used as the
+  // authorization server.
+  let hasResourceMetadata = cached.resourceMetadata !== undefined;
+  if (cached.issuerMetadata !== undefined)
+    assertIssuer(cached.issuerMetadata, hasResourceMetadata ? cached.issuerUrl : undefined, callbackParams);
   return async (url, init) => {
     const response = await fetch(url, init);
-    if (response.ok && new URL(url).pathname.includes(RESOURCE)) isNamed = true;
-    const place = placeOf(new URL(url));
-    if (place === undefined || !response.ok) return response;
+    if (response.ok && new URL(url).pathname.includes(RESOURCE_METADATA_PATH)) hasResourceMetadata = true;
+    const issuerUrl = toIssuerUrl(new URL(url));
+    if (issuerUrl === undefined || !response.ok) return response;
     const metadata: unknown = await response
       .clone()
       .json()
       .catch(() => undefined);
-    if (isPlainObject(metadata)) check(metadata, isNamed ? place : undefined, login);
+    if (isPlainObject(metadata))
+      assertIssuer(metadata, hasResourceMetadata ? issuerUrl : undefined, callbackParams);
     return response;
   };
 }
 
-/** Many write a slash at the end in one place and not in the other. */
-export function isSameIssuer(one: string, other: string): boolean {
-  return one.replace(/\/$/, "") === other.replace(/\/$/, "");
+/** Ignores a trailing slash, which many servers use inconsistently. */
+export function isSameIssuer(a: string, b: string): boolean {
+  return a.replace(/\/$/, "") === b.replace(/\/$/, "");
 }
 
-/** Of the issuer that such a document is about; nothing for other addresses. */
-function placeOf({ origin, pathname }: URL): string | undefined {
-  const [, before, after = ""] = METADATA.exec(pathname) ?? [];
+/** Converts the URL of a metadata document to its issuer; undefined for other URLs. */
+function toIssuerUrl({ origin, pathname }: URL): string | undefined {
+  const [, before, after = ""] = METADATA_PATH.exec(pathname) ?? [];
   return before === undefined ? undefined : `${origin}${before}${after}`;
 }
 
-function check(
-  { issuer, authorization_response_iss_parameter_supported: saysIssuer }: Record<string, unknown>,
-  place: string | undefined,
-  login: URLSearchParams | undefined,
+function assertIssuer(
+  { issuer, authorization_response_iss_parameter_supported: returnsIss }: Record<string, unknown>,
+  issuerUrl: string | undefined,
+  callbackParams: URLSearchParams | undefined,
 ): void {
   if (typeof issuer !== "string") return;
-  if (place !== undefined && !isSameIssuer(issuer, place))
-    throw new Error("The metadata of the authorization server is about another issuer.");
-  const said = login?.get("iss") ?? undefined;
-  if (said !== undefined && said !== issuer)
-    throw new Error("The login comes from another authorization server than the one that was asked.");
-  if (login !== undefined && said === undefined && saysIssuer === true)
-    throw new Error("The login does not say which authorization server it comes from (iss), as it should.");
+  if (issuerUrl !== undefined && !isSameIssuer(issuer, issuerUrl))
+    throw new Error("The metadata of the authorization server names another issuer.");
+  const iss = callbackParams?.get("iss") ?? undefined;
+  if (iss !== undefined && iss !== issuer)
+    throw new Error(
+      "The login response comes from another authorization server than the one it was requested from (iss).",
+    );
+  if (callbackParams !== undefined && iss === undefined && returnsIss === true)
+    throw new Error(
+      "The login response does not name its authorization server (iss), which this server requires.",
+    );
+}
+
+/** The discovery state that an OAuth provider stored. The SDK does not fetch it again. */
+export interface CachedDiscovery {
+  readonly issuerUrl?: string;
+  readonly resourceMetadata?: JsonObject | undefined;
+  readonly issuerMetadata?: JsonObject | undefined;
+}
+
+export async function readCachedDiscovery(provider: OAuthProvider): Promise<CachedDiscovery> {
+  const state = toPlainObject(await provider.discoveryState?.());
+  const { authorizationServerUrl: url, resourceMetadata, authorizationServerMetadata } = state ?? {};
+  const issuerUrl = url instanceof URL ? url.href : url;
+  // Like the SDK, ignore a state without this URL.
+  if (typeof issuerUrl !== "string" || issuerUrl === "") return {};
+  return {
+    issuerUrl,
+    resourceMetadata: toPlainObject(resourceMetadata),
+    issuerMetadata: toPlainObject(authorizationServerMetadata),
+  };
+}
+
+function toPlainObject(value: unknown): JsonObject | undefined {
+  return typeof value === "object" && value !== null ? { ...value } : undefined;
 }

@@ -2,32 +2,31 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { ServerDrift } from "./drift.js";
 
 export interface CatalogEvents {
-  /** Somebody wanted a server's tools: a fresh list was at hand, or an old one while it is listed anew, or nothing. */
+  /** A caller read a server's tool list. `stale`: the cached list was used while it is refreshed; `miss`: nothing was cached. */
   catalogRead: {
     readonly server: string;
     readonly identity: string;
     readonly result: "fresh" | "stale" | "miss";
   };
-  /** A server was asked for its tools. */
+  /** A `tools/list` request completed or failed. */
   toolsListed: {
     readonly server: string;
     readonly latencyMs: number;
-    /** How many there are; `undefined` when it failed. */
+    /** The number of tools; `undefined` if the request failed. */
     readonly tools: number | undefined;
     readonly kind: FailureKind | undefined;
   };
-  /** A tool says something else about itself than when it was approved (`pin`). */
+  /** A tool differs from its approved version (`pin`). */
   pinMismatch: {
     readonly server: string;
     readonly tool: string;
     readonly change: string;
     readonly isBlocked: boolean;
   };
-  /** `detectDrift()` has compared a server with what was known of it. */
+  /** `detectDrift()` compared a server with its baseline. */
   driftChecked: ServerDrift & { readonly server: string };
 }
 
-/** Where the rooms around a catalogue tell what happens. */
-export interface CatalogueWitness {
+export interface CatalogEventEmitter {
   emit<Name extends keyof CatalogEvents>(name: Name, event: CatalogEvents[Name]): void;
 }

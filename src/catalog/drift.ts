@@ -1,36 +1,36 @@
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { toReadable } from "../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas, type ParameterChange } from "../json-schema/diff.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 
+/** How one tool changed. */
 export interface ToolChange {
-  /** The server's own name of it. */
+  /** The tool's name on the server. */
   readonly tool: string;
-  /** `additive`: calls as they were made before still work. */
+  /** `additive`: existing calls still work. */
   readonly change: "additive" | "breaking";
   readonly parameters: readonly ParameterChange[];
-  /** It says something else about itself. */
   readonly isDescriptionChanged: boolean;
   /**
-   * What else it says about itself and did not say before: `title`, `readOnlyHint` and their like. None
-   * for a tool that was saved with an agent: that is saved without them.
+   * Names of changed annotations, such as `title` or `readOnlyHint`. Empty for snapshots of an agent
+   * definition, which have no annotations.
    */
   readonly annotations: readonly string[];
 }
 
-/** What is known of a server. */
-export interface KnownList {
+/** The tools that a server is compared with. */
+export interface ToolBaseline {
   readonly tools: readonly McpToolInfo[];
-  /** Without titles and annotations, as agents save them. */
-  readonly isSaved: boolean;
+  /** From an agent definition: without titles and annotations. */
+  readonly isSnapshot: boolean;
 }
 
 /**
- * How a server differs from what is known of it.
- * - `same`: not at all
- * - `changed`: see what was added, removed and changed
- * - `unreachable`: nobody can tell; `error` says why. Nothing counts as removed
+ * How a server's tools differ from the baseline.
+ * - `same`: no difference
+ * - `changed`: see `added`, `removed` and `changed`
+ * - `unreachable`: the server could not be listed; `error` has the reason. Nothing is reported as removed
  */
 export interface ServerDrift {
   readonly state: "same" | "changed" | "unreachable";
@@ -40,36 +40,40 @@ export interface ServerDrift {
   readonly error?: McpRuntimeError | undefined;
 }
 
-/** What is known of a server against what it lists now. */
-export function compareTools({ tools, isSaved }: KnownList, now: readonly McpToolInfo[]): ServerDrift {
+export function compareTools(
+  { tools, isSnapshot }: ToolBaseline,
+  current: readonly McpToolInfo[],
+): ServerDrift {
   const before = new Map(tools.map((tool) => [tool.name, tool]));
-  const after = new Map(now.map((tool) => [tool.name, tool]));
+  const after = new Map(current.map((tool) => [tool.name, tool]));
   const added = [...after.keys()].filter((name) => !before.has(name)).toSorted();
   const removed = [...before.keys()].filter((name) => !after.has(name)).toSorted();
   const changed = [...before.values()].flatMap((tool) => {
-    const fresh = after.get(tool.name);
-    return fresh === undefined ? [] : changeOf(tool, fresh, isSaved ? [] : annotationsOf(tool, fresh));
+    const match = after.get(tool.name);
+    return match === undefined
+      ? []
+      : compareTool(tool, match, isSnapshot ? [] : findChangedAnnotations(tool, match));
   });
   const isSame = added.length + removed.length + changed.length === 0;
   return { state: isSame ? "same" : "changed", added, removed, changed };
 }
 
-export function unreachable(error: McpRuntimeError): ServerDrift {
+export function createUnreachableDrift(error: McpRuntimeError): ServerDrift {
   return { state: "unreachable", added: [], removed: [], changed: [], error };
 }
 
-function changeOf(before: McpToolInfo, now: McpToolInfo, annotations: readonly string[]): ToolChange[] {
-  const { severity, parameters } = compareSchemas(before.inputSchema, now.inputSchema);
-  const isDescriptionChanged = (before.description ?? "") !== (now.description ?? "");
+function compareTool(before: McpToolInfo, after: McpToolInfo, annotations: readonly string[]): ToolChange[] {
+  const { severity, parameters } = compareSchemas(before.inputSchema, after.inputSchema);
+  const isDescriptionChanged = (before.description ?? "") !== (after.description ?? "");
   if (severity === "none" && !isDescriptionChanged && annotations.length === 0) return [];
   const change = severity === "breaking" ? "breaking" : "additive";
   return [{ tool: before.name, change, parameters, isDescriptionChanged, annotations }];
 }
 
-/** By name: where the server is trusted, a hint decides what is repeated and what asks nobody. */
-function annotationsOf(before: McpToolInfo, now: McpToolInfo): string[] {
-  const [was, is] = [before, now].map(({ title, annotations }) => ({ title, ...annotations }));
-  const names = Object.keys({ ...was, ...is }) as (keyof typeof was)[];
-  const changed = names.filter((name) => schemaHash(was?.[name]) !== schemaHash(is?.[name]));
-  return changed.map((name) => toReadable(name)).toSorted();
+/** Annotations matter: for trusted servers, hints decide about retries and approval. */
+function findChangedAnnotations(before: McpToolInfo, after: McpToolInfo): string[] {
+  const [previous, current] = [before, after].map(({ title, annotations }) => ({ title, ...annotations }));
+  const names = Object.keys({ ...previous, ...current }) as (keyof typeof previous)[];
+  const changed = names.filter((name) => schemaHash(previous?.[name]) !== schemaHash(current?.[name]));
+  return changed.map((name) => stripHiddenCharacters(name)).toSorted();
 }

@@ -1,5 +1,6 @@
-import type { McpAgentResource, ToolSnapshot } from "../config/agent-definition.js";
+import type { McpAgentResource, ToolSnapshot } from "../config/agent/agent-definition.js";
 import type { McpToolInfo } from "../config/tool-info.js";
+import type { JsonObject } from "../json/json.js";
 
 export interface AgentTool {
   readonly info: McpToolInfo;
@@ -7,10 +8,10 @@ export interface AgentTool {
 }
 
 /**
- * The tools of an agent resource: the snapshots that were saved with the agent, for which nothing is
- * sent, or what the server lists, all of it or what the snapshots allow; `undefined` before it has.
+ * The tools of an agent resource: its snapshots, or what the server lists (all of it, or only tools that
+ * have a snapshot). Returns `undefined` if the server must be listed first.
  */
-export function toolsOfResource(
+export function selectResourceTools(
   resource: McpAgentResource,
   listed: readonly McpToolInfo[] | undefined,
 ): AgentTool[] | undefined {
@@ -22,7 +23,11 @@ export function toolsOfResource(
     .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));
 }
 
-/** The snapshots as tools, where nothing may be sent. */
 export function toAgentTool({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
   return { info, argumentProperties };
+}
+
+/** Metadata that the tools of an agent resource carry. */
+export function toResourceMetadata({ slug, folderPath }: McpAgentResource): JsonObject {
+  return { slug, folder_path: folderPath };
 }

@@ -1,35 +1,36 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /**
- * - `ok`: its last listing worked
- * - `failing`: since then (milliseconds since 1970) none has; its tools are those of the last that did
- * - `unknown`: nobody has asked it
+ * The state of a server in the registry.
+ * - `ok`: the last listing succeeded
+ * - `failing`: listing has failed since `since` (Unix time in milliseconds); the tools are those last listed
+ * - `unknown`: never listed
  */
 export type ServerHealth =
   | { readonly state: "ok" }
   | { readonly state: "failing"; readonly since: number }
   | { readonly state: "unknown" };
 
-/** What is known of one server, here or in a place that others share. It holds no address. */
+/** What the registry has recorded about one server. Contains no address. */
 export interface ServerRecord {
-  /** By its configured name. */
+  /** The configured name. */
   readonly server: string;
-  /** As the server says. */
+  /** The version that the server reports. */
   readonly version: string | undefined;
   readonly health: ServerHealth;
-  /** When its tools were listed, in milliseconds since 1970; unknown when they never were. */
+  /** When the tools were last listed (Unix time in milliseconds); `undefined` if never. */
   readonly listedAt: number | undefined;
-  /** The server's own names of its tools, and a hash of what each takes. */
+  /** Tool names on the server, each with a hash of its input schema. */
   readonly tools: ReadonlyMap<string, string>;
 }
 
-/** Clocks of two machines differ a little; what is from further ahead is not believed. */
-const MOST_SKEW_MS = 60_000;
-const MOST_TOOLS = 10_000;
-export const LONGEST_VERSION = 200;
-const HASH = /^[0-9a-f]{12}$/;
+/** Tolerated clock difference between machines; a record dated further in the future is rejected. */
+const MAX_CLOCK_SKEW_MS = 60_000;
+const MAX_TOOLS = 10_000;
+export const MAX_VERSION_LENGTH = 200;
+const HASH_PATTERN = /^[0-9a-f]{12}$/;
 
-export function unknownServer(server: string): ServerRecord {
+export function createUnknownRecord(server: string): ServerRecord {
   return { server, version: undefined, health: { state: "unknown" }, listedAt: undefined, tools: new Map() };
 }
 
@@ -37,15 +38,15 @@ export function toStoredRecord({ server, version = "", health, listedAt, tools }
   return { server, version, health, listedAt, tools: [...tools] };
 }
 
-/** What a store gave, read as if a stranger had written it. Anything odd about it, and it is not there. */
+/** Parses a stored record, which is untrusted input; returns `undefined` if anything about it is invalid. */
 export function parseRecord(value: unknown, server: string, now: number): ServerRecord | undefined {
   if (!isPlainObject(value) || value["server"] !== server) return undefined;
   const { version, listedAt } = value;
-  const latest = now + MOST_SKEW_MS;
+  const latest = now + MAX_CLOCK_SKEW_MS;
   const health = parseHealth(value["health"], latest);
   const tools = parseTools(value["tools"]);
-  if (typeof version !== "string" || version.length > LONGEST_VERSION) return undefined;
-  if (health === undefined || tools === undefined || !isMoment(listedAt, latest)) return undefined;
+  if (typeof version !== "string" || version.length > MAX_VERSION_LENGTH) return undefined;
+  if (health === undefined || tools === undefined || !isTimestamp(listedAt, latest)) return undefined;
   return { server, version: version === "" ? undefined : version, health, listedAt, tools };
 }
 
@@ -53,11 +54,11 @@ function parseHealth(value: unknown, latest: number): ServerHealth | undefined {
   if (!isPlainObject(value)) return undefined;
   const { state, since } = value;
   if (state === "ok") return { state };
-  return state === "failing" && isMoment(since, latest) ? { state, since } : undefined;
+  return state === "failing" && isTimestamp(since, latest) ? { state, since } : undefined;
 }
 
 function parseTools(value: unknown): ReadonlyMap<string, string> | undefined {
-  if (!Array.isArray(value) || value.length > MOST_TOOLS || !value.every(isTool)) return undefined;
+  if (!Array.isArray(value) || value.length > MAX_TOOLS || !value.every(isTool)) return undefined;
   const tools = new Map(value);
   return tools.size === value.length ? tools : undefined;
 }
@@ -65,9 +66,9 @@ function parseTools(value: unknown): ReadonlyMap<string, string> | undefined {
 function isTool(value: unknown): value is [string, string] {
   if (!Array.isArray(value) || value.length !== 2) return false;
   const [name, hash] = value as unknown[];
-  return typeof name === "string" && typeof hash === "string" && HASH.test(hash);
+  return typeof name === "string" && typeof hash === "string" && HASH_PATTERN.test(hash);
 }
 
-function isMoment(value: unknown, latest: number): value is number {
+function isTimestamp(value: unknown, latest: number): value is number {
   return typeof value === "number" && value >= 0 && value <= latest;
 }

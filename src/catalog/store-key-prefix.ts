@@ -1,12 +1,9 @@
-import { wholeHash } from "../json-schema/schema-hash.js";
+import { fullHash } from "../json-schema/schema-hash.js";
 
-const LONGEST_NAME = 60;
+const MAX_NAME_LENGTH = 60;
 
-/**
- * Where things of a server are kept in a store: readable, short enough for every store whatever the
- * server is called, and the same for nobody else.
- */
-export function serverPlace(server: string, address: unknown): string {
-  const readable = server.replaceAll(/[^\w.-]/g, "_").slice(0, LONGEST_NAME);
-  return `${readable}/${wholeHash({ server, address })}`;
+/** A key prefix for one server: readable, of limited length and safe characters, and unique by hash. */
+export function toStoreKeyPrefix(server: string, address: unknown): string {
+  const safeName = server.replaceAll(/[^\w.-]/g, "_").slice(0, MAX_NAME_LENGTH);
+  return `${safeName}/${fullHash({ server, address })}`;
 }

@@ -1,73 +1,72 @@
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import { parseRecord, type ServerRecord, toStoredRecord } from "./server-record.js";
-import { serverPlace } from "./store-key-prefix.js";
+import { toStoreKeyPrefix } from "./store-key-prefix.js";
 
-/** Changes when what is written does: what an older version wrote is then not there. */
+/** Part of the key. Increment it when the format changes, so that older records are ignored. */
 const FORMAT = 1;
 
-interface RegistryLevelsParts {
-  /** The nearest first. */
+interface TieredRecordStoreOptions {
+  /** Fastest first. */
   readonly stores: readonly KeyValueStore[];
-  /** How long a record stays that nobody renews. */
+  /** When a record expires unless it is written again. */
   readonly ttlMs: number;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly warn: (message: string) => void;
 }
 
-interface RecordOwner {
+interface RecordKey {
   readonly name: string;
   readonly fingerprint: string;
 }
 
-/** The places beyond this process in which records are kept, asked one after the other. */
-export class RegistryLevels {
-  readonly #parts: RegistryLevelsParts;
+/** Server records in several stores, read one after the other. A failing store is logged and skipped. */
+export class TieredRecordStore {
+  readonly #options: TieredRecordStoreOptions;
 
-  constructor(parts: RegistryLevelsParts) {
-    this.#parts = parts;
+  constructor(options: TieredRecordStoreOptions) {
+    this.#options = options;
   }
 
-  /** What the nearest level knows that knows anything; those before it are told. */
-  async read(owner: RecordOwner): Promise<ServerRecord | undefined> {
-    const { stores, now, signal } = this.#parts;
-    for (const [level, store] of stores.entries()) {
-      const stored = await this.#try(owner, "read", () => store.get(keyOf(owner), { signal }));
-      const record = parseRecord(stored, owner.name, now());
+  /** Returns the record of the first store that has one, and copies it to the stores before it. */
+  async read(key: RecordKey): Promise<ServerRecord | undefined> {
+    const { stores, now, signal } = this.#options;
+    for (const [index, store] of stores.entries()) {
+      const stored = await this.#attempt(key, "read", () => store.get(toStoreKey(key), { signal }));
+      const record = parseRecord(stored, key.name, now());
       if (record === undefined) continue;
-      await this.#write(stores.slice(0, level), owner, record);
+      await this.#write(stores.slice(0, index), key, record);
       return record;
     }
     return undefined;
   }
 
-  async write(owner: RecordOwner, record: ServerRecord): Promise<void> {
-    await this.#write(this.#parts.stores, owner, record);
+  async write(key: RecordKey, record: ServerRecord): Promise<void> {
+    await this.#write(this.#options.stores, key, record);
   }
 
-  async #write(stores: readonly KeyValueStore[], owner: RecordOwner, record: ServerRecord): Promise<void> {
-    const { ttlMs, signal } = this.#parts;
+  async #write(stores: readonly KeyValueStore[], key: RecordKey, record: ServerRecord): Promise<void> {
+    const { ttlMs, signal } = this.#options;
     const value = toStoredRecord(record);
     await Promise.all(
       stores.map((store) =>
-        this.#try(owner, "written", () => store.set(keyOf(owner), value, { ttlMs, signal })),
+        this.#attempt(key, "written", () => store.set(toStoreKey(key), value, { ttlMs, signal })),
       ),
     );
   }
 
-  /** A level that is down is a warning. */
-  async #try<T>(owner: RecordOwner, what: string, work: () => Promise<T>): Promise<T | undefined> {
-    const { signal, warn } = this.#parts;
+  async #attempt<T>(key: RecordKey, operation: string, work: () => Promise<T>): Promise<T | undefined> {
+    const { signal, warn } = this.#options;
     try {
       return await work();
     } catch (error) {
       if (!signal.aborted)
-        warn(`The registry's record of server "${owner.name}" could not be ${what}: ${String(error)}`);
+        warn(`The registry record of server "${key.name}" could not be ${operation}: ${String(error)}`);
       return undefined;
     }
   }
 }
 
-function keyOf({ name, fingerprint }: RecordOwner): string {
-  return `registry/${FORMAT}/${serverPlace(name, fingerprint)}`;
+function toStoreKey({ name, fingerprint }: RecordKey): string {
+  return `registry/${FORMAT}/${toStoreKeyPrefix(name, fingerprint)}`;
 }

@@ -1,72 +1,115 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { withDeadline } from "../async/deadline.js";
-import { within } from "../async/settle-within.js";
+import { withDeadline, settleWithin } from "../async/deadline.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { type CachedList, freshMsOf, toCachedList } from "./cached-tool-list.js";
-import type { CatalogueParts } from "./catalog-dependencies.js";
-import type { ListStore } from "./tool-list-store.js";
-import { type ListSlot, emptySlot } from "./catalog-entry.js";
-import type { LookUp, LookUpOptions } from "./tool-lookup.js";
-import type { Asker } from "./tool-source.js";
+import { type CachedToolList, getFreshnessMs, toCachedToolList } from "./stored-tool-list.js";
+import type { ToolListStore } from "./tool-list-store.js";
+import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
+import type { Clock } from "../async/clock.js";
+import type { CatalogEvents } from "./catalog-events.js";
 
-/** Every default of the cache, in one place. The README's table is printed from here. */
+export interface CatalogDependencies {
+  readonly server: string;
+  readonly source: ToolSource;
+  readonly staleAfterMs: number;
+  readonly store: ToolListStore | undefined;
+  readonly clock: Clock;
+  /** Unix time in milliseconds. */
+  readonly now: () => number;
+  /** Checks each list from the server or a store before it is returned; rejects to discard the list. */
+  readonly verify: (tools: readonly McpToolInfo[], identity: string) => Promise<void>;
+  /** The server returned a new current list for this identity. */
+  readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
+  /** A caller requested the list; `result` is what the cache had. */
+  readonly onRead?: ((identity: string, result: CatalogEvents["catalogRead"]["result"]) => void) | undefined;
+  readonly warn: (message: string) => void;
+}
+
+/** Whether the server lists a tool. `unknown`: the list could not be fetched. */
+export type ToolLookup =
+  | { readonly state: "listed"; readonly info: McpToolInfo }
+  | { readonly state: "unlisted" }
+  | { readonly state: "unknown"; readonly error: unknown };
+
+export interface ToolLookupOptions {
+  readonly caller: CallerOptions;
+  readonly cancellation: CancelScope;
+  /** An older list is fetched again. */
+  readonly maxAgeMs: number;
+  /** The tool appears to be missing: accept only a list that was fetched for such a recheck. */
+  readonly mustRefetch?: boolean;
+  /** How long to wait for the list. */
+  readonly waitMs: number;
+}
+
+/** The caller on whose behalf tools are listed. */
+export type CallerOptions = Pick<RequestOptions, "context" | "signal">;
+
+/** The part of a client that the catalog uses. */
+interface ToolSource {
+  listTools(options?: ListToolsOptions): Promise<McpToolInfo[]>;
+  identityOf(caller: CallerOptions): string;
+  /** The negotiated MCP version. It is stored with the list. */
+  readonly protocolVersion?: string | undefined;
+}
+
+/** Default cache options. The table in the README is generated from this. */
 export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 * 1_000 } as const;
 
-/** Where everybody is one. The lists of others are listed anew when they ask. */
-const SHARED = "";
-/** How long a server that changes its tools is given to finish. */
-const QUIET_MS = 250;
-/** How many users' lists are kept; the one that was not used for longest goes first. */
-const MOST_SLOTS = 1_000;
-/** How long the end waits for what is being kept: a store that takes longer has given up by itself. */
-const LONGEST_KEEPING_MS = 2_000;
+/** The identity that all callers share. Lists of other identities are refreshed on their next read. */
+const SHARED_IDENTITY = "";
+/** Change notifications within this time lead to one listing. */
+const CHANGE_DEBOUNCE_MS = 250;
+/** How many identities are cached; the least recently used one is evicted. */
+const MAX_ENTRIES = 1_000;
+/** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
+const MAX_FLUSH_MS = 2_000;
 
 /**
- * What one server offers, by identity. A fresh list is given at once, an older one as well while one
- * listing runs, and where there is none the caller waits for that listing, which others share.
+ * The tool lists of one server, by identity. A fresh list is returned from the cache; a stale one is
+ * returned while it is refreshed in the background. Without a list, callers wait for one shared listing.
  */
 export class ToolCatalog {
-  readonly #parts: CatalogueParts;
-  readonly #slots = new Map<string, ListSlot>();
+  readonly #deps: CatalogDependencies;
+  readonly #entries = new Map<string, CatalogEntry>();
   readonly #closed = new CancelScope();
-  readonly #stopWatching: (() => void) | undefined;
-  /** Listings, until what they found is in the store. */
-  readonly #pending = new Set<Promise<CachedList>>();
-  #stopWaiting: (() => void) | undefined;
+  readonly #unwatchStore: (() => void) | undefined;
+  /** Listings that are not yet written to the store. */
+  readonly #pending = new Set<Promise<CachedToolList>>();
+  #cancelDebounce: (() => void) | undefined;
 
-  constructor(parts: CatalogueParts) {
-    this.#parts = parts;
-    this.#stopWatching = parts.store?.watch(() => this.#forget());
+  constructor(deps: CatalogDependencies) {
+    this.#deps = deps;
+    this.#unwatchStore = deps.store?.watch(() => this.#markStoreUnread());
   }
 
-  /** The tools, from wherever they are at hand. The caller's signal ends only the caller's wait. */
-  async list(asker: Asker = {}): Promise<readonly McpToolInfo[]> {
-    const identity = this.#parts.source.identityOf(asker);
-    return this.#wait(this.#current(this.#slot(identity), identity, asker), asker);
+  /** The tools, from memory, the store or the server. The caller's signal cancels only the caller's wait. */
+  async list(caller: CallerOptions = {}): Promise<readonly McpToolInfo[]> {
+    const identity = this.#deps.source.identityOf(caller);
+    return this.#waitFor(this.#getCurrent(this.#getEntry(identity), identity, caller), caller);
   }
 
-  /** The tools as far as they are at hand: nothing is sent, and nothing is listed aside. */
-  async atHand(asker: Asker = {}): Promise<readonly McpToolInfo[] | undefined> {
-    const identity = this.#parts.source.identityOf(asker);
-    const slot = this.#slot(identity);
-    await this.#readStore(slot, identity);
-    return slot.list?.tools;
+  /** The tools from memory or the store. Sends nothing and starts no background refresh. */
+  async getCached(caller: CallerOptions = {}): Promise<readonly McpToolInfo[] | undefined> {
+    const identity = this.#deps.source.identityOf(caller);
+    const entry = this.#getEntry(identity);
+    await this.#readStore(entry, identity);
+    return entry.list?.tools;
   }
 
-  /** Lists now, whatever is at hand. */
-  async refresh(asker: Asker = {}): Promise<readonly McpToolInfo[]> {
-    const identity = this.#parts.source.identityOf(asker);
+  /** Fetches the list from the server, regardless of the cache. */
+  async refresh(caller: CallerOptions = {}): Promise<readonly McpToolInfo[]> {
+    const identity = this.#deps.source.identityOf(caller);
     this.invalidate(identity);
-    return (await this.#wait(this.#listing(this.#slot(identity), identity, asker), asker)).tools;
+    return (await this.#waitFor(this.#getListing(this.#getEntry(identity), identity, caller), caller)).tools;
   }
 
-  /** Where a tool stands in a list that is not older than `maxAgeMs`; no list is asked for more often. */
-  async lookUp(name: string, options: LookUpOptions): Promise<LookUp> {
+  /** Looks up a tool in a list no older than `maxAgeMs`; the server is asked at most once in that time. */
+  async find(name: string, options: ToolLookupOptions): Promise<ToolLookup> {
     try {
-      const { tools } = await this.#within(options, () => this.#recent(options));
+      const { tools } = await this.#runWithin(options, () => this.#getRecent(options));
       const info = tools.find((tool) => tool.name === name);
-      // Read here: of what cannot be read, nothing is known.
+      // The copy forces a lazy tool to be parsed here, so that a corrupt one ends up in the catch block.
       return info === undefined ? { state: "unlisted" } : { state: "listed", info: { ...info } };
     } catch (error) {
       options.cancellation.throwIfCancelled();
@@ -74,178 +117,220 @@ export class ToolCatalog {
     }
   }
 
-  /** The list is another one now: for one identity, or for all. */
+  /** Marks the list of one identity, or of all, as outdated. */
   invalidate(identity?: string): void {
-    const slots = identity === undefined ? [...this.#slots.values()] : [this.#slot(identity)];
-    for (const slot of slots) {
-      slot.isDirty = true;
-      slot.invalidations += 1;
-      slot.listing = undefined;
-      slot.triedAt = Number.NEGATIVE_INFINITY;
-      slot.doubt = undefined;
+    const entries = identity === undefined ? [...this.#entries.values()] : [this.#getEntry(identity)];
+    for (const entry of entries) {
+      entry.isInvalidated = true;
+      entry.invalidations += 1;
+      entry.listing = undefined;
+      entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
+      entry.recheck = undefined;
     }
   }
 
-  /** The server says that its list has changed: one listing for all that it says in a short time. */
-  hearChange(): void {
+  /** Handles the server's list_changed notification; a burst of them leads to one listing. */
+  onListChanged(): void {
     this.invalidate();
     if (this.#closed.isCancelled) return;
-    if (this.#stopWaiting !== undefined || !this.#slots.has(SHARED)) return;
-    this.#stopWaiting = this.#parts.clock.after(QUIET_MS, () => {
-      this.#stopWaiting = undefined;
-      this.#listAside(this.#slot(SHARED), SHARED, {});
+    if (this.#cancelDebounce !== undefined || !this.#entries.has(SHARED_IDENTITY)) return;
+    this.#cancelDebounce = this.#deps.clock.after(CHANGE_DEBOUNCE_MS, () => {
+      this.#cancelDebounce = undefined;
+      this.#refreshInBackground(this.#getEntry(SHARED_IDENTITY), SHARED_IDENTITY, {});
     });
   }
 
-  /** Ends listings that are under way. What has been listed is kept before it is over: the store may be closed next. */
+  /** Cancels running listings and waits for pending store writes, as the store may be closed next. */
   async close(): Promise<void> {
-    this.#stopWatching?.();
-    this.#stopWaiting?.();
-    this.#closed.cancel(new McpRuntimeError("closed", "The catalogue was closed."));
-    await within(LONGEST_KEEPING_MS, this.#parts.clock, () => Promise.allSettled(this.#pending));
+    this.#unwatchStore?.();
+    this.#cancelDebounce?.();
+    this.#closed.cancel(new McpRuntimeError("closed", "The catalog was closed."));
+    await settleWithin(MAX_FLUSH_MS, this.#deps.clock, () => Promise.allSettled(this.#pending));
   }
 
-  /** Another process may have listed: what it found is in the store. What is known stays until it is read. */
-  #forget(): void {
-    for (const slot of this.#slots.values()) slot.isRead = false;
+  /** Another process may have written a newer list. The cached list is used until the store is read. */
+  #markStoreUnread(): void {
+    for (const entry of this.#entries.values()) entry.storeWasRead = false;
   }
 
-  #slot(identity: string): ListSlot {
-    const slot = this.#slots.get(identity) ?? emptySlot();
-    this.#slots.delete(identity);
-    this.#slots.set(identity, slot);
-    const [oldest] = this.#slots.keys();
-    if (this.#slots.size > MOST_SLOTS && oldest !== undefined) this.#slots.delete(oldest);
-    return slot;
+  #getEntry(identity: string): CatalogEntry {
+    const entry = this.#entries.get(identity) ?? createEntry();
+    this.#entries.delete(identity);
+    this.#entries.set(identity, entry);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > MAX_ENTRIES && oldest !== undefined) this.#entries.delete(oldest);
+    return entry;
   }
 
-  async #current(slot: ListSlot, identity: string, asker: Asker): Promise<readonly McpToolInfo[]> {
-    const { staleAfterMs, onRead } = this.#parts;
-    await this.#readStore(slot, identity);
-    const { list } = slot;
+  async #getCurrent(
+    entry: CatalogEntry,
+    identity: string,
+    caller: CallerOptions,
+  ): Promise<readonly McpToolInfo[]> {
+    const { staleAfterMs, onRead } = this.#deps;
+    await this.#readStore(entry, identity);
+    const { list } = entry;
     const isStale =
-      list !== undefined && (slot.isDirty || this.#ageOf(list) >= freshMsOf(list, staleAfterMs));
+      list !== undefined &&
+      (entry.isInvalidated || this.#getAgeMs(list) >= getFreshnessMs(list, staleAfterMs));
     onRead?.(identity, list === undefined ? "miss" : isStale ? "stale" : "fresh");
-    if (list === undefined) return (await this.#listing(slot, identity, asker)).tools;
-    if (isStale) this.#listAside(slot, identity, asker);
+    if (list === undefined) return (await this.#getListing(entry, identity, caller)).tools;
+    if (isStale) this.#refreshInBackground(entry, identity, caller);
     return list.tools;
   }
 
-  async #recent(options: LookUpOptions): Promise<CachedList> {
-    const { asker, maxAgeMs, isDoubted } = options;
-    const { clock, source } = this.#parts;
-    const identity = source.identityOf(asker);
-    const slot = this.#slot(identity);
-    if (isDoubted === true) return this.#afresh(slot, identity, options);
-    const isYoung = (list: CachedList | undefined): list is CachedList =>
-      list !== undefined && !slot.isDirty && this.#ageOf(list) < maxAgeMs;
-    if (!isYoung(slot.list)) await this.#readStore(slot, identity);
-    if (isYoung(slot.list)) return slot.list;
-    const wasTried = slot.listing === undefined && clock.now() - slot.triedAt < maxAgeMs;
-    if (wasTried)
-      throw new McpRuntimeError("unavailable", "Its list of tools could not be had a moment ago.");
-    return this.#listing(slot, identity, asker);
+  async #getRecent(options: ToolLookupOptions): Promise<CachedToolList> {
+    const { caller, maxAgeMs, mustRefetch } = options;
+    const { clock, source } = this.#deps;
+    const identity = source.identityOf(caller);
+    const entry = this.#getEntry(identity);
+    if (mustRefetch === true) return this.#recheck(entry, identity, options);
+    const isRecent = (list: CachedToolList | undefined): list is CachedToolList =>
+      list !== undefined && !entry.isInvalidated && this.#getAgeMs(list) < maxAgeMs;
+    if (!isRecent(entry.list)) await this.#readStore(entry, identity);
+    if (isRecent(entry.list)) return entry.list;
+    const wasAttempted = entry.listing === undefined && clock.now() - entry.lastAttemptAt < maxAgeMs;
+    if (wasAttempted)
+      throw new McpRuntimeError("unavailable", "The last attempt to list its tools failed moments ago.");
+    return this.#getListing(entry, identity, caller);
   }
 
-  #afresh(slot: ListSlot, identity: string, { asker, maxAgeMs }: LookUpOptions): Promise<CachedList> {
-    const askedAt = this.#parts.clock.now();
-    if (slot.doubt === undefined || askedAt - slot.doubt.askedAt >= maxAgeMs)
-      slot.doubt = { askedAt, listing: this.#listing(slot, identity, asker) };
-    return slot.doubt.listing;
+  #recheck(
+    entry: CatalogEntry,
+    identity: string,
+    { caller, maxAgeMs }: ToolLookupOptions,
+  ): Promise<CachedToolList> {
+    const startedAt = this.#deps.clock.now();
+    if (entry.recheck === undefined || startedAt - entry.recheck.startedAt >= maxAgeMs)
+      entry.recheck = { startedAt, listing: this.#getListing(entry, identity, caller) };
+    return entry.recheck.listing;
   }
 
-  #within<T>({ cancellation, waitMs: ms }: LookUpOptions, work: () => Promise<T>): Promise<T> {
-    const expired = () => new McpRuntimeError("timeout", `Its list of tools did not come within ${ms} ms.`);
-    const deadline = { ms, clock: this.#parts.clock, cancellation, expired };
-    return withDeadline(deadline, (limited) => limited.race(work()));
+  #runWithin<T>({ cancellation, waitMs: ms }: ToolLookupOptions, work: () => Promise<T>): Promise<T> {
+    const createError = () => new McpRuntimeError("timeout", `Listing its tools took longer than ${ms} ms.`);
+    const deadline = { ms, clock: this.#deps.clock, cancellation, createError };
+    return withDeadline(deadline, (scope) => scope.race(work()));
   }
 
-  /** Takes what the store has, when there is nothing newer at hand. One read for all who want it. */
-  async #readStore(slot: ListSlot, identity: string): Promise<void> {
-    const { store } = this.#parts;
-    if (store === undefined || (slot.isRead && slot.list !== undefined)) return;
-    slot.reading ??= this.#read(store, slot, identity).finally(() => {
-      slot.reading = undefined;
+  /** Loads the stored list unless memory has one already. Concurrent callers share one read. */
+  async #readStore(entry: CatalogEntry, identity: string): Promise<void> {
+    const { store } = this.#deps;
+    if (store === undefined || (entry.storeWasRead && entry.list !== undefined)) return;
+    entry.reading ??= this.#read(store, entry, identity).finally(() => {
+      entry.reading = undefined;
     });
-    await slot.reading;
+    await entry.reading;
   }
 
-  async #read(store: ListStore, slot: ListSlot, identity: string): Promise<void> {
-    slot.isRead = true;
-    const list: CachedList | undefined = await store.read(identity, () => {
-      if (slot.list === list) slot.list = undefined;
+  async #read(store: ToolListStore, entry: CatalogEntry, identity: string): Promise<void> {
+    entry.storeWasRead = true;
+    const list: CachedToolList | undefined = await store.read(identity, () => {
+      if (entry.list === list) entry.list = undefined;
     });
     if (list === undefined) return;
-    await this.#parts.inspect(list.tools, identity);
-    // A listing may have ended meanwhile.
-    if (slot.list === undefined || slot.list.listedAt < list.listedAt) slot.list = list;
+    await this.#deps.verify(list.tools, identity);
+    // A listing may have completed in the meantime.
+    if (entry.list === undefined || entry.list.listedAt < list.listedAt) entry.list = list;
   }
 
-  /** One for all who want it. */
-  #listing(slot: ListSlot, identity: string, asker: Asker): Promise<CachedList> {
-    slot.listing ??= this.#followed(this.#list(slot, identity, asker));
-    return slot.listing;
+  /** Starts a listing, or joins the one in progress. */
+  #getListing(entry: CatalogEntry, identity: string, caller: CallerOptions): Promise<CachedToolList> {
+    entry.listing ??= this.#track(this.#list(entry, identity, caller));
+    return entry.listing;
   }
 
-  #followed(listing: Promise<CachedList>): Promise<CachedList> {
-    const forget = () => this.#pending.delete(listing);
+  #track(listing: Promise<CachedToolList>): Promise<CachedToolList> {
+    const untrack = () => this.#pending.delete(listing);
     this.#pending.add(listing);
-    listing.then(forget, forget);
+    listing.then(untrack, untrack);
     return listing;
   }
 
-  #listAside(slot: ListSlot, identity: string, asker: Asker): void {
-    const { server, warn } = this.#parts;
-    if (slot.listing !== undefined) return;
-    this.#listing(slot, identity, asker).catch((error: unknown) => {
+  #refreshInBackground(entry: CatalogEntry, identity: string, caller: CallerOptions): void {
+    const { server, warn } = this.#deps;
+    if (entry.listing !== undefined) return;
+    this.#getListing(entry, identity, caller).catch((error: unknown) => {
       if (!this.#closed.isCancelled)
         warn(
-          `The tools of server "${server}" could not be listed again, the last list stays: ${String(error)}`,
+          `Could not refresh the tools of server "${server}"; the previous list stays in use: ${String(error)}`,
         );
     });
   }
 
-  async #list(slot: ListSlot, identity: string, { context }: Asker): Promise<CachedList> {
-    const { source, store, clock, now, inspect } = this.#parts;
-    const { invalidations } = slot;
-    let list: CachedList;
-    slot.triedAt = clock.now();
+  async #list(entry: CatalogEntry, identity: string, { context }: CallerOptions): Promise<CachedToolList> {
+    const { source, store, clock, now, verify } = this.#deps;
+    const { invalidations } = entry;
+    let list: CachedToolList;
+    entry.lastAttemptAt = clock.now();
     try {
-      // A closed client that is asked opens again.
+      // A closed client would reconnect if it were used again.
       this.#closed.throwIfCancelled();
       let ttlMs: number | undefined;
-      const onTimeToLive = (said: number) => (ttlMs = said);
-      // Without a caller's signal: others wait for it, too.
-      const tools = await this.#closed.race(source.listTools({ context, onTimeToLive }));
-      await inspect(tools, identity);
-      list = toCachedList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
-      // Overtaken: what it says may be the past.
-      if (slot.invalidations !== invalidations) return list;
-      this.#take(list, slot, identity);
+      const onTtl = (value: number) => (ttlMs = value);
+      // No caller's signal here: other callers wait for the same listing.
+      const tools = await this.#closed.race(source.listTools({ context, onTtl }));
+      await verify(tools, identity);
+      list = toCachedToolList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
+      // Invalidated while it ran: the result may be outdated, so it is not cached.
+      if (entry.invalidations !== invalidations) return list;
+      this.#applyList(list, entry, identity);
     } finally {
-      if (slot.invalidations === invalidations) slot.listing = undefined;
+      if (entry.invalidations === invalidations) entry.listing = undefined;
     }
-    // The next one may begin; what it finds is written after this.
-    if (list.tools.length > 0) slot.writing = slot.writing.then(() => store?.write(identity, list));
-    await slot.writing;
+    // The next listing may start now; its result is written after this one.
+    if (list.tools.length > 0) entry.writing = entry.writing.then(() => store?.write(identity, list));
+    await entry.writing;
     return list;
   }
 
-  #take(list: CachedList, slot: ListSlot, identity: string): void {
+  #applyList(list: CachedToolList, entry: CatalogEntry, identity: string): void {
     const isEmpty = list.tools.length === 0;
-    slot.isDirty = false;
-    slot.list = isEmpty ? undefined : list;
-    if (isEmpty) slot.triedAt = Number.NEGATIVE_INFINITY;
-    this.#parts.onListed?.(identity, list.tools);
+    entry.isInvalidated = false;
+    entry.list = isEmpty ? undefined : list;
+    if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
+    this.#deps.onListed?.(identity, list.tools);
   }
 
-  #wait<T>(promise: Promise<T>, { signal }: Asker): Promise<T> {
+  #waitFor<T>(promise: Promise<T>, { signal }: CallerOptions): Promise<T> {
     if (signal === undefined) return promise;
     const cancellation = CancelScope.fromSignal(signal);
-    return cancellation.race(promise).finally(() => cancellation.release());
+    return cancellation.race(promise).finally(() => cancellation.dispose());
   }
 
-  #ageOf({ listedAt }: CachedList): number {
-    return this.#parts.now() - listedAt;
+  #getAgeMs({ listedAt }: CachedToolList): number {
+    return this.#deps.now() - listedAt;
   }
+}
+
+/** The cached list of one identity. */
+interface CatalogEntry {
+  list: CachedToolList | undefined;
+  /** The list was reported as outdated. */
+  isInvalidated: boolean;
+  /** Incremented on invalidation: a listing that started earlier is outdated when it ends. */
+  invalidations: number;
+  listing: Promise<CachedToolList> | undefined;
+  /** Resolves when all lists are written to the store, in order. Never rejects. */
+  writing: Promise<void>;
+  /** The store was read, and has reported no change since. */
+  storeWasRead: boolean;
+  reading: Promise<void> | undefined;
+  /** When the last listing started, in clock time. */
+  lastAttemptAt: number;
+  /** The last listing started by `mustRefetch`. */
+  recheck: { readonly startedAt: number; readonly listing: Promise<CachedToolList> } | undefined;
+}
+
+function createEntry(): CatalogEntry {
+  return {
+    list: undefined,
+    isInvalidated: false,
+    invalidations: 0,
+    listing: undefined,
+    writing: Promise.resolve(),
+    storeWasRead: false,
+    reading: undefined,
+    lastAttemptAt: Number.NEGATIVE_INFINITY,
+    recheck: undefined,
+  };
 }

@@ -1,55 +1,53 @@
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { toReadable } from "../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import type { CachedList } from "./cached-tool-list.js";
-import { wholeHash } from "../json-schema/schema-hash.js";
-import { serverPlace } from "./store-key-prefix.js";
-import { parseStoredList, toStoredList } from "./stored-list.js";
+import { type CachedToolList, parseStoredList, toStoredList } from "./stored-tool-list.js";
+import { fullHash } from "../json-schema/schema-hash.js";
+import { toStoreKeyPrefix } from "./store-key-prefix.js";
 
-/** Changes when what is written does: what an older version wrote is then not there. */
+/** Part of the key. Increment it when the format changes, so that older entries are ignored. */
 const FORMAT = 2;
 
-interface ListStoreParts {
+interface ToolListStoreOptions {
   readonly server: string;
-  /** Of where the server is and what it is reached with: others may be offered other tools. */
+  /** Identifies address and credentials: with other credentials, the server may list other tools. */
   readonly fingerprint: string;
   readonly store: KeyValueStore;
-  /** How long an entry stays. */
   readonly ttlMs: number;
   readonly now: () => number;
-  /** Told which revision of MCP the server spoke when a list that was read was written. */
-  readonly onProtocol?: ((version: string) => void) | undefined;
+  /** Receives the MCP version that was negotiated when a stored list was written. */
+  readonly onProtocolVersion?: ((version: string) => void) | undefined;
   readonly warn: (message: string) => void;
 }
 
-/** The lists of one server in a store that outlives this process or is shared with others. It may fail. */
-export class ListStore {
-  readonly #parts: ListStoreParts;
+/** The tool lists of one server in a persistent or shared store. Store failures are logged, not thrown. */
+export class ToolListStore {
+  readonly #options: ToolListStoreOptions;
   readonly #prefix: string;
-  /** Whose list turned out to be a planted one: until another is written, there is none. */
-  readonly #discarded = new Set<string>();
+  /** Identities whose stored list was corrupt: not read again until a new list is written. */
+  readonly #dropped = new Set<string>();
 
-  constructor(parts: ListStoreParts) {
-    this.#parts = parts;
-    this.#prefix = `tools/${FORMAT}/${serverPlace(parts.server, parts.fingerprint)}/`;
+  constructor(options: ToolListStoreOptions) {
+    this.#options = options;
+    this.#prefix = `tools/${FORMAT}/${toStoreKeyPrefix(options.server, options.fingerprint)}/`;
   }
 
-  /** `onUnreadable`: the list that was read is worth nothing. Said once, when somebody looks at it. */
-  async read(identity: string, onUnreadable?: () => void): Promise<CachedList | undefined> {
-    const { store, now, onProtocol } = this.#parts;
-    if (this.#discarded.has(identity)) return undefined;
-    let isDiscarded = false;
-    const unreadable = (tool: string) => {
-      if (!isDiscarded) {
-        isDiscarded = true;
-        this.#discard(identity);
-        onUnreadable?.();
+  /** `onCorrupt` is called once, when a tool of the returned list is accessed and cannot be parsed. */
+  async read(identity: string, onCorrupt?: () => void): Promise<CachedToolList | undefined> {
+    const { store, now, onProtocolVersion } = this.#options;
+    if (this.#dropped.has(identity)) return undefined;
+    let isDropped = false;
+    const createError = (tool: string) => {
+      if (!isDropped) {
+        isDropped = true;
+        this.#drop(identity);
+        onCorrupt?.();
       }
-      return this.#unreadable(tool);
+      return this.#createCorruptError(tool);
     };
     try {
-      const list = parseStoredList(await store.get(this.#keyOf(identity)), { now: now(), unreadable });
-      if (list?.notes.protocolVersion !== undefined) onProtocol?.(list.notes.protocolVersion);
+      const list = parseStoredList(await store.get(this.#toKey(identity)), { now: now(), createError });
+      if (list?.metadata.protocolVersion !== undefined) onProtocolVersion?.(list.metadata.protocolVersion);
       return list;
     } catch (error) {
       this.#warn("read", error);
@@ -57,46 +55,46 @@ export class ListStore {
     }
   }
 
-  async write(identity: string, list: CachedList): Promise<void> {
-    const { store, ttlMs } = this.#parts;
+  async write(identity: string, list: CachedToolList): Promise<void> {
+    const { store, ttlMs } = this.#options;
     try {
-      await store.set(this.#keyOf(identity), toStoredList(list), { ttlMs });
-      this.#discarded.delete(identity);
+      await store.set(this.#toKey(identity), toStoredList(list), { ttlMs });
+      this.#dropped.delete(identity);
     } catch (error) {
       this.#warn("written", error);
     }
   }
 
-  /** Tells when another process has written a list of this server. The function that comes back ends it. */
+  /** Calls `onChange` when another process has written a list of this server. Returns a function that stops. */
   watch(onChange: () => void): () => void {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     if (store.watch === undefined) return () => undefined;
     const watching = store.watch((key) => {
       if (key === undefined || key.startsWith(this.#prefix)) onChange();
     });
     watching.catch((error: unknown) => this.#warn("watched", error));
-    return () => void watching.then((stop) => stop()).catch(() => undefined);
+    return () => void watching.then((unwatch) => unwatch()).catch(() => undefined);
   }
 
-  /** A list that somebody has planted: whoever looks at it is told, and the next one asks the server. */
-  #discard(identity: string): void {
-    this.#discarded.add(identity);
-    this.#parts.store.delete(this.#keyOf(identity)).catch((error: unknown) => this.#warn("removed", error));
+  /** The access to a corrupt list fails; the next read asks the server. */
+  #drop(identity: string): void {
+    this.#dropped.add(identity);
+    this.#options.store.delete(this.#toKey(identity)).catch((error: unknown) => this.#warn("removed", error));
   }
 
-  #unreadable(tool: string): McpRuntimeError {
-    const { server } = this.#parts;
-    const text = `What is stored of tool "${toReadable(tool)}" of server "${server}" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.`;
+  #createCorruptError(tool: string): McpRuntimeError {
+    const { server } = this.#options;
+    const text = `The stored definition of tool "${stripHiddenCharacters(tool)}" of server "${server}" is corrupt. The stored list was removed: try again to list the tools from the server.`;
     return new McpRuntimeError("invalid-response", text, { server, tool });
   }
 
-  /** A name may be somebody's address: only its hash leaves the process. */
-  #keyOf(identity: string): string {
-    return `${this.#prefix}${identity === "" ? "shared" : wholeHash(identity)}`;
+  /** An identity may be personal data, such as an email address: only its hash is stored. */
+  #toKey(identity: string): string {
+    return `${this.#prefix}${identity === "" ? "shared" : fullHash(identity)}`;
   }
 
-  #warn(what: "read" | "written" | "watched" | "removed", error: unknown): void {
-    const { server, warn } = this.#parts;
-    warn(`The stored tools of server "${server}" could not be ${what}: ${String(error)}`);
+  #warn(operation: "read" | "written" | "watched" | "removed", error: unknown): void {
+    const { server, warn } = this.#options;
+    warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}`);
   }
 }

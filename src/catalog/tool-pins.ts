@@ -3,151 +3,206 @@ import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { CatalogEvents } from "./catalog-events.js";
-import { differenceOf, parsePins, type Pin, pinOf, toStoredPins } from "./pin.js";
-import { serverPlace } from "./store-key-prefix.js";
+import { toStoreKeyPrefix } from "./store-key-prefix.js";
+import { schemaHash } from "../json-schema/schema-hash.js";
 
-/** What happens when a tool is no longer what was approved: it is told, or also no longer called. */
+/** What happens when a tool differs from its approved version: log a warning, or also block its calls. */
 export type PinMode = "warn" | "block";
 
-interface ToolPinsParts {
+interface ToolPinsOptions {
   readonly server: string;
   readonly mode: PinMode;
-  /** Where the server is, without anything secret. */
+  /** The server's address without secrets. */
   readonly address: JsonObject;
-  /** Remembers beyond this process; without one, pins last as long as the toolset. */
+  /** Persists pins; without a store, they last as long as the toolset. */
   readonly store: KeyValueStore | undefined;
   readonly warn: (message: string) => void;
-  readonly onBroken?: ((event: Omit<CatalogEvents["pinMismatch"], "server">) => void) | undefined;
+  readonly onMismatch?: ((event: Omit<CatalogEvents["pinMismatch"], "server">) => void) | undefined;
 }
 
-interface Change {
-  readonly text: string;
-  /** Whose lists had it when they were last seen: a server may show each user another face. */
-  readonly seenBy: Set<string>;
+interface PinMismatch {
+  readonly description: string;
+  /** The identities whose last list had this mismatch: a server may return different tools to each user. */
+  readonly identities: Set<string>;
 }
 
-/** More names than this are not taken on trust: a server could list new ones for ever. */
-const MOST_PINS = 20_000;
-const MOST_WITNESSES = 1_000;
+/** Further new names are not pinned: a server could list new ones without end. */
+const MAX_PINS = 20_000;
+const MAX_IDENTITIES = 1_000;
 
 /**
- * Remembers what each tool of a server said about itself when it was first seen, which is what
- * somebody approved, and tells when it says something else: a description is read by a model, and can
- * tell it to do things.
+ * Trust on first use: pins each tool's description, schema and annotations when first seen, and reports
+ * later changes. Descriptions are read by models, so a changed one can carry a prompt injection.
  */
 export class ToolPins {
-  readonly #parts: ToolPinsParts;
+  readonly #options: ToolPinsOptions;
   readonly #key: string;
   #pins: ReadonlyMap<string, Pin> = new Map();
-  readonly #changes = new Map<string, Change>();
-  #hasRead = false;
+  readonly #mismatches = new Map<string, PinMismatch>();
+  #storeWasRead = false;
 
-  constructor(parts: ToolPinsParts) {
-    this.#parts = parts;
-    this.#key = `pins/1/${serverPlace(parts.server, parts.address)}`;
+  constructor(options: ToolPinsOptions) {
+    this.#options = options;
+    this.#key = `pins/1/${toStoreKeyPrefix(options.server, options.address)}`;
   }
 
-  /** Compares somebody's list with what was approved; what is new is approved by being first. */
+  /** Compares a list with the pins. New tools are pinned. */
   async check(tools: readonly McpToolInfo[], identity = ""): Promise<void> {
-    const isOdd = tools.some((tool) => {
+    const needsUpdate = tools.some((tool) => {
       const pin = this.#pins.get(tool.name);
-      return pin === undefined || differenceOf(pin, tool) !== undefined;
+      return pin === undefined || describeDifference(pin, tool) !== undefined;
     });
-    // Another process may have approved it since.
-    if (isOdd) await this.#takeFirst(tools);
+    // Another process may have approved the change.
+    if (needsUpdate) await this.#pinNewTools(tools);
     for (const tool of tools) this.#compare(tool, identity);
   }
 
-  /** From now on these are right as they are. */
+  /** Pins these tools as they are now. */
   async approve(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#approve(tools.map((tool) => [tool.name, pinOf(tool)]));
+    await this.#approve(tools.map((tool) => [tool.name, createPin(tool)]));
   }
 
-  /** As they were saved with an agent: without title and annotations, which are then not compared. */
-  async approveSaved(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#approve(tools.map((tool) => [tool.name, { ...pinOf(tool), annotations: undefined }]));
+  /** Pins snapshots of an agent definition. They have no title and annotations, so these are not compared. */
+  async approveSnapshots(tools: readonly McpToolInfo[]): Promise<void> {
+    await this.#approve(tools.map((tool) => [tool.name, { ...createPin(tool), annotations: undefined }]));
   }
 
-  /** Whether a tool may be offered and called, by what was last seen of it, whoever saw it. */
+  /** Whether a tool must not be offered or called: it changed for any identity, or was never pinned. */
   isBlocked(name: string): boolean {
-    return this.#parts.mode === "block" && (this.#changes.has(name) || !this.#pins.has(name));
+    return this.#options.mode === "block" && (this.#mismatches.has(name) || !this.#pins.has(name));
   }
 
-  throwIfBlocked(name: string): void {
+  assertNotBlocked(name: string): void {
     if (!this.isBlocked(name)) return;
-    const { server } = this.#parts;
-    const what = this.#changes.get(name)?.text ?? "nobody has looked at it";
-    const text = `Tool "${name}" of server "${server}" is not called: ${what} since it was approved. Look at it, then approve it with toolset.approveTools().`;
+    const { server } = this.#options;
+    const mismatch = this.#mismatches.get(name);
+    const reason =
+      mismatch === undefined ? "it was not approved" : `${mismatch.description} since it was approved`;
+    const text = `Tool "${name}" of server "${server}" is blocked: ${reason}. Review the tool, then approve it with toolset.approveTools().`;
     throw new McpRuntimeError("denied", text, { server, tool: name });
   }
 
   #compare(tool: McpToolInfo, identity: string): void {
-    const { server, mode, warn, onBroken } = this.#parts;
+    const { server, mode, warn, onMismatch } = this.#options;
     const { name } = tool;
     const pin = this.#pins.get(name);
-    const text = pin && differenceOf(pin, tool);
-    const known = this.#changes.get(name);
-    if (text === undefined) {
-      known?.seenBy.delete(identity);
-      if (known?.seenBy.size === 0) this.#changes.delete(name);
+    const difference = pin && describeDifference(pin, tool);
+    const existing = this.#mismatches.get(name);
+    if (difference === undefined) {
+      existing?.identities.delete(identity);
+      if (existing?.identities.size === 0) this.#mismatches.delete(name);
       return;
     }
-    const seenBy = known?.seenBy ?? new Set();
-    if (seenBy.size < MOST_WITNESSES) seenBy.add(identity);
-    this.#changes.set(name, { text, seenBy });
-    if (known?.text === text) return;
+    const identities = existing?.identities ?? new Set();
+    if (identities.size < MAX_IDENTITIES) identities.add(identity);
+    this.#mismatches.set(name, { description: difference, identities });
+    if (existing?.description === difference) return;
     const isBlocked = mode === "block";
-    const then = isBlocked ? " It is blocked." : "";
-    onBroken?.({ tool: name, change: text, isBlocked });
-    warn(`Server "${server}", tool "${name}": ${text} since it was approved.${then}`);
+    const consequence = isBlocked ? " It is blocked." : "";
+    onMismatch?.({ tool: name, change: difference, isBlocked });
+    warn(`Server "${server}", tool "${name}": ${difference} since it was approved.${consequence}`);
   }
 
-  async #takeFirst(tools: readonly McpToolInfo[]): Promise<void> {
+  async #pinNewTools(tools: readonly McpToolInfo[]): Promise<void> {
     const stored = await this.#read();
-    const known = new Map([...this.#pins, ...(stored ?? [])]);
-    const fresh = tools.filter(({ name }) => !known.has(name));
-    const room = Math.max(0, MOST_PINS - known.size);
-    if (fresh.length > room)
-      this.#parts.warn(
-        `Server "${this.#parts.server}" has had more than ${MOST_PINS} tools: new ones are not approved.`,
+    const pins = new Map([...this.#pins, ...(stored ?? [])]);
+    const newTools = tools.filter(({ name }) => !pins.has(name));
+    const capacity = Math.max(0, MAX_PINS - pins.size);
+    if (newTools.length > capacity)
+      this.#options.warn(
+        `Server "${this.#options.server}" has listed more than ${MAX_PINS} different tools: new ones are not approved.`,
       );
-    for (const tool of fresh.slice(0, room)) known.set(tool.name, pinOf(tool));
-    this.#pins = known;
-    if (stored !== undefined && known.size > stored.size) await this.#write();
+    for (const tool of newTools.slice(0, capacity)) pins.set(tool.name, createPin(tool));
+    this.#pins = pins;
+    if (stored !== undefined && pins.size > stored.size) await this.#write();
   }
 
   async #approve(pins: readonly (readonly [string, Pin])[]): Promise<void> {
     const stored = await this.#read();
     this.#pins = new Map([...this.#pins, ...(stored ?? []), ...pins]);
-    for (const [name] of pins) this.#changes.delete(name);
+    for (const [name] of pins) this.#mismatches.delete(name);
     if (stored !== undefined) await this.#write();
   }
 
-  /** What all have approved; nothing when it cannot be read, and then nothing is written over it. */
+  /** The stored pins; `undefined` if the store cannot be read, in which case it must not be overwritten. */
   async #read(): Promise<ReadonlyMap<string, Pin> | undefined> {
-    const { store, mode } = this.#parts;
+    const { store, mode } = this.#options;
     try {
       const pins = parsePins(await store?.get(this.#key));
-      this.#hasRead = true;
+      this.#storeWasRead = true;
       return pins;
     } catch (error) {
-      // Without what was approved nobody can tell a change: blocking would then let everything through.
-      if (mode === "block" && !this.#hasRead) throw error;
-      this.#warnOfStore("read", error);
+      // Fail closed: without the stored pins, every tool would look new and be pinned as it is.
+      if (mode === "block" && !this.#storeWasRead) throw error;
+      this.#warnStoreFailure("read", error);
       return undefined;
     }
   }
 
   async #write(): Promise<void> {
     try {
-      await this.#parts.store?.set(this.#key, toStoredPins(this.#pins));
+      await this.#options.store?.set(this.#key, toStoredPins(this.#pins));
     } catch (error) {
-      this.#warnOfStore("kept", error);
+      this.#warnStoreFailure("written", error);
     }
   }
 
-  #warnOfStore(what: "read" | "kept", error: unknown): void {
-    const { server, warn } = this.#parts;
-    warn(`What was approved of server "${server}" could not be ${what}: ${String(error)}`);
+  #warnStoreFailure(operation: "read" | "written", error: unknown): void {
+    const { server, warn } = this.#options;
+    warn(`The approved tools (pins) of server "${server}" could not be ${operation}: ${String(error)}`);
   }
+}
+
+/** Hashes of an approved tool. */
+interface Pin {
+  readonly description: string;
+  readonly schema: string;
+  /** Includes the title. `undefined` for snapshots of an agent definition. */
+  readonly annotations: string | undefined;
+}
+
+function createPin({ name, title, description = "", inputSchema, annotations = {} }: McpToolInfo): Pin {
+  return {
+    description: schemaHash({ name, description }),
+    schema: schemaHash(inputSchema),
+    annotations: schemaHash({ title, annotations }),
+  };
+}
+
+/** Describes what changed; `undefined` if the tool matches its pin. */
+function describeDifference(pin: Pin, tool: McpToolInfo): string | undefined {
+  const current = createPin(tool);
+  const changed = [
+    ...(pin.description === current.description ? [] : ["description"]),
+    ...(pin.schema === current.schema ? [] : ["schema"]),
+    ...(pin.annotations === undefined || pin.annotations === current.annotations
+      ? []
+      : ["title or annotations"]),
+  ];
+  return changed.length === 0 ? undefined : `its ${changed.join(" and ")} changed`;
+}
+
+/** An array: tool names such as `__proto__` are not valid object keys in a store. */
+function toStoredPins(pins: ReadonlyMap<string, Pin>): unknown {
+  return [...pins].map(([name, { description, schema, annotations = null }]) => [
+    name,
+    description,
+    schema,
+    annotations,
+  ]);
+}
+
+/** Parses stored pins. Invalid entries are left out. */
+function parsePins(stored: unknown): Map<string, Pin> {
+  const items: readonly unknown[] = Array.isArray(stored) ? stored : [];
+  return new Map(items.flatMap(parsePin));
+}
+
+function parsePin(item: unknown): [string, Pin][] {
+  if (!Array.isArray(item)) return [];
+  const [name, description, schema, annotations] = item as unknown[];
+  if (![name, description, schema].every((field) => typeof field === "string")) return [];
+  if (annotations !== null && typeof annotations !== "string") return [];
+  const pin = { description, schema, annotations: annotations ?? undefined } as Pin;
+  return [[name as string, pin]];
 }

@@ -2,16 +2,49 @@ import type { ClientState } from "../client/client-lifecycle.js";
 import type { RequestOptions } from "../client/call-options.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { RegistryLevels } from "./tiered-record-store.js";
-import {
-  type RegistrySettings,
-  resolveRegistryOptions,
-  type ToolRegistryOptions,
-} from "./registry-options.js";
+import { TieredRecordStore } from "./tiered-record-store.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
-import { LONGEST_VERSION, type ServerRecord, unknownServer } from "./server-record.js";
+import { MAX_VERSION_LENGTH, type ServerRecord, createUnknownRecord } from "./server-record.js";
+import { type Clock, systemClock } from "../async/clock.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
+import type { KeyValueStore } from "../stores/key-value-store.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 
-/** What the registry needs of a client. */
+/** Options of `ToolRegistry`. */
+export interface ToolRegistryOptions {
+  /**
+   * Stores shared between processes, fastest first, such as Redis, then DynamoDB. The caller closes them.
+   * @default []
+   */
+  readonly stores?: readonly KeyValueStore[];
+  /**
+   * How long a record that was read from the stores is used before they are read again.
+   * @default 60_000
+   */
+  readonly recordTtlMs?: number;
+  /**
+   * How often servers are listed, by one process on behalf of all. Shortened by up to 20 % at random, so that
+   * processes do not refresh at the same time.
+   * @default 300_000
+   */
+  readonly refreshIntervalMs?: number;
+  /** Receives warnings. @default a logger that writes to the console */
+  readonly logger?: Logger;
+  /** Timers and monotonic time. @default the system clock */
+  readonly clock?: Clock;
+  /** Unix time in milliseconds, which all processes that share the stores must agree on. @default Date.now */
+  readonly now?: () => number;
+  /** A random number between 0 and 1. @default Math.random */
+  readonly random?: () => number;
+}
+
+/** Default registry options. The table in the README is generated from this. */
+export const REGISTRY_DEFAULTS = { recordTtlMs: 60_000, refreshIntervalMs: 300_000 } as const;
+
+type RegistrySettings = Readonly<Required<ToolRegistryOptions>>;
+
+/** The part of `McpClient` that the registry uses. */
 export interface RegistryClient {
   readonly name: string;
   readonly fingerprint: string;
@@ -21,189 +54,245 @@ export interface RegistryClient {
   listTools(options: RequestOptions): Promise<McpToolInfo[]>;
 }
 
-/** A toolset, or anything else that has clients. Servers may come and go. */
+/** A toolset, or any object with clients. Servers may be added and removed. */
 interface RegistryToolset {
   readonly clients: Readonly<Record<string, RegistryClient>>;
 }
 
-/** A server that has a tool. */
+/** A server that offers a given tool. */
 export interface ToolLocation extends Omit<ServerRecord, "tools"> {
-  /** Of what the tool takes: 12 hex digits, whatever the order of keys. */
+  /** Hash of the tool's input schema: 12 hex digits, independent of key order. */
   readonly schemaHash: string;
 }
 
-interface Known {
+interface RegistryEntry {
   record: ServerRecord;
-  /** When it was last read or listed, by the clock. */
+  /** When it was last read or listed, in clock time. */
   readAt: number;
-  work: Promise<ServerRecord> | undefined;
+  inFlight: Promise<ServerRecord> | undefined;
 }
 
-/** A record that nobody renews is gone after as many periods. */
-const PERIODS_KEPT = 2;
-/** The part of a period by which it may be shorter. */
-const SPREAD = 0.2;
+/** A record expires after this many refresh intervals without an update. */
+const TTL_PERIODS = 2;
+/** The largest fraction by which a refresh interval is shortened. */
+const REFRESH_JITTER = 0.2;
 
 /**
- * Which configured server has a tool, across processes. Asks this process's memory, then each store,
- * then the server itself. For what everybody is offered: a server that tells its users apart stays
- * `unknown`. Records hold no address, and only those of configured servers are ever read.
+ * Finds the configured servers that offer a tool, with a cache shared between processes: memory, then each
+ * store, then the server itself. Only for servers that offer all callers the same tools; a server with an
+ * `identity` per user stays `unknown`. Records contain no addresses, and only those of configured servers
+ * are read.
+ *
+ * @example
+ * ```ts
+ * const toolset = await createMcpTools(servers);
+ * await using registry = new ToolRegistry(toolset, { stores: [redisStore("redis://localhost")] });
+ * const [location] = await registry.find("search");
+ * ```
  */
 export class ToolRegistry implements AsyncDisposable {
   readonly #settings: RegistrySettings;
-  readonly #levels: RegistryLevels;
+  readonly #records: TieredRecordStore;
   readonly #toolset: RegistryToolset;
-  readonly #known = new Map<RegistryClient, Known>();
-  readonly #ended = new AbortController();
-  #stopTimer: () => void;
+  readonly #entries = new Map<RegistryClient, RegistryEntry>();
+  readonly #closed = new AbortController();
+  #cancelTimer: () => void;
 
-  /** Asks nobody yet: that comes with the first question, or after the first period. */
+  /**
+   * Reads nothing yet: servers are listed on the first lookup, or after the first refresh interval.
+   * @throws McpRuntimeError kind `invalid-config` if an option is invalid
+   */
   constructor(toolset: RegistryToolset, options: ToolRegistryOptions = {}) {
     this.#settings = resolveRegistryOptions(options);
     const { stores, now, logger, refreshIntervalMs } = this.#settings;
     const warn = (message: string) => logger.warn(message);
-    const { signal } = this.#ended;
-    this.#levels = new RegistryLevels({ stores, ttlMs: PERIODS_KEPT * refreshIntervalMs, now, signal, warn });
+    const { signal } = this.#closed;
+    this.#records = new TieredRecordStore({
+      stores,
+      ttlMs: TTL_PERIODS * refreshIntervalMs,
+      now,
+      signal,
+      warn,
+    });
     this.#toolset = toolset;
-    this.#stopTimer = this.#startTimer();
+    this.#cancelTimer = this.#scheduleRefresh();
   }
 
-  /** The servers that have a tool, by the server's own name of it: those that are well come first. */
+  /**
+   * Finds the servers that offer a tool, healthy ones first.
+   * @param tool the tool's name on the server
+   * @throws McpRuntimeError kind `closed` after `close()`
+   */
   async find(tool: string): Promise<ToolLocation[]> {
-    const found = (await this.records()).flatMap(({ tools, ...server }) => {
+    const locations = (await this.records()).flatMap(({ tools, ...server }) => {
       const hash = tools.get(tool);
       return hash === undefined ? [] : [{ ...server, schemaHash: hash }];
     });
     const isFailing = ({ health }: ToolLocation) => Number(health.state === "failing");
-    return found.toSorted((a, b) => isFailing(a) - isFailing(b));
+    return locations.toSorted((a, b) => isFailing(a) - isFailing(b));
   }
 
-  /** What is known of each server, in configured order. */
+  /**
+   * The record of each server, in the order of configuration.
+   * @throws McpRuntimeError kind `closed` after `close()`
+   */
   records(): Promise<ServerRecord[]> {
-    return this.#each((source) => this.#believed(source));
+    return this.#forEachClient((client) => this.#getFresh(client));
   }
 
-  /** Lists every server now, and tells the stores. */
+  /**
+   * Lists every server now and writes the records to the stores.
+   * @throws McpRuntimeError kind `closed` after `close()`
+   */
   refresh(): Promise<ServerRecord[]> {
-    return this.#each(async (source) => {
-      // What is under way may only be reading.
-      await this.#knownOf(source).work;
-      return this.#once(source, () => this.#list(source));
+    return this.#forEachClient(async (client) => {
+      // The work in progress may only read the stores.
+      await this.#getEntry(client).inFlight;
+      return this.#singleFlight(client, () => this.#list(client));
     });
   }
 
-  /** Ends the timer and what is under way. Clients and stores stay open. */
+  /** Stops refreshing and cancels work in progress. Clients and stores stay open. */
   async close(): Promise<void> {
-    this.#stopTimer();
-    this.#ended.abort(new McpRuntimeError("closed", "The tool registry was closed."));
-    await Promise.allSettled([...this.#known.values()].map(async ({ work }) => work));
+    this.#cancelTimer();
+    this.#closed.abort(new McpRuntimeError("closed", "The tool registry was closed."));
+    await Promise.allSettled([...this.#entries.values()].map(async ({ inFlight }) => inFlight));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  get #sources(): RegistryClient[] {
+  get #clients(): RegistryClient[] {
     return Object.values(this.#toolset.clients);
   }
 
-  async #each(work: (source: RegistryClient) => Promise<ServerRecord>): Promise<ServerRecord[]> {
-    this.#ended.signal.throwIfAborted();
-    const records = await Promise.all(this.#sources.map(work));
-    this.#ended.signal.throwIfAborted();
+  async #forEachClient(work: (client: RegistryClient) => Promise<ServerRecord>): Promise<ServerRecord[]> {
+    this.#closed.signal.throwIfAborted();
+    const records = await Promise.all(this.#clients.map(work));
+    this.#closed.signal.throwIfAborted();
     return records;
   }
 
-  #startTimer(): () => void {
+  #scheduleRefresh(): () => void {
     const { clock, refreshIntervalMs, random } = this.#settings;
-    // Processes that start together come apart: the first one lists for the others.
-    const waitMs = refreshIntervalMs * (1 - SPREAD * random());
-    return clock.after(waitMs, () => {
-      this.#stopTimer = this.#startTimer();
-      for (const source of this.#sources)
-        this.#once(source, () => this.#renew(source)).catch(() => undefined);
+    // Jitter separates processes that started together: the first one lists on behalf of the others.
+    const delayMs = refreshIntervalMs * (1 - REFRESH_JITTER * random());
+    return clock.after(delayMs, () => {
+      this.#cancelTimer = this.#scheduleRefresh();
+      for (const client of this.#clients)
+        this.#singleFlight(client, () => this.#refreshIfDue(client)).catch(() => undefined);
     });
   }
 
-  async #believed(source: RegistryClient): Promise<ServerRecord> {
+  async #getFresh(client: RegistryClient): Promise<ServerRecord> {
     const { clock, recordTtlMs } = this.#settings;
-    const known = this.#knownOf(source);
-    if (clock.now() - known.readAt < recordTtlMs) return known.record;
-    return this.#once(source, async () => {
-      const record = this.#newest(source, await this.#levels.read(source));
-      return record.health.state === "unknown" ? this.#list(source) : record;
+    const entry = this.#getEntry(client);
+    if (clock.now() - entry.readAt < recordTtlMs) return entry.record;
+    return this.#singleFlight(client, async () => {
+      const record = this.#mergeNewest(client, await this.#records.read(client));
+      return record.health.state === "unknown" ? this.#list(client) : record;
     });
   }
 
-  /** Not for what another process has listed in this period. */
-  async #renew(source: RegistryClient): Promise<ServerRecord> {
+  /** Skips servers that another process has listed in this interval. */
+  async #refreshIfDue(client: RegistryClient): Promise<ServerRecord> {
     const { now, refreshIntervalMs } = this.#settings;
-    const record = this.#newest(source, await this.#levels.read(source));
+    const record = this.#mergeNewest(client, await this.#records.read(client));
     const age = now() - (record.listedAt ?? Number.NEGATIVE_INFINITY);
-    const isRenewed = record.health.state === "ok" && age < refreshIntervalMs / 2;
-    return isRenewed ? record : this.#list(source);
+    const isFresh = record.health.state === "ok" && age < refreshIntervalMs / 2;
+    return isFresh ? record : this.#list(client);
   }
 
-  async #list(source: RegistryClient): Promise<ServerRecord> {
-    const { signal } = this.#ended;
-    const { record } = this.#knownOf(source);
-    if (!isShared(source) || source.state === "closed" || signal.aborted) return record;
+  async #list(client: RegistryClient): Promise<ServerRecord> {
+    const { signal } = this.#closed;
+    const { record } = this.#getEntry(client);
+    if (!hasSharedIdentity(client) || client.state === "closed" || signal.aborted) return record;
     const { now, logger } = this.#settings;
-    const { name: server } = source;
+    const { name: server } = client;
     try {
-      const listed = await source.listTools({ signal });
+      const listed = await client.listTools({ signal });
       const tools = new Map(listed.map(({ name, inputSchema }) => [name, schemaHash(inputSchema)]));
-      const version = source.serverInfo?.version.slice(0, LONGEST_VERSION) ?? record.version;
-      return await this.#tell(source, { server, version, health: { state: "ok" }, listedAt: now(), tools });
+      const version = client.serverInfo?.version.slice(0, MAX_VERSION_LENGTH) ?? record.version;
+      return await this.#publish(client, {
+        server,
+        version,
+        health: { state: "ok" },
+        listedAt: now(),
+        tools,
+      });
     } catch (error) {
       if (signal.aborted) return record;
-      logger.warn(`Server "${server}" could not be listed for the registry: ${String(error)}`);
+      logger.warn(`Could not list server "${server}" for the tool registry: ${String(error)}`);
       const since = record.health.state === "failing" ? record.health.since : now();
-      return this.#tell(source, { ...record, health: { state: "failing", since } });
+      return this.#publish(client, { ...record, health: { state: "failing", since } });
     }
   }
 
-  async #tell(source: RegistryClient, record: ServerRecord): Promise<ServerRecord> {
-    this.#knownOf(source).record = record;
-    // Of a server that was never listed there is nothing to tell.
-    if (record.listedAt !== undefined) await this.#levels.write(source, record);
+  async #publish(client: RegistryClient, record: ServerRecord): Promise<ServerRecord> {
+    this.#getEntry(client).record = record;
+    // A server that was never listed has nothing to store.
+    if (record.listedAt !== undefined) await this.#records.write(client, record);
     return record;
   }
 
-  /** What a level gave, unless this process knows better: the last good view stays. */
-  #newest(source: RegistryClient, read: ServerRecord | undefined): ServerRecord {
-    const known = this.#knownOf(source);
-    const isNewer = read !== undefined && (read.listedAt ?? 0) >= (known.record.listedAt ?? 0);
-    if (isNewer) known.record = read;
-    return known.record;
+  /** Takes over the record that was read, unless the one in memory is newer. */
+  #mergeNewest(client: RegistryClient, read: ServerRecord | undefined): ServerRecord {
+    const entry = this.#getEntry(client);
+    const isNewer = read !== undefined && (read.listedAt ?? 0) >= (entry.record.listedAt ?? 0);
+    if (isNewer) entry.record = read;
+    return entry.record;
   }
 
-  /** One piece of work at a time for each server, for all who want it. */
-  #once(source: RegistryClient, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
-    const known = this.#knownOf(source);
-    known.work ??= work().finally(() => {
-      known.work = undefined;
-      known.readAt = this.#settings.clock.now();
+  /** Runs one operation per server at a time; concurrent callers share its result. */
+  #singleFlight(client: RegistryClient, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
+    const entry = this.#getEntry(client);
+    entry.inFlight ??= work().finally(() => {
+      entry.inFlight = undefined;
+      entry.readAt = this.#settings.clock.now();
     });
-    return known.work;
+    return entry.inFlight;
   }
 
-  #knownOf(source: RegistryClient): Known {
-    const known = this.#known.get(source) ?? {
-      record: unknownServer(source.name),
+  #getEntry(client: RegistryClient): RegistryEntry {
+    const entry = this.#entries.get(client) ?? {
+      record: createUnknownRecord(client.name),
       readAt: Number.NEGATIVE_INFINITY,
-      work: undefined,
+      inFlight: undefined,
     };
-    this.#known.set(source, known);
-    return known;
+    this.#entries.set(client, entry);
+    return entry;
   }
 }
 
-/** Whether everybody is one on it. */
-function isShared(source: RegistryClient): boolean {
+/** Whether all callers share one identity on this server. */
+function hasSharedIdentity(client: RegistryClient): boolean {
   try {
-    return source.identityOf({}) === "";
+    return client.identityOf({}) === "";
   } catch {
     return false;
   }
+}
+
+function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySettings {
+  const { stores = [], logger = createConsoleLogger(), clock = systemClock, now = Date.now } = options;
+  const { random = Math.random } = options;
+  const {
+    recordTtlMs = REGISTRY_DEFAULTS.recordTtlMs,
+    refreshIntervalMs = REGISTRY_DEFAULTS.refreshIntervalMs,
+  } = options;
+  const issues = Object.entries({ recordTtlMs, refreshIntervalMs })
+    .filter(([, ms]) => !(typeof ms === "number" && ms > 0))
+    .map(([path, ms]) => ({
+      path,
+      message: `expected a number of milliseconds above 0, got ${describeValue(ms)}`,
+    }));
+  if (!Array.isArray(stores) || !stores.every(isStore))
+    issues.push({ path: "stores", message: "expected an array of stores, such as [redisStore(…)]" });
+  if (issues.length > 0) throw configError("The tool registry", issues);
+  return { stores, recordTtlMs, refreshIntervalMs, logger, clock, now, random };
+}
+
+function isStore(value: unknown): boolean {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, "get") === "function";
 }

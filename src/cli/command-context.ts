@@ -1,33 +1,33 @@
 import type { JsonObject } from "../json/json.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { CommandLine } from "./command-line.js";
-import type { Exit } from "./exit-codes.js";
-import type { LiveLine } from "./terminal/spinner.js";
-import type { Paint } from "./terminal/colors.js";
+import type { ExitReason } from "./exit-codes.js";
+import type { Spinner } from "./terminal/spinner.js";
+import type { Colors } from "./terminal/colors.js";
 import type { Terminal } from "./terminal/terminal.js";
 
-/** What a command works with. */
+/** The input of a command. */
 export interface CommandContext {
   readonly line: CommandLine;
   readonly terminal: Terminal;
-  readonly live: LiveLine;
+  readonly spinner: Spinner;
   readonly logger: Logger;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** What a text is laid out for. */
+/** Layout parameters of the output. */
 export interface Page {
-  readonly paint: Paint;
+  readonly colors: Colors;
   readonly columns: number;
 }
 
-/** What came of a command: for its caller, for programs, and for people. */
+/** The result of a command: exit code, JSON output and text output. */
 export interface Outcome {
-  readonly exit: Exit;
-  readonly document: JsonObject;
-  readonly view: (page: Page) => string;
-  /** Where people are told; what was asked for goes to stdout, and why there is none of it to stderr. */
+  readonly exit: ExitReason;
+  readonly json: JsonObject;
+  readonly render: (page: Page) => string;
+  /** The stream of the text output. Results go to stdout, failures to stderr. */
   readonly stream?: "stdout" | "stderr";
 }
 

@@ -1,55 +1,63 @@
 import { parseArgs } from "node:util";
-import { closestWord } from "./did-you-mean.js";
-import { COMMAND_NAMES, COMMANDS, type CommandName } from "./commands.js";
-import { COMMON_OPTIONS, OPTIONS, type OptionName, type OptionSpec, SERVER_OPTIONS } from "./options.js";
-import { UsageError } from "./usage-error.js";
+import { findClosestMatch } from "./did-you-mean.js";
+import {
+  COMMAND_NAMES,
+  COMMANDS,
+  type CommandName,
+  COMMON_OPTIONS,
+  OPTIONS,
+  type OptionName,
+  type OptionInfo,
+  SERVER_OPTIONS,
+} from "./commands.js";
+import { UsageError } from "./exit-codes.js";
 
-/** What somebody typed, sorted. */
+/** A parsed command line. */
 export interface CommandLine {
-  /** None, when only help or the version is wanted. */
+  /** Undefined if only help or the version is requested. */
   readonly command: CommandName | undefined;
-  readonly words: readonly string[];
-  /** What stands behind `--`: a command that starts a server. */
+  readonly positionals: readonly string[];
+  /** The arguments after `--`: the command that starts a server. */
   readonly program: readonly string[];
   readonly flags: ReadonlySet<OptionName>;
-  /** The values of an option, in the order they were given. */
+  /** The values of an option in order. */
   values(option: OptionName): readonly string[];
   value(option: OptionName): string | undefined;
 }
 
-const HELP = "See --help.";
+const HELP_HINT = "See --help.";
 
-/** Throws a `UsageError` that says what was meant, if that can be guessed. */
+/** Throws a `UsageError`, with a suggestion if a name is mistyped. */
 export function parseCommandLine(args: readonly string[]): CommandLine {
-  const end = args.indexOf("--");
-  const own = end === -1 ? args : args.slice(0, end);
-  const program = end === -1 ? [] : args.slice(end + 1);
-  if (end !== -1 && program.length === 0)
-    throw new UsageError("Nothing stands behind --.", "Write the command that starts the server there.");
-  const [first, ...words] = wordsOf(own);
-  const given = optionsOf(own);
-  const command = first === undefined ? undefined : toCommand(first);
-  for (const { name } of given) checkOption(name, command);
+  const separator = args.indexOf("--");
+  const ownArgs = separator === -1 ? args : args.slice(0, separator);
+  const program = separator === -1 ? [] : args.slice(separator + 1);
+  if (separator !== -1 && program.length === 0)
+    throw new UsageError("Missing command after --.", "Write the command that starts the server after --.");
+  const [commandName, ...positionals] = getPositionals(ownArgs);
+  const options = getOptions(ownArgs);
+  const command = commandName === undefined ? undefined : toCommand(commandName);
+  for (const { name } of options) assertOptionAllowed(name, command);
   const values = (option: OptionName) =>
-    given.flatMap(({ name, value }) => (name === option && value !== undefined ? [value] : []));
+    options.flatMap(({ name, value }) => (name === option && value !== undefined ? [value] : []));
   return {
     command,
-    words,
+    positionals,
     program,
-    flags: new Set(given.map(({ name }) => name)),
+    flags: new Set(options.map(({ name }) => name)),
     values,
     value: (option) => values(option).at(-1),
   };
 }
 
-interface GivenOption {
+interface ParsedOption {
   readonly name: OptionName;
   readonly value: string | undefined;
 }
 
-function tokensOf(args: readonly string[]) {
+function tokenize(args: readonly string[]) {
   const options = Object.fromEntries(
-    Object.entries<OptionSpec>(OPTIONS).map(([name, { short, value }]) => [
+    Object.entries<OptionInfo>(OPTIONS).map(([name, { short, value }]) => [
       name,
       {
         type: value === undefined ? "boolean" : "string",
@@ -57,24 +65,24 @@ function tokensOf(args: readonly string[]) {
       } as const,
     ]),
   );
-  // Not strict: its errors speak of "--" as if what stands there were text.
+  // Not strict: the error messages of strict mode suggest "--", which has another meaning here.
   const parsed = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
   return parsed.tokens;
 }
 
-function wordsOf(args: readonly string[]): string[] {
-  return tokensOf(args).flatMap((token) => (token.kind === "positional" ? [token.value] : []));
+function getPositionals(args: readonly string[]): string[] {
+  return tokenize(args).flatMap((token) => (token.kind === "positional" ? [token.value] : []));
 }
 
-function optionsOf(args: readonly string[]): GivenOption[] {
-  const given = tokensOf(args).flatMap((token) => (token.kind === "option" ? [toOption(token)] : []));
-  for (const { name, value } of given) {
-    const isTwice = given.filter((other) => other.name === name).length > 1;
-    const { multiple = false }: OptionSpec = OPTIONS[name];
-    if (isTwice && value !== undefined && !multiple)
-      throw new UsageError(`--${name} was given twice.`, "Give it once.");
+function getOptions(args: readonly string[]): ParsedOption[] {
+  const options = tokenize(args).flatMap((token) => (token.kind === "option" ? [toOption(token)] : []));
+  for (const { name, value } of options) {
+    const isRepeated = options.filter((option) => option.name === name).length > 1;
+    const { multiple = false }: OptionInfo = OPTIONS[name];
+    if (isRepeated && value !== undefined && !multiple)
+      throw new UsageError(`--${name} was given twice.`, "Use it once.");
   }
-  return given;
+  return options;
 }
 
 interface OptionToken {
@@ -84,39 +92,39 @@ interface OptionToken {
   readonly inlineValue: boolean | undefined;
 }
 
-function toOption({ name, rawName, value, inlineValue }: OptionToken): GivenOption {
-  if (!Object.hasOwn(OPTIONS, name)) throw unknownOption(rawName, name);
-  const { value: placeholder }: OptionSpec = OPTIONS[name as OptionName];
+function toOption({ name, rawName, value, inlineValue }: OptionToken): ParsedOption {
+  if (!Object.hasOwn(OPTIONS, name)) throw unknownOptionError(rawName, name);
+  const { value: placeholder }: OptionInfo = OPTIONS[name as OptionName];
   if (placeholder === undefined && value !== undefined)
-    throw new UsageError(`${rawName} takes no value.`, `Write ${rawName} alone.`);
+    throw new UsageError(`${rawName} takes no value.`, `Use ${rawName} without a value.`);
   const isMissing = value === undefined || (inlineValue !== true && /^-./.test(value));
   if (placeholder !== undefined && isMissing)
-    throw new UsageError(`${rawName} needs a value.`, `Write ${rawName} ${placeholder}.`);
+    throw new UsageError(`${rawName} needs a value.`, `Usage: ${rawName} ${placeholder}.`);
   return { name: name as OptionName, value };
 }
 
-function unknownOption(rawName: string, name: string): UsageError {
-  const meant = closestWord(name, Object.keys(OPTIONS));
-  const next = meant === undefined ? HELP : `Did you mean --${meant}?`;
-  return new UsageError(`There is no option ${rawName}.`, next);
+function unknownOptionError(rawName: string, name: string): UsageError {
+  const closest = findClosestMatch(name, Object.keys(OPTIONS));
+  const hint = closest === undefined ? HELP_HINT : `Did you mean --${closest}?`;
+  return new UsageError(`Unknown option ${rawName}.`, hint);
 }
 
-function toCommand(word: string): CommandName {
-  const command = COMMAND_NAMES.find((name) => name === word);
+function toCommand(input: string): CommandName {
+  const command = COMMAND_NAMES.find((name) => name === input);
   if (command !== undefined) return command;
-  const meant = closestWord(word, COMMAND_NAMES);
-  const next = meant === undefined ? `Commands are ${COMMAND_NAMES.join(", ")}.` : `Did you mean ${meant}?`;
-  throw new UsageError(`There is no command "${word}".`, next);
+  const closest = findClosestMatch(input, COMMAND_NAMES);
+  const hint = closest === undefined ? `Commands: ${COMMAND_NAMES.join(", ")}.` : `Did you mean ${closest}?`;
+  throw new UsageError(`Unknown command "${input}".`, hint);
 }
 
-function checkOption(name: OptionName, command: CommandName | undefined): void {
+function assertOptionAllowed(name: OptionName, command: CommandName | undefined): void {
   if (COMMON_OPTIONS.some((common) => common === name)) return;
   if (command === undefined)
-    throw new UsageError("No command was given.", `Commands are ${COMMAND_NAMES.join(", ")}.`);
-  const own: readonly OptionName[] = COMMANDS[command].options;
-  if (own.includes(name) || SERVER_OPTIONS.some((option) => option === name)) return;
-  const owners = COMMAND_NAMES.filter((other) =>
-    (COMMANDS[other].options as readonly OptionName[]).includes(name),
+    throw new UsageError("Missing command.", `Commands: ${COMMAND_NAMES.join(", ")}.`);
+  const commandOptions: readonly OptionName[] = COMMANDS[command].options;
+  if (commandOptions.includes(name) || SERVER_OPTIONS.some((option) => option === name)) return;
+  const owners = COMMAND_NAMES.filter((candidate) =>
+    (COMMANDS[candidate].options as readonly OptionName[]).includes(name),
   );
-  throw new UsageError(`${command} has no option --${name}.`, `It is one of ${owners.join(" and ")}.`);
+  throw new UsageError(`${command} has no option --${name}.`, `It is an option of ${owners.join(" and ")}.`);
 }

@@ -1,28 +1,28 @@
-/** Two slips of the pen, or one in a short word. */
-const MOST_SLIPS = 2;
-const SHORT = 4;
+/** Maximum edit distance; 1 for short words. */
+const MAX_DISTANCE = 2;
+const SHORT_WORD = 4;
 
-/** The one that was probably meant. */
-export function closestWord(word: string, words: readonly string[]): string | undefined {
-  const limit = word.length <= SHORT ? 1 : MOST_SLIPS;
-  const [best] = words
-    .map((candidate) => ({ candidate, slips: slipsBetween(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ slips }) => slips <= limit)
-    .toSorted((a, b) => a.slips - b.slips);
+/** Returns the most similar candidate, if one is close enough. */
+export function findClosestMatch(input: string, candidates: readonly string[]): string | undefined {
+  const limit = input.length <= SHORT_WORD ? 1 : MAX_DISTANCE;
+  const [best] = candidates
+    .map((candidate) => ({ candidate, distance: levenshtein(input.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= limit)
+    .toSorted((a, b) => a.distance - b.distance);
   return best?.candidate;
 }
 
-/** Levenshtein's distance, row by row. */
-function slipsBetween(a: string, b: string): number {
-  const [word, other] = [Array.from(a), Array.from(b)];
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [i, letter] of word.entries()) {
-    const next = [i + 1];
-    for (const [j, theirs] of other.entries()) {
-      const replaced = (row[j] ?? 0) + (letter === theirs ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+/** Levenshtein distance, computed row by row. */
+function levenshtein(a: string, b: string): number {
+  const [source, target] = [Array.from(a), Array.from(b)];
+  let row = Array.from({ length: target.length + 1 }, (_, index) => index);
+  for (const [i, letter] of source.entries()) {
+    const nextRow = [i + 1];
+    for (const [j, targetLetter] of target.entries()) {
+      const replaced = (row[j] ?? 0) + (letter === targetLetter ? 0 : 1);
+      nextRow.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (nextRow[j] ?? 0) + 1));
     }
-    row = next;
+    row = nextRow;
   }
-  return row[other.length] ?? 0;
+  return row[target.length] ?? 0;
 }

@@ -1,16 +1,29 @@
-/** What a command's exit code tells. The README's table is printed from here. */
+/** The exit codes of all commands. The table in the README is generated from here. */
 export const EXIT_CODES = {
-  ok: [0, "Everything went well."],
-  failed: [1, "A server could not be used, `doctor` found an error, or the output cannot be written."],
-  usage: [2, "The command line is wrong, or there is nothing to work on."],
-  drifted: [3, "`drift`: a server has other tools than were saved."],
-  refused: [4, "A project's file wanted to start a command or to be sent variables, and nobody said yes."],
+  ok: [0, "Success."],
+  failed: [1, "A server failed, `doctor` found an error, or the output cannot be written."],
+  usage: [2, "The command line is invalid, or there are no servers."],
+  drifted: [3, "`drift`: the tools of a server differ from the baseline."],
+  declined: [4, "A project file would start a command or receive variables, and this was not approved."],
   toolError: [5, "`call`: the tool ran and reported an error."],
-  interrupted: [130, "Ctrl-C. What was open has been closed."],
+  interrupted: [130, "Interrupted by Ctrl-C; all connections were closed."],
 } as const;
 
-export type Exit = keyof typeof EXIT_CODES;
+export type ExitReason = keyof typeof EXIT_CODES;
 
-export function exitCodeOf(exit: Exit): number {
+export function toExitCode(exit: ExitReason): number {
   return EXIT_CODES[exit][0];
+}
+
+/** An error that the user can fix, with a hint. */
+export class UsageError extends Error {
+  readonly hint: string;
+  readonly exit: ExitReason;
+
+  constructor(message: string, hint: string, exit: ExitReason = "usage") {
+    super(message);
+    this.name = "UsageError";
+    this.hint = hint;
+    this.exit = exit;
+  }
 }

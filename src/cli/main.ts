@@ -1,35 +1,31 @@
 #!/usr/bin/env node
 import { constants } from "node:os";
-import { exitCodeOf } from "./exit-codes.js";
+import { toExitCode } from "./exit-codes.js";
 import { runCli } from "./run-cli.js";
 
 const interrupted = new AbortController();
 
-// The first time everything is closed in good order; who asks twice does not want to wait.
+// The first signal closes all connections; a second one exits at once.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => {
     const code = 128 + constants.signals[signal];
     if (interrupted.signal.aborted) process.exit(code);
-    interrupted.abort(new Error(`Ended by ${signal}.`));
+    interrupted.abort(new Error(`Terminated by ${signal}.`));
   });
 }
 
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-    // `… | head` has read enough.
+    // The reader of the pipe has closed it, for example `… | head`.
     if (code === "EPIPE") process.exit();
     if (stream === process.stdout) process.stderr.write(`✗ The output cannot be written: ${message}.\n`);
-    process.exit(exitCodeOf("failed"));
+    process.exit(toExitCode("failed"));
   });
 }
 
+const { stdin, stdout, stderr } = process;
 process.exitCode = await runCli(
   process.argv.slice(2),
-  { ...streams(), env: process.env, cwd: process.cwd() },
+  { stdin, stdout, stderr, env: process.env, cwd: process.cwd() },
   interrupted.signal,
 );
-
-function streams() {
-  const { stdin, stdout, stderr } = process;
-  return { stdin, stdout, stderr };
-}

@@ -3,38 +3,36 @@ import { redactText } from "../errors/redaction.js";
 import { type CommandLine, parseCommandLine } from "./command-line.js";
 import type { Command, Outcome } from "./command-context.js";
 import type { CommandName } from "./commands.js";
-import { type Exit, exitCodeOf } from "./exit-codes.js";
-import { helpText } from "./help-text.js";
-import { LiveLine } from "./terminal/spinner.js";
-import { markText } from "./terminal/symbols.js";
-import { createPaint } from "./terminal/colors.js";
-import { createStderrLogger } from "./terminal/stderr-logger.js";
-import { columnsOf, type OutputStream, type Terminal } from "./terminal/terminal.js";
-import { wrapToWidth } from "./terminal/text-width.js";
-import { UsageError } from "./usage-error.js";
+import { type ExitReason, toExitCode, UsageError } from "./exit-codes.js";
+import { renderHelp } from "./render/render-help.js";
+import { Spinner } from "./terminal/spinner.js";
+import { renderStatus, createColors } from "./terminal/colors.js";
+import { createStderrLogger } from "./terminal/loggers.js";
+import { getColumns, type OutputStream, type Terminal } from "./terminal/terminal.js";
+import { wrapToWidth } from "./terminal/text-format.js";
 
-/** Loaded when they are needed: help is there at once. */
+/** Lazy-loaded, so that help is printed quickly. */
 const COMMANDS: Readonly<Record<CommandName, () => Promise<Command>>> = {
-  list: async () => (await import("./list-command.js")).listCommand,
+  list: async () => (await import("./list/list-command.js")).listCommand,
   call: async () => (await import("./call/call-command.js")).callCommand,
   doctor: async () => (await import("./doctor/doctor-command.js")).doctorCommand,
   drift: async () => (await import("./drift/drift-command.js")).driftCommand,
   snapshot: async () => (await import("./drift/snapshot-command.js")).snapshotCommand,
 };
 
-/** What is known of a command line that is wrong. */
-interface Asked {
+/** What is known about a command line that failed. */
+interface FailedCommand {
   readonly command: CommandName | undefined;
   readonly wantsJson: boolean;
 }
 
-/** Carries out one command line, and gives its exit code. An aborted `signal` closes what is open. */
+/** Runs one command line and returns its exit code. Aborting `signal` closes all connections. */
 export async function runCli(
   args: readonly string[],
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  // What is wrong with a command line is told the way its rest asks for.
+  // Errors of the command line itself also honor --json.
   const wantsJson = args
     .slice(0, args.indexOf("--") === -1 ? undefined : args.indexOf("--"))
     .includes("--json");
@@ -42,65 +40,71 @@ export async function runCli(
   try {
     const line = parseCommandLine(args);
     ({ command } = line);
-    const exit = isAnswered(line, terminal) ? "ok" : await runCommand(line, terminal, signal);
-    return exitCodeOf(exit);
+    const exit = printHelpOrVersion(line, terminal) ? "ok" : await runCommand(line, terminal, signal);
+    return toExitCode(exit);
   } catch (error) {
-    if (signal.aborted) return exitCodeOf("interrupted");
-    return exitCodeOf(tellFailure(error, terminal, { command, wantsJson }));
+    if (signal.aborted) return toExitCode("interrupted");
+    return toExitCode(printError(error, terminal, { command, wantsJson }));
   }
 }
 
-/** Help and version need nothing else. */
-function isAnswered({ flags, command }: CommandLine, { stdout, env }: Terminal): boolean {
+/** Returns true if help or the version was requested and printed. */
+function printHelpOrVersion({ flags, command }: CommandLine, { stdout, env }: Terminal): boolean {
   const wantsHelp = flags.has("help") || (command === undefined && !flags.has("version"));
-  if (wantsHelp) stdout.write(helpText(command, pageOf(stdout, env)));
+  if (wantsHelp) stdout.write(renderHelp(command, createPage(stdout, env)));
   else if (flags.has("version")) stdout.write(`${CLIENT_INFO.version}\n`);
   else return false;
   return true;
 }
 
-async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSignal): Promise<Exit> {
+async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSignal): Promise<ExitReason> {
   const command = await COMMANDS[line.command ?? "list"]();
-  const live = new LiveLine(terminal, { isQuiet: line.flags.has("json") });
-  const logger = createStderrLogger(terminal.env, (text) => live.log(text));
-  const outcome = await command({ line, terminal, live, logger, signal });
+  const spinner = new Spinner(terminal, { isQuiet: line.flags.has("json") });
+  const logger = createStderrLogger(terminal.env, (text) => spinner.log(text));
+  const outcome = await command({ line, terminal, spinner, logger, signal });
   signal.throwIfAborted();
-  print(outcome, line, terminal);
+  printOutcome(outcome, line, terminal);
   return outcome.exit;
 }
 
-function print(outcome: Outcome, { command, flags }: CommandLine, terminal: Terminal): void {
-  const { exit, document, view, stream = "stdout" } = outcome;
+function printOutcome(outcome: Outcome, { command, flags }: CommandLine, terminal: Terminal): void {
+  const { exit, json, render, stream = "stdout" } = outcome;
   const { stdout, env } = terminal;
   if (flags.has("json"))
-    printJson({ command, ok: exit === "ok", exitCode: exitCodeOf(exit), ...document }, stdout);
-  else terminal[stream].write(view(pageOf(terminal[stream], env)));
+    printJson({ command, ok: exit === "ok", exitCode: toExitCode(exit), ...json }, stdout);
+  else terminal[stream].write(render(createPage(terminal[stream], env)));
 }
 
 function printJson(document: object, stdout: OutputStream): void {
   stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
 }
 
-/** What the user can act on, in two lines; what they cannot is a mistake of ours, and told as such. */
-function tellFailure(error: unknown, { stdout, stderr, env }: Terminal, { command, wantsJson }: Asked): Exit {
+/** Prints the error and a hint. An error that is not a `UsageError` is a bug. */
+function printError(
+  error: unknown,
+  { stdout, stderr, env }: Terminal,
+  { command, wantsJson }: FailedCommand,
+): ExitReason {
   const isUsage = error instanceof UsageError;
   const text = redactText(error instanceof Error ? error.message : String(error));
-  const next = isUsage ? error.next : "Run it again with LANGCHAIN_MCP_LOG=debug, and report it if it stays.";
+  const hint = isUsage
+    ? error.hint
+    : "Run again with LANGCHAIN_MCP_LOG=debug, and report this if it persists.";
   const exit = isUsage ? error.exit : "failed";
   if (wantsJson) {
-    printJson({ command, ok: false, exitCode: exitCodeOf(exit), error: { text, next } }, stdout);
+    printJson({ command, ok: false, exitCode: toExitCode(exit), error: { text, hint } }, stdout);
     return exit;
   }
-  const { paint, columns } = pageOf(stderr, env);
-  const [first = "", ...others] = wrapToWidth(text, columns - 2);
-  const advice = wrapToWidth(next, columns - 4).map(
-    (part, index) => `${index === 0 ? "  → " : "    "}${part}`,
+  const { colors, columns } = createPage(stderr, env);
+  const [first = "", ...rest] = wrapToWidth(text, columns - 2);
+  const hintRows = wrapToWidth(hint, columns - 4).map(
+    (row, index) => `${index === 0 ? "  → " : "    "}${row}`,
   );
-  const lines = [`${markText("error", paint)} ${first}`, ...others.map((part) => `  ${part}`), ...advice];
+  const lines = [`${renderStatus("error", colors)} ${first}`, ...rest.map((row) => `  ${row}`), ...hintRows];
   stderr.write(`${lines.join("\n")}\n`);
   return exit;
 }
 
-function pageOf(stream: OutputStream, env: Terminal["env"]) {
-  return { paint: createPaint(stream, env), columns: columnsOf(stream) };
+function createPage(stream: OutputStream, env: Terminal["env"]) {
+  return { colors: createColors(stream, env), columns: getColumns(stream) };
 }

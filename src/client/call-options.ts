@@ -1,66 +1,82 @@
-import { checkObject } from "../config/assert-object.js";
+import { assertObject } from "../config/assert-object.js";
 import type { CallContext } from "../config/call-context.js";
+import { HEADERS_SCHEMA } from "../config/schema/header-schema.js";
+import { zodToIssues, ZOD_ERROR_MAP } from "../config/schema/zod-issues.js";
+import { configError } from "../errors/config-error.js";
+import { McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Progress } from "../session/session.js";
 import type { OutputSchema, ToolResult } from "./tool-result.js";
 
+/** A tool call: which tool, with which arguments. */
 export interface ToolCall {
-  /** The server's own name of the tool. */
+  /** The tool name as the server lists it. */
   readonly name: string;
+  /** @default {} */
   readonly args?: JsonObject | undefined;
-  /** Comes back as `requestId`; one is made when there is none. */
+  /** Reported as `requestId` in events and outcomes. @default a random UUID */
   readonly id?: string | undefined;
 }
 
-/** Who asks: what `headers`, `auth` and `identity` of a definition are given. */
+/** Describes the caller. Passed to the `headers`, `auth` and `identity` functions of a server definition. */
 export type CallerContext = Partial<
   Pick<CallContext, "configurable" | "context" | "state" | "store" | "config" | "runId">
 >;
 
+/** Options of every request to a server. */
 export interface RequestOptions {
-  /** Ends the request at once with the signal's own reason, and tells the server. */
+  /** Aborts the request: it rejects with `signal.reason`, and the server is sent a cancellation. */
   readonly signal?: AbortSignal | undefined;
-  /** `timeouts.requestMs` for this request. */
+  /** Overrides `timeouts.requestMs` for this request. */
   readonly timeoutMs?: number | undefined;
-  /** Needed where a definition has an `identity`. */
+  /** Required when the server definition has an `identity` function. */
   readonly context?: CallerContext | undefined;
 }
 
+/** Options of `listTools`. */
 export interface ListToolsOptions extends RequestOptions {
-  /** Told how long the server says that the list stays as it is, in milliseconds, if it says so. */
-  readonly onTimeToLive?: ((ttlMs: number) => void) | undefined;
+  /** Called with the cache lifetime of the list in milliseconds, if the server sends one. */
+  readonly onTtl?: ((ttlMs: number) => void) | undefined;
 }
 
-/** Answers for a server that wanted to know something first, and what it wants to be reminded of. */
+/** Responses to the input requests of an earlier `input_required` result, and the state to send back. */
 export interface CallInput {
+  /** Responses by the keys of `inputRequired.requests`. */
   readonly responses?: JsonObject | undefined;
-  readonly state?: string | undefined;
+  /** `inputRequired.requestState`, unchanged. */
+  readonly requestState?: string | undefined;
 }
 
+/** Options of one tool call. */
 export interface CallToolOptions<Output = unknown> extends RequestOptions {
+  /** Called for each progress notification. Progress also restarts `timeouts.requestMs`. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Checks and types `structuredContent`. */
+  /** Validates and types `structuredContent`. Any Standard Schema works (zod, valibot, arktype). */
   readonly output?: OutputSchema<Output> | undefined;
-  /** Running it twice does no harm: it may be sent again after a failure that leaves its outcome open. */
+  /**
+   * The call may safely run twice: it is retried even when it may already have run.
+   * @default false
+   */
   readonly idempotent?: boolean | undefined;
   /**
-   * Takes over what a server without sessions asks a person: it comes back as `result.inputRequired`, and
-   * the call is made again with the answers. `{}` for a call that has none yet.
+   * Handles input requests of a server without sessions in the caller: they are returned as
+   * `result.inputRequired`, and the call is repeated with the responses. Pass `{}` on the first call.
    */
   readonly input?: CallInput | undefined;
-  /** HTTP headers for this call only. Those that the protocol owns are left out. */
+  /** HTTP headers for this call only. Headers reserved by the protocol are ignored. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Goes to the server as `_meta`. */
+  /** Sent to the server as `_meta`. */
   readonly meta?: JsonObject | undefined;
-  /** What may be recorded of the arguments, where that is not all of them: asked when somebody records. */
-  readonly recordedArgs?: (() => JsonObject) | undefined;
-  /** Values in the arguments that are shown nowhere, also when the server repeats them. */
+  /** Returns the arguments that may appear in events and traces. Called only when they are recorded. @default all arguments */
+  readonly loggableArgs?: (() => JsonObject) | undefined;
+  /** Values in the arguments that are redacted everywhere, also when the server echoes them. */
   readonly secrets?: readonly string[] | undefined;
 }
 
+/** Options of `callTools`. */
 export interface CallToolsOptions extends CallToolOptions {
-  /** How many at a time. */
+  /** The maximum number of concurrent calls. @default 16 */
   readonly concurrency?: number | undefined;
 }
 
@@ -72,32 +88,80 @@ interface OutcomeDetails {
   readonly attempts: number;
 }
 
-/** How a call ended, as a value. */
+/** The result of a call, or its error as a value. */
 export type CallOutcome<Output = unknown> =
   | (OutcomeDetails & { readonly ok: true; readonly result: ToolResult<Output> })
   | (OutcomeDetails & { readonly ok: false; readonly error: McpRuntimeError });
 
-/** `callTools` runs this many at a time unless told otherwise. */
 export const DEFAULT_CALL_CONCURRENCY = 16;
 
-export function checkConcurrency(server: string, concurrency: number): void {
+export function assertConcurrency(server: string, concurrency: number): void {
   if (Number.isInteger(concurrency) && concurrency > 0) return;
   throw new McpRuntimeError(
     "invalid-config",
-    `concurrency must be a whole number from 1, found ${String(concurrency)}.`,
+    `concurrency must be a positive integer, got ${String(concurrency)}.`,
     {
       server,
     },
   );
 }
 
-export function checkOptions(server: string, options: RequestOptions): void {
-  const { timeoutMs, context } = checkObject(options, { subject: "The request", path: "options", server });
-  if (context !== undefined) checkObject(context, { subject: "The request", path: "context", server });
+export function assertRequestOptions(server: string, options: RequestOptions): void {
+  const { timeoutMs, context } = assertObject(options, { subject: "The request", path: "options", server });
+  if (context !== undefined) assertObject(context, { subject: "The request", path: "context", server });
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
   throw new McpRuntimeError(
     "invalid-config",
-    `timeoutMs must be a number of milliseconds, found ${String(timeoutMs)}.`,
+    `timeoutMs must be a non-negative number of milliseconds, got ${String(timeoutMs)}.`,
     { server },
   );
+}
+
+/** Rejects invalid calls and options from untyped callers before anything is sent. */
+export function assertToolCall(server: string, call: ToolCall, options: CallToolOptions): void {
+  const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
+  if (typeof call?.name !== "string")
+    throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
+  const { args } = call;
+  if (args !== undefined && !isRecord(args))
+    throw invalidCall(`The arguments of tool "${call.name}" must be an object, got ${describeValue(args)}.`);
+  assertRequestOptions(server, options);
+  const issues = validateCallOptions(options);
+  if (issues.length > 0) throw configError(`The call of tool "${call.name}"`, issues, { server });
+}
+
+/** Rejects promises: a promise would be serialized as an empty object. */
+function isRecord(args: unknown): boolean {
+  return typeof args === "object" && args !== null && !Array.isArray(args) && !(args instanceof Promise);
+}
+
+function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
+  const { onProgress, output, idempotent, input, meta, secrets, headers } = options;
+  const issues: ConfigIssue[] = [];
+  const addIssue = (path: string, expected: string, actual: unknown) =>
+    issues.push({ path, message: `expected ${expected}, got ${describeValue(actual)}` });
+  if (onProgress !== undefined && typeof onProgress !== "function")
+    addIssue("onProgress", "a function", onProgress);
+  if (output !== undefined && !isSchema(output))
+    addIssue("output", "a Standard Schema, such as a zod schema", output);
+  if (idempotent !== undefined && typeof idempotent !== "boolean")
+    addIssue("idempotent", "true or false", idempotent);
+  if (input !== undefined && !isRecord(input)) addIssue("input", "an object", input);
+  if (meta !== undefined && !isRecord(meta)) addIssue("meta", "an object", meta);
+  if (secrets !== undefined && !isStringArray(secrets)) addIssue("secrets", "an array of strings", secrets);
+  if (headers !== undefined) issues.push(...validateHeaders(headers));
+  return issues;
+}
+
+function validateHeaders(headers: unknown): ConfigIssue[] {
+  const { error } = HEADERS_SCHEMA.safeParse(headers, ZOD_ERROR_MAP);
+  return error === undefined ? [] : zodToIssues(error, ["headers"]);
+}
+
+function isSchema(value: unknown): boolean {
+  return typeof Reflect.get(Object(Reflect.get(Object(value), "~standard")), "validate") === "function";
+}
+
+function isStringArray(value: unknown): boolean {
+  return Array.isArray(value) && value.every((text) => typeof text === "string");
 }

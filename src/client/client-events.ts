@@ -1,16 +1,142 @@
-import { checkObject } from "../config/assert-object.js";
+import { assertObject } from "../config/assert-object.js";
+import type { ServerEndpoint } from "../config/server-config.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { ServerNotification } from "../session/session.js";
-import { checkListener } from "../telemetry/assert-listener.js";
-import { openChannels } from "../telemetry/event-channels.js";
-import { type Audience, TypedEmitter, type ListenOptions } from "../telemetry/typed-emitter.js";
-import type { Logger } from "../telemetry/logger.js";
-import type { WarningCode } from "../telemetry/server-log.js";
-import { hasLine, lineOf } from "./log-lines.js";
-import type { McpClientEvents } from "./mcp-client-events.js";
+import type { JsonObject } from "../json/json.js";
+import type { ServerNotification, Session } from "../session/session.js";
+import { createChannels } from "../telemetry/event-channels.js";
+import type { Logger, WarningCode } from "../telemetry/logger.js";
+import {
+  assertListener,
+  type EventSubscribers,
+  TypedEmitter,
+  type ListenOptions,
+} from "../telemetry/typed-emitter.js";
+import type { CallerContext } from "./call-options.js";
+import type { BreakerState } from "./policies/circuit-breaker.js";
 
-/** Events that are also told on a channel of the process. What a server says stays with its client. */
-export const CLIENT_CHANNELS = openChannels<McpClientEvents>([
+interface SessionEvent {
+  readonly server: string;
+  readonly identity: string;
+  /** The number of this session within its identity, starting at 1. */
+  readonly generation: number;
+}
+
+interface HandshakeEvent {
+  /** The same object in both events of one handshake. */
+  readonly token: object;
+  readonly server: string;
+  readonly identity: string;
+}
+
+/** The events of a client, by name. Subscribe with `client.on` or, for the whole process, `onMcpEvent`. */
+export interface McpClientEvents {
+  requestStarted: RequestStarted;
+  requestRetried: RequestRetried;
+  requestEnded: RequestEnded;
+  handshakeStarted: HandshakeEvent & {
+    /** Adds an entry to the `_meta` of the handshake request. Only effective while the event is emitted. */
+    readonly addMeta: (name: string, value: string) => void;
+    /** Runs the handshake inside the wrapper, for example in an async context. Only effective while the event is emitted. */
+    readonly wrap: (wrapper: RequestWrapper) => void;
+  };
+  /** `method` is `initialize`, or `server/discover` for a server without sessions. */
+  handshakeEnded: HandshakeEvent & { readonly method: "initialize" | "server/discover" } & Pick<
+      RequestEnded,
+      "latencyMs" | "kind" | "error" | "endpoint" | "sessionId" | "protocolVersion"
+    >;
+  /**
+   * A session is ready, after a handshake or by resuming a stored one. Secret session ids (configured or
+   * stored ones) do not appear in any event.
+   */
+  sessionOpened: SessionEvent & { readonly id: string | undefined; readonly isResumed: boolean };
+  /** The server no longer knows a session. `token` belongs to the request that detected it. */
+  sessionLost: SessionEvent & { readonly id: string | undefined; readonly token: object };
+  /** The connection of a session closed unexpectedly (process exit, broken stream). The next request opens a new one. */
+  connectionLost: SessionEvent;
+  /** A session ended: lost, disconnected, or closed by the client (`kind` is `undefined`). */
+  sessionEnded: SessionEvent &
+    Pick<RequestEnded, "kind" | "endpoint" | "sessionId" | "protocolVersion"> & {
+      readonly durationMs: number;
+    };
+  /** A circuit breaker opened, became half-open, or closed. */
+  breakerChanged: { readonly server: string; readonly identity: string; readonly state: BreakerState };
+  /** A server notification that is not handled by the client itself. */
+  notification: ServerNotification;
+  /** The server announced that its list of tools changed. */
+  toolsChanged: { readonly server: string };
+  /** The server announced that its list of resources or resource templates changed. */
+  resourcesChanged: { readonly server: string };
+  /** The server announced that its list of prompts changed. */
+  promptsChanged: { readonly server: string };
+  /** A subscribed resource changed. Also emitted after a lost session, because updates may have been missed. */
+  resourceUpdated: { readonly server: string; readonly identity: string; readonly uri: string };
+  /** A problem that did not fail a call. */
+  warning: { readonly server: string; readonly message: string; readonly code?: WarningCode };
+}
+
+/** Calls `run` inside a context of its own, for example `(run) => storage.run(value, run)`. */
+export type RequestWrapper = (run: () => void) => void;
+
+interface RequestEvent {
+  /** The same object in all events of one request: use it as a WeakMap key. */
+  readonly token: object;
+  /** The id from the caller if it passed one, so not necessarily unique. */
+  readonly requestId: string;
+  readonly server: string;
+  readonly method: string;
+  readonly tool: string | undefined;
+  /** The requested prompt. */
+  readonly prompt: string | undefined;
+  /** The requested resource, without user info, query and fragment. */
+  readonly resource: string | undefined;
+}
+
+/**
+ * A request is about to be sent. Values that may be private are functions, so that logging the event does
+ * not log them.
+ */
+export interface RequestStarted extends RequestEvent {
+  readonly identity: string;
+  /** The tool arguments without known secret values and sensitive arguments. */
+  readonly args: () => JsonObject | undefined;
+  /** The `context` that the caller passed. */
+  readonly context: () => CallerContext | undefined;
+  /** Adds an entry to `_meta`; entries of the caller take precedence. Only effective while the event is emitted. */
+  readonly addMeta: (name: string, value: string) => void;
+  /** Sends the request inside the wrapper, for example in an async context. Only effective while the event is emitted. */
+  readonly wrap: (wrapper: RequestWrapper) => void;
+}
+
+/** A request failed and is retried after `waitMs`. */
+export interface RequestRetried extends RequestEvent {
+  readonly attempts: number;
+  readonly kind: FailureKind;
+  readonly waitMs: number;
+}
+
+/** A request ended, successfully or not. */
+export interface RequestEnded extends RequestEvent {
+  /** Total duration, including handshakes, retries and waits. */
+  readonly latencyMs: number;
+  readonly attempts: number;
+  /** The kind of failure; `tool-error` when the result has `isError`. */
+  readonly kind: FailureKind | undefined;
+  /** The error that the caller received; `undefined` if it was the reason of the caller's own signal. */
+  readonly error: McpRuntimeError | undefined;
+  readonly endpoint: ServerEndpoint;
+  /** The session of the last attempt; `undefined` if its id is secret. */
+  readonly sessionId: string | undefined;
+  readonly protocolVersion: string | undefined;
+  /** The JSON-RPC id of the last attempt. */
+  readonly wireId: string | number | undefined;
+  /** The result without known secret values. */
+  readonly result: () => unknown;
+}
+
+/** Events that are also published on a process-wide diagnostics channel. Server-initiated events are not. */
+export const CLIENT_CHANNELS = createChannels<McpClientEvents>([
   "requestStarted",
   "requestRetried",
   "requestEnded",
@@ -24,8 +150,8 @@ export const CLIENT_CHANNELS = openChannels<McpClientEvents>([
   "warning",
 ]);
 
-/** Events that only come when the server may speak unasked. */
-const SPOKEN_BY_SERVER = [
+/** Events that require an open server stream. */
+const SERVER_INITIATED_EVENTS = [
   "notification",
   "toolsChanged",
   "resourcesChanged",
@@ -33,13 +159,12 @@ const SPOKEN_BY_SERVER = [
   "resourceUpdated",
 ] as const;
 
-/** They stay with their client: on no channel is it told what a server says. */
-export type SpokenByServer = (typeof SPOKEN_BY_SERVER)[number];
+export type ServerInitiatedEvent = (typeof SERVER_INITIATED_EVENTS)[number];
 
-/** All of them, by name. */
+/** The names of all client events, sorted. */
 export const CLIENT_EVENTS: readonly string[] = [
   ...Object.keys(CLIENT_CHANNELS),
-  ...SPOKEN_BY_SERVER,
+  ...SERVER_INITIATED_EVENTS,
 ].toSorted();
 
 const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "promptsChanged"> = new Map([
@@ -48,9 +173,9 @@ const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "p
   ["notifications/prompts/list_changed", "promptsChanged"],
 ]);
 
-/** The events of one client; warnings also go to the logger. */
+/** Emits the events of one client; warnings are also logged. */
 export class ClientEvents {
-  readonly #hub: TypedEmitter<McpClientEvents>;
+  readonly #emitter: TypedEmitter<McpClientEvents>;
   readonly #logger: Logger;
   readonly #server: string;
   readonly #redactor: Redactor;
@@ -59,15 +184,15 @@ export class ClientEvents {
     this.#server = server;
     this.#logger = logger;
     this.#redactor = redactor;
-    this.#hub = new TypedEmitter(
+    this.#emitter = new TypedEmitter(
       (error) =>
-        this.#log("error", redactor.text(`A listener of server "${server}" failed: ${String(error)}`)),
+        this.#log("error", redactor.redact(`A listener of server "${server}" failed: ${String(error)}`)),
       CLIENT_CHANNELS,
     );
   }
 
-  get isServerHeard(): boolean {
-    return SPOKEN_BY_SERVER.some((name) => this.#hub.isWanted(name));
+  get hasServerEventListeners(): boolean {
+    return SERVER_INITIATED_EVENTS.some((name) => this.#emitter.hasActiveSubscribers(name));
   }
 
   on<Name extends keyof McpClientEvents>(
@@ -75,52 +200,52 @@ export class ClientEvents {
     listener: (event: McpClientEvents[Name]) => void,
     options: ListenOptions = {},
   ): () => void {
-    checkListener(name, listener, CLIENT_EVENTS);
-    checkObject(options, { subject: "The listener", path: "options", server: this.#server });
-    return this.#hub.on(name, listener, options);
+    assertListener(name, listener, CLIENT_EVENTS);
+    assertObject(options, { subject: "The listener", path: "options", server: this.#server });
+    return this.#emitter.on(name, listener, options);
   }
 
-  /** Whoever would hear of it, the log included. */
-  audienceOf(name: keyof McpClientEvents): Audience {
-    return this.#hub.audienceOf(name, hasLine(name) ? () => this.#isLogged() : undefined);
+  /** The subscribers of an event, including the debug log. */
+  subscribersOf(name: keyof McpClientEvents): EventSubscribers {
+    return this.#emitter.subscribersOf(name, isLogged(name) ? () => this.#isDebug() : undefined);
   }
 
   emit<Name extends keyof McpClientEvents>(name: Name, event: McpClientEvents[Name]): void {
-    this.#hub.emit(name, event);
-    if (!hasLine(name) || !this.#isLogged()) return;
-    const line = lineOf(name, event);
+    this.#emitter.emit(name, event);
+    if (!isLogged(name) || !this.#isDebug()) return;
+    const line = formatEvent(name, event);
     if (line !== undefined) this.debug(line);
   }
 
   warn(text: string, code?: WarningCode): void {
-    const message = this.#redactor.text(text);
+    const message = this.#redactor.redact(text);
     this.#log("warn", message);
-    this.#hub.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
+    this.#emitter.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
   }
 
   info(text: string): void {
-    this.#log("info", this.#redactor.text(text));
+    this.#log("info", this.#redactor.redact(text));
   }
 
   debug(text: string): void {
-    this.#log("debug", this.#redactor.text(text));
+    this.#log("debug", this.#redactor.redact(text));
   }
 
   notify(notification: ServerNotification, identity: string): void {
     const { method, params } = notification;
-    this.#hub.emit("notification", notification);
+    this.#emitter.emit("notification", notification);
     const change = LIST_CHANGES.get(method);
-    if (change !== undefined) this.#hub.emit(change, { server: this.#server });
+    if (change !== undefined) this.#emitter.emit(change, { server: this.#server });
     if (method === "notifications/resources/updated" && typeof params["uri"] === "string")
-      this.updated(identity, params["uri"]);
+      this.emitResourceUpdated(identity, params["uri"]);
   }
 
-  updated(identity: string, uri: string): void {
-    this.#hub.emit("resourceUpdated", { server: this.#server, identity, uri });
+  emitResourceUpdated(identity: string, uri: string): void {
+    this.#emitter.emit("resourceUpdated", { server: this.#server, identity, uri });
   }
 
-  /** A logger that says so gets a line for every request. */
-  #isLogged(): boolean {
+  /** Every request is logged if the logger reports that debug is enabled. */
+  #isDebug(): boolean {
     try {
       return this.#logger.isDebugEnabled?.() === true;
     } catch {
@@ -128,12 +253,65 @@ export class ClientEvents {
     }
   }
 
-  /** A logger is somebody's code: when it throws, a call must not. */
+  /** A logger that throws must not fail a call. */
   #log(level: Exclude<keyof Logger, "isDebugEnabled">, message: string): void {
     try {
       this.#logger[level](message);
     } catch {
-      // There is nobody left to tell.
+      // There is no other place to report it.
     }
   }
+}
+
+type EventFormatters = {
+  readonly [Name in keyof McpClientEvents]?: (event: McpClientEvents[Name]) => string;
+};
+
+/** Debug log lines by event. Events without a formatter are not logged. */
+const FORMATTERS: EventFormatters = {
+  requestEnded: ({ server, method, tool, kind, latencyMs, attempts }) =>
+    `${formatSubject(server, method, tool)} ${kind ?? "ok"} after ${formatMs(latencyMs)}${formatAttempts(attempts)}`,
+  requestRetried: ({ server, method, tool, kind, attempts, waitMs }) =>
+    `${formatSubject(server, method, tool)} ${kind}, attempt ${attempts}; retrying in ${formatMs(waitMs)}`,
+  handshakeEnded: ({ server, kind, latencyMs, protocolVersion }) =>
+    `${formatSubject(server, "handshake", undefined)} ${kind ?? "ok"} after ${formatMs(latencyMs)}${formatVersion(protocolVersion)}`,
+  sessionLost: ({ server, generation }) => `Server "${server}" lost session ${generation}`,
+  sessionEnded: ({ server, generation, durationMs }) =>
+    `Server "${server}": session ${generation} ended after ${formatMs(durationMs)}`,
+  connectionLost: ({ server, generation }) =>
+    `Server "${server}": the connection of session ${generation} was lost`,
+  breakerChanged: ({ server, state }) => `Server "${server}": the circuit breaker is ${state}`,
+};
+
+function isLogged(name: keyof McpClientEvents): boolean {
+  return FORMATTERS[name] !== undefined;
+}
+
+function formatEvent<Name extends keyof McpClientEvents>(
+  name: Name,
+  event: McpClientEvents[Name],
+): string | undefined {
+  return FORMATTERS[name]?.(event);
+}
+
+function formatSubject(server: string, method: string, tool: string | undefined): string {
+  return `Server "${server}": ${tool === undefined ? method : `${method} ${tool}`}`;
+}
+
+function formatMs(value: number): string {
+  return `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+}
+
+function formatAttempts(attempts: number): string {
+  return attempts === 1 ? "" : `, ${attempts === 0 ? "not sent" : `${attempts} attempts`}`;
+}
+
+function formatVersion(protocolVersion: string | undefined): string {
+  return protocolVersion === undefined ? "" : `, protocol ${protocolVersion}`;
+}
+
+/** Returns the id of a session, or `undefined` if it is secret (configured or stored). */
+export function redactedSessionId(session: Session | undefined, redactor: Redactor): string | undefined {
+  const id = session?.id;
+  return id === undefined || redactor.containsSecret(id) ? undefined : id;
 }

@@ -1,181 +1,185 @@
-import type { CancelScope } from "../async/cancel-scope.js";
+import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
-import { checkObject } from "../config/assert-object.js";
+import { LinkedSet } from "../async/linked-set.js";
+import type { ClientKeys } from "../auth/dpop.js";
+import { assertObject } from "../config/assert-object.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { Connection } from "../session/connection.js";
-import type { EraFinding } from "../session/negotiate-era.js";
+import type { DetectedEra } from "../session/negotiate-era.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
-import { ClientChapter } from "./client-epoch.js";
-import type { ClientKeys } from "../auth/dpop.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { ClientEvents } from "./client-events.js";
-import { HandshakeWatch } from "./handshake-events.js";
 import { resolveServer } from "./resolve-server.js";
-import { SessionWatch } from "./session-events.js";
-import { SessionWishes } from "./session-state.js";
+import { HandshakeEventEmitter, SessionEventEmitter } from "./session-event-emitter.js";
+import { SessionState } from "./session-state.js";
 
 /**
- * - `idle`: nothing is open, and the next request opens it
+ * The state of a client.
+ * - `idle`: nothing is open; the next request connects
  * - `connecting`: a handshake is running
  * - `ready`: a session is open
- * - `closed`: as `idle`, after `close()`
+ * - `closed`: like `idle`, after `close()`
  */
 export type ClientState = "idle" | "connecting" | "ready" | "closed";
 
+/** An open session of a client. */
 export interface SessionInfo {
   readonly identity: string;
   readonly id: string | undefined;
+  /** The number of this session within its identity, starting at 1. */
   readonly generation: number;
+  /** Requests without a response yet. */
   readonly inFlight: number;
 }
 
-interface ClientLifeOptions {
+interface ClientLifecycleOptions {
   readonly config: ServerConfig;
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
   readonly redactor: Redactor;
-  /** An identity has no session any more, because others needed the room. */
-  readonly onSeatGone: (identity: string, cancellation: CancelScope) => void;
-  /** The stream on which the server speaks is refused: it does not know the session any more. */
-  readonly onForgotten: (identity: string, cancellation: CancelScope) => void;
-  /** The connection below a session went by itself. */
+  /** The slot of an identity was evicted from the session pool to make room. */
+  readonly onSlotEvicted: (identity: string, cancellation: CancelScope) => void;
+  /** The server rejected the server stream because it no longer knows the session. */
+  readonly onSessionLost: (identity: string, cancellation: CancelScope) => void;
+  /** The connection of a session closed unexpectedly. */
   readonly onDisconnected: (identity: string, cancellation: CancelScope) => void;
 }
 
-/** A call's way to the connection of the chapter it began in. */
-export interface Ticket {
-  /** The connection itself once it is there: most calls need not wait. */
+/** Gives a call the connection of the epoch it began in, until it is released. */
+export interface CallLease {
+  /** Returns the connection synchronously once it is open: most calls need not wait. */
   readonly connect: () => Connection | Promise<Connection>;
-  readonly leave: () => void;
+  readonly release: () => void;
 }
 
-interface Newcomer {
+interface OpenedSession {
   readonly identity: string;
   readonly session: Session;
   readonly generation: number;
 }
 
 /**
- * From the first request to `close()`, and again. A call belongs to the chapter it began in: closing
- * ends the calls of that chapter, and a call made while it closes begins the next one.
+ * Connects on the first request and disconnects on `close()`, any number of times. A call belongs to the epoch
+ * it began in: `close()` ends the calls of that epoch, and a call made while it closes begins the next one.
  */
-export class ClientLife {
-  readonly #options: ClientLifeOptions;
-  readonly #handshakes: HandshakeWatch;
-  #chapter: ClientChapter;
-  #lastChapter: ClientChapter | undefined;
-  /** What every session is to know, this one and the next. */
-  readonly wishes = new SessionWishes();
-  /** Which revision the server speaks, as far as it was found out or is expected. */
-  readonly #protocol: EraFinding = { isModern: false };
+export class ClientLifecycle {
+  readonly #options: ClientLifecycleOptions;
+  readonly #handshakes: HandshakeEventEmitter;
+  #epoch: ClientEpoch;
+  #previousEpoch: ClientEpoch | undefined;
+  /** Restored on every new session. */
+  readonly sessionState = new SessionState();
+  /** The protocol era of the server, as detected or hinted. */
+  readonly #protocol: DetectedEra = { isModern: false };
   readonly #keys: ClientKeys = {};
 
-  constructor(options: ClientLifeOptions) {
+  constructor(options: ClientLifecycleOptions) {
     this.#options = options;
-    this.#handshakes = new HandshakeWatch({ ...options, server: options.config.name });
-    this.#chapter = this.#newChapter();
+    this.#handshakes = new HandshakeEventEmitter({ ...options, server: options.config.name });
+    this.#epoch = this.#newEpoch();
   }
 
-  /** As it is known now: a server that is resolved later brings its own settings with its address. */
+  /** The current settings: a dynamic server may resolve to other settings than its definition. */
   get config(): ServerConfig {
-    return this.#chapter.connection?.config ?? this.#options.config;
+    return this.#epoch.connection?.config ?? this.#options.config;
   }
 
   get isConnected(): boolean {
-    return this.#chapter.connection !== undefined;
+    return this.#epoch.connection !== undefined;
   }
 
   get state(): ClientState {
-    const { opening, connection } = this.#chapter;
+    const { connecting, connection } = this.#epoch;
     if (this.session !== undefined) return "ready";
-    // A session that is there but not alive was lost: nothing is under way until somebody calls.
-    const isShakingHands = this.#seats.some(
-      ({ keeper: { current } }) => current !== undefined && current.session === undefined,
+    // A session that exists but is not alive was lost: nothing happens until the next request.
+    const isInitializing = this.#slots.some(
+      ({ currentSession: { current } }) => current !== undefined && current.session === undefined,
     );
-    if (isShakingHands || (opening !== undefined && connection === undefined)) return "connecting";
-    return this.#lastChapter !== undefined && opening === undefined ? "closed" : "idle";
+    if (isInitializing || (connecting !== undefined && connection === undefined)) return "connecting";
+    return this.#previousEpoch !== undefined && connecting === undefined ? "closed" : "idle";
   }
 
-  /** The open session; of several identities, the one that was used last. */
+  /** The open session; with several identities, the most recently used one. */
   get session(): Session | undefined {
-    return this.#seats.findLast(({ keeper }) => keeper.current?.session?.isAlive === true)?.keeper.current
-      ?.session;
+    return this.#slots.findLast(({ currentSession }) => currentSession.current?.session?.isAlive === true)
+      ?.currentSession.current?.session;
   }
 
   sessions(): SessionInfo[] {
-    return this.#seats.flatMap(({ identity, keeper }) => {
-      const { session, generation } = keeper.current ?? {};
+    return this.#slots.flatMap(({ identity, currentSession }) => {
+      const { session, generation } = currentSession.current ?? {};
       if (session?.isAlive !== true || generation === undefined) return [];
       return [{ identity, id: session.id, generation, inFlight: session.inFlight }];
     });
   }
 
-  get #seats(): SessionSlot[] {
-    return [...(this.#chapter.connection?.pool.all.values() ?? [])];
+  get #slots(): SessionSlot[] {
+    return [...(this.#epoch.connection?.pool.slots.values() ?? [])];
   }
 
-  /** Those of now. */
-  get watch(): SessionWatch {
-    return this.#chapter.sessions;
+  get sessionEvents(): SessionEventEmitter {
+    return this.#epoch.sessionEvents;
   }
 
-  expectProtocol(version: string): void {
+  hintProtocolVersion(version: string): void {
     this.#protocol.isModern = version === MODERN_VERSION;
   }
 
-  enter(call: CancelScope): Ticket {
-    const chapter = this.#chapter;
-    return { leave: chapter.calls.enter(call), connect: () => chapter.ready ?? this.#connect(chapter) };
+  beginCall(call: CancelScope): CallLease {
+    const epoch = this.#epoch;
+    return { release: epoch.calls.add(call), connect: () => epoch.openConnection ?? this.#connect(epoch) };
   }
 
-  /** Sessions that are already open are told when the first listener comes; of one identity, or of all. */
-  async listenIfWanted(identity?: string): Promise<void> {
-    if (!this.#options.events.isServerHeard) return;
-    const pool = this.#seats.filter((slot) => identity === undefined || slot.identity === identity);
-    await Promise.all(pool.map(async ({ keeper }) => keeper.current?.session?.listen()));
+  /** Opens the server streams of open sessions when there is a listener; of one identity, or of all. */
+  async listenIfNeeded(identity?: string): Promise<void> {
+    if (!this.#options.events.hasServerEventListeners) return;
+    const slots = this.#slots.filter((slot) => identity === undefined || slot.identity === identity);
+    await Promise.all(
+      slots.map(async ({ currentSession }) => currentSession.current?.session?.openServerStream()),
+    );
   }
 
-  /** Said again, with less time to drain, it hurries the first one. */
+  /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
-    const { drainMs: given } = checkObject(options, { subject: "The call of close", path: "options" });
-    const drainMs = given ?? this.config.session.drainMs;
-    const chapter = this.#chapter;
-    if (chapter.opening === undefined && chapter.calls.isEmpty) return this.#hurry(drainMs);
-    this.#chapter = this.#newChapter();
-    this.#lastChapter = chapter;
-    chapter.ending = this.#end(chapter, drainMs);
-    await chapter.ending;
+    const { drainMs: requestedMs } = assertObject(options, { subject: "The call of close", path: "options" });
+    const drainMs = requestedMs ?? this.config.session.drainMs;
+    const epoch = this.#epoch;
+    if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);
+    this.#epoch = this.#newEpoch();
+    this.#previousEpoch = epoch;
+    epoch.closing = this.#closeEpoch(epoch, drainMs);
+    await epoch.closing;
   }
 
-  async #hurry(drainMs: number): Promise<void> {
-    const { calls, ending } = this.#lastChapter ?? {};
-    await calls?.drained(drainMs, this.#options.clock);
+  async #shortenDrain(drainMs: number): Promise<void> {
+    const { calls, closing } = this.#previousEpoch ?? {};
+    await calls?.waitUntilDrained(drainMs, this.#options.clock);
     calls?.cancelAll(this.#closedError());
-    await ending;
+    await closing;
   }
 
-  async #end(chapter: ClientChapter, drainMs: number): Promise<void> {
-    await chapter.calls.drained(drainMs, this.#options.clock);
-    chapter.calls.cancelAll(this.#closedError());
-    chapter.closed.cancel(this.#closedError());
-    const connection = await chapter.opening?.catch(() => undefined);
+  async #closeEpoch(epoch: ClientEpoch, drainMs: number): Promise<void> {
+    await epoch.calls.waitUntilDrained(drainMs, this.#options.clock);
+    epoch.calls.cancelAll(this.#closedError());
+    epoch.closed.cancel(this.#closedError());
+    const connection = await epoch.connecting?.catch(() => undefined);
     await connection?.close();
-    chapter.sessions.allClosed();
+    epoch.sessionEvents.closeAll();
   }
 
-  #newChapter(): ClientChapter {
+  #newEpoch(): ClientEpoch {
     const { config } = this.#options;
-    return new ClientChapter(
-      (chapter) =>
-        new SessionWatch({
+    return new ClientEpoch(
+      (epoch) =>
+        new SessionEventEmitter({
           ...this.#options,
           server: config.name,
-          config: () => chapter.connection?.config ?? config,
+          config: () => epoch.connection?.config ?? config,
         }),
     );
   }
@@ -185,20 +189,21 @@ export class ClientLife {
     return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
   }
 
-  /** Phase 1, shared by whoever asks; a failed one is tried afresh by the next. */
-  async #connect(chapter: ClientChapter): Promise<Connection> {
-    chapter.closed.throwIfCancelled();
-    chapter.opening ??= this.#open(chapter);
-    return chapter.opening;
+  /** Concurrent callers share one attempt; the next call after a failed attempt starts a new one. */
+  async #connect(epoch: ClientEpoch): Promise<Connection> {
+    epoch.closed.throwIfCancelled();
+    epoch.connecting ??= this.#open(epoch);
+    return epoch.connecting;
   }
 
-  async #open(chapter: ClientChapter): Promise<Connection> {
+  async #open(epoch: ClientEpoch): Promise<Connection> {
     const { config, clock, events, redactor } = this.#options;
-    const { closed: cancellation } = chapter;
+    const { closed: cancellation } = epoch;
     const warn = (message: string) => events.warn(message);
     try {
-      const phase1 = await import("../session/connection.js");
-      chapter.connection = await phase1.Connection.open({
+      // Lazy-loaded with the first request.
+      const connectionModule = await import("../session/connection.js");
+      epoch.connection = await connectionModule.Connection.open({
         server: config.name,
         clock,
         redactor,
@@ -206,45 +211,111 @@ export class ClientLife {
         cancellation,
         era: this.#protocol,
         keys: this.#keys,
-        resolveSpec: () => resolveServer(config, { clock, redactor, cancellation, warn }),
-        watchHandshake: (handshake, shakeHands) => this.#handshakes.watch(handshake, shakeHands),
+        resolveConfig: () => resolveServer(config, { clock, redactor, cancellation, warn }),
+        observeHandshake: (handshake, runHandshake) => this.#handshakes.observe(handshake, runHandshake),
         onOpened: (identity, session, generation) =>
-          this.#welcome(chapter, { identity, session, generation }),
-        onLost: (identity, generation) => {
-          chapter.sessions.disconnected(identity, generation);
+          this.#onSessionOpened(epoch, { identity, session, generation }),
+        onDisconnected: (identity, generation) => {
+          epoch.sessionEvents.disconnected(identity, generation);
           this.#options.onDisconnected(identity, cancellation);
         },
-        onSeatGone: (identity) => {
-          this.#options.onSeatGone(identity, cancellation);
-          chapter.sessions.closed(identity);
+        onSlotEvicted: (identity) => {
+          this.#options.onSlotEvicted(identity, cancellation);
+          epoch.sessionEvents.closed(identity);
         },
         onNotification: (notification, identity) => events.notify(notification, identity),
         onWarning: warn,
         onError: (error, identity) => {
           events.debug(`Server "${config.name}": ${error.message}`);
-          const isForgotten = error instanceof McpRuntimeError && error.kind === "session-lost";
-          if (isForgotten) this.#options.onForgotten(identity, cancellation);
+          const isSessionLost = error instanceof McpRuntimeError && error.kind === "session-lost";
+          if (isSessionLost) this.#options.onSessionLost(identity, cancellation);
         },
       });
-      return chapter.connection;
+      return epoch.connection;
     } catch (error) {
-      chapter.opening = undefined;
+      epoch.connecting = undefined;
       throw error;
     }
   }
 
-  /** A new session gets back what the last one knew: who listens, and what was wished for. */
-  async #welcome({ closed: cancellation, sessions }: ClientChapter, newcomer: Newcomer): Promise<void> {
+  /** Restores the server stream, log level and subscriptions on a new session. */
+  async #onSessionOpened(
+    { closed: cancellation, sessionEvents }: ClientEpoch,
+    opened: OpenedSession,
+  ): Promise<void> {
     const { config, clock, events } = this.#options;
-    const { identity, session, generation } = newcomer;
-    const listening = events.isServerHeard ? session.listen() : Promise.resolve();
-    const uris = this.wishes.resources.urisOf(identity);
-    // Whatever is told before the server can speak is told to nobody.
+    const { identity, session, generation } = opened;
+    const listening = events.hasServerEventListeners ? session.openServerStream() : Promise.resolve();
+    const uris = this.sessionState.subscriptions.urisFor(identity);
+    // Updates that are sent before the server stream is open would be lost.
     if (uris.length > 0) await cancellation.race(listening).catch(() => undefined);
     const { connectMs: ms } = this.config.timeouts;
     const warn = (message: string) => events.warn(message);
-    await this.wishes.tell(session, { server: config.name, identity, ms, clock, cancellation, warn });
-    sessions.opened(identity, session, generation);
-    for (const uri of uris) events.updated(identity, uri);
+    await this.sessionState.restore(session, {
+      server: config.name,
+      identity,
+      ms,
+      clock,
+      cancellation,
+      warn,
+    });
+    sessionEvents.opened(identity, session, generation);
+    for (const uri of uris) events.emitResourceUpdated(identity, uri);
+  }
+}
+
+/** Tracks running calls, so that `close()` can wait for them and then cancel them. */
+class InFlightCalls {
+  readonly #calls = new LinkedSet<CancelScope>();
+  #drainListeners: (() => void)[] = [];
+
+  get isEmpty(): boolean {
+    return this.#calls.isEmpty;
+  }
+
+  /** Returns a function that removes the call. */
+  add(call: CancelScope): () => void {
+    const node = this.#calls.add(call);
+    return () => {
+      this.#calls.delete(node);
+      if (!this.#calls.isEmpty) return;
+      for (const onDrained of this.#drainListeners.splice(0)) onDrained();
+    };
+  }
+
+  /** Resolves when no call is left, at the latest after `ms`. */
+  waitUntilDrained(ms: number, clock: Clock): Promise<void> {
+    if (this.#calls.isEmpty || ms === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancelTimer = clock.after(ms, resolve);
+      this.#drainListeners.push(() => {
+        cancelTimer();
+        resolve();
+      });
+    });
+  }
+
+  cancelAll(reason: unknown): void {
+    for (const call of this.#calls.values()) call.cancel(reason);
+  }
+}
+
+/** What is open from the first request to `close()`. */
+class ClientEpoch {
+  readonly calls = new InFlightCalls();
+  readonly sessionEvents: SessionEventEmitter;
+  /** Cancelled by `close()`; aborts connecting. */
+  readonly closed = new CancelScope();
+  connecting: Promise<Connection> | undefined;
+  connection: Connection | undefined;
+  closing: Promise<void> | undefined;
+
+  constructor(createSessionEvents: (epoch: ClientEpoch) => SessionEventEmitter) {
+    this.sessionEvents = createSessionEvents(this);
+  }
+
+  /** The connection, if it is open and not closing. */
+  get openConnection(): Connection | undefined {
+    return this.closed.isCancelled ? undefined : this.connection;
   }
 }

@@ -1,16 +1,17 @@
-import { checkObject } from "../config/assert-object.js";
-import { definitionHash } from "../config/server-fingerprint.js";
-import type { JsonObject } from "../json/json.js";
+import { assertObject } from "../config/assert-object.js";
 import { parseServer } from "../config/parse-server.js";
-import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
-import { toReadable } from "../errors/sanitize-text.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";
+import type { JsonObject } from "../json/json.js";
+import type { SessionSlot } from "../session/session-pool.js";
 import type { ServerMetadata } from "../session/session.js";
+import type { ClientMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
-import { assembleClient, type ClientParts } from "./create-client-internals.js";
-import type { CircuitBreakerHandle } from "./policies/circuit-breakers.js";
 import type {
   CallOutcome,
   CallToolOptions,
@@ -19,228 +20,313 @@ import type {
   RequestOptions,
   ToolCall,
 } from "./call-options.js";
-import type { Completion, CompletionCall } from "./completion.js";
-import type { ClientEvents } from "./client-events.js";
-import type { ClientLife, ClientState, SessionInfo } from "./client-lifecycle.js";
-import type { McpClientOptions } from "./client-options.js";
-import { finishLogin } from "./finish-login.js";
+import type { ClientEvents, McpClientEvents } from "./client-events.js";
+import type { ClientLifecycle, ClientState, SessionInfo } from "./client-lifecycle.js";
+import {
+  createClientInternals,
+  type ClientInternals,
+  type McpClientOptions,
+} from "./create-client-internals.js";
+import type { CircuitBreakerHandle, BreakerMetrics } from "./policies/circuit-breakers.js";
+import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
+import type { RequestRunner } from "./request-runner.js";
 import { SHARED_IDENTITY } from "./resolve-identity.js";
-import { askForLogLevel, type LogLevel } from "./log-level.js";
-import type { McpClientEvents } from "./mcp-client-events.js";
-import type { McpPrompt, PromptCall } from "./prompt.js";
-import type { Requester } from "./request-runner.js";
-import type { McpResourceContent } from "./resource-content.js";
-import type { ServerMetrics } from "./server-metrics.js";
+import type { McpResourceContent } from "./resource-client.js";
+import { setLogLevelRequest, type LogLevel } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";
 
+/** Request metrics of one server, and the state of its circuit breakers. */
+export interface ServerMetrics extends ClientMetrics {
+  /** The number of circuit breakers in each state. */
+  readonly breakers: BreakerMetrics;
+}
+
 /**
- * One server, across all its sessions. The first request connects (phase 1, once) and shakes hands
- * (phase 2, as often as the server forgets us); callers notice neither.
+ * A client of one MCP server that outlives its sessions. The first request connects and initializes a session;
+ * lost sessions are replaced transparently.
+ *
+ * @example
+ * ```ts
+ * await using client = new McpClient({ name: "weather", url: "https://weather.example/mcp" });
+ * const result = await client.callTool({ name: "forecast", args: { city: "Oslo" } });
+ * console.log(result.text());
+ * ```
  */
 export class McpClient implements AsyncDisposable {
+  /** The server name from the definition. */
   readonly name: string;
-  /** Tells this server apart from others of its name, also by credentials; nothing of it can be read back. */
+  /** A one-way hash of name and definition, credentials included: identifies the server without revealing them. */
   readonly fingerprint: string;
   readonly #events: ClientEvents;
-  readonly #life: ClientLife;
-  readonly #health: Pick<ClientParts, "breakers" | "metrics">;
-  readonly #requester: Requester;
-  readonly #offers: Pick<ClientParts, "tools" | "lists" | "resources" | "prompts">;
+  readonly #lifecycle: ClientLifecycle;
+  readonly #monitoring: Pick<ClientInternals, "breakers" | "metrics">;
+  readonly #runner: RequestRunner;
+  readonly #features: Pick<ClientInternals, "tools" | "lists" | "resources" | "prompts">;
 
-  /** Opens nothing. Throws kind `definition` when the definition is wrong. */
+  /**
+   * Opens no connection.
+   * @throws {McpRuntimeError} kind `invalid-config` if the definition or the options are invalid.
+   */
   constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
-    const { name, ...definition } = checkObject(server, { subject: "The server" });
-    const parts = assembleClient(parseServer(name, definition), options);
+    const { name, ...definition } = assertObject(server, { subject: "The server" });
+    const internals = createClientInternals(parseServer(name, definition), options);
     this.name = name;
-    this.fingerprint = definitionHash(name, definition);
-    this.#events = parts.events;
-    this.#life = parts.life;
-    this.#health = parts;
-    this.#requester = parts.requester;
-    this.#offers = parts;
+    this.fingerprint = serverFingerprint(name, definition);
+    this.#events = internals.events;
+    this.#lifecycle = internals.lifecycle;
+    this.#monitoring = internals;
+    this.#runner = internals.runner;
+    this.#features = internals;
   }
 
+  /** The current lifecycle state. */
   get state(): ClientState {
-    return this.#life.state;
+    return this.#lifecycle.state;
   }
 
-  /** Phase 1 is done: address and connection pool are there. */
+  /** The address is resolved and the connection pool is open. There may be no session yet. */
   get isConnected(): boolean {
-    return this.#life.isConnected;
+    return this.#lifecycle.isConnected;
   }
 
+  /** The id of the open session, if the server assigned one. With several identities, the most recently used. */
   get sessionId(): string | undefined {
-    return this.#life.session?.id;
+    return this.#lifecycle.session?.id;
   }
 
+  /** The name and version that the server reported. */
   get serverInfo(): ServerMetadata["serverInfo"] | undefined {
-    return this.#life.session?.facts?.serverInfo;
+    return this.#lifecycle.session?.metadata?.serverInfo;
   }
 
+  /** The capabilities that the server announced. */
   get capabilities(): JsonObject | undefined {
-    return this.#life.session?.facts?.capabilities;
+    return this.#lifecycle.session?.metadata?.capabilities;
   }
 
-  /** The revision of MCP that is spoken with the server. */
+  /** The negotiated MCP protocol version. */
   get protocolVersion(): string | undefined {
-    return this.#life.session?.facts?.protocolVersion;
+    return this.#lifecycle.session?.metadata?.protocolVersion;
   }
 
-  /** What the server spoke when somebody last asked: it is tried first. */
+  /**
+   * Sets the protocol version to try first, for example one from an earlier connection.
+   * @internal
+   */
   hintProtocolVersion(version: string): void {
-    this.#life.expectProtocol(version);
+    this.#lifecycle.hintProtocolVersion(version);
   }
 
-  /** How the server wants to be used, without hidden characters. */
+  /** The usage instructions of the server, without hidden characters. */
   get instructions(): string | undefined {
-    const said = this.#life.session?.facts?.instructions;
-    return said === undefined ? undefined : toReadable(said);
+    const instructions = this.#lifecycle.session?.metadata?.instructions;
+    return instructions === undefined ? undefined : stripHiddenCharacters(instructions);
   }
 
-  /** Whether the server is left alone; can be forced. `undefined` with `breaker: false`. */
+  /** The circuit breaker: its state, and methods to force it. `undefined` with `circuitBreaker: false`. */
   get breaker(): CircuitBreakerHandle | undefined {
     return this.getBreaker(SHARED_IDENTITY);
   }
 
-  /** As `breaker`, where each identity has its own. */
+  /** Like `breaker`, for servers with an `identity`: each identity has its own. */
   getBreaker(identity: string): CircuitBreakerHandle | undefined {
-    return this.#health.breakers.of(identity);
+    return this.#monitoring.breakers.get(identity);
   }
 
-  /** Whose session a request with these options belongs to; an empty text where everybody is one. */
+  /**
+   * Returns the identity of requests with these options; an empty string for servers without `identity`.
+   * @throws {McpRuntimeError} kind `unauthorized` if the `identity` function returns no identity.
+   */
   identityOf(options: Pick<RequestOptions, "context" | "signal">): string {
-    return this.#requester.identityOf(options);
+    return this.#runner.identityOf(options);
   }
 
-  /** What its definition says of its tools. */
+  /** The tool rules of the server definition. */
   get toolPolicy(): ToolPolicyOptions {
-    const { tools, trustAnnotations } = this.#life.config;
+    const { tools, trustAnnotations } = this.#lifecycle.config;
     return { tools, trustAnnotations };
   }
 
-  /** The open sessions of all identities. */
+  /** Lists the open sessions of all identities. */
   sessions(): SessionInfo[] {
-    return this.#life.sessions();
+    return this.#lifecycle.sessions();
   }
 
-  /** How long the server took for the last request that it answered. */
+  /** The latency of the last request that the server responded to. */
   get lastLatencyMs(): number | undefined {
-    return this.#health.metrics.lastLatencyMs;
+    return this.#monitoring.metrics.lastLatencyMs;
   }
 
-  /** What became of its requests since it was made: a frozen copy. */
+  /** Returns a frozen snapshot of the request metrics since the client was created. */
   metrics(): ServerMetrics {
-    return Object.freeze({ ...this.#health.metrics.snapshot(), breakers: this.#health.breakers.count() });
+    return Object.freeze({
+      ...this.#monitoring.metrics.snapshot(),
+      breakers: this.#monitoring.breakers.countByState(),
+    });
   }
 
-  /** Listens; the function that comes back stops. */
+  /**
+   * Subscribes to an event. Returns a function that unsubscribes.
+   *
+   * @example
+   * ```ts
+   * const unsubscribe = client.on("requestEnded", ({ tool, latencyMs }) => console.log(tool, latencyMs));
+   * ```
+   */
   on<Name extends keyof McpClientEvents>(
     name: Name,
     listener: (event: McpClientEvents[Name]) => void,
     options?: ListenOptions,
   ): () => void {
-    const stop = this.#events.on(name, listener, options);
-    void this.#life.listenIfWanted();
-    return stop;
-  }
-
-  /** Connects and shakes hands, if that has not happened. */
-  async ensureSession(options: RequestOptions = {}): Promise<void> {
-    await this.#requester.open(options);
+    const unsubscribe = this.#events.on(name, listener, options);
+    void this.#lifecycle.listenIfNeeded();
+    return unsubscribe;
   }
 
   /**
-   * The second half of a login: the code with which the user came back from `authorizationUrl`, or all of
-   * it (`new URL(address).searchParams`): then it is also checked where it comes from.
+   * Connects and initializes a session, unless one is open.
+   * @throws {McpRuntimeError}
+   */
+  async ensureSession(options: RequestOptions = {}): Promise<void> {
+    await this.#runner.openSession(options);
+  }
+
+  /**
+   * Completes an OAuth login. Pass the authorization code, or all parameters of the redirect
+   * (`new URL(address).searchParams`): then the issuer (`iss`) is validated, too.
+   * @throws {McpRuntimeError} kind `unauthorized` if the login failed, `invalid-config` without a code or `auth`.
    */
   async finishAuth(login: string | URLSearchParams, options: RequestOptions = {}): Promise<void> {
-    await this.#requester.atSeat(options, ({ credentials }, cancellation) =>
+    await this.#runner.withSlot(options, ({ credentials }, cancellation) =>
       cancellation.race(finishLogin(this.name, credentials, login)),
     );
   }
 
-  /** The tool's result, also when the tool reports an error (`isError`). Throws `McpRuntimeError`. */
+  /**
+   * Calls a tool. A result with `isError` is returned, not thrown.
+   * @throws {McpRuntimeError} if the call failed; the reason of `options.signal` if that was aborted.
+   *
+   * @example
+   * ```ts
+   * const result = await client.callTool({ name: "forecast", args: { city: "Oslo" } }, { timeoutMs: 5_000 });
+   * ```
+   */
   async callTool<Output = unknown>(
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    return this.#offers.tools.call(call, options);
+    return this.#features.tools.call(call, options);
   }
 
-  /** As `callTool`, with the failure as a value. Only the caller's own cancellation throws. */
+  /** Like `callTool`, but returns the failure as a value. Only an abort by the caller throws. */
   async tryCallTool<Output = unknown>(
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<CallOutcome<Output>> {
-    return this.#offers.tools.try(call, options);
+    return this.#features.tools.tryCall(call, options);
   }
 
-  /** Many calls, the outcomes in their order; one that fails does not touch the others. */
+  /** Makes many calls and returns their outcomes in order. A failed call does not affect the others. */
   async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
-    return this.#offers.tools.many(calls, options);
-  }
-
-  /** Every tool of the server, by name. */
-  async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
-    return this.#offers.lists.tools(options);
-  }
-
-  /** Every resource that the server lists, by URI; none where it has no resources. */
-  async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
-    return this.#offers.resources.list(options);
-  }
-
-  async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
-    return this.#offers.resources.listTemplates(options);
-  }
-
-  /** One URI may give several contents. A resource that the server does not have is kind `not-found`. */
-  async readResource(uri: string, options: RequestOptions = {}): Promise<McpResourceContent[]> {
-    return this.#offers.resources.read(uri, options);
-  }
-
-  /** Has updates told as `resourceUpdated`, on this session and on those that follow it. */
-  async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#offers.resources.subscribe(uri, options);
-  }
-
-  async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
-    await this.#offers.resources.unsubscribe(uri, options);
-  }
-
-  /** Every prompt of the server, by name. */
-  async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
-    return this.#offers.prompts.list(options);
-  }
-
-  async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
-    return this.#offers.prompts.get(call, options);
-  }
-
-  /** What the server proposes for an argument of a prompt or a variable of a resource template. */
-  async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
-    return this.#offers.prompts.complete(call, options);
-  }
-
-  async ping(options: RequestOptions = {}): Promise<void> {
-    await this.#requester.operation(options, (send) => send("ping", {}, { isIdempotent: true }));
-  }
-
-  /** Which log messages the server should send; kept across sessions. They come as `notification`. */
-  async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
-    await this.#requester.operation(options, askForLogLevel(this.name, level));
-    this.#life.wishes.logLevel = level;
+    return this.#features.tools.callMany(calls, options);
   }
 
   /**
-   * Ends calls in flight (after `drainMs`), sessions and connections. Calling it again does nothing;
-   * using the client again starts it anew.
+   * Lists all tools of the server, sorted by name.
+   * @throws {McpRuntimeError} kind `too-large` above `limits.tools`, `invalid-response` for an incomplete list.
+   */
+  async listTools(options: ListToolsOptions = {}): Promise<McpToolInfo[]> {
+    return this.#features.lists.listTools(options);
+  }
+
+  /** Lists all resources of the server, sorted by URI; empty if it does not support resources. */
+  async listResources(options: RequestOptions = {}): Promise<McpResourceInfo[]> {
+    return this.#features.resources.list(options);
+  }
+
+  /** Lists all resource templates of the server; empty if it does not support resources. */
+  async listResourceTemplates(options: RequestOptions = {}): Promise<McpResourceTemplateInfo[]> {
+    return this.#features.resources.listTemplates(options);
+  }
+
+  /**
+   * Reads a resource. One URI may return several contents.
+   * @throws {McpRuntimeError} kind `not-found` if the server does not have the resource.
+   */
+  async readResource(uri: string, options: RequestOptions = {}): Promise<McpResourceContent[]> {
+    return this.#features.resources.read(uri, options);
+  }
+
+  /** Subscribes to updates of a resource, across sessions. They are emitted as `resourceUpdated`. */
+  async subscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
+    await this.#features.resources.subscribe(uri, options);
+  }
+
+  /** Ends a subscription to a resource. */
+  async unsubscribeResource(uri: string, options: RequestOptions = {}): Promise<void> {
+    await this.#features.resources.unsubscribe(uri, options);
+  }
+
+  /** Lists all prompts of the server, sorted by name; empty if it does not support prompts. */
+  async listPrompts(options: RequestOptions = {}): Promise<McpPromptInfo[]> {
+    return this.#features.prompts.list(options);
+  }
+
+  /**
+   * Gets a prompt with its arguments filled in.
+   * @throws {McpRuntimeError} kind `invalid-response` if a message of the prompt is invalid.
+   */
+  async getPrompt(call: PromptCall, options: RequestOptions = {}): Promise<McpPrompt> {
+    return this.#features.prompts.get(call, options);
+  }
+
+  /** Returns completions for an argument of a prompt or a variable of a resource template. */
+  async complete(call: CompletionCall, options: RequestOptions = {}): Promise<Completion> {
+    return this.#features.prompts.complete(call, options);
+  }
+
+  /** Checks that the server responds. @throws {McpRuntimeError} */
+  async ping(options: RequestOptions = {}): Promise<void> {
+    await this.#runner.runOperation(options, (send) => send("ping", {}, { isIdempotent: true }));
+  }
+
+  /**
+   * Sets the minimum level of the log messages that the server sends, across sessions. They are emitted as
+   * `notification`.
+   * @throws {McpRuntimeError} kind `invalid-config` for an unknown level.
+   */
+  async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
+    await this.#runner.runOperation(options, setLogLevelRequest(this.name, level));
+    this.#lifecycle.sessionState.logLevel = level;
+  }
+
+  /**
+   * Cancels running calls (after `drainMs`), then closes sessions and connections. Closing again does nothing; the
+   * next request reopens the client.
    */
   async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
-    await this.#life.close(options);
+    await this.#lifecycle.close(options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** Passes an authorization code, or all redirect parameters, to the OAuth flow that waits for it. */
+async function finishLogin(
+  server: string,
+  credentials: SessionSlot["credentials"],
+  login: string | URLSearchParams,
+): Promise<void> {
+  const invalidLogin = (text: string) => new McpRuntimeError("invalid-config", text, { server });
+  const params = login instanceof URLSearchParams ? login : undefined;
+  const code: unknown = params === undefined ? login : params.get("code");
+  const error = params?.get("error");
+  if (typeof error === "string")
+    throw new McpRuntimeError("unauthorized", `The login failed: ${excerpt(error)}.`, { server });
+  if (typeof code !== "string" || code === "")
+    throw invalidLogin("finishAuth requires the authorization code from the redirect.");
+  if (credentials === undefined) throw invalidLogin(`Server "${server}" has no auth in its definition.`);
+  await credentials.finishLogin({ code, params });
 }

@@ -2,55 +2,63 @@ import type { Clock } from "../async/clock.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Session } from "../session/session.js";
-import { breaker, type BreakerParts } from "./middleware/circuit-breaker.js";
-import { type ConcurrencyParts, limitConcurrency } from "./middleware/concurrency.js";
+import { circuitBreaker, type CircuitBreakerDependencies } from "./middleware/circuit-breaker.js";
+import { type ConcurrencyDependencies, limitConcurrency } from "./middleware/concurrency.js";
 import { attemptDeadline, totalDeadline } from "./middleware/deadlines.js";
-import { compose, type Middleware, type Handler } from "./request-context.js";
-import { fallback, type FallbackParts } from "./middleware/fallback.js";
+import { fallback, type FallbackDependencies } from "./middleware/fallback.js";
 import { observe } from "./middleware/observe.js";
-import { recoverSession, type RecoverParts } from "./middleware/session-recovery.js";
-import type { RequestWatch } from "./request-event-emitter.js";
-import { retry, type RetryParts } from "./middleware/retry.js";
+import { retry, type RetryDependencies } from "./middleware/retry.js";
+import { recoverSession, type SessionRecoveryDependencies } from "./middleware/session-recovery.js";
+import { compose, type Middleware, type Handler } from "./request-context.js";
+import type { RequestEventEmitter } from "./request-event-emitter.js";
 
-interface LinkParts extends RecoverParts, RetryParts, BreakerParts, FallbackParts, ConcurrencyParts {
+interface PipelineDependencies
+  extends
+    SessionRecoveryDependencies,
+    RetryDependencies,
+    CircuitBreakerDependencies,
+    FallbackDependencies,
+    ConcurrencyDependencies {
   readonly server: string;
   readonly clock: Clock;
-  readonly watch: RequestWatch;
+  readonly requestEvents: RequestEventEmitter;
 }
 
-/** What of a server's settings decides which links there are. */
-type PipelineSpec = Pick<ServerConfig, "fallback" | "limits">;
+/** The settings that decide which middleware is used. */
+type PipelineSettings = Pick<ServerConfig, "fallback" | "limits">;
 
 /**
- * What surrounds every request to a server, from the outside in. The order is the design: everything
- * lies within the total deadline, and what is repeated gets a deadline of its own each time. What the
- * server is not configured to have is left out.
+ * Creates the pipeline of all requests to a server. The first middleware is the outermost, and the order is the
+ * design: everything runs within the total deadline, and each retried attempt gets its own deadline.
  */
-export function createPipeline(parts: LinkParts, { fallback: option, limits }: PipelineSpec): Handler {
+export function createPipeline(
+  deps: PipelineDependencies,
+  { fallback: option, limits }: PipelineSettings,
+): Handler {
   const { concurrentCalls } = limits;
-  const links: readonly (Middleware | undefined)[] = [
-    observe(parts),
-    option === undefined ? undefined : fallback(parts, option),
+  const middlewares: readonly (Middleware | undefined)[] = [
+    observe(deps),
+    option === undefined ? undefined : fallback(deps, option),
     totalDeadline,
-    retry(parts),
-    concurrentCalls === undefined ? undefined : limitConcurrency(parts, concurrentCalls),
-    breaker(parts),
-    attemptDeadline(parts),
-    recoverSession(parts),
+    retry(deps),
+    concurrentCalls === undefined ? undefined : limitConcurrency(deps, concurrentCalls),
+    circuitBreaker(deps),
+    attemptDeadline(deps),
+    recoverSession(deps),
   ];
   return compose(
-    links.filter((link) => link !== undefined),
-    send(parts.server),
+    middlewares.filter((middleware) => middleware !== undefined),
+    send(deps.server),
   );
 }
 
 function send(server: string): Handler {
   return ({ request, session, cancellation, onProgress }) => {
-    const { method, params, headers, holdsInput, context, trace, capability } = request;
+    const { method, params, headers, deferInput, context, trace, capability } = request;
     if (session === undefined)
       return Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`));
-    if (capability !== undefined && isLacking(session, capability)) {
-      const text = `Server "${server}" offers no ${capability}: ${method} was not sent.`;
+    if (capability !== undefined && lacksCapability(session, capability)) {
+      const text = `Server "${server}" does not support ${capability}: ${method} was not sent.`;
       return Promise.reject(new McpRuntimeError("not-found", text, { server }));
     }
     return session.request({
@@ -58,14 +66,14 @@ function send(server: string): Handler {
       params,
       cancellation,
       headers,
-      holdsInput,
+      deferInput,
       context,
       onProgress,
-      delivery: trace,
+      tracker: trace,
     });
   };
 }
 
-function isLacking({ facts }: Session, capability: string): boolean {
-  return facts !== undefined && facts.capabilities[capability] === undefined;
+function lacksCapability({ metadata }: Session, capability: string): boolean {
+  return metadata !== undefined && metadata.capabilities[capability] === undefined;
 }

@@ -1,122 +1,139 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { CallContext } from "../config/call-context.js";
-import type { JsonObject } from "../json/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { JsonObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { DeliveryTracker, Progress, SendStatus, Session } from "../session/session.js";
 import type { CallerContext } from "./call-options.js";
 
-/** What somebody asks a server for: the same for all attempts at it. */
+/** A request to a server; the same for all its attempts. */
 export interface ClientRequest {
-  /** The caller's own, where it gave one. */
+  /** Set if the caller passed one. */
   readonly requestId: string | undefined;
   readonly method: string;
   readonly params: JsonObject;
-  /** The tool that is called, when one is. */
+  /** Set for tool calls. */
   readonly tool: string | undefined;
-  /** What a server has to offer for it; nothing is sent to one that does not. */
+  /** The server capability that the request requires; it is not sent to a server without it. */
   readonly capability: string | undefined;
-  /** Whose session it goes over. */
+  /** The identity whose session is used. */
   readonly identity: string;
-  /** Who asks, where that matters. */
+  /** Set if the server definition has an `identity`. */
   readonly context: CallContext | undefined;
-  /** By the clock. */
+  /** In the time of the client's clock. */
   readonly startedAt: number;
   readonly requestMs: number;
   readonly totalMs: number;
-  /** Sending it twice does no harm. */
+  /** It may safely run twice. */
   readonly isIdempotent: boolean;
-  /** The caller's own; the exchange's cancellation follows it. */
+  /** The signal of the caller; `RequestContext.cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
-  /** Phase 1, of the client's chapter in which this request began; the connection itself once it is there. */
+  /** Connects, in the client epoch in which the request began. Synchronous once the connection is open. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** The caller answers what a person is asked. */
-  readonly holdsInput: boolean;
-  /** As the caller told, for whoever watches. */
-  readonly caller: CallerContext | undefined;
-  /** The arguments of a tool as they may be recorded, where that is not all of them. */
-  readonly recordedArgs: (() => JsonObject) | undefined;
+  /** Input requests of the server are returned to the caller instead of being handled by the session. */
+  readonly deferInput: boolean;
+  /** The `context` of the caller, for event listeners. */
+  readonly callerContext: CallerContext | undefined;
+  /** Returns the tool arguments that may be recorded, if not all of them may. */
+  readonly loggableArgs: (() => JsonObject) | undefined;
   readonly trace: RequestTrace;
 }
 
-interface ExchangeParts {
+interface RequestContextOptions {
   readonly request: ClientRequest;
   readonly cancellation: CancelScope;
   readonly onProgress: ((progress: Progress) => void) | undefined;
-  readonly isIsolated?: boolean;
+  readonly useFreshSession?: boolean;
 }
 
 /**
- * A request on its way through the links, and what they have given it. A link whose gift is for one attempt
- * makes another one.
+ * The state of a request in the pipeline. A middleware that changes something for one attempt only passes on a copy
+ * (`with`).
  *
- * A class, as all that is made for every call: V8 may take object literals for long-lived, and then makes
- * them old from the start, with all that they hold.
+ * A class, like everything created per call: V8 may allocate object literals in the old generation (pretenuring), together
+ * with everything they reference.
  */
 export class RequestContext {
   readonly request: ClientRequest;
   readonly cancellation: CancelScope;
   readonly onProgress: ((progress: Progress) => void) | undefined;
-  /** Repeated on a session of its own, if it can have one. */
-  readonly isIsolated: boolean;
-  /** When the time of the whole request is up, by the clock: nothing inside waits longer. */
+  /** Send on a new session of its own, if possible. */
+  readonly useFreshSession: boolean;
+  /** The end of the total timeout, in the time of the client's clock. No inner wait exceeds it. */
   deadlineAt = Number.POSITIVE_INFINITY;
-  /** The session it is sent over; given by the last link. */
+  /** Set by the session recovery middleware. */
   session: Session | undefined;
 
-  constructor({ request, cancellation, onProgress, isIsolated = false }: ExchangeParts) {
+  constructor({ request, cancellation, onProgress, useFreshSession = false }: RequestContextOptions) {
     this.request = request;
     this.cancellation = cancellation;
     this.onProgress = onProgress;
-    this.isIsolated = isIsolated;
+    this.useFreshSession = useFreshSession;
   }
 
-  /** The same with something of its own in place of what it had. */
+  /** Returns a copy with some values replaced. */
   with({
     request = this.request,
     cancellation = this.cancellation,
     onProgress = this.onProgress,
-    isIsolated = this.isIsolated,
-  }: Partial<ExchangeParts>): RequestContext {
-    const other = new RequestContext({ request, cancellation, onProgress, isIsolated });
-    other.deadlineAt = this.deadlineAt;
-    other.session = this.session;
-    return other;
+    useFreshSession = this.useFreshSession,
+  }: Partial<RequestContextOptions>): RequestContext {
+    const copy = new RequestContext({ request, cancellation, onProgress, useFreshSession });
+    copy.deadlineAt = this.deadlineAt;
+    copy.session = this.session;
+    return copy;
   }
 }
 
-/** What became of a request so far. */
+/** The progress of a request so far. */
 export class RequestTrace implements DeliveryTracker {
-  /** How often it was handed to a session. */
+  /** How often the request was passed to a session. */
   attempts = 0;
-  /** An attempt that was repeated may have been run. */
+  /** An earlier attempt that was retried may have run. */
   mayHaveRun = false;
-  sending: SendStatus | undefined;
+  sendStatus: SendStatus | undefined;
   wireId: string | number | undefined;
-  /** The session it was last handed to. */
+  /** The session of the last attempt. */
   session: Session | undefined;
-  /** How long it took, and what went wrong: known when it has ended. */
+  /** Set, like `kind`, when the request has ended. */
   latencyMs = 0;
   kind: FailureKind | undefined;
-  /** What its events have in common; made when one is told. */
+  /** Shared by all events of the request; created, like `requestId`, for the first event. */
   token: object | undefined;
   requestId: string | undefined;
 
-  /** Whether the server may have seen the last attempt that came as far as a session. */
+  /** Whether the server may have received the last attempt. */
   get wasSent(): boolean {
-    return this.sending?.wasSent() ?? false;
+    return this.sendStatus?.mayHaveBeenSent() ?? false;
   }
 }
 
-export type Handler = (exchange: RequestContext) => Promise<unknown>;
+/** Handles a request and resolves with its result. */
+export type Handler = (ctx: RequestContext) => Promise<unknown>;
+
 /**
- * Surrounds a request: it may watch it, limit it, repeat it, or answer in its place. What comes next it is
- * told once, and not with every request: so the compiler sees through the whole chain.
+ * Wraps a handler: it may observe, limit, retry or replace a request. `next` is bound once per pipeline, not per request,
+ * so that V8 can inline the whole chain.
  */
 export type Middleware = (next: Handler) => Handler;
 
-/** The links around `last`, the first of them outermost. */
-export function compose(links: readonly Middleware[], last: Handler): Handler {
-  return links.reduceRight((next, link) => link(next), last);
+/** Wraps `last` in the middlewares; the first one is the outermost. */
+export function compose(middlewares: readonly Middleware[], last: Handler): Handler {
+  return middlewares.reduceRight((next, middleware) => middleware(next), last);
+}
+
+/** Failures caused by the client while a request is running: it may have run if it was sent. */
+const LOCALLY_ENDED_KINDS: ReadonlySet<FailureKind> = new Set(["timeout", "closed"]);
+
+/** Adds server, tool, attempts and `outcomeUnknown` over all attempts to a failure. */
+export function withRequestDetails(
+  failure: McpRuntimeError,
+  { tool, trace }: ClientRequest,
+  server: string,
+): McpRuntimeError {
+  const mayHaveRun = LOCALLY_ENDED_KINDS.has(failure.kind) ? trace.wasSent : failure.outcomeUnknown;
+  const outcomeUnknown = mayHaveRun || trace.mayHaveRun;
+  return failure.with({ server, tool, attempts: trace.attempts, outcomeUnknown });
 }

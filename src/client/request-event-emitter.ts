@@ -1,19 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import { serverEndpoint } from "../config/server-endpoint.js";
-import type { ServerConfig } from "../config/server-config.js";
+import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
-import type { Audience } from "../telemetry/typed-emitter.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
-import type { ClientEvents } from "./client-events.js";
+import type { EventSubscribers } from "../telemetry/typed-emitter.js";
+import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
 import type { ClientRequest, RequestContext, Handler } from "./request-context.js";
-import { toCaller } from "./resolve-identity.js";
-import type { RequestWrapper } from "./request-events.js";
-import { shownSessionId } from "./redacted-session-id.js";
-import { surround } from "./middleware/wrap-request.js";
+import { toPlainCallerContext } from "./resolve-identity.js";
 
-interface WatchParts {
+interface RequestEventDependencies {
   readonly server: string;
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
@@ -21,38 +17,38 @@ interface WatchParts {
   readonly config: () => Pick<ServerConfig, "address">;
 }
 
-/** Counts requests, and tells of them to whoever listens. */
-export class RequestWatch {
-  readonly #parts: WatchParts;
-  readonly #toStarts: Audience;
-  readonly #toEnds: Audience;
+/** Counts requests and emits their events. */
+export class RequestEventEmitter {
+  readonly #deps: RequestEventDependencies;
+  readonly #startListeners: EventSubscribers;
+  readonly #endListeners: EventSubscribers;
 
-  constructor(parts: WatchParts) {
-    this.#parts = parts;
-    this.#toStarts = parts.events.audienceOf("requestStarted");
-    this.#toEnds = parts.events.audienceOf("requestEnded");
+  constructor(deps: RequestEventDependencies) {
+    this.#deps = deps;
+    this.#startListeners = deps.events.subscribersOf("requestStarted");
+    this.#endListeners = deps.events.subscribersOf("requestEnded");
   }
 
-  /** Passes a request on, as those who listen to its start want it. */
-  start(exchange: RequestContext, next: Handler): Promise<unknown> {
-    return this.#toStarts.isThere ? this.#tellStart(exchange, next) : next(exchange);
+  /** Runs a request with the `_meta` entries and wrappers that `requestStarted` listeners add. */
+  run(ctx: RequestContext, next: Handler): Promise<unknown> {
+    return this.#startListeners.hasAny ? this.#emitStart(ctx, next) : next(ctx);
   }
 
-  retried(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
-    const { metrics, events } = this.#parts;
-    metrics.requestRetried(request);
+  onRetry(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
+    const { metrics, events } = this.#deps;
+    metrics.onRequestRetried(request);
     const { attempts } = request.trace;
-    events.emit("requestRetried", { attempts, kind, waitMs, ...this.#about(request) });
+    events.emit("requestRetried", { attempts, kind, waitMs, ...this.#commonFields(request) });
   }
 
-  /** What came of it: a result, or a failure. */
-  ended(request: ClientRequest, outcome: unknown): void {
-    this.#parts.metrics.requestEnded(request);
-    if (this.#toEnds.isThere) this.#tellEnd(request, outcome);
+  /** `outcome` is the result or the error. */
+  onEnd(request: ClientRequest, outcome: unknown): void {
+    this.#deps.metrics.onRequestEnded(request);
+    if (this.#endListeners.hasAny) this.#emitEnd(request, outcome);
   }
 
-  #tellEnd(request: ClientRequest, outcome: unknown): void {
-    const { events, redactor, config } = this.#parts;
+  #emitEnd(request: ClientRequest, outcome: unknown): void {
+    const { events, redactor, config } = this.#deps;
     const { latencyMs, attempts, kind, session, wireId } = request.trace;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
@@ -61,56 +57,81 @@ export class RequestWatch {
       kind,
       error: outcome instanceof McpRuntimeError ? outcome : undefined,
       endpoint: serverEndpoint(config()),
-      sessionId: shownSessionId(session, redactor),
-      protocolVersion: session?.facts?.protocolVersion,
+      sessionId: redactedSessionId(session, redactor),
+      protocolVersion: session?.metadata?.protocolVersion,
       wireId,
-      result: () => (isResult ? redactor.json(outcome) : undefined),
-      ...this.#about(request),
+      result: () => (isResult ? redactor.redactJson(outcome) : undefined),
+      ...this.#commonFields(request),
     });
   }
 
-  #tellStart(exchange: RequestContext, next: Handler): Promise<unknown> {
-    const { events } = this.#parts;
-    const { request } = exchange;
+  #emitStart(ctx: RequestContext, next: Handler): Promise<unknown> {
+    const { events } = this.#deps;
+    const { request } = ctx;
     const meta = new Map<string, string>();
-    const surroundings: RequestWrapper[] = [];
+    const wrappers: RequestWrapper[] = [];
     events.emit("requestStarted", {
       identity: request.identity,
-      args: () => this.#argsOf(request),
-      context: () => (request.caller === undefined ? undefined : toCaller(request.caller)),
+      args: () => this.#loggableArgs(request),
+      context: () =>
+        request.callerContext === undefined ? undefined : toPlainCallerContext(request.callerContext),
       addMeta: (name, value) => meta.set(name, value),
-      around: (surrounding) => surroundings.push(surrounding),
-      ...this.#about(request),
+      wrap: (wrapper) => wrappers.push(wrapper),
+      ...this.#commonFields(request),
     });
-    const told =
+    const outgoing =
       meta.size === 0 ? request : { ...request, params: withMeta(request.params, Object.fromEntries(meta)) };
-    return surround(
-      surroundings,
-      () => next(exchange.with({ request: told })),
-      (error) => events.warn(`What a listener put around a request failed: ${String(error)}`),
+    return wrapRequest(
+      wrappers,
+      () => next(ctx.with({ request: outgoing })),
+      (error) => events.warn(`A request wrapper of a listener failed: ${String(error)}`),
     );
   }
 
-  /** Goes last into an event: Node 20 takes 9 µs to add to what was spread first, and 0.2 this way. */
-  #about({ requestId, method, params, tool, trace }: ClientRequest) {
-    const { server, redactor } = this.#parts;
+  /** Spread last into an event: in Node 20, adding properties after a spread takes 9 µs instead of 0.2 µs. */
+  #commonFields({ requestId, method, params, tool, trace }: ClientRequest) {
+    const { server, redactor } = this.#deps;
     trace.token ??= {};
     trace.requestId ??= requestId ?? randomUUID();
     const { name, uri } = params;
     const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
-    const resource = typeof uri === "string" ? redactUri(redactor.text(uri)) : undefined;
+    const resource = typeof uri === "string" ? redactUri(redactor.redact(uri)) : undefined;
     return { token: trace.token, requestId: trace.requestId, server, method, tool, prompt, resource };
   }
 
-  #argsOf({ params, tool, recordedArgs }: ClientRequest): JsonObject | undefined {
+  #loggableArgs({ params, tool, loggableArgs }: ClientRequest): JsonObject | undefined {
     if (tool === undefined) return undefined;
-    const args = this.#parts.redactor.json(recordedArgs?.() ?? params["arguments"]);
+    const args = this.#deps.redactor.redactJson(loggableArgs?.() ?? params["arguments"]);
     return isPlainObject(args) ? args : undefined;
   }
 }
 
-/** What the caller wrote itself stays. */
+/** Entries of the caller take precedence. */
 function withMeta(params: JsonObject, meta: JsonObject): JsonObject {
-  const own = params["_meta"];
-  return { ...params, _meta: { ...meta, ...(isPlainObject(own) ? own : {}) } };
+  const callerMeta = params["_meta"];
+  return { ...params, _meta: { ...meta, ...(isPlainObject(callerMeta) ? callerMeta : {}) } };
+}
+
+/**
+ * Runs `run` inside the wrappers of listeners, the last one outermost. It runs exactly once and its outcome is kept,
+ * even if a wrapper throws, does not call `run`, or calls it twice.
+ */
+export function wrapRequest<T>(
+  wrappers: readonly RequestWrapper[],
+  run: () => Promise<T>,
+  onError: (error: unknown) => void,
+): Promise<T> {
+  return wrappers.reduce<() => Promise<T>>(
+    (inner, wrapper) => () => {
+      let running: Promise<T> | undefined;
+      const once = () => (running ??= inner());
+      try {
+        wrapper(() => void once());
+      } catch (error) {
+        onError(error);
+      }
+      return once();
+    },
+    run,
+  )();
 }

@@ -2,53 +2,53 @@ import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import { Semaphore } from "../async/semaphore.js";
-import type { JsonObject } from "../json/json.js";
 import type { CallContext } from "../config/call-context.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { SessionSlot } from "../session/session-pool.js";
-import type { OpenSessionHandle } from "../session/current-session.js";
-import { type CallToolOptions, checkOptions, type RequestOptions } from "./call-options.js";
-import type { Breakers } from "./policies/circuit-breakers.js";
+import type { JsonObject } from "../json/json.js";
+import type { SessionSlot, OpenSessionHandle } from "../session/session-pool.js";
+import { type CallToolOptions, assertRequestOptions, type RequestOptions } from "./call-options.js";
 import type { ClientEvents } from "./client-events.js";
-import type { ClientLife } from "./client-lifecycle.js";
-import { type ClientRequest, RequestContext, RequestTrace, type Handler } from "./request-context.js";
-import { identify, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
+import type { ClientLifecycle } from "./client-lifecycle.js";
 import { createPipeline } from "./pipeline.js";
-import type { RequestWatch } from "./request-event-emitter.js";
-import type { RetryTokensByIdentity } from "./policies/retry-budgets.js";
+import type { CircuitBreakers } from "./policies/circuit-breakers.js";
+import type { RetryBudgets } from "./policies/retry-budget.js";
+import { type ClientRequest, RequestContext, RequestTrace, type Handler } from "./request-context.js";
+import type { RequestEventEmitter } from "./request-event-emitter.js";
+import { resolveIdentity, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
 
-const EVERYBODY = { identity: SHARED_IDENTITY, context: undefined } as const;
+const SHARED_CALLER = { identity: SHARED_IDENTITY, context: undefined } as const;
 
-interface RequesterParts {
+interface RequestRunnerDependencies {
   readonly server: string;
   readonly clock: Clock;
   readonly events: ClientEvents;
-  readonly life: ClientLife;
-  readonly breakers: Breakers;
-  readonly retryTokens: RetryTokensByIdentity;
+  readonly lifecycle: ClientLifecycle;
+  readonly breakers: CircuitBreakers;
+  readonly retryBudgets: RetryBudgets;
   readonly redactor: Redactor;
   readonly random: () => number;
-  readonly watch: RequestWatch;
+  readonly requestEvents: RequestEventEmitter;
 }
 
-export interface FullRequestOptions extends RequestOptions {
+/** All options of a request, including those that only this library sets. */
+export interface InternalRequestOptions extends RequestOptions {
   readonly onProgress?: CallToolOptions["onProgress"];
   readonly headers?: CallToolOptions["headers"];
-  readonly holdsInput?: boolean;
+  readonly deferInput?: boolean;
   readonly tool?: string;
-  /** Whether it is about what the server offers, or uses it; by whether there is a tool, when left out. */
+  /** Passed to `identity`, `headers` and `auth`. @default "call" with a tool, otherwise "discovery" */
   readonly purpose?: CallContext["purpose"];
   readonly requestId?: string | undefined;
-  /** The model's id of the call. */
+  /** The tool call id from the model. */
   readonly toolCallId?: string | undefined;
   readonly totalMs?: number;
   readonly isIdempotent?: boolean;
-  /** What the server has to offer for it. */
+  /** The server capability that the request requires. */
   readonly capability?: string | undefined;
   readonly trace?: RequestTrace;
-  readonly recordedArgs?: CallToolOptions["recordedArgs"];
+  readonly loggableArgs?: CallToolOptions["loggableArgs"];
   readonly secrets?: CallToolOptions["secrets"];
 }
 
@@ -56,101 +56,101 @@ export interface FullRequestOptions extends RequestOptions {
 export type SendRequest = (
   method: string,
   params: JsonObject,
-  options?: FullRequestOptions,
+  options?: InternalRequestOptions,
 ) => Promise<unknown>;
 
-/** What surrounds the requests of a server, with these settings. */
+/** A pipeline and the settings it was created with. */
 interface Pipeline {
   readonly config: ServerConfig;
   readonly run: Handler;
 }
 
-/** What the requests of one operation share. */
-interface Way extends Pick<ClientRequest, "connect"> {
+/** Shared by the requests of one operation. */
+interface OperationScope extends Pick<ClientRequest, "connect"> {
   readonly cancellation: CancelScope;
 }
 
-/** Takes requests from the caller's edge into the links. */
-export class Requester {
-  readonly #parts: RequesterParts;
+/** Resolves the identity and settings of requests and runs them through the pipeline. */
+export class RequestRunner {
+  readonly #deps: RequestRunnerDependencies;
   #pipeline: Pipeline | undefined;
-  #slots: Semaphore | undefined;
+  #semaphore: Semaphore | undefined;
 
-  constructor(parts: RequesterParts) {
-    this.#parts = parts;
+  constructor(deps: RequestRunnerDependencies) {
+    this.#deps = deps;
   }
 
-  request(method: string, params: JsonObject, options: FullRequestOptions): Promise<unknown> {
-    return this.operation(options, (send) => send(method, params, options));
+  request(method: string, params: JsonObject, options: InternalRequestOptions): Promise<unknown> {
+    return this.runOperation(options, (send) => send(method, params, options));
   }
 
   /**
-   * Something that takes one request or several. It belongs to the life it began in: closing the
-   * client ends it as a whole, also between two requests.
+   * Runs an operation of one or more requests. It belongs to the client epoch it began in: `close()` cancels it as a
+   * whole, also between two requests.
    */
-  async operation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
-    const { server, life } = this.#parts;
-    checkOptions(server, options);
+  async runOperation<T>(options: RequestOptions, work: (send: SendRequest) => Promise<T>): Promise<T> {
+    const { server, lifecycle } = this.#deps;
+    assertRequestOptions(server, options);
     const cancellation = CancelScope.fromSignal(options.signal);
-    const { connect, leave } = life.enter(cancellation);
+    const { connect, release } = lifecycle.beginCall(cancellation);
     try {
       return await work((method, params, details = {}) =>
         this.#send(method, params, details, options, { cancellation, connect }),
       );
     } finally {
-      leave();
-      cancellation.release();
+      release();
+      cancellation.dispose();
     }
   }
 
-  /** Phase 1 and 2, without a request. */
-  open(options: RequestOptions): Promise<void> {
-    return this.atSeat(options, async ({ keeper }, cancellation) => {
-      await keeper.hold(cancellation);
+  /** Connects and initializes a session without sending a request. */
+  openSession(options: RequestOptions): Promise<void> {
+    return this.withSlot(options, async ({ currentSession }, cancellation) => {
+      await currentSession.acquire(cancellation);
     });
   }
 
-  /** Phase 1, and then something for one identity, within the total time. */
-  async atSeat(
+  /** Connects and runs `work` with the session slot of an identity, within the total timeout. */
+  async withSlot(
     options: RequestOptions,
     work: (slot: SessionSlot, cancellation: CancelScope) => Promise<void>,
   ): Promise<void> {
-    const { server, clock, life } = this.#parts;
-    checkOptions(server, options);
-    const ms = options.timeoutMs ?? life.config.timeouts.totalMs;
-    const expired = () =>
+    const { server, clock, lifecycle } = this.#deps;
+    assertRequestOptions(server, options);
+    const ms = options.timeoutMs ?? lifecycle.config.timeouts.totalMs;
+    const createError = () =>
       new McpRuntimeError("timeout", `Server "${server}" did not open a session within ${ms} ms.`, {
         server,
       });
     const cancellation = CancelScope.fromSignal(options.signal);
-    const { connect, leave } = life.enter(cancellation);
+    const { connect, release } = lifecycle.beginCall(cancellation);
     try {
       cancellation.throwIfCancelled();
-      const { identity, context } = this.#whoAsks(options, {});
-      await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
+      const { identity, context } = this.#resolveIdentity(options, {});
+      await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
         const { pool } = await limited.race(Promise.resolve(connect()));
-        await pool.use(identity, context, (slot) => work(slot, limited));
+        await pool.withSlot(identity, context, (slot) => work(slot, limited));
       });
     } finally {
-      leave();
-      cancellation.release();
+      release();
+      cancellation.dispose();
     }
   }
 
   #send(
     method: string,
     params: JsonObject,
-    details: FullRequestOptions,
+    details: InternalRequestOptions,
     options: RequestOptions,
-    { cancellation, connect }: Way,
+    { cancellation, connect }: OperationScope,
   ): Promise<unknown> {
     cancellation.throwIfCancelled();
-    const { clock, life, redactor } = this.#parts;
-    const { config } = life;
-    for (const secret of details.secrets ?? []) redactor.addPassing(secret, inJson);
+    const { clock, lifecycle, redactor } = this.#deps;
+    const { config } = lifecycle;
+    for (const secret of details.secrets ?? []) redactor.addRotating(secret, jsonEscaped);
     const { timeouts } = config;
     const { signal, timeoutMs } = options;
-    const { identity, context } = this.#whoAsks(options, details);
+    const { identity, context } = this.#resolveIdentity(options, details);
     const request = {
       requestId: details.requestId,
       method,
@@ -166,64 +166,74 @@ export class Requester {
       signal,
       connect,
       headers: details.headers,
-      holdsInput: details.holdsInput ?? false,
-      caller: options.context,
-      recordedArgs: details.recordedArgs,
+      deferInput: details.deferInput ?? false,
+      callerContext: options.context,
+      loggableArgs: details.loggableArgs,
       trace: details.trace ?? new RequestTrace(),
     };
     const { onProgress } = details;
-    return this.#runFor(config)(new RequestContext({ request, cancellation, onProgress }));
+    return this.#pipelineFor(config)(new RequestContext({ request, cancellation, onProgress }));
   }
 
-  /** Made again where a server that is looked up has other settings than before. */
-  #runFor(config: ServerConfig): Handler {
+  /** Recreated when a dynamic server resolves to other settings. */
+  #pipelineFor(config: ServerConfig): Handler {
     if (this.#pipeline?.config !== config) this.#pipeline = { config, run: this.#createPipeline(config) };
     return this.#pipeline.run;
   }
 
   #createPipeline(config: ServerConfig): Handler {
-    const { server, clock, events, life, breakers, random, watch, retryTokens: tokens } = this.#parts;
-    const parts = {
+    const {
+      server,
+      clock,
+      events,
+      lifecycle,
+      breakers,
+      random,
+      requestEvents,
+      retryBudgets: budgets,
+    } = this.#deps;
+    const deps = {
       server,
       clock,
       random,
-      watch,
-      tokens,
-      retry: () => life.config.retry,
-      slotsFor: (limit: number) => (this.#slots ??= new Semaphore(limit)),
-      breakerOf: (identity: string) => breakers.of(identity),
+      requestEvents,
+      budgets,
+      retrySettings: () => lifecycle.config.retry,
+      semaphoreFor: (limit: number) => (this.#semaphore ??= new Semaphore(limit)),
+      getBreaker: (identity: string) => breakers.get(identity),
       onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) =>
-        watch.retried(request, failure, waitMs),
-      onSessionLost: (request: ClientRequest, held: OpenSessionHandle) => life.watch.forgotten(request, held),
+        requestEvents.onRetry(request, failure, waitMs),
+      onSessionLost: (request: ClientRequest, handle: OpenSessionHandle) =>
+        lifecycle.sessionEvents.lost(request, handle),
       warn: (message: string) => events.warn(message),
     };
-    return createPipeline(parts, config);
+    return createPipeline(deps, config);
   }
 
-  identityOf(options: RequestOptions, details: Pick<FullRequestOptions, "purpose"> = {}): string {
-    checkOptions(this.#parts.server, options);
-    return this.#whoAsks(options, details).identity;
+  identityOf(options: RequestOptions, details: Pick<InternalRequestOptions, "purpose"> = {}): string {
+    assertRequestOptions(this.#deps.server, options);
+    return this.#resolveIdentity(options, details).identity;
   }
 
-  #whoAsks(
-    { context: given, signal }: RequestOptions,
-    { tool, toolCallId, purpose }: Pick<FullRequestOptions, "tool" | "toolCallId" | "purpose">,
+  #resolveIdentity(
+    { context: caller, signal }: RequestOptions,
+    { tool, toolCallId, purpose }: Pick<InternalRequestOptions, "tool" | "toolCallId" | "purpose">,
   ): { readonly identity: string; readonly context: CallContext | undefined } {
-    const { server, life, redactor } = this.#parts;
-    const { identity } = life.config;
-    if (identity === undefined) return EVERYBODY;
-    const context = toCallContext(given, {
+    const { server, lifecycle, redactor } = this.#deps;
+    const { identity } = lifecycle.config;
+    if (identity === undefined) return SHARED_CALLER;
+    const context = toCallContext(caller, {
       server,
       tool,
       toolCallId,
       signal,
       purpose: purpose ?? (tool === undefined ? "discovery" : "call"),
     });
-    return { identity: identify(identity, context, redactor), context };
+    return { identity: resolveIdentity(identity, context, redactor), context };
   }
 }
 
-/** A server may repeat the JSON that it was sent. */
-function inJson(secret: string): readonly string[] {
+/** A server may echo a secret in its JSON-escaped form. */
+function jsonEscaped(secret: string): readonly string[] {
   return [JSON.stringify(secret).slice(1, -1)];
 }

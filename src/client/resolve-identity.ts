@@ -4,10 +4,10 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { CallerContext } from "./call-options.js";
 
-/** Everybody, on a server whose users all are one. */
+/** The identity of all callers on a server without an `identity` option. */
 export const SHARED_IDENTITY = "";
 
-interface Asked {
+interface RequestInfo {
   readonly server: string;
   readonly tool?: string | undefined;
   readonly purpose: CallContext["purpose"];
@@ -15,15 +15,15 @@ interface Asked {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What functions of a definition are told about a request. */
-export function toCallContext(given: CallerContext = {}, asked: Asked): CallContext {
-  const { configurable = {}, config = {}, context, state, store, runId } = given;
-  const { purpose, server, tool, toolCallId, signal } = asked;
+/** The argument of the `identity`, `headers` and `auth` functions of a server definition. */
+export function toCallContext(caller: CallerContext = {}, request: RequestInfo): CallContext {
+  const { configurable = {}, config = {}, context, state, store, runId } = caller;
+  const { purpose, server, tool, toolCallId, signal } = request;
   return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
 }
 
-/** Who asks, and nothing else that the caller's object may have: a plain one. */
-export function toCaller({
+/** Copies the known fields only: the object of the caller may have more. */
+export function toPlainCallerContext({
   configurable,
   context,
   state,
@@ -34,28 +34,31 @@ export function toCaller({
   return { configurable, context, state, store, config, runId } as CallerContext;
 }
 
-/** Whose session a request belongs to. Nobody's is no answer: it would be shared with other nobodies. */
-export function identify(identity: IdentityOption, context: CallContext, redactor: Redactor): string {
+/** Resolves the identity of a request. An empty identity is rejected: unrelated callers would share a session. */
+export function resolveIdentity(identity: IdentityOption, context: CallContext, redactor: Redactor): string {
   const { server, tool, purpose } = context;
-  const refuse = (why: string, cause?: unknown) =>
+  const identityError = (reason: string, cause?: unknown) =>
     new McpRuntimeError(
       "unauthorized",
-      `Server "${server}" does not know whose ${purpose} this is: identity(context) ${why}. Nothing was sent.`,
-      { server, tool, cause: redactor.cause(cause) },
+      `Cannot determine the identity of a ${purpose} for server "${server}": identity(context) ${reason}. Nothing was sent.`,
+      { server, tool, cause: redactor.redactCause(cause) },
     );
-  let found: unknown;
+  let result: unknown;
   try {
-    found = identity(context);
+    result = identity(context);
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;
-    throw refuse(`failed: ${redactor.text(error instanceof Error ? error.message : String(error))}`, error);
+    throw identityError(
+      `failed: ${redactor.redact(error instanceof Error ? error.message : String(error))}`,
+      error,
+    );
   }
-  if (typeof found !== "string") throw refuse(`gave ${describe(found)} where a text is needed`);
-  if (found === SHARED_IDENTITY) throw refuse("gave an empty text");
-  return found;
+  if (typeof result !== "string") throw identityError(`returned ${describeType(result)}, expected a string`);
+  if (result === SHARED_IDENTITY) throw identityError("returned an empty string");
+  return result;
 }
 
-function describe(value: unknown): string {
+function describeType(value: unknown): string {
   if (value instanceof Promise) return "a promise";
   return value === null ? "null" : typeof value === "object" ? "an object" : typeof value;
 }

@@ -4,61 +4,61 @@ import { withDeadline } from "../async/deadline.js";
 import type { DynamicAddress, ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { ResolvedSpec } from "../session/connection.js";
-import { ownedHeaderNames } from "../transports/http/protocol-headers.js";
+import type { ReadyServerConfig } from "../session/connection.js";
+import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
 
-/** Without TLS. */
-const PLAIN: ReadonlySet<string> = new Set(["http:", "ws:"]);
+const INSECURE_SCHEMES: ReadonlySet<string> = new Set(["http:", "ws:"]);
 
-interface ResolveParts {
+interface ResolveDependencies {
   readonly clock: Clock;
   readonly redactor: Redactor;
-  /** Ends a look-up when the client is closed. */
+  /** Cancelled when the client is closed. */
   readonly cancellation: CancelScope;
   readonly warn: (message: string) => void;
 }
 
-/** The server with its address, looked up if it has to be. What it says in vain is warned about. */
-export async function resolveServer(given: ServerConfig, parts: ResolveParts): Promise<ResolvedSpec> {
-  const config = given.address.kind === "dynamic" ? await lookUp(given, given.address, parts) : given;
+/** Resolves the address of a dynamic server. Warns about settings that have no effect. */
+export async function resolveServer(
+  input: ServerConfig,
+  deps: ResolveDependencies,
+): Promise<ReadyServerConfig> {
+  const config = input.address.kind === "dynamic" ? await runResolver(input, input.address, deps) : input;
   const { address, name: server } = config;
   if (address.kind === "dynamic") {
-    const text = `Server "${server}" resolves to one that has to be resolved again.`;
+    const text = `Server "${server}" resolves to another dynamic server; expected an address.`;
     throw new McpRuntimeError("invalid-config", text, { server });
   }
-  const owned = "headers" in address ? ownedHeaderNames(address.headers) : [];
-  if (owned.length > 0)
-    parts.warn(`Server "${server}": the protocol sets ${owned.join(", ")} itself; left out.`);
-  if ("tls" in address && address.tls !== undefined && PLAIN.has(address.url.protocol))
-    parts.warn(
-      `Server "${server}": tls has no effect on an address that starts with ${address.url.protocol}//.`,
-    );
+  const reserved = "headers" in address ? reservedHeaderNames(address.headers) : [];
+  if (reserved.length > 0)
+    deps.warn(`Server "${server}": ignoring headers ${reserved.join(", ")}: they are set by the protocol.`);
+  if ("tls" in address && address.tls !== undefined && INSECURE_SCHEMES.has(address.url.protocol))
+    deps.warn(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
   return { ...config, address };
 }
 
-async function lookUp(
-  given: ServerConfig,
+async function runResolver(
+  config: ServerConfig,
   address: DynamicAddress,
-  parts: ResolveParts,
+  deps: ResolveDependencies,
 ): Promise<ServerConfig> {
-  const { clock, redactor, cancellation } = parts;
-  const { name: server, timeouts } = given;
+  const { clock, redactor, cancellation } = deps;
+  const { name: server, timeouts } = config;
   const ms = timeouts.connectMs;
-  const expired = () =>
-    new McpRuntimeError("timeout", `The address of server "${server}" was not found out within ${ms} ms.`, {
+  const createError = () =>
+    new McpRuntimeError("timeout", `The address of server "${server}" was not resolved within ${ms} ms.`, {
       server,
     });
   try {
-    return await withDeadline({ ms, clock, cancellation, expired }, async (limited) => {
+    return await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
       const aborter = new AbortController();
-      const forget = limited.onCancel((reason) => aborter.abort(reason));
-      const context = { signal: aborter.signal, warn: parts.warn };
-      return limited.race(address.resolve(context)).finally(forget);
+      const unsubscribe = limited.onCancel((reason) => aborter.abort(reason));
+      const context = { signal: aborter.signal, warn: deps.warn };
+      return limited.race(address.resolve(context)).finally(unsubscribe);
     });
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;
-    const said = redactor.text(error instanceof Error ? error.message : String(error));
-    const text = `The address of server "${server}" could not be found out: ${said}`;
-    throw new McpRuntimeError("not-sent", text, { server, cause: redactor.cause(error) });
+    const reason = redactor.redact(error instanceof Error ? error.message : String(error));
+    const text = `Cannot resolve the address of server "${server}": ${reason}`;
+    throw new McpRuntimeError("not-sent", text, { server, cause: redactor.redactCause(error) });
   }
 }

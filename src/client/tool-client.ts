@@ -1,56 +1,56 @@
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../async/clock.js";
-import { mapLimited } from "../async/map-concurrent.js";
+import { mapConcurrent } from "../async/map-concurrent.js";
 import { configError } from "../errors/config-error.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import {
   type CallInput,
   type CallOutcome,
   type CallToolOptions,
   type CallToolsOptions,
-  checkConcurrency,
-  checkOptions,
+  assertConcurrency,
+  assertRequestOptions,
   DEFAULT_CALL_CONCURRENCY,
   type ToolCall,
+  assertToolCall,
 } from "./call-options.js";
-import { checkCall } from "./check-call.js";
 import { RequestTrace } from "./request-context.js";
-import { outcomeOf } from "./to-outcome.js";
-import type { Requester } from "./request-runner.js";
-import { toCheckedResult, type ToolResult, toToolResult } from "./tool-result.js";
+import type { RequestRunner } from "./request-runner.js";
+import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
-interface ToolCallsParts {
+interface ToolClientDependencies {
   readonly server: string;
   readonly clock: Clock;
-  readonly requester: Requester;
+  readonly runner: RequestRunner;
 }
 
 /** Calls the tools of one server. */
-export class ToolCalls {
-  readonly #parts: ToolCallsParts;
+export class ToolClient {
+  readonly #deps: ToolClientDependencies;
 
-  constructor(parts: ToolCallsParts) {
-    this.#parts = parts;
+  constructor(deps: ToolClientDependencies) {
+    this.#deps = deps;
   }
 
   call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
     return this.#send(call, options, call?.id, new RequestTrace());
   }
 
-  try<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
-    return outcomeOf({ ...this.#parts, call }, (requestId, trace) =>
+  tryCall<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
+    return toOutcome({ ...this.#deps, call }, (requestId, trace) =>
       this.#send(call, options, requestId, trace),
     );
   }
 
-  async many(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
-    const { server } = this.#parts;
-    if (!Array.isArray(calls)) throw notCalls(server, calls);
-    checkOptions(server, options);
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
-    checkConcurrency(server, concurrency);
-    return mapLimited(calls, concurrency, (call) => this.try(call, each));
+  async callMany(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
+    const { server } = this.#deps;
+    if (!Array.isArray(calls)) throw invalidCallsError(server, calls);
+    assertRequestOptions(server, options);
+    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...callOptions } = options;
+    assertConcurrency(server, concurrency);
+    return mapConcurrent(calls, concurrency, (call) => this.tryCall(call, callOptions));
   }
 
   async #send<Output>(
@@ -59,8 +59,8 @@ export class ToolCalls {
     requestId: string | undefined,
     trace: RequestTrace,
   ): Promise<ToolResult<Output>> {
-    const { server, requester } = this.#parts;
-    checkCall(server, call, options);
+    const { server, runner } = this.#deps;
+    assertToolCall(server, call, options);
     const { name: tool, args = {} } = call;
     const {
       signal,
@@ -81,30 +81,56 @@ export class ToolCalls {
       timeoutMs,
       onProgress,
       headers,
-      holdsInput: input !== undefined,
+      deferInput: input !== undefined,
       context,
       tool,
       toolCallId: call.id,
       requestId,
       trace,
       isIdempotent: idempotent,
-      recordedArgs: options.recordedArgs,
+      loggableArgs: options.loggableArgs,
       secrets: options.secrets,
     };
-    const result = await requester.request("tools/call", params, details);
-    const origin = { server, tool, attempts: trace.attempts };
-    return output === undefined ? toToolResult(result, origin) : toCheckedResult(result, origin, output);
+    const result = await runner.request("tools/call", params, details);
+    const source = { server, tool, attempts: trace.attempts };
+    return output === undefined ? toToolResult(result, source) : toValidatedResult(result, source, output);
   }
 }
 
-function notCalls(server: string, found: unknown): McpRuntimeError {
-  const message = `expected a list of { name, args }, found ${describeValue(found)}`;
+function invalidCallsError(server: string, value: unknown): McpRuntimeError {
+  const message = `expected an array of { name, args }, got ${describeValue(value)}`;
   return configError("The call of callTools", [{ path: "", message }], { server });
 }
 
-function toInputParams({ responses, state }: CallInput): JsonObject {
+function toInputParams({ responses, requestState }: CallInput): JsonObject {
   return {
     ...(responses === undefined ? {} : { inputResponses: responses }),
-    ...(state === undefined ? {} : { requestState: state }),
+    ...(requestState === undefined ? {} : { requestState }),
   };
+}
+
+interface OutcomeOptions {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly call: ToolCall;
+}
+
+/** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
+async function toOutcome<Output>(
+  { server, clock, call }: OutcomeOptions,
+  run: (requestId: string, trace: RequestTrace) => Promise<ToolResult<Output>>,
+): Promise<CallOutcome<Output>> {
+  const requestId = call?.id ?? randomUUID();
+  const trace = new RequestTrace();
+  const startedAt = clock.now();
+  const details = () => {
+    const { attempts } = trace;
+    return { server, tool: call?.name, requestId, latencyMs: clock.now() - startedAt, attempts };
+  };
+  try {
+    return { ok: true, result: await run(requestId, trace), ...details() };
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    return { ok: false, error, ...details() };
+  }
 }

@@ -1,10 +1,10 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
-/** One piece of a result: `text`, `image`, `audio`, `resource`, `resource_link`, or what is yet to come. */
+/** A content block: `text`, `image`, `audio`, `resource`, `resource_link`, or a type of a later specification. */
 export type ContentBlock = JsonObject & { readonly type: string };
 
-/** Any schema library that speaks Standard Schema: zod, valibot, arktype. */
+/** A Standard Schema, as implemented by zod, valibot and arktype. */
 export interface OutputSchema<Output> {
   readonly "~standard": {
     readonly version: 1;
@@ -22,50 +22,55 @@ type ValidationResult<Output> =
       }[];
     };
 
-/** What a tool gave back. `isError` is the tool's own word: the call itself went well. */
+/** The result of a tool call. With `isError`, the tool reported an error, but the call itself succeeded. */
 export class ToolResult<Structured = unknown> {
   readonly content: readonly ContentBlock[];
   readonly structuredContent: Structured;
+  /** The tool reported an error. */
   readonly isError: boolean;
+  /** `_meta` of the result. */
   readonly meta: JsonObject | undefined;
-  /** The tool has not run yet: its server wants to know this first. */
+  /** Set if the tool has not run yet because the server requires input first. */
   readonly inputRequired: InputRequired | undefined;
-  readonly #origin: ResultOrigin;
+  readonly #source: ResultSource;
 
-  constructor(result: JsonObject, structuredContent: Structured, origin: ResultOrigin) {
-    this.content = contentOf(result, origin);
+  constructor(result: JsonObject, structuredContent: Structured, source: ResultSource) {
+    this.content = parseContent(result, source);
     this.structuredContent = structuredContent;
     this.isError = result["isError"] === true;
     this.meta = isPlainObject(result["_meta"]) ? result["_meta"] : undefined;
     this.inputRequired = toInputRequired(result);
-    this.#origin = origin;
+    this.#source = source;
   }
 
-  /** All text blocks, a line each. */
+  /** Returns all text blocks, joined by newlines. */
   text(): string {
     const texts = this.content.map((block) => (block.type === "text" ? block["text"] : undefined));
     return texts.filter((text) => typeof text === "string").join("\n");
   }
 
-  /** The structured content, or else the text read as JSON. */
+  /**
+   * Returns the structured content, or the text parsed as JSON.
+   * @throws {McpRuntimeError} kind `invalid-response` if there is neither.
+   */
   json(): unknown {
     if (this.structuredContent !== undefined) return this.structuredContent;
     try {
       return JSON.parse(this.text());
     } catch {
-      throw malformed(this.#origin, "its text is not JSON");
+      throw invalidResultError(this.#source, "its text is not valid JSON");
     }
   }
 }
 
-/** What a server without sessions wants to know before it runs a tool. */
+/** Input that a server without sessions requires before it runs a tool. */
 export interface InputRequired {
-  /** What a person is asked, by the server's own keys. */
+  /** The input requests, by the keys of the server. */
   readonly requests: Readonly<Record<string, JsonObject>>;
-  /** What is answered already. */
+  /** Responses that are already known. */
   readonly responses: JsonObject;
-  /** What the server wants to be reminded of. */
-  readonly state: string | undefined;
+  /** Opaque state of the server; send it back unchanged. */
+  readonly requestState: string | undefined;
 }
 
 function toInputRequired(result: JsonObject): InputRequired | undefined {
@@ -74,58 +79,57 @@ function toInputRequired(result: JsonObject): InputRequired | undefined {
   return {
     requests: inputRequests as InputRequired["requests"],
     responses: inputResponses as JsonObject,
-    state: typeof requestState === "string" ? requestState : undefined,
+    requestState: typeof requestState === "string" ? requestState : undefined,
   };
 }
 
-interface ResultOrigin {
+interface ResultSource {
   readonly server: string;
   readonly tool: string;
-  /** How often the call was tried until this came. */
   readonly attempts?: number;
 }
 
-/** Reads the result of `tools/call`. */
-export function toToolResult<Output>(value: unknown, origin: ResultOrigin): ToolResult<Output> {
-  if (!isPlainObject(value)) throw malformed(origin, "it is not an object");
-  return new ToolResult(value, value["structuredContent"] as Output, origin);
+/** Parses the result of `tools/call`. */
+export function toToolResult<Output>(value: unknown, source: ResultSource): ToolResult<Output> {
+  if (!isPlainObject(value)) throw invalidResultError(source, "it is not an object");
+  return new ToolResult(value, value["structuredContent"] as Output, source);
 }
 
-/** Reads it, and has `structuredContent` checked and typed by a schema. */
-export async function toCheckedResult<Output>(
+/** Parses the result of `tools/call` and validates `structuredContent` with a schema. */
+export async function toValidatedResult<Output>(
   value: unknown,
-  origin: ResultOrigin,
+  source: ResultSource,
   schema: OutputSchema<Output>,
 ): Promise<ToolResult<Output>> {
-  const result = toToolResult<Output>(value, origin);
+  const result = toToolResult<Output>(value, source);
   if (!isPlainObject(value) || result.isError || value["resultType"] === "input_required") return result;
-  const checked = await validated(result.structuredContent, schema, origin);
-  if (checked.issues === undefined) return new ToolResult(value, checked.value, origin);
-  const issues = checked.issues.map(({ message, path }) => ({
+  const validation = await runSchema(result.structuredContent, schema, source);
+  if (validation.issues === undefined) return new ToolResult(value, validation.value, source);
+  const issues = validation.issues.map(({ message, path }) => ({
     path: ["structuredContent", ...(path ?? []).map(toSegment)].join("."),
     message,
   }));
   const problems = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  throw malformed(origin, `it does not fit the output schema (${problems})`, issues);
+  throw invalidResultError(source, `it does not match the output schema (${problems})`, issues);
 }
 
-/** A schema is the caller's code: one that is none, or that throws, is the caller's to mend. */
-async function validated<Output>(
+/** A schema that throws is a configuration error of the caller. */
+async function runSchema<Output>(
   value: unknown,
   schema: OutputSchema<Output>,
-  { server, tool }: ResultOrigin,
+  { server, tool }: ResultSource,
 ) {
   try {
     return await schema["~standard"].validate(value);
   } catch (cause) {
-    const text = `The output schema for tool "${tool}" cannot be used: ${String(cause)}`;
+    const text = `The output schema for tool "${tool}" failed: ${String(cause)}`;
     throw new McpRuntimeError("invalid-config", text, { server, tool, cause });
   }
 }
 
-function contentOf(result: JsonObject, origin: ResultOrigin): readonly ContentBlock[] {
+function parseContent(result: JsonObject, source: ResultSource): readonly ContentBlock[] {
   const content = result["content"] ?? [];
-  if (!Array.isArray(content)) throw malformed(origin, "its content is not a list");
+  if (!Array.isArray(content)) throw invalidResultError(source, "its content is not an array");
   return content.filter(
     (block): block is ContentBlock => isPlainObject(block) && typeof block["type"] === "string",
   );
@@ -135,14 +139,14 @@ function toSegment(segment: unknown): string {
   return String(isPlainObject(segment) ? segment["key"] : segment);
 }
 
-function malformed(
-  { server, tool }: ResultOrigin,
-  why: string,
+function invalidResultError(
+  { server, tool }: ResultSource,
+  reason: string,
   issues: McpRuntimeError["issues"] = [],
 ): McpRuntimeError {
   return new McpRuntimeError(
     "invalid-response",
-    `The result of tool "${tool}" of server "${server}" cannot be used: ${why}.`,
+    `The result of tool "${tool}" of server "${server}" is invalid: ${reason}.`,
     {
       server,
       tool,

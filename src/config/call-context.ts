@@ -1,22 +1,24 @@
 import type { JsonObject } from "../json/json.js";
 
-/** Who calls, as far as the caller tells: what functions in definitions, rules and hooks are given. */
+/** The context of a request: what functions in server definitions, tool rules and hooks receive. */
 export interface CallContext {
-  /** Whether what a server offers is listed, or used: a tool called, a resource read, a prompt filled in. */
+  /** `discovery`: tools, resources or prompts are listed. `call`: one of them is used. */
   readonly purpose: "discovery" | "call";
   readonly server: string;
-  /** The server's own name of the tool. */
+  /** The name of the tool on the server. */
   readonly tool?: string | undefined;
   readonly toolCallId?: string | undefined;
-  /** `configurable` of the run's config: thread, user, whatever the application puts there. */
+  /** `configurable` of the run's config: thread, user and what else the application sets. */
   readonly configurable: JsonObject;
-  /** LangGraph's run-time context. */
+  /** LangGraph's runtime context. */
   readonly context: unknown;
+  /** LangGraph's state. */
   readonly state: unknown;
+  /** LangGraph's store. */
   readonly store: unknown;
   readonly signal: AbortSignal | undefined;
-  /** The LangChain run of the tool that is called, where somebody follows runs. */
+  /** The id of the tool's LangChain run, where callbacks trace runs. */
   readonly runId?: string | undefined;
-  /** The whole config of the run. */
+  /** The complete config of the run. */
   readonly config: JsonObject;
 }

@@ -1,7 +1,7 @@
 import type { CallContext } from "./call-context.js";
 import type { JsonObject } from "../json/json.js";
 
-/** One JSON-RPC message, as it travels. */
+/** A JSON-RPC message on the wire. */
 export interface JsonRpcMessage {
   jsonrpc: "2.0";
   id?: string | number | undefined;
@@ -11,47 +11,64 @@ export interface JsonRpcMessage {
   error?: { code: number; message: string; data?: unknown } | undefined;
 }
 
-/** Written as a method, so that a transport with a narrower type of message fits, such as the SDK's. */
+/**
+ * Declared as a method for bivariance, so that transports with a narrower message type fit, such as the
+ * SDK's.
+ */
 type MessageListener = { listen(message: JsonRpcMessage): void }["listen"];
 
+/** Options of `MessageTransport.send`. */
 export interface SendOptions {
-  /** The server's request that this message belongs to. */
+  /** The server request that this message belongs to. */
   readonly relatedRequestId?: string | number | undefined;
-  /** HTTP headers for this message only, where messages have headers. */
+  /** HTTP headers for this message only, on transports with headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Who asks, where credentials depend on it. */
+  /** The caller, when credentials depend on it. */
   readonly context?: CallContext | undefined;
 }
 
-/** How messages travel: the contract of every transport. */
+/** Sends and receives JSON-RPC messages: the contract of every transport. */
 export interface MessageTransport {
+  /** Opens the connection. Called once, before any message is sent. */
   start(): Promise<void>;
+  /** Sends a message. Responses arrive through `onmessage`. */
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void>;
-  /** Ends it and calls `onclose`. Calling it again does nothing. */
+  /** Closes the connection and calls `onclose`. Idempotent. */
   close(): Promise<void>;
+  /** Called for every message from the server. */
   onmessage?: MessageListener | undefined;
+  /** Called once when the connection is closed, by either side. */
   onclose?: (() => void) | undefined;
-  /** For what belongs to no request; nothing has to be done about it. */
+  /** Called for errors that belong to no request. They are informational. */
   onerror?: ((error: Error) => void) | undefined;
-  /** The id that the server gave this conversation; `undefined` for servers without sessions. */
+  /** The session id assigned by the server; `undefined` for servers without sessions. */
   readonly sessionId?: string | undefined;
-  /** A server brings nothing but answers: what it would tell by itself is not asked for. */
-  readonly isOneWay?: boolean | undefined;
+  /**
+   * `false` when only responses come back, so that the server cannot send notifications or requests of
+   * its own. They are not subscribed to then.
+   *
+   * @default true
+   */
+  readonly canReceiveUnsolicited?: boolean | undefined;
+  /** Called with the negotiated protocol version after initialize. */
   setProtocolVersion?: ((version: string) => void) | undefined;
-  /** Whether the server may have seen a request that is still waiting; where nobody can tell, it may. */
-  wasSent?: ((id: string | number) => boolean) | undefined;
-  /** Tells the server that the session is over. */
+  /**
+   * Whether a pending request may have reached the server. Requests that provably were not sent can be
+   * retried safely. Without this method, every request may have been sent.
+   */
+  mayHaveBeenSent?: ((id: string | number) => boolean) | undefined;
+  /** Terminates the session at the server. */
   terminateSession?: (() => Promise<void>) | undefined;
   /**
-   * Opens the channel on which a server speaks unasked, where that needs a channel of its own. A
-   * promise says when it is open, or will not be.
+   * Opens the stream for messages that the server sends unsolicited, on transports that need a separate
+   * stream for them. A promise settles when the stream is open or cannot be opened.
    */
-  listen?: (() => void | Promise<void>) | undefined;
+  openServerStream?: (() => void | Promise<void>) | undefined;
 }
 
 /**
- * What `openTransport` may return: a `MessageTransport`, or any transport of the official SDK. It
- * asks for no particular type of message, so that the SDK's, which has one of its own, fits too.
+ * What `openTransport` may return: a `MessageTransport`, or any transport of the official SDK. The message
+ * type is `never` so that the SDK's own message type is assignable.
  */
 export type TransportLike = Omit<MessageTransport, "send"> & { send(message: never): Promise<void> };
 

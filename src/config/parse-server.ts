@@ -1,126 +1,138 @@
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
-import { zodToIssues } from "./zod-issues.js";
+import { zodToIssues, ZOD_ERROR_MAP } from "./schema/zod-issues.js";
 import type { HttpOptions } from "./http-options.js";
-import { issuesOfIdentity } from "./validate-identity.js";
-import { isPlainObject } from "../json/json.js";
+import { isPlainObject, omitUndefined } from "../json/json.js";
 import type { InProcessServer } from "./message-transport.js";
 import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
-import { serverKindOf } from "./transport-type.js";
-import { issuesOfSessionStore } from "./validate-session-store.js";
-import { parseJsonText } from "../json/parse-json.js";
-import { PLAIN_WORDS } from "./zod-error-map.js";
-import { secretsOf } from "./collect-secrets.js";
-import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./server-schema.js";
+import { getTransportType } from "./transport-type.js";
+import { parseJson } from "../json/parse-json.js";
+import { collectSecrets } from "./collect-secrets.js";
+import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./schema/server-schema.js";
 import {
   SERVER_DEFAULTS,
   STDIO_CONNECT_MS,
   type DynamicAddress,
   type ServerAddress,
-  type ServerKind,
+  type TransportType,
   type ServerConfig,
 } from "./server-config.js";
 
-/** Checks what somebody wrote and fills in what they left out, or throws kind `definition`. */
+/**
+ * Validates a server definition and fills in the defaults. Throws kind `invalid-config` with all problems.
+ */
 export function parseServer(name: string, definition: ServerDefinition): ServerConfig {
-  const parsed = checkServer(name, definition);
+  const parsed = validateServer(name, definition);
   if ("issues" in parsed)
-    throw isNamed(name)
+    throw isValidName(name)
       ? configError(`Server ${JSON.stringify(name)}`, parsed.issues, { server: name })
       : configError("The server", parsed.issues);
   return parsed.config;
 }
 
 /**
- * The servers of a JSON document, `{ "weather": { "url": … } }`, as text or as an object. All
- * problems of all servers come together in one error of kind `definition`.
+ * Validates the servers of a JSON document, given as a string or as an object.
+ *
+ * @throws McpRuntimeError of kind `invalid-config` with the problems of all servers, each with its path.
+ *
+ * @example
+ * ```ts
+ * const servers = parseServers(`{ "weather": { "url": "https://weather.example/mcp" } }`);
+ * await using toolset = await createMcpTools(servers);
+ * ```
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
-  const servers = typeof json === "string" ? parseJsonText(json, "The list of servers") : json;
+  const servers = typeof json === "string" ? parseJson(json, "The list of servers") : json;
   if (!isPlainObject(servers)) {
-    const message = `expected an object { name: definition }, found ${describeValue(servers)}`;
+    const message = `expected an object { name: definition }, got ${describeValue(servers)}`;
     throw configError("The list of servers", [{ path: "", message }]);
   }
   const issues = Object.entries(servers).flatMap(([name, definition]) => {
-    const parsed = checkServer(name, definition);
-    return "issues" in parsed ? parsed.issues.map((issue) => within(name, issue)) : [];
+    const parsed = validateServer(name, definition);
+    return "issues" in parsed ? parsed.issues.map((issue) => prefixPath(name, issue)) : [];
   });
   if (issues.length > 0) throw configError("The list of servers", issues);
   return servers as Record<string, ServerDefinition>;
 }
 
-function within(name: string, issue: ConfigIssue): ConfigIssue {
+function prefixPath(name: string, issue: ConfigIssue): ConfigIssue {
   const head = /^[\w$-]+$/.test(name) ? name : `[${JSON.stringify(name)}]`;
   const separator = issue.path === "" || issue.path.startsWith("[") ? "" : ".";
   return { path: `${head}${separator}${issue.path}`, message: issue.message };
 }
 
-function isNamed(name: unknown): name is string {
+function isValidName(name: unknown): name is string {
   return typeof name === "string" && name.trim() !== "";
 }
 
-type Checked = { readonly config: ServerConfig } | { readonly issues: readonly ConfigIssue[] };
+type ParseResult = { readonly config: ServerConfig } | { readonly issues: readonly ConfigIssue[] };
 
-function checkServer(name: unknown, definition: unknown): Checked {
-  if (!isNamed(name)) {
-    const found = typeof name === "string" ? "" : `, found ${describeValue(name)}`;
-    const message = `expected a name that is not empty${found}`;
+function validateServer(name: unknown, definition: unknown): ParseResult {
+  if (!isValidName(name)) {
+    const actual = typeof name === "string" ? "" : `, got ${describeValue(name)}`;
+    const message = `expected a non-empty name${actual}`;
     return { issues: [{ path: "name", message }] };
   }
   if (!isPlainObject(definition)) {
-    return { issues: [{ path: "", message: `expected an object, found ${describeValue(definition)}` }] };
+    return { issues: [{ path: "", message: `expected an object, got ${describeValue(definition)}` }] };
   }
-  const kind = serverKindOf(definition);
-  if (typeof kind !== "string") {
-    const others = COMMON_SCHEMA.safeParse(definition, PLAIN_WORDS);
-    return { issues: [kind, ...(others.success ? [] : zodToIssues(others.error))] };
+  const transportType = getTransportType(definition);
+  if (typeof transportType !== "string") {
+    const commonOptions = COMMON_SCHEMA.safeParse(definition, ZOD_ERROR_MAP);
+    return { issues: [transportType, ...(commonOptions.success ? [] : zodToIssues(commonOptions.error))] };
   }
   const { type: _, transport: __, ...rest } = definition;
-  const parsed = SERVER_SCHEMAS[kind].safeParse(rest, PLAIN_WORDS);
+  const parsed = SERVER_SCHEMAS[transportType].safeParse(rest, ZOD_ERROR_MAP);
   if (!parsed.success) return { issues: zodToIssues(parsed.error) };
   const { data } = parsed;
-  const issues = [...issuesOfIdentity(data), ...issuesOfDpop(data), ...issuesOfSessionStore(kind, data)];
+  const issues = [
+    ...validateIdentity(data),
+    ...validateDpop(data),
+    ...validateSessionStore(transportType, data),
+  ];
   if (issues.length > 0) return { issues };
-  return { config: toSpec(name, kind, data) };
+  return { config: toServerConfig(name, transportType, data) };
 }
 
-/** There is nothing to bind to a key where no token is asked for. */
-function issuesOfDpop(parsed: ParsedServer): ConfigIssue[] {
+/** DPoP binds OAuth tokens to a key, so it needs `auth`. */
+function validateDpop(parsed: ParsedServer): ConfigIssue[] {
   if (!("dpop" in parsed) || parsed.dpop === undefined || parsed.auth !== undefined) return [];
-  return [{ path: "dpop", message: "is for tokens of OAuth, and there is no auth" }];
+  return [{ path: "dpop", message: "requires OAuth tokens, but auth is not set" }];
 }
 
-/** What is asked before a server is looked up: which tools there are, and whose session a call belongs to. */
-const TOO_LATE: readonly ConfigIssue[] = [
+/** Options that are needed before a dynamic server is resolved. */
+const FORBIDDEN_IN_RESOLVED: readonly ConfigIssue[] = [
   {
     path: "tools",
-    message:
-      "rules cannot come with a looked-up server; put them next to resolve, or into the factory's option tools",
+    message: "cannot be set by resolve(); set it next to resolve, or in the factory option tools",
   },
-  { path: "identity", message: "cannot come with a looked-up server; put it next to resolve" },
+  { path: "identity", message: "cannot be set by resolve(); set it next to resolve" },
 ];
 
-type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[ServerKind]["parse"]>;
+type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[TransportType]["parse"]>;
 
-function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerConfig {
-  const address = toAddress(name, kind, parsed);
+function toServerConfig(name: string, transportType: TransportType, parsed: ParsedServer): ServerConfig {
+  const address = toAddress(name, transportType, parsed);
   const { timeouts, session, limits, retry, circuitBreaker } = SERVER_DEFAULTS;
-  const connectMs = kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
-  // A session that somebody else opened, or may go on with, is not ours to end.
+  const connectMs = transportType === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
+  // A resumed or stored session may be used by others, so it is not terminated.
   const isShared = parsed.session?.id !== undefined || parsed.session?.store !== undefined;
   const terminateOnClose = !isShared && session.terminateOnClose;
   return {
     name,
     address,
     identity: "identity" in parsed ? parsed.identity : undefined,
-    timeouts: { ...timeouts, connectMs, ...defined(parsed.timeouts) },
-    session: { ...session, terminateOnClose, ...defined(parsed.session) },
-    limits: { ...limits, concurrentCalls: undefined, ...defined(parsed.limits) },
-    retry: parsed.retry === false ? { ...retry, maxRetries: 0 } : { ...retry, ...defined(parsed.retry) },
+    timeouts: { ...timeouts, connectMs, ...omitUndefined(parsed.timeouts) },
+    session: { ...session, terminateOnClose, ...omitUndefined(parsed.session) },
+    limits: { ...limits, concurrentCalls: undefined, ...omitUndefined(parsed.limits) },
+    retry:
+      parsed.retry === false ? { ...retry, maxRetries: 0 } : { ...retry, ...omitUndefined(parsed.retry) },
     circuitBreaker:
-      parsed.circuitBreaker === false ? undefined : { ...circuitBreaker, ...defined(parsed.circuitBreaker) },
+      parsed.circuitBreaker === false
+        ? undefined
+        : { ...circuitBreaker, ...omitUndefined(parsed.circuitBreaker) },
     protocol: parsed.protocol ?? "auto",
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,
@@ -129,7 +141,7 @@ function toSpec(name: string, kind: ServerKind, parsed: ParsedServer): ServerCon
     fallback: parsed.fallback,
     handlers: toHandlers(parsed),
     classify: parsed.classify as ServerConfig["classify"],
-    secrets: [...secretsOf(address, parsed.session?.id), ...(parsed.secrets ?? [])],
+    secrets: [...collectSecrets(address, parsed.session?.id), ...(parsed.secrets ?? [])],
   };
 }
 
@@ -141,27 +153,23 @@ function toHandlers({ roots, onSamplingRequest, onElicitationRequest }: ParsedSe
   return { roots, sample: onSamplingRequest, elicitForm: elicit?.form, elicitUrl: elicit?.url };
 }
 
-/** An option that is there but `undefined` was left out, too. */
-function defined<T extends object>(
-  options: T | undefined,
-): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  const entries = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
-}
-
-function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): ServerAddress | DynamicAddress {
+function toAddress(
+  name: string,
+  transportType: TransportType,
+  parsed: ParsedServer,
+): ServerAddress | DynamicAddress {
   if ("resolve" in parsed) {
     const { resolve, ...defaults } = parsed;
-    const resolveSpec = async (context: ResolveContext) => {
+    const resolveConfig = async (context: ResolveContext) => {
       const definition = await resolve(context);
-      const whole = isPlainObject(definition) ? { ...defaults, ...definition } : definition;
-      const tooLate = TOO_LATE.filter(
+      const merged = isPlainObject(definition) ? { ...defaults, ...definition } : definition;
+      const forbidden = FORBIDDEN_IN_RESOLVED.filter(
         ({ path }) => isPlainObject(definition) && definition[path] !== undefined,
       );
-      if (tooLate.length > 0) throw configError(`Server ${JSON.stringify(name)}`, tooLate);
-      return parseServer(name, whole as ServerDefinition);
+      if (forbidden.length > 0) throw configError(`Server ${JSON.stringify(name)}`, forbidden);
+      return parseServer(name, merged as ServerDefinition);
     };
-    return { kind: "dynamic", resolve: resolveSpec };
+    return { kind: "dynamic", resolve: resolveConfig };
   }
   if ("openTransport" in parsed) return { kind: "custom", open: parsed.openTransport };
   if ("server" in parsed) {
@@ -179,16 +187,86 @@ function toAddress(name: string, kind: ServerKind, parsed: ParsedServer): Server
   }
   const { url, headers, auth, dpop } = parsed;
   const { tls, dispatcher, fetch } = parsed as HttpOptions;
-  const byCaller = typeof headers === "function";
+  const isPerCaller = typeof headers === "function";
   return {
-    kind: kind as "http" | "sse" | "websocket",
+    kind: transportType as "http" | "sse" | "websocket",
     url,
-    headers: byCaller ? {} : headers,
-    headersOf: byCaller ? headers : undefined,
+    headers: isPerCaller ? {} : headers,
+    headersProvider: isPerCaller ? headers : undefined,
     auth,
     dpop,
     tls,
     dispatcher,
     fetch,
   };
+}
+
+interface IdentityInput {
+  readonly headers?: unknown;
+  readonly auth?: unknown;
+  readonly identity?: unknown;
+  readonly session?: { readonly id?: string | undefined } | undefined;
+}
+
+/** Rejects definitions that would let two users share a session. */
+function validateIdentity({ headers, auth, identity, session }: IdentityInput): ConfigIssue[] {
+  const sources = { headers, auth, "auth.idToken": isPlainObject(auth) ? auth["idToken"] : undefined };
+  const perCaller = Object.entries(sources).find(([, value]) => typeof value === "function");
+  if (perCaller !== undefined && identity === undefined) {
+    const message = `is required because ${perCaller[0]} depends on the caller: identity: (context) => string returns whose session a call uses`;
+    return [{ path: "identity", message }];
+  }
+  if (identity !== undefined && session?.id !== undefined)
+    return [{ path: "session.id", message: "one session cannot be shared by several identities" }];
+  return [];
+}
+
+interface SessionStoreInput {
+  readonly session?: { readonly id?: string | undefined; readonly store?: unknown } | undefined;
+  readonly identity?: unknown;
+  readonly url?: URL;
+  readonly headers?: unknown;
+  readonly auth?: unknown;
+  readonly tls?: { readonly cert?: unknown } | undefined;
+  readonly dispatcher?: unknown;
+  readonly fetch?: unknown;
+}
+
+/** Rejects what a session store cannot be combined with. */
+function validateSessionStore(transportType: TransportType, server: SessionStoreInput): ConfigIssue[] {
+  const { session, identity } = server;
+  if (session?.store === undefined) return [];
+  const issues: ConfigIssue[] = [];
+  // A dynamic server is validated again when it is resolved.
+  if (transportType !== "http" && transportType !== "dynamic") {
+    const message = `is only supported for type http: a session of type ${transportType} ends with its connection`;
+    issues.push({ path: "session.store", message });
+  }
+  if (session.id !== undefined)
+    issues.push({ path: "session.id", message: "cannot be combined with session.store: use one of them" });
+  const credential = credentialInUse(server);
+  if (credential !== undefined && identity === undefined) {
+    const message = `is required because processes with different credentials (${credential}) may share the store: identity: () => "billing" returns whose sessions these are`;
+    issues.push({ path: "identity", message });
+  }
+  return issues;
+}
+
+/** The credential in use, which may differ between processes that share a store. */
+function credentialInUse({
+  url,
+  headers,
+  auth,
+  tls,
+  dispatcher,
+  fetch,
+}: SessionStoreInput): string | undefined {
+  // These require an identity in any case.
+  if (typeof headers === "function" || typeof auth === "function") return undefined;
+  if (Object.keys(headers ?? {}).length > 0) return "headers";
+  if (auth !== undefined) return "auth";
+  if (url !== undefined && url.username + url.password !== "") return "user in the url";
+  if (tls?.cert !== undefined) return "tls.cert";
+  if (dispatcher !== undefined) return "dispatcher";
+  return fetch === undefined ? undefined : "fetch";
 }

@@ -1,34 +1,35 @@
-import { toDescription, toReadable } from "../errors/sanitize-text.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 
-/** What servers say about resources, templates and prompts alike. Texts are without hidden characters. */
-interface Described {
+/** Common fields of resources, templates and prompts. Hidden characters are removed from texts. */
+interface BaseInfo {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly icons?: readonly JsonObject[] | undefined;
   readonly meta?: JsonObject | undefined;
 }
 
-/** Something that can be read, as its server lists it. */
-export interface McpResourceInfo extends Described {
+/** A resource as listed by its server. */
+export interface McpResourceInfo extends BaseInfo {
   readonly uri: string;
-  /** For people; the URI where the server gives none. */
+  /** The display name; the URI when the server provides none. */
   readonly name: string;
   readonly mimeType?: string | undefined;
-  /** In bytes, before any encoding. */
+  /** The size in bytes, before any encoding. */
   readonly size?: number | undefined;
   readonly annotations?: JsonObject | undefined;
 }
 
-/** Resources that are not listed one by one: who fills in the variables of the URI can read them. */
-export interface McpResourceTemplateInfo extends Described {
-  /** RFC 6570: `file:///{path}`. */
+/** A resource template as listed by its server: filling in the variables results in the URI of a resource. */
+export interface McpResourceTemplateInfo extends BaseInfo {
+  /** A URI template (RFC 6570): `file:///{path}`. */
   readonly uriTemplate: string;
   readonly name: string;
   readonly mimeType?: string | undefined;
   readonly annotations?: JsonObject | undefined;
 }
 
+/** An argument of a prompt. */
 export interface McpPromptArgument {
   readonly name: string;
   readonly title?: string | undefined;
@@ -36,81 +37,78 @@ export interface McpPromptArgument {
   readonly required: boolean;
 }
 
-/** A prompt as its server lists it. */
-export interface McpPromptInfo extends Described {
-  /** The server's own name for it, whatever it looks like. */
+/** A prompt as listed by its server. */
+export interface McpPromptInfo extends BaseInfo {
+  /** The name on the server, unchanged. */
   readonly name: string;
   readonly arguments: readonly McpPromptArgument[];
 }
 
-/** An item of a list, or why it cannot be taken. */
+/** A parsed list item, or why it is invalid. */
 export type ParsedItem<Item> = { readonly item: Item } | { readonly problem: string };
 
-/** Lenient: what is of no use is left out, and only a resource that cannot be read is a problem. */
+/** Lenient: invalid optional fields are dropped; only a resource without a usable URI is a problem. */
 export function parseResourceInfo(value: unknown): ParsedItem<McpResourceInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uri, size } = value;
-  if (!isAddress(uri)) return { problem: problemOf(uri, "uri") };
+  if (!isCleanUri(uri)) return { problem: describeUriProblem(uri, "uri") };
   const bytes = typeof size === "number" && size >= 0 ? { size } : {};
-  return { item: { uri, ...aboutContent(value, uri), ...bytes } };
+  return { item: { uri, ...parseContentFields(value, uri), ...bytes } };
 }
 
 export function parseResourceTemplateInfo(value: unknown): ParsedItem<McpResourceTemplateInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uriTemplate } = value;
-  if (!isAddress(uriTemplate)) return { problem: problemOf(uriTemplate, "uriTemplate") };
-  return { item: { uriTemplate, ...aboutContent(value, uriTemplate) } };
+  if (!isCleanUri(uriTemplate)) return { problem: describeUriProblem(uriTemplate, "uriTemplate") };
+  return { item: { uriTemplate, ...parseContentFields(value, uriTemplate) } };
 }
 
 export function parsePromptInfo(value: unknown): ParsedItem<McpPromptInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
-  const { name, arguments: given } = value;
+  const { name, arguments: promptArguments } = value;
   if (typeof name !== "string") return { problem: "has no name" };
-  if (given !== undefined && given !== null && !Array.isArray(given))
-    return { problem: "has arguments that are no list" };
-  return { item: { name, arguments: (given ?? []).flatMap(toArgument), ...describe(value) } };
+  if (promptArguments !== undefined && promptArguments !== null && !Array.isArray(promptArguments))
+    return { problem: "has arguments that are not an array" };
+  return {
+    item: { name, arguments: (promptArguments ?? []).flatMap(parsePromptArgument), ...parseBaseInfo(value) },
+  };
 }
 
-function toArgument(value: unknown): McpPromptArgument[] {
+function parsePromptArgument(value: unknown): McpPromptArgument[] {
   if (!isPlainObject(value) || typeof value["name"] !== "string") return [];
-  const { title, description } = describe(value);
-  const texts = present({ title, description });
+  const { title, description } = parseBaseInfo(value);
+  const texts = omitUndefined({ title, description });
   return [{ name: value["name"], required: value["required"] === true, ...texts }];
 }
 
-/** A URI is ASCII and shown to models: one with hidden characters in it wants to deceive. */
-function isAddress(value: unknown): value is string {
-  return typeof value === "string" && value !== "" && toReadable(value) === value;
+/** URIs are ASCII and shown to models: hidden characters would be an attempt to deceive. */
+function isCleanUri(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && stripHiddenCharacters(value) === value;
 }
 
-function problemOf(value: unknown, key: string): string {
+function describeUriProblem(value: unknown, key: string): string {
   return typeof value === "string" && value !== "" ? `has hidden characters in its ${key}` : `has no ${key}`;
 }
 
-function aboutContent(value: JsonObject, address: string) {
+function parseContentFields(value: JsonObject, address: string) {
   const { name, mimeType, annotations } = value;
   const optional = {
-    mimeType: ifText(mimeType),
+    mimeType: optionalString(mimeType),
     annotations: isPlainObject(annotations) ? annotations : undefined,
   };
-  return { name: ifText(name) ?? address, ...describe(value), ...present(optional) };
+  return { name: optionalString(name) ?? address, ...parseBaseInfo(value), ...omitUndefined(optional) };
 }
 
-function describe({ title, description, icons, _meta }: JsonObject): Described {
-  return present({
-    title: ifText(title),
-    description: typeof description === "string" ? toDescription(description) : undefined,
+function parseBaseInfo({ title, description, icons, _meta }: JsonObject): BaseInfo {
+  return omitUndefined({
+    title: optionalString(title),
+    description: typeof description === "string" ? sanitizeDescription(description) : undefined,
     icons: Array.isArray(icons) ? icons.filter(isPlainObject) : undefined,
     meta: isPlainObject(_meta) ? _meta : undefined,
   });
 }
 
-function ifText(value: unknown): string | undefined {
-  const text = typeof value === "string" ? toReadable(value).trim() : "";
+function optionalString(value: unknown): string | undefined {
+  const text = typeof value === "string" ? stripHiddenCharacters(value).trim() : "";
   return text === "" ? undefined : text;
-}
-
-function present<Fields extends object>(fields: Fields): Partial<Fields> {
-  const entries = Object.entries(fields).filter(([, field]) => field !== undefined);
-  return Object.fromEntries(entries) as Partial<Fields>;
 }

@@ -9,7 +9,7 @@ import type { ServerRequestHandlers } from "./server-request-handlers.js";
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Every default of a server, in one place. The README's table is printed from here. */
+/** The defaults of all server options. The table in the README is generated from here. */
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
   session: {
@@ -38,7 +38,7 @@ export const SERVER_DEFAULTS = {
   },
 } as const;
 
-/** A cold `npx` server needs ten seconds before it says its first word. */
+/** A cold `npx` server needs ten seconds or more before it responds. */
 export const STDIO_CONNECT_MS = 60_000;
 
 type Complete<Defaults> = {
@@ -55,21 +55,21 @@ export type CircuitBreakerSettings = Complete<typeof SERVER_DEFAULTS.circuitBrea
 type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
   Pick<SessionOptions, "id" | "protocolVersion" | "store">;
 
-/** An address on the web, and what proves who asks. */
+/** A URL and the credentials of requests to it. */
 export interface WebAddress<Kind extends string> extends CredentialSources {
   readonly kind: Kind;
   readonly url: URL;
-  /** The same for everybody. */
+  /** Constant headers, the same for every caller. */
   readonly headers: HeaderValues;
   readonly dpop: boolean | undefined;
 }
 
-/** One that is reached over HTTP, and how. */
+/** The address of a server over HTTP. */
 export type HttpAddress<Kind extends string = "http" | "sse"> = WebAddress<Kind> & HttpOptions;
 
 export type WebSocketAddress = WebAddress<"websocket"> & Pick<HttpOptions, "tls">;
 
-/** How a server is reached, by kind, as code reads it. */
+/** How a server is reached, after parsing. */
 export type ServerAddress =
   | HttpAddress<"http">
   | HttpAddress<"sse">
@@ -92,35 +92,57 @@ export type ServerAddress =
   | { readonly kind: "custom"; readonly open: () => MessageTransport | Promise<MessageTransport> }
   | { readonly kind: "in-process"; readonly open: () => InProcessServer | Promise<InProcessServer> };
 
-/** Not known before phase 1. */
+/** The address of a server that is resolved when it is connected. */
 export interface DynamicAddress {
   readonly kind: "dynamic";
   readonly resolve: (context: ResolveContext) => Promise<ServerConfig>;
 }
 
-export type ServerKind = ServerAddress["kind"] | DynamicAddress["kind"];
+export type TransportType = ServerAddress["kind"] | DynamicAddress["kind"];
 
-/** A server definition after parsing: nothing is optional that code has to decide about. */
+/** A server definition after parsing: all defaults are filled in. */
 export interface ServerConfig {
   readonly name: string;
   readonly address: ServerAddress | DynamicAddress;
-  /** `undefined`: everybody is one. */
+  /** `undefined`: all callers share one identity. */
   readonly identity: IdentityOption | undefined;
   readonly timeouts: Timeouts;
   readonly session: SessionSettings;
   readonly limits: Limits & { readonly concurrentCalls: number | undefined };
   readonly retry: RetrySettings;
-  /** `undefined`: none. */
+  /** `undefined`: no circuit breaker. */
   readonly circuitBreaker: CircuitBreakerSettings | undefined;
   readonly protocol: ProtocolOption;
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
   readonly optional: boolean;
-  /** Not connected before its first use. */
+  /** Connected on first use. */
   readonly lazy: boolean;
   readonly fallback: FallbackOption | undefined;
   readonly handlers: ServerRequestHandlers;
   readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
-  /** What must never be shown. */
+  /** Strings to redact. */
   readonly secrets: readonly string[];
+}
+
+/** How and where a server is reached, without anything secret: no user, path or query. */
+export interface ServerEndpoint {
+  readonly transport: TransportType;
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  "http:": 80,
+  "ws:": 80,
+  "https:": 443,
+  "wss:": 443,
+};
+
+export function serverEndpoint({ address }: Pick<ServerConfig, "address">): ServerEndpoint {
+  const { kind: transport } = address;
+  const url = "url" in address ? address.url : "endpoint" in address ? address.endpoint : undefined;
+  if (url === undefined) return { transport, host: undefined, port: undefined };
+  const { hostname: host, port, protocol } = url;
+  return { transport, host, port: port === "" ? DEFAULT_PORTS[protocol] : Number(port) };
 }

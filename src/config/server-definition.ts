@@ -1,240 +1,26 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
-import type { FallbackCall, FallbackResult } from "./fallback-call.js";
 import type { HttpOptions } from "./http-options.js";
-import type { SessionStore } from "./session-store.js";
 import type { ToolRules } from "./tool-rules.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
 import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-request-handlers.js";
 
-export type ProtocolOption = "auto" | "legacy" | "2026-07-28";
-
-/** How long things may take, in milliseconds. 0 turns a deadline off. */
-export interface TimeoutOptions {
-  /** The handshake, with everything that belongs to it. */
-  readonly connectMs?: number;
-  /** One attempt of a request; every progress notification starts it anew. */
-  readonly requestMs?: number;
-  /** A whole call: handshakes, repetitions and waits included. */
-  readonly totalMs?: number;
-}
-
-export interface SessionOptions {
-  /** Resume this session instead of opening one. It is never replaced by another. */
-  readonly id?: string;
-  /** The protocol version that the resumed session was opened with. */
-  readonly protocolVersion?: string;
-  /**
-   * Keeps sessions for other processes and later runs: who finds one there uses it without a
-   * handshake. Only for servers over Streamable HTTP; not next to `id`.
-   */
-  readonly store?: SessionStore;
-  /** How long a session is kept in the store. */
-  readonly storeTtlMs?: number;
-  /** How often one call may get a new session because the server forgot the old one. */
-  readonly maxRecoveries?: number;
-  /** One request at a time. */
-  readonly sequential?: boolean;
-  /** How long `close()` waits for calls in flight before it ends them. */
-  readonly drainMs?: number;
-  /** Tell the server on `close()` that the session is over. Off for a resumed session, and with a store. */
-  readonly terminateOnClose?: boolean;
-}
-
-export interface LimitOptions {
-  /** The largest message that is read. */
-  readonly responseBytes?: number;
-  /** Connections to the server at the same time. */
-  readonly sockets?: number;
-  /** Pages of one list. */
-  readonly pages?: number;
-  /** Tools of one server. */
-  readonly tools?: number;
-  /** Resources of one server; as many templates. */
-  readonly resources?: number;
-  /** Prompts of one server. */
-  readonly prompts?: number;
-  /** Requests to the server at the same time; no limit when left out. */
-  readonly concurrentCalls?: number;
-  /** Users with a session of their own; beyond that, whoever was idle longest loses theirs. */
-  readonly identities?: number;
-  /** Requests of the server, in one session, that handlers answer at the same time; others wait. */
-  readonly serverRequests?: number;
-}
-
-/** How often, and after which waits, a request is sent again where that is safe. */
-export interface RetryOptions {
-  /** Repetitions of one call. */
-  readonly maxRetries?: number;
-  readonly baseDelayMs?: number;
-  readonly maxDelayMs?: number;
-  /**
-   * After a failure that may have been the session's, repeat the request on a session of its own,
-   * which is ended with it. Where a server gives no session ids, and with `session.id`, it changes nothing.
-   */
-  readonly freshSession?: boolean;
-}
-
-/** When a server that fails again and again is left alone, and how it is tried again. */
-export interface CircuitBreakerOptions {
-  /** Failures in a row that open it. */
-  readonly failureThreshold?: number;
-  /** How long nothing is sent then. */
-  readonly recoveryTimeoutMs?: number;
-  /** Probes at the same time after that. */
-  readonly halfOpenMaxCalls?: number;
-  /** Successful probes that close it. */
-  readonly successThreshold?: number;
-}
-
-/** What is answered when everything failed; `undefined` leaves the failure as it is. */
-export type FallbackOption =
-  | FallbackAnswer
-  | { readonly answer: FallbackAnswer; readonly remember?: FallbackMemory | undefined };
-type FallbackAnswer = (
-  failure: McpRuntimeError,
-  call: FallbackCall,
-) => FallbackResult | undefined | Promise<FallbackResult | undefined>;
-type FallbackMemory = (call: FallbackCall, result: Readonly<Record<string, unknown>>) => void;
-
-/** What every kind of server takes. */
-export interface CommonServerOptions {
-  readonly timeouts?: TimeoutOptions;
-  readonly session?: SessionOptions;
-  readonly limits?: LimitOptions;
-  readonly retry?: RetryOptions | false;
-  readonly circuitBreaker?: CircuitBreakerOptions | false;
-  /** Rules for its tools, by their names on the server. */
-  readonly tools?: ToolRules;
-  /** Believe what the server says of its own tools (`readOnlyHint`, `idempotentHint`). */
-  readonly trustAnnotations?: boolean;
-  /** Go on without it when it cannot be reached at the start. */
-  readonly optional?: boolean;
-  readonly lazy?: boolean;
-  /**
-   * Which revision of MCP is spoken: found out by itself (`auto`), one with sessions (`legacy`), or the
-   * one without (`2026-07-28`).
-   */
-  readonly protocol?: ProtocolOption;
-  /** The folders that the server may work in. */
-  readonly roots?: RootsOption;
-  /** Lets the server ask a model. */
-  readonly onSamplingRequest?: SamplingHandler;
-  /** Lets the server ask a person. */
-  readonly onElicitationRequest?: ElicitationOption;
-  /**
-   * Answers a tool call when everything failed: a function of the failure and the call, or
-   * `lastGoodResult({ maxAgeMs })`.
-   */
-  readonly fallback?: FallbackOption;
-  /**
-   * Gives a failure another kind; `undefined` leaves it as it is. For platforms that signal by
-   * codes: `(e) => (e.code === -32600 ? "session-lost" : undefined)`.
-   */
-  readonly classify?: (failure: McpRuntimeError) => FailureKind | undefined;
-  /**
-   * Texts that must never be shown, beside what is known to be secret: header values, tokens, user,
-   * password and query of a URL, variables and options with names such as `API_KEY`.
-   */
-  readonly secrets?: readonly string[];
-}
-
-/** The keys that tell the kinds apart: each kind has its own and none of the others'. */
-interface KindKeys {
-  readonly url?: unknown;
-  readonly command?: unknown;
-  readonly functionName?: unknown;
-  readonly openTransport?: unknown;
-  readonly server?: unknown;
-  readonly resolve?: unknown;
-}
-type Only<Own extends keyof KindKeys> = { readonly [Key in Exclude<keyof KindKeys, Own>]?: never };
-/** `transport` is another word for `type`. */
-type Kind<Word extends string> =
-  | { readonly type?: Word; readonly transport?: never }
-  | { readonly type?: never; readonly transport?: Word };
-
-export type HttpServerDefinition = CommonServerOptions &
-  Only<"url"> &
-  Kind<"http" | "streamable-http" | "streamableHttp"> &
-  CredentialOptions &
-  HttpOptions & { readonly url: string | URL };
-
-export type SseServerDefinition = CommonServerOptions &
-  Only<"url"> &
-  (
-    | { readonly type: "sse"; readonly transport?: never }
-    | { readonly transport: "sse"; readonly type?: never }
-  ) &
-  CredentialOptions &
-  HttpOptions & { readonly url: string | URL };
-
-export type WebSocketServerDefinition = CommonServerOptions &
-  Only<"url"> &
-  Kind<"websocket"> &
-  CredentialOptions &
-  Pick<HttpOptions, "tls"> & { readonly url: string | URL };
-
-export type StdioServerDefinition = CommonServerOptions &
-  Only<"command"> &
-  Kind<"stdio"> & {
-    readonly command: string;
-    readonly args?: readonly string[];
-    readonly env?: Readonly<Record<string, string>>;
-    readonly cwd?: string;
-    readonly encoding?: string;
-  };
-
-export type LambdaServerDefinition = CommonServerOptions &
-  Only<"functionName"> &
-  Kind<"lambda"> & {
-    /** Its name, or its ARN. */
-    readonly functionName: string;
-    /** A version or an alias. */
-    readonly qualifier?: string;
-    readonly region?: string;
-    /** Instead of the region's own. */
-    readonly endpoint?: string | URL;
-  };
-
-/** A transport of your own; called for every new session. */
-export type CustomServerDefinition = CommonServerOptions &
-  Only<"openTransport"> &
-  Kind<"custom"> & { readonly openTransport: () => TransportLike | Promise<TransportLike> };
-
-/** A server in this process. A function gives each session a server of its own. */
-export type InProcessServerDefinition = CommonServerOptions &
-  Only<"server"> &
-  Kind<"in-process"> & {
-    readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
-  };
-
-/** What a look-up is given. */
-export interface ResolveContext {
-  /** Aborted when nobody waits any more. */
-  readonly signal: AbortSignal;
-  /** Says something to whoever reads the client's warnings. */
-  readonly warn: (message: string) => void;
-}
-
 /**
- * A server whose address is found out when it is first needed; what stands next to `resolve` are
- * defaults. Whose session a call belongs to is asked before that, so `identity` stands here as well.
+ * How to reach a server, and its options. `type` selects the transport; without it, the transport is
+ * inferred from the keys (`url`, `command`, `functionName`, `openTransport`, `server` or `resolve`).
+ *
+ * @example
+ * ```ts
+ * const servers: Record<string, ServerDefinition> = {
+ *   weather: { url: "https://weather.example/mcp", headers: { "x-api-key": "…" } },
+ *   files: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"] },
+ * };
+ * ```
  */
-export type DynamicServerDefinition = CommonServerOptions &
-  Only<"resolve"> & {
-    readonly type?: "dynamic";
-    readonly transport?: never;
-    readonly resolve: (
-      context: ResolveContext,
-    ) => AddressedServerDefinition | Promise<AddressedServerDefinition>;
-    readonly identity?: IdentityOption;
-  };
-
-/** Where a server is and how to treat it. The kind is told by `type`, or by the keys. */
 export type ServerDefinition = AddressedServerDefinition | DynamicServerDefinition;
 
+/** A server whose address is known: every definition except `DynamicServerDefinition`. */
 export type AddressedServerDefinition =
   | HttpServerDefinition
   | SseServerDefinition
@@ -243,3 +29,445 @@ export type AddressedServerDefinition =
   | LambdaServerDefinition
   | CustomServerDefinition
   | InProcessServerDefinition;
+
+/** Timeouts in milliseconds. 0 disables a timeout. */
+export interface TimeoutOptions {
+  /**
+   * Connecting and initializing a session.
+   *
+   * @default 10_000 (stdio: 60_000)
+   */
+  readonly connectMs?: number;
+  /**
+   * One attempt of a request. Each progress notification restarts it.
+   *
+   * @default 60_000
+   */
+  readonly requestMs?: number;
+  /**
+   * A whole call, including handshakes, retries and delays.
+   *
+   * @default 600_000
+   */
+  readonly totalMs?: number;
+}
+
+/** How sessions are opened, recovered, shared and closed. */
+export interface SessionOptions {
+  /** Resumes this session instead of opening one. It is never replaced by another session. */
+  readonly id?: string;
+  /** The protocol version that the resumed session was opened with. */
+  readonly protocolVersion?: string;
+  /**
+   * Stores sessions for other processes and later runs, which use them without a handshake. Only for
+   * Streamable HTTP; cannot be combined with `id`.
+   */
+  readonly store?: SessionStore;
+  /**
+   * How long a session is kept in `store`, in milliseconds.
+   *
+   * @default 86_400_000 (one day)
+   */
+  readonly storeTtlMs?: number;
+  /**
+   * How many new sessions one call may get after the server lost its session.
+   *
+   * @default 1
+   */
+  readonly maxRecoveries?: number;
+  /**
+   * Send one request at a time.
+   *
+   * @default false
+   */
+  readonly sequential?: boolean;
+  /**
+   * How long `close()` waits for calls in flight before it aborts them, in milliseconds.
+   *
+   * @default 0
+   */
+  readonly drainMs?: number;
+  /**
+   * Terminate the session at the server on `close()`.
+   *
+   * @default true; false with `id` or `store`
+   */
+  readonly terminateOnClose?: boolean;
+}
+
+/** Options of one operation of a `SessionStore`. */
+interface SessionStoreCallOptions {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Stores sessions for other processes and later runs: any store of `langchain-mcp-runtime/stores`, or
+ * an object with the same methods.
+ */
+export interface SessionStore {
+  get(key: string, call: SessionStoreCallOptions): Promise<unknown>;
+  set(key: string, value: unknown, call: SessionStoreCallOptions & { readonly ttlMs: number }): Promise<void>;
+  delete(key: string, call: SessionStoreCallOptions): Promise<void>;
+}
+
+/** Limits that protect the client from large or misbehaving servers. */
+export interface LimitOptions {
+  /**
+   * The largest message that is read, in bytes.
+   *
+   * @default 33_554_432 (32 MiB)
+   */
+  readonly responseBytes?: number;
+  /**
+   * Concurrent connections to the server.
+   *
+   * @default 64
+   */
+  readonly sockets?: number;
+  /**
+   * Pages of one list.
+   *
+   * @default 100
+   */
+  readonly pages?: number;
+  /**
+   * Tools of the server.
+   *
+   * @default 10_000
+   */
+  readonly tools?: number;
+  /**
+   * Resources of the server, and as many resource templates.
+   *
+   * @default 10_000
+   */
+  readonly resources?: number;
+  /**
+   * Prompts of the server.
+   *
+   * @default 10_000
+   */
+  readonly prompts?: number;
+  /**
+   * Concurrent requests to the server; further requests wait.
+   *
+   * @default unlimited
+   */
+  readonly concurrentCalls?: number;
+  /**
+   * Identities with a session of their own. Beyond that, the identity that was idle longest loses its
+   * session.
+   *
+   * @default 1_000
+   */
+  readonly identities?: number;
+  /**
+   * Server requests (sampling, elicitation, roots) that are handled concurrently in one session; further
+   * requests wait.
+   *
+   * @default 8
+   */
+  readonly serverRequests?: number;
+}
+
+/** How often, and after which delays, a request is retried where that is safe. */
+export interface RetryOptions {
+  /**
+   * Retries of one call.
+   *
+   * @default 2
+   */
+  readonly maxRetries?: number;
+  /**
+   * The shortest delay before a retry, in milliseconds.
+   *
+   * @default 100
+   */
+  readonly baseDelayMs?: number;
+  /**
+   * The longest delay before a retry, in milliseconds.
+   *
+   * @default 5_000
+   */
+  readonly maxDelayMs?: number;
+  /**
+   * After a failure that the session may have caused, retry the request in a separate session, which is
+   * closed afterwards. Without effect for servers without session ids and with `session.id`.
+   *
+   * @default false
+   */
+  readonly freshSession?: boolean;
+}
+
+/** When the circuit to a failing server opens, and how it closes again. */
+export interface CircuitBreakerOptions {
+  /**
+   * Consecutive failures that open the circuit.
+   *
+   * @default 5
+   */
+  readonly failureThreshold?: number;
+  /**
+   * How long the circuit stays open before calls are let through again, in milliseconds.
+   *
+   * @default 30_000
+   */
+  readonly recoveryTimeoutMs?: number;
+  /**
+   * Concurrent calls while the circuit is half-open.
+   *
+   * @default 1
+   */
+  readonly halfOpenMaxCalls?: number;
+  /**
+   * Successful calls in the half-open state that close the circuit.
+   *
+   * @default 2
+   */
+  readonly successThreshold?: number;
+}
+
+/** The tool call that a fallback responds to or records. */
+export interface FallbackCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** The identity of the caller. Never respond with a result of another identity. */
+  readonly identity: string;
+  readonly isIdempotent: boolean;
+}
+
+/** The tool result that a fallback returns. */
+export interface FallbackResult {
+  readonly content?: readonly Readonly<Record<string, unknown>>[];
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Provides the result of a tool call that failed after all retries. `respond` returns `undefined` to let
+ * the failure through; `record` receives every successful result.
+ */
+export type FallbackOption =
+  | FallbackResponder
+  | { readonly respond: FallbackResponder; readonly record?: FallbackRecorder | undefined };
+type FallbackResponder = (
+  failure: McpRuntimeError,
+  call: FallbackCall,
+) => FallbackResult | undefined | Promise<FallbackResult | undefined>;
+type FallbackRecorder = (call: FallbackCall, result: Readonly<Record<string, unknown>>) => void;
+
+/**
+ * Which MCP revisions are used: `auto` detects what the server supports, `legacy` allows the revisions
+ * with sessions (up to 2025-11-25), `2026-07-28` only the revision without sessions.
+ */
+export type ProtocolOption = "auto" | "legacy" | "2026-07-28";
+
+/** Options of every server, whatever its transport. */
+export interface CommonServerOptions {
+  /** Timeouts of connecting, of one attempt and of a whole call. */
+  readonly timeouts?: TimeoutOptions;
+  /** How sessions are opened, recovered, shared and closed. */
+  readonly session?: SessionOptions;
+  /** Limits on sizes, counts and concurrency. */
+  readonly limits?: LimitOptions;
+  /** How requests are retried; `false` disables retries. */
+  readonly retry?: RetryOptions | false;
+  /** When the circuit to a failing server opens; `false` disables the circuit breaker. */
+  readonly circuitBreaker?: CircuitBreakerOptions | false;
+  /** Rules for the tools of this server, by their names on the server. */
+  readonly tools?: ToolRules;
+  /**
+   * Trust the annotations of the server's tools (`readOnlyHint`, `idempotentHint`) when deciding about
+   * approvals and retries.
+   *
+   * @default false
+   */
+  readonly trustAnnotations?: boolean;
+  /**
+   * Continue without this server when it cannot be reached at startup.
+   *
+   * @default false
+   */
+  readonly optional?: boolean;
+  /**
+   * Connect on first use instead of at startup.
+   *
+   * @default false
+   */
+  readonly lazy?: boolean;
+  /**
+   * Which MCP revisions are used.
+   *
+   * @default "auto"
+   */
+  readonly protocol?: ProtocolOption;
+  /** The folders and files that the server may work in. */
+  readonly roots?: RootsOption;
+  /** Handles requests of the server to sample from a model. Without it, sampling is not offered. */
+  readonly onSamplingRequest?: SamplingHandler;
+  /** Handles requests of the server for user input. Without it, elicitation is not offered. */
+  readonly onElicitationRequest?: ElicitationOption;
+  /**
+   * Provides the result of a tool call that failed after all retries: a function of the failure and the
+   * call, or `lastGoodResult({ maxAgeMs })`.
+   */
+  readonly fallback?: FallbackOption;
+  /**
+   * Changes the kind of a failure; `undefined` keeps it. For platforms with error codes of their own:
+   * `(error) => (error.code === -32600 ? "session-lost" : undefined)`.
+   */
+  readonly classify?: (failure: McpRuntimeError) => FailureKind | undefined;
+  /**
+   * Additional strings to redact from errors, logs and events. Redacted in any case: header values,
+   * tokens, the user, password and query of a URL, and the values of variables and command line options
+   * with names such as `API_KEY`.
+   */
+  readonly secrets?: readonly string[];
+}
+
+/** The keys that identify a transport. A definition has the keys of exactly one transport. */
+interface TransportKeys {
+  readonly url?: unknown;
+  readonly command?: unknown;
+  readonly functionName?: unknown;
+  readonly openTransport?: unknown;
+  readonly server?: unknown;
+  readonly resolve?: unknown;
+}
+type OnlyKeys<Own extends keyof TransportKeys> = {
+  readonly [Key in Exclude<keyof TransportKeys, Own>]?: never;
+};
+/** `transport` is an alias of `type`. */
+type TypeTag<Name extends string> =
+  | { readonly type?: Name; readonly transport?: never }
+  | { readonly type?: never; readonly transport?: Name };
+
+/** A server over Streamable HTTP. Falls back to SSE for servers that are older than Streamable HTTP. */
+export type HttpServerDefinition = CommonServerOptions &
+  OnlyKeys<"url"> &
+  TypeTag<"http" | "streamable-http" | "streamableHttp"> &
+  CredentialOptions &
+  HttpOptions & {
+    /** The URL of the MCP endpoint: `https://…` or `http://…`. */
+    readonly url: string | URL;
+  };
+
+/** A server over HTTP+SSE, the transport of protocol version 2024-11-05. */
+export type SseServerDefinition = CommonServerOptions &
+  OnlyKeys<"url"> &
+  (
+    | { readonly type: "sse"; readonly transport?: never }
+    | { readonly transport: "sse"; readonly type?: never }
+  ) &
+  CredentialOptions &
+  HttpOptions & {
+    /** The URL of the event stream: `https://…` or `http://…`. */
+    readonly url: string | URL;
+  };
+
+/** A server over WebSocket, with one connection per session. Needs the package `ws`. */
+export type WebSocketServerDefinition = CommonServerOptions &
+  OnlyKeys<"url"> &
+  TypeTag<"websocket"> &
+  CredentialOptions &
+  Pick<HttpOptions, "tls"> & {
+    /** The URL of the server: `wss://…` or `ws://…`. */
+    readonly url: string | URL;
+  };
+
+/** A program that is started on first use and communicates over stdin and stdout. */
+export type StdioServerDefinition = CommonServerOptions &
+  OnlyKeys<"command"> &
+  TypeTag<"stdio"> & {
+    /** The program to start. */
+    readonly command: string;
+    /**
+     * Its arguments.
+     *
+     * @default []
+     */
+    readonly args?: readonly string[];
+    /**
+     * Environment variables, in addition to a few harmless ones such as `PATH` and `HOME`. The rest of this
+     * process's environment is not passed on.
+     *
+     * @default {}
+     */
+    readonly env?: Readonly<Record<string, string>>;
+    /**
+     * Its working directory.
+     *
+     * @default the working directory of this process
+     */
+    readonly cwd?: string;
+    /**
+     * The encoding of its output: any that `TextDecoder` supports, except UTF-16.
+     *
+     * @default "utf-8"
+     */
+    readonly encoding?: string;
+  };
+
+/** A server in an AWS Lambda function. Needs the package `@aws-sdk/client-lambda`. */
+export type LambdaServerDefinition = CommonServerOptions &
+  OnlyKeys<"functionName"> &
+  TypeTag<"lambda"> & {
+    /** The name or ARN of the function. */
+    readonly functionName: string;
+    /** A version or an alias of the function. */
+    readonly qualifier?: string;
+    /**
+     * The AWS region.
+     *
+     * @default the region that the AWS SDK finds in the environment
+     */
+    readonly region?: string;
+    /**
+     * The URL of the Lambda API.
+     *
+     * @default the endpoint of the region
+     */
+    readonly endpoint?: string | URL;
+  };
+
+/** A server over a custom transport. */
+export type CustomServerDefinition = CommonServerOptions &
+  OnlyKeys<"openTransport"> &
+  TypeTag<"custom"> & {
+    /** Creates a transport; called for every new session. */
+    readonly openTransport: () => TransportLike | Promise<TransportLike>;
+  };
+
+/** A server in this process. */
+export type InProcessServerDefinition = CommonServerOptions &
+  OnlyKeys<"server"> &
+  TypeTag<"in-process"> & {
+    /** The server, or a function that creates one for each session. */
+    readonly server: InProcessServer | (() => InProcessServer | Promise<InProcessServer>);
+  };
+
+/** What `resolve` of a `DynamicServerDefinition` receives. */
+export interface ResolveContext {
+  /** Aborted when no caller waits for the server any more. */
+  readonly signal: AbortSignal;
+  /** Emits a warning of the client. */
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * A server whose address is resolved on first use. The options next to `resolve` are defaults for the
+ * definition that it returns.
+ */
+export type DynamicServerDefinition = CommonServerOptions &
+  OnlyKeys<"resolve"> & {
+    readonly type?: "dynamic";
+    readonly transport?: never;
+    /** Returns the definition of the server. It may not contain `tools` or `identity`. */
+    readonly resolve: (
+      context: ResolveContext,
+    ) => AddressedServerDefinition | Promise<AddressedServerDefinition>;
+    /** Identifies the caller. Set here because it is needed before the server is resolved. */
+    readonly identity?: IdentityOption;
+  };

@@ -1,17 +1,56 @@
 import { createHash } from "node:crypto";
 import { parseServer } from "./parse-server.js";
-import { publicAddress } from "./redacted-address.js";
-import { secretsOf } from "./collect-secrets.js";
+import { collectSecrets } from "./collect-secrets.js";
 import type { ServerDefinition } from "./server-definition.js";
+import { redactUrl } from "../errors/redaction.js";
+import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
+import type { JsonObject } from "../json/json.js";
 
 /**
- * Tells servers of one name apart: by where they are and, since what they offer may differ, by
- * credentials, query and environment. Nothing of it can be read back.
+ * Distinguishes servers with the same name: by address and, because these may change which tools a server
+ * offers, by credentials, query and environment. A hash, so that no secret can be read from it.
  */
-export function definitionHash(name: string, definition: ServerDefinition): string {
+export function serverFingerprint(name: string, definition: ServerDefinition): string {
   const { address } = parseServer(name, definition);
   const environment = address.kind === "stdio" ? Object.entries(address.env) : [];
   const variables = environment.map((entry) => entry.join("=")).toSorted();
-  const parts = [publicAddress(name, definition), secretsOf(address, undefined), variables];
+  const parts = [redactedAddress(name, definition), collectSecrets(address, undefined), variables];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/**
+ * The address of a server without secrets. Distinguishes servers with the same name, and stays the same
+ * when a token changes.
+ */
+export function redactedAddress(name: string, definition: ServerDefinition): JsonObject {
+  const { address } = parseServer(name, definition);
+  const { kind } = address;
+  switch (kind) {
+    case "http":
+    case "sse":
+    case "websocket":
+      return {
+        kind,
+        url: redactUrl(address.url),
+        headers: Object.keys(address.headers).toSorted(),
+        ...(isAuthGrant(address.auth) ? { auth: redactedGrant(address.auth) } : {}),
+      };
+    case "stdio": {
+      const { command, args, cwd, env } = address;
+      return { kind, command, args, cwd, env: Object.keys(env).toSorted() };
+    }
+    case "lambda": {
+      const { functionName, qualifier, region, endpoint } = address;
+      return { kind, functionName, qualifier, region, endpoint: redactUrl(endpoint ?? "") };
+    }
+    case "custom":
+    case "in-process":
+    case "dynamic":
+      return { kind };
+  }
+}
+
+/** The client and scope are included because they may change which tools a server offers. */
+function redactedGrant({ grant, issuer, clientId, scope }: ParsedGrant): JsonObject {
+  return { grant, issuer: redactUrl(issuer), clientId, scope };
 }

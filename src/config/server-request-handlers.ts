@@ -1,40 +1,40 @@
 import type { JsonObject } from "../json/json.js";
 
-/** Who asks, and for how long the answer is wanted. */
+/** The context of a server request, passed to its handler. */
 export interface ServerRequestContext {
   readonly server: string;
-  /** Whose session it is, where a server has users with credentials of their own. */
+  /** The identity of the session, for servers with credentials per caller. */
   readonly identity?: string | undefined;
-  /** Aborted when nobody waits any more: the server took its request back, or the session is over. */
+  /** Aborted when the server cancels its request or the session is closed. */
   readonly signal: AbortSignal;
 }
 
-type Handler<Request, Answer> = (request: Request, context: ServerRequestContext) => Answer | Promise<Answer>;
+type Handler<Request, Result> = (request: Request, context: ServerRequestContext) => Result | Promise<Result>;
 
 /** A folder or file that the server may work in. */
 export interface Root {
-  /** `file://…`, as text or as given by `pathToFileURL`. */
+  /** `file://…`, as a string or as returned by `pathToFileURL`. */
   readonly uri: string | URL;
   readonly name?: string | undefined;
 }
 
-/** A list, or a function that is asked each time. */
+/** The roots, or a function that is called for each `roots/list` request. */
 export type RootsOption =
   | readonly Root[]
   | ((context: ServerRequestContext) => readonly Root[] | Promise<readonly Root[]>);
 
-/** One piece of a message. LangChain's content blocks have the same shape. */
+/** A content block of a message, in the shape of LangChain's content blocks. */
 export type SamplingContent =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string };
 
-/** No interface: LangChain's models take it as it is. */
+/** A message. A type alias instead of an interface, so that it is assignable to LangChain's message types. */
 export type SamplingMessage = {
   readonly role: "user" | "assistant";
   readonly content: SamplingContent[];
 };
 
-/** The server asks for the answer of a model. What it prefers is a wish, not an order. */
+/** A `sampling/createMessage` request. Its model preferences are advisory. */
 export interface SamplingRequest {
   readonly messages: SamplingMessage[];
   readonly maxTokens: number;
@@ -53,41 +53,49 @@ export interface SamplingRequest {
   readonly metadata?: JsonObject | undefined;
 }
 
+/** The response of a model to a `SamplingRequest`. */
 export interface SamplingResult {
-  /** The name of the model that answered. */
+  /** The name of the model. */
   readonly model: string;
   readonly content: string | SamplingContent;
-  /** `endTurn`, `stopSequence`, `maxTokens`, or a word of the model's own. */
+  /** `endTurn`, `stopSequence`, `maxTokens`, or a provider-specific reason. */
   readonly stopReason?: string | undefined;
 }
 
-/** The server asks a person to fill in a form. */
+/** A request for user input through a form. */
 export interface FormElicitation {
   readonly mode: "form";
   readonly message: string;
-  /** A JSON Schema: an object of texts, numbers, booleans, choices and lists of choices, not nested. */
+  /** A flat JSON Schema: an object of strings, numbers, booleans, enums and arrays of enums. */
   readonly requestedSchema: FormSchema;
 }
 
+/** The schema of a form. */
 export interface FormSchema {
   readonly type: "object";
   readonly properties: Readonly<Record<string, JsonObject>>;
   readonly required?: readonly string[] | undefined;
 }
 
-/** The server asks a person to open an address, for what must not pass through us: a login, a payment. */
+/**
+ * A request that the user opens a URL, for data that must not pass through the client: a login, a payment.
+ */
 export interface UrlElicitation {
   readonly mode: "url";
   readonly message: string;
   readonly url: string;
-  /** The server names it again in `notifications/elicitation/complete`; servers of 2026-07-28 have none. */
+  /** Repeated in `notifications/elicitation/complete`; not sent by servers of revision 2026-07-28. */
   readonly elicitationId?: string | undefined;
 }
 
+/** The value of a form field. */
 export type FormValue = string | number | boolean | readonly string[];
 
+/** The user's response to a `UrlElicitation`. */
 export type UrlElicitationResult = { readonly action: "accept" | "decline" | "cancel" };
-/** What is left out of an accepted form is filled in with the defaults of its schema. */
+/**
+ * The user's response to a `FormElicitation`. Missing fields are filled in with the defaults of the schema.
+ */
 export type FormElicitationResult =
   | {
       readonly action: "accept";
@@ -95,16 +103,19 @@ export type FormElicitationResult =
     }
   | { readonly action: "decline" | "cancel" };
 
+/** Handles sampling requests. */
 export type SamplingHandler = Handler<SamplingRequest, SamplingResult>;
+/** Handles form elicitation. */
 export type FormHandler = Handler<FormElicitation, FormElicitationResult>;
+/** Handles URL elicitation. */
 export type UrlHandler = Handler<UrlElicitation, UrlElicitationResult>;
 
-/** One function for both modes, or one for each mode that is wanted. */
+/** One handler for both modes, or a handler per supported mode. */
 export type ElicitationOption =
   | Handler<FormElicitation | UrlElicitation, FormElicitationResult>
   | { readonly form?: FormHandler | undefined; readonly url?: UrlHandler | undefined };
 
-/** Who answers what a server asks. What is not here is neither announced nor answered. */
+/** The handlers of server requests. Capabilities without a handler are not advertised. */
 export interface ServerRequestHandlers {
   readonly roots?: RootsOption | undefined;
   readonly sample?: SamplingHandler | undefined;

@@ -1,8 +1,8 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
-/** A tool as its server describes it. */
+/** A tool as listed by its server. */
 export interface McpToolInfo {
-  /** The server's own name for it, whatever it looks like. */
+  /** The name on the server, unchanged. */
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -15,15 +15,16 @@ export interface McpToolInfo {
 
 export type ParsedTool = { readonly tool: McpToolInfo } | { readonly problem: string };
 
-/** Lenient: what is of no use is left out, and only a tool that cannot be called is a problem. */
+/** Lenient: invalid optional fields are dropped; only a tool that cannot be called is a problem. */
 export function parseToolInfo(value: unknown): ParsedTool {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
   const optional: Partial<McpToolInfo> = {
-    title: ifString(title) ?? ifString(isPlainObject(annotations) ? annotations["title"] : undefined),
-    description: ifString(description),
+    title:
+      optionalString(title) ?? optionalString(isPlainObject(annotations) ? annotations["title"] : undefined),
+    description: optionalString(description),
     outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
     annotations: isPlainObject(annotations) ? annotations : undefined,
     icons: Array.isArray(icons) ? icons.filter(isPlainObject) : undefined,
@@ -37,7 +38,7 @@ export function parseToolInfo(value: unknown): ParsedTool {
   return { tool };
 }
 
-function ifString(value: unknown): string | undefined {
+function optionalString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 

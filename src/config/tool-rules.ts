@@ -1,37 +1,59 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
-import { closedObject } from "./strict-object.js";
+import { strictObject } from "./schema/strict-object.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { PLAIN_WORDS } from "./zod-error-map.js";
+import { ZOD_ERROR_MAP } from "./schema/zod-issues.js";
 import type { McpToolInfo } from "./tool-info.js";
 
-/** How one tool, or all that a pattern matches, is treated. */
+/** Options of one tool, or of all tools that match a pattern. */
 export interface ToolRule {
-  /** Running it twice does no more harm than running it once. */
+  /**
+   * The tool can safely be called twice with the same arguments, so that failed calls are retried.
+   *
+   * @default the annotations of the tool with `trustAnnotations`, otherwise false
+   */
   readonly idempotent?: boolean;
-  /** Somebody has to say yes before it runs. A function decides by the arguments; when it throws, the answer is yes. */
+  /**
+   * Calls need approval before they run. A function decides by the arguments; when it throws, approval is
+   * required.
+   *
+   * @default false
+   */
   readonly requireApproval?: boolean | "unless-read-only" | ((args: JsonObject) => boolean);
+  /**
+   * The timeout of one call, in milliseconds.
+   *
+   * @default the timeouts of the server
+   */
   readonly timeoutMs?: number;
-  /** Arguments that are filled in by us and hidden from the model: values, or functions of the call. */
+  /** Arguments that are injected into every call and hidden from the model. */
   readonly args?: Readonly<Record<string, InjectedArgument>>;
-  /** Shown to the model instead of the server's. */
+  /**
+   * The description that the model sees.
+   *
+   * @default the description of the server
+   */
   readonly description?: string;
-  /** Calls of this tool at the same time; the others wait. */
+  /**
+   * Concurrent calls of this tool; further calls wait.
+   *
+   * @default unlimited
+   */
   readonly maxConcurrent?: number;
 }
 
 /**
- * Rules for the tools of a server, by its own names or by patterns with `*`. `false` leaves a tool
- * out, so `"*": false` makes an allow list of the rest; a list of names is one, too. A function
- * decides tool by tool.
+ * Rules for the tools of a server, by their names on the server or by patterns with `*`. `false` excludes
+ * a tool, so `"*": false` makes the other rules an allow list; an array of names is an allow list, too. A
+ * function decides for each tool.
  */
 export type ToolRules =
   | Readonly<Record<string, ToolRule | false>>
   | readonly string[]
   | ((tool: McpToolInfo) => ToolRule | false | undefined);
 
-/** A value, or a function that is asked for it at each call. */
+/** A value, or a function that returns it for each call. */
 export type InjectedArgument =
   | ((context: CallContext) => unknown)
   | string
@@ -41,7 +63,7 @@ export type InjectedArgument =
   | readonly unknown[]
   | { readonly [key: string]: unknown };
 
-const ruleSchema = closedObject({
+const ruleSchema = strictObject({
   idempotent: z.boolean().optional(),
   requireApproval: z
     .custom<NonNullable<ToolRule["requireApproval"]>>(
@@ -55,32 +77,32 @@ const ruleSchema = closedObject({
   maxConcurrent: z.number().int().positive().optional(),
 });
 
-/** A problem of some rules, and where in them it is. */
+/** A problem of tool rules, and its path in them. */
 export interface RuleIssue {
-  readonly at: readonly PropertyKey[];
+  readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
-/** Every problem of some rules. What a function gives is checked when it gives it. */
-export function issuesOfRules(rules: unknown): RuleIssue[] {
+/** Returns all problems of tool rules. What a rules function returns is validated when it is called. */
+export function validateToolRules(rules: unknown): RuleIssue[] {
   if (rules === undefined || typeof rules === "function") return [];
   if (Array.isArray(rules)) {
     const isNames = rules.every((name) => typeof name === "string");
-    return isNames ? [] : [{ at: [], message: "expected a list of tool names" }];
+    return isNames ? [] : [{ path: [], message: "expected an array of tool names" }];
   }
   if (!isPlainObject(rules))
-    return [{ at: [], message: `expected rules by tool name, found ${describeValue(rules)}` }];
+    return [{ path: [], message: `expected rules by tool name, got ${describeValue(rules)}` }];
   return Object.entries(rules).flatMap(([pattern, rule]) =>
-    issuesOfRule(rule).map(({ at, message }) => ({ at: [pattern, ...at], message })),
+    validateToolRule(rule).map(({ path, message }) => ({ path: [pattern, ...path], message })),
   );
 }
 
-export function issuesOfRule(rule: unknown): RuleIssue[] {
-  const parsed = rule === false ? undefined : ruleSchema.safeParse(rule, PLAIN_WORDS);
-  return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ at: path, message }));
+export function validateToolRule(rule: unknown): RuleIssue[] {
+  const parsed = rule === false ? undefined : ruleSchema.safeParse(rule, ZOD_ERROR_MAP);
+  return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ path, message }));
 }
 
-/** How the tools of a server are treated. */
+/** The options of a server that decide about its tools. */
 export interface ToolPolicyOptions {
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;

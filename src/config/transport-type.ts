@@ -1,10 +1,10 @@
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
-import type { ServerKind } from "./server-config.js";
+import type { TransportType } from "./server-config.js";
 
-/** Every word for a kind that people write in `type` or `transport`. */
-const KIND_BY_WORD: ReadonlyMap<unknown, ServerKind> = new Map([
+/** Accepted values of `type` and `transport`. */
+const TYPE_ALIASES: ReadonlyMap<unknown, TransportType> = new Map([
   ["http", "http"],
   ["streamable-http", "http"],
   ["streamableHttp", "http"],
@@ -17,8 +17,8 @@ const KIND_BY_WORD: ReadonlyMap<unknown, ServerKind> = new Map([
   ["dynamic", "dynamic"],
 ]);
 
-/** The key that only one kind has; `url` belongs to three and is looked into. */
-const KIND_BY_KEY: readonly (readonly [key: string, kind: ServerKind])[] = [
+/** Keys that identify a transport. `url` is not one of them: its protocol decides. */
+const TYPE_BY_KEY: readonly (readonly [key: string, type: TransportType])[] = [
   ["command", "stdio"],
   ["functionName", "lambda"],
   ["openTransport", "custom"],
@@ -26,44 +26,49 @@ const KIND_BY_KEY: readonly (readonly [key: string, kind: ServerKind])[] = [
   ["resolve", "dynamic"],
 ];
 
-/** Which kind of server this is: by its word, else by its keys. */
-export function serverKindOf(definition: JsonObject): ServerKind | ConfigIssue {
+/** The transport of a definition: from `type` or `transport`, otherwise inferred from its keys. */
+export function getTransportType(definition: JsonObject): TransportType | ConfigIssue {
   const { type, transport } = definition;
-  if (type === undefined && transport === undefined) return kindByKeys(definition);
-  if (type === undefined) return kindByWord("transport", transport);
-  const kind = kindByWord("type", type);
-  if (transport === undefined || typeof kind !== "string" || kindByWord("transport", transport) === kind)
-    return kind;
+  if (type === undefined && transport === undefined) return inferType(definition);
+  if (type === undefined) return typeFromName("transport", transport);
+  const transportType = typeFromName("type", type);
+  if (
+    transport === undefined ||
+    typeof transportType !== "string" ||
+    typeFromName("transport", transport) === transportType
+  )
+    return transportType;
   return {
     path: "transport",
-    message: `says ${describeValue(transport)} while type says ${describeValue(type)}`,
+    message: `is ${describeValue(transport)}, but type is ${describeValue(type)}`,
   };
 }
 
-function kindByWord(path: "type" | "transport", word: unknown): ServerKind | ConfigIssue {
-  const allowed = [...KIND_BY_WORD.keys()].join(", ");
+function typeFromName(path: "type" | "transport", name: unknown): TransportType | ConfigIssue {
+  const allowed = [...TYPE_ALIASES.keys()].join(", ");
   return (
-    KIND_BY_WORD.get(word) ?? { path, message: `expected one of ${allowed}, found ${describeValue(word)}` }
+    TYPE_ALIASES.get(name) ?? { path, message: `expected one of ${allowed}, got ${describeValue(name)}` }
   );
 }
 
-function kindByKeys(definition: JsonObject): ServerKind | ConfigIssue {
-  const kinds = KIND_BY_KEY.filter(([key]) => definition[key] !== undefined).map(([, kind]) => kind);
+function inferType(definition: JsonObject): TransportType | ConfigIssue {
+  const types = TYPE_BY_KEY.filter(([key]) => definition[key] !== undefined).map(([, type]) => type);
   const { url } = definition;
-  if (url !== undefined) kinds.push(isWebSocket(url) ? "websocket" : "http");
-  const [kind, another] = kinds;
-  if (kind === undefined) {
-    const message = "tells no kind of server: expected url, command, functionName, openTransport or server";
+  if (url !== undefined) types.push(isWebSocketUrl(url) ? "websocket" : "http");
+  const [first, second] = types;
+  if (first === undefined) {
+    const message =
+      "cannot determine the transport: expected url, command, functionName, openTransport or server";
     return { path: "", message };
   }
-  if (another !== undefined) {
-    const message = `is of two kinds, ${kind} and ${another}: give the keys of one of them only`;
+  if (second !== undefined) {
+    const message = `matches two transports, ${first} and ${second}: use the keys of only one`;
     return { path: "", message };
   }
-  return kind;
+  return first;
 }
 
-function isWebSocket(url: unknown): boolean {
-  const address = url instanceof URL ? url.href : url;
-  return typeof address === "string" && /^wss?:/i.test(address);
+function isWebSocketUrl(url: unknown): boolean {
+  const href = url instanceof URL ? url.href : url;
+  return typeof href === "string" && /^wss?:/i.test(href);
 }

@@ -1,38 +1,40 @@
 import type { FailureKind } from "./failure-kinds.js";
 
-/** What is known of a request that failed, as far as it is known. */
-export interface FailureFacts {
-  /** The HTTP status that answered it. */
+/** What is known about a failed request. Every field is optional: leave out what is not known. */
+export interface FailureEvidence {
+  /** The HTTP status of the response. */
   readonly status?: number | undefined;
-  /** The code of the JSON-RPC error that answered it, alone or in the body of that status. */
+  /** The JSON-RPC error code, from a JSON-RPC error response or from the body of an HTTP error response. */
   readonly code?: number | undefined;
-  /** The answer said when to come back. */
+  /** The response has a `Retry-After` header. */
   readonly hasRetryAfter?: boolean | undefined;
   /** The request carried a session id. */
   readonly hadSession?: boolean | undefined;
-  /** The text of the answer says that the session is not known. */
-  readonly deniesSession?: boolean | undefined;
-  /** The tool that was called is not in the server's list. */
-  readonly isUnlisted?: boolean | undefined;
-  /** The request was to read a resource: there some codes have a meaning. */
-  readonly readsResource?: boolean | undefined;
-  /** Nothing answered: whether the server may have seen the request, where that is certain. */
+  /** The response text reports an unknown session. */
+  readonly reportsUnknownSession?: boolean | undefined;
+  /** The called tool is not in the server's tool list. */
+  readonly isToolMissing?: boolean | undefined;
+  /** The request was `resources/read`, for which some codes have a specific meaning. */
+  readonly isResourceRead?: boolean | undefined;
+  /** Whether the request reached the server, if known. Only relevant without a response. */
   readonly wasSent?: boolean | undefined;
-  /** What the network said then: `ECONNREFUSED`; for each address that was tried. */
+  /** The network error code of each attempted address, such as `ECONNREFUSED`. */
   readonly networkCodes?: readonly unknown[] | undefined;
 }
 
 const METHOD_NOT_FOUND = -32_601;
-/** The protocol's own, and what the official SDK's servers say: a URI is all there is to be wrong. */
-const RESOURCE_NOT_FOUND: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
-/** The server does not speak the protocol version that the request names, and has not run it. */
+/**
+ * -32002 is specified. The official SDK's servers return -32602 (invalid params): the URI is the only parameter.
+ */
+const RESOURCE_NOT_FOUND_CODES: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
+/** The server does not support the protocol version of the request and did not run it. */
 const UNSUPPORTED_VERSION = -32_022;
-/** The server wants to ask something, and the request does not say that anybody would answer. */
-const NOBODY_TO_ASK = -32_021;
-/** Parse error, invalid request, invalid params, a capability that is missing. */
-const OUR_MISTAKES = new Set([-32_700, -32_600, -32_602, NOBODY_TO_ASK]);
-/** What a connection that was never made is told by. */
-const NEVER_CONNECTED: ReadonlySet<unknown> = new Set([
+/** The server needs a client capability (elicitation, sampling or roots) that the request does not declare. */
+const MISSING_CLIENT_CAPABILITY = -32_021;
+/** Parse error, invalid request, invalid params, missing client capability. */
+const INVALID_REQUEST_CODES = new Set([-32_700, -32_600, -32_602, MISSING_CLIENT_CAPABILITY]);
+/** Error codes of a connection that was never established. */
+const CONNECT_ERROR_CODES: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -41,24 +43,25 @@ const NEVER_CONNECTED: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-type Row = readonly [FailureKind, (facts: FailureFacts) => boolean | undefined];
+type ClassificationRule = readonly [FailureKind, (facts: FailureEvidence) => boolean | undefined];
 
 /**
- * The kinds that are told by what came back, from a status, a code or the network; the first row that
- * fits counts. A kind that is not here needs no telling: whoever meets it (a deadline, a limit, a
- * closed client) knows it.
+ * Maps HTTP statuses, JSON-RPC codes and network errors to a kind; the first matching rule wins. Kinds without
+ * a rule (`timeout`, `too-large`, `closed` …) are created directly where they occur.
  *
- * JSON-RPC codes without a row, -32000 to -32019 least of all, have no meaning that can be relied on:
- * the server failed, and that is all one knows.
+ * Other JSON-RPC codes, in particular -32000 to -32019, have no agreed meaning and become `server-error`.
  */
-const ROWS: readonly Row[] = [
-  ["not-found", ({ isUnlisted }) => isUnlisted],
+const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
+  ["not-found", ({ isToolMissing }) => isToolMissing],
   ["unsupported-protocol", ({ code }) => code === UNSUPPORTED_VERSION],
   [
     "session-lost",
     ({ hadSession, status, code }) => hadSession && status === 404 && code !== METHOD_NOT_FOUND,
   ],
-  ["session-lost", ({ hadSession, status, deniesSession }) => hadSession && status === 400 && deniesSession],
+  [
+    "session-lost",
+    ({ hadSession, status, reportsUnknownSession }) => hadSession && status === 400 && reportsUnknownSession,
+  ],
 
   ["unauthorized", ({ status }) => status === 401 || status === 403],
   ["rate-limited", ({ status }) => status === 429],
@@ -67,37 +70,41 @@ const ROWS: readonly Row[] = [
   ["server-error", ({ status }) => status !== undefined && status >= 500],
   ["not-found", ({ code }) => code === METHOD_NOT_FOUND],
   ["invalid-request", ({ status }) => status !== undefined],
-  ["not-found", ({ code, readsResource }) => readsResource && RESOURCE_NOT_FOUND.has(code)],
+  ["not-found", ({ code, isResourceRead }) => isResourceRead && RESOURCE_NOT_FOUND_CODES.has(code)],
 
-  ["invalid-request", ({ code }) => code !== undefined && OUR_MISTAKES.has(code)],
+  ["invalid-request", ({ code }) => code !== undefined && INVALID_REQUEST_CODES.has(code)],
   ["server-error", ({ code }) => code !== undefined],
 
   ["not-sent", ({ wasSent }) => wasSent === false],
   [
     "not-sent",
     ({ wasSent, networkCodes }) =>
-      wasSent === undefined && networkCodes?.some((code) => NEVER_CONNECTED.has(code)),
+      wasSent === undefined && networkCodes?.some((code) => CONNECT_ERROR_CODES.has(code)),
   ],
 ];
 
-/** The kind of a failure, by its facts and nothing else. What was sent and brought no answer is `connection-lost`. */
-export function classifyFailure(facts: FailureFacts): FailureKind {
-  return ROWS.find(([, fits]) => fits(facts) === true)?.[0] ?? "connection-lost";
+/** Returns the kind of a failure. A request that was sent and got no response is `connection-lost`. */
+export function classifyFailure(evidence: FailureEvidence): FailureKind {
+  return CLASSIFICATION_RULES.find(([, matches]) => matches(evidence) === true)?.[0] ?? "connection-lost";
 }
 
-const OPEN_ENDED: ReadonlySet<FailureKind> = new Set(["connection-lost", "unavailable", "server-error"]);
+const OUTCOME_UNKNOWN_KINDS: ReadonlySet<FailureKind> = new Set([
+  "connection-lost",
+  "unavailable",
+  "server-error",
+]);
 
 /**
- * Whether a kind that a status or the network told leaves open if the request was run. A JSON-RPC
- * error does not: it is the server's answer.
+ * Whether the server may have run a request that failed with this kind. For failures derived from an HTTP
+ * status or the network; after a JSON-RPC error response the outcome is always known.
  */
-export function leavesOutcomeOpen(kind: FailureKind): boolean {
-  return OPEN_ENDED.has(kind);
+export function isOutcomeUnknown(kind: FailureKind): boolean {
+  return OUTCOME_UNKNOWN_KINDS.has(kind);
 }
 
-/** What to do about an error with this code, where that is known. */
-export function adviceForCode(code: number | undefined): string {
-  return code === NOBODY_TO_ASK
-    ? "It wants to ask something: give its definition a handler (onElicitationRequest, onSamplingRequest or roots)."
+/** Returns a hint for fixing an error with this JSON-RPC code, or an empty string. */
+export function hintForCode(code: number | undefined): string {
+  return code === MISSING_CLIENT_CAPABILITY
+    ? "The server needs a client capability: configure a handler in its definition (onElicitationRequest, onSamplingRequest or roots)."
     : "";
 }

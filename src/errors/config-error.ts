@@ -1,6 +1,6 @@
 import { McpRuntimeError, type ConfigIssue } from "./mcp-runtime-error.js";
 
-/** The error for a definition that cannot be used: every problem with its path, all together. */
+/** Creates an `invalid-config` error that lists every problem with its path. */
 export function configError(
   subject: string,
   issues: readonly ConfigIssue[],

@@ -1,27 +1,34 @@
 import { McpRuntimeError } from "./mcp-runtime-error.js";
 
-interface PeerUse<Module> {
-  /** What needs it, as the beginning of a sentence: `A Redis store`. */
+interface OptionalDependency<Module> {
+  /** The feature that needs it, as the subject of the error message: `A Redis store`. */
   readonly neededBy: string;
-  /** The `import()`, written out where it is needed: the house reads its doors from there. */
+  /** The `import()` with a literal specifier at the call site, where the architecture test can see it. */
   readonly load: () => Promise<Module>;
 }
 
-/** An optional peer, when it is first needed; an error that says what to install where it is missing. */
-export async function loadPeer<Module>(name: string, { neededBy, load }: PeerUse<Module>): Promise<Module> {
+/**
+ * Loads an optional peer dependency.
+ *
+ * @throws {@link McpRuntimeError} of kind `invalid-config` that names the package to install.
+ */
+export async function loadOptionalDependency<Module>(
+  name: string,
+  { neededBy, load }: OptionalDependency<Module>,
+): Promise<Module> {
   try {
     return await load();
   } catch (cause) {
     const problem = isMissing(cause, name)
       ? `which is not installed. Add it to your project: npm install ${name}`
-      : "which is installed, but cannot be loaded (see the cause).";
+      : "which is installed but cannot be loaded (see the cause).";
     throw new McpRuntimeError("invalid-config", `${neededBy} needs the package "${name}", ${problem}`, {
       cause,
     });
   }
 }
 
-/** A package that is there may itself miss another one. */
+/** An installed package may itself be missing a dependency, so the name is compared, too. */
 function isMissing(cause: unknown, name: string): boolean {
   if (!(cause instanceof Error)) return false;
   const code: unknown = Reflect.get(cause, "code");

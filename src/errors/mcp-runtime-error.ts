@@ -1,49 +1,82 @@
 import type { FailureKind } from "./failure-kinds.js";
 import { redactText } from "./redaction.js";
 
-/** One problem in what somebody wrote down. */
+/** One problem in a configuration. */
 export interface ConfigIssue {
-  /** Where: `servers.weather.url`, `resources[2].availableTools[0].inputSchema`. */
+  /** Path of the invalid value: `servers.weather.url`, `resources[2].availableTools[0].inputSchema`. */
   readonly path: string;
-  /** What was found there, and what is allowed. */
+  /** What was expected and what was received. */
   readonly message: string;
 }
 
+/** Optional details of an {@link McpRuntimeError}. */
 export interface FailureDetails {
-  /** JSON-RPC error code, when the server answered with one. */
+  /** The JSON-RPC error code, if the server returned one. */
   readonly code?: number | undefined;
-  /** HTTP status, when there was one. */
+  /** The HTTP status of the response, if there was one. */
   readonly status?: number | undefined;
+  /** The name of the server. */
   readonly server?: string | undefined;
+  /** The name of the tool. */
   readonly tool?: string | undefined;
-  /** How often the request was tried; 0 when nothing was sent. */
+  /**
+   * The number of attempts; 0 if nothing was sent.
+   *
+   * @default 0
+   */
   readonly attempts?: number | undefined;
-  /** The request was sent and no result came: the server may or may not have run it. */
+  /**
+   * The request was sent without a result: the server may or may not have run it.
+   *
+   * @default false
+   */
   readonly outcomeUnknown?: boolean | undefined;
-  /** Not before this moment is another try worth it. */
+  /** The earliest time at which a retry can succeed. */
   readonly retryAt?: Date | undefined;
-  /** Where a person logs in; then `client.finishAuth(code)`. */
+  /** The URL at which the user logs in; afterwards call `client.finishAuth(code)`. */
   readonly authorizationUrl?: string | undefined;
-  /** Every problem of a definition, together. */
+  /** Every problem of an invalid configuration. */
   readonly issues?: readonly ConfigIssue[] | undefined;
+  /** The underlying error. */
   readonly cause?: unknown;
 }
 
 /**
- * The one error of this package. Decide by `kind`; the message is for people: it says what failed,
- * where, and what to do next. Credentials that can be recognised are removed from it here, secrets
- * known by value where the server's words come in.
+ * The only error class of this package. Branch on `kind`; the message is for humans: what failed, where, and what to
+ * do next.
+ *
+ * Recognizable credentials are redacted from the message here. Secrets that are known by value are redacted
+ * where the text of a server is received.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await client.callTool({ name: "get_forecast", args: { city: "Berlin" } });
+ * } catch (error) {
+ *   if (error instanceof McpRuntimeError && error.kind === "rate-limited") await waitUntil(error.retryAt);
+ *   else throw error;
+ * }
+ * ```
  */
 export class McpRuntimeError extends Error {
   readonly kind: FailureKind;
+  /** The JSON-RPC error code, if the server returned one. */
   readonly code: number | undefined;
+  /** The HTTP status of the response, if there was one. */
   readonly status: number | undefined;
+  /** The name of the server. */
   readonly server: string | undefined;
+  /** The name of the tool. */
   readonly tool: string | undefined;
+  /** The number of attempts; 0 if nothing was sent. */
   readonly attempts: number;
+  /** The request was sent without a result: the server may or may not have run it. */
   readonly outcomeUnknown: boolean;
+  /** The earliest time at which a retry can succeed. */
   readonly retryAt: Date | undefined;
+  /** The URL at which the user logs in; afterwards call `client.finishAuth(code)`. */
   readonly authorizationUrl: string | undefined;
+  /** Every problem of an invalid configuration; otherwise empty. */
   readonly issues: readonly ConfigIssue[];
 
   constructor(kind: FailureKind, message: string, details: FailureDetails = {}) {
@@ -65,15 +98,15 @@ export class McpRuntimeError extends Error {
   }
 
   /**
-   * The same failure, told with more details. A copy: callers that shared one handshake share its
-   * failure, and each must be able to name its own tool.
+   * Returns a copy with more details. A copy, because callers that share one handshake also share its
+   * error, and each adds its own tool.
    */
   with(
     details: FailureDetails & { readonly kind?: FailureKind; readonly message?: string },
   ): McpRuntimeError {
-    const { kind = this.kind, message = this.message, ...known } = details;
-    const copy = new McpRuntimeError(kind, message, { ...this.#details(), ...known });
-    // A stack begins with its message.
+    const { kind = this.kind, message = this.message, ...overrides } = details;
+    const copy = new McpRuntimeError(kind, message, { ...this.#details(), ...overrides });
+    // The stack starts with the message.
     if (this.stack !== undefined) copy.stack = this.stack.replace(this.message, () => copy.message);
     return copy;
   }
@@ -84,6 +117,7 @@ export class McpRuntimeError extends Error {
     return { code, status, server, tool, attempts, outcomeUnknown, retryAt, authorizationUrl, issues, cause };
   }
 
+  /** Returns the error as plain JSON, without its cause and stack. */
   toJSON(): Record<string, unknown> {
     const { cause: _, ...details } = this.#details();
     return { name: this.name, kind: this.kind, message: this.message, ...details };

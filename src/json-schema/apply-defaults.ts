@@ -1,97 +1,158 @@
 import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
-import { declaredArguments, followReference, type Declared } from "./declared-properties.js";
-import { kindOf, namesKind } from "./read-constraints.js";
+import { jsonTypeOf, allowsType } from "./read-type-model.js";
+import { resolvePointer, toFragment } from "./json-pointer.js";
 
-const DEEPEST = 50;
+const MAX_DEPTH = 50;
 
-interface Place {
+interface SchemaLocation {
   readonly schema: JsonObject;
   readonly depth: number;
 }
 
-/** Fills in and leaves out arguments as one schema says. The schema is read once and kept. */
-export class DefaultArguments {
+/** Applies the defaults of one schema to arguments. The schema is read once and cached. */
+export class DefaultsApplier {
   readonly #root: JsonObject;
-  readonly #declared = new Map<JsonObject, Declared>();
+  readonly #declared = new Map<JsonObject, DeclaredProperties>();
 
   constructor(schema: JsonObject) {
     this.#root = schema;
   }
 
   /**
-   * The arguments as they are sent: defaults of the schema filled in for what is absent, and without
-   * empty optional ones, which models like to send for what they do not know. A new object; defaults
-   * are copies.
+   * Returns the arguments to send: with defaults for absent arguments, and without empty optional arguments, which
+   * models often send for unknown values. A new object; defaults are copied.
    */
-  complete(args: JsonObject): JsonObject {
-    return this.#complete(args, { schema: this.#root, depth: 0 });
+  apply(args: JsonObject): JsonObject {
+    return this.#apply(args, { schema: this.#root, depth: 0 });
   }
 
-  #complete(args: JsonObject, { schema, depth }: Place): JsonObject {
-    if (depth > DEEPEST) return args;
-    const declared = this.#declaredBy(schema);
-    const complete: JsonObject = {};
+  #apply(args: JsonObject, { schema, depth }: SchemaLocation): JsonObject {
+    if (depth > MAX_DEPTH) return args;
+    const declared = this.#getDeclared(schema);
+    const result: JsonObject = {};
     for (const name of Object.keys(args)) {
       const value = args[name];
-      if (!isLeftOut(name, value, declared, this.#root))
-        setOwnProperty(complete, name, this.#completeInside(value, declared.schemasOf(name), depth));
+      if (!isEmptyOptional(name, value, declared, this.#root))
+        setOwnProperty(result, name, this.#applyNested(value, declared.schemasOf(name), depth));
     }
-    for (const [name, inner] of declared.defaults) {
-      const { default: usual } = inner;
-      if (!Object.hasOwn(complete, name) && namesKind(inner, kindOf(usual)))
-        setOwnProperty(complete, name, structuredClone(usual));
+    for (const [name, propertySchema] of declared.defaults) {
+      const { default: defaultValue } = propertySchema;
+      if (!Object.hasOwn(result, name) && allowsType(propertySchema, jsonTypeOf(defaultValue)))
+        setOwnProperty(result, name, structuredClone(defaultValue));
     }
-    return complete;
+    return result;
   }
 
-  #completeInside(value: unknown, schemas: readonly unknown[], depth: number): unknown {
-    // Which of several schemas is meant cannot be told here, so their defaults cannot either.
+  #applyNested(value: unknown, schemas: readonly unknown[], depth: number): unknown {
+    // With several schemas it is unknown which one applies, so their defaults are not applied.
     if (!isPlainObject(value) || schemas.length !== 1) return value;
-    const schema = followReference(schemas[0], this.#root);
-    return isPlainObject(schema) ? this.#complete(value, { schema, depth: depth + 1 }) : value;
+    const schema = dereference(schemas[0], this.#root);
+    return isPlainObject(schema) ? this.#apply(value, { schema, depth: depth + 1 }) : value;
   }
 
-  #declaredBy(schema: JsonObject): Declared {
-    const known = this.#declared.get(schema) ?? declaredArguments(schema, this.#root);
-    this.#declared.set(schema, known);
-    return known;
+  #getDeclared(schema: JsonObject): DeclaredProperties {
+    const declared = this.#declared.get(schema) ?? collectDeclared(schema, this.#root);
+    this.#declared.set(schema, declared);
+    return declared;
   }
 }
 
-function isLeftOut(name: string, value: unknown, declared: Declared, root: JsonObject): boolean {
+function isEmptyOptional(
+  name: string,
+  value: unknown,
+  declared: DeclaredProperties,
+  root: JsonObject,
+): boolean {
   if (value === undefined) return true;
   if (value !== null && value !== "") return false;
   const schemas = declared.schemasOf(name);
   if (schemas.length === 0 || declared.required.has(name)) return false;
-  const allows = value === null ? allowsNull : allowsEmptyText;
+  const allows = value === null ? allowsNull : allowsEmptyString;
   return !schemas.some((schema) => allows(schema, root, 0));
 }
 
-const MOST_UNIONS = 10;
+const MAX_UNION_DEPTH = 10;
 
 function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
-  const found = followReference(schema, root);
-  if (!isPlainObject(found)) return found !== false;
-  if (depth > MOST_UNIONS) return true;
-  if (!namesKind(found, "null")) return false;
-  const allOf = listOf(found["allOf"]);
-  const unions = [listOf(found["anyOf"]), listOf(found["oneOf"])].filter((branches) => branches.length > 0);
+  const resolved = dereference(schema, root);
+  if (!isPlainObject(resolved)) return resolved !== false;
+  if (depth > MAX_UNION_DEPTH) return true;
+  if (!allowsType(resolved, "null")) return false;
+  const allOf = toArray(resolved["allOf"]);
+  const unions = [toArray(resolved["anyOf"]), toArray(resolved["oneOf"])].filter(
+    (branches) => branches.length > 0,
+  );
   return (
-    allOf.every((part) => allowsNull(part, root, depth + 1)) &&
+    allOf.every((subschema) => allowsNull(subschema, root, depth + 1)) &&
     unions.every((branches) => branches.some((branch) => allowsNull(branch, root, depth + 1)))
   );
 }
 
-/** Explicitly: almost every string schema lets an empty string through, and almost none means it. */
-function allowsEmptyText(schema: unknown, root: JsonObject, depth: number): boolean {
-  const found = followReference(schema, root);
-  if (!isPlainObject(found) || depth > MOST_UNIONS) return false;
-  const { const: only, default: usual, minLength } = found;
-  if (only === "" || usual === "" || minLength === 0 || listOf(found["enum"]).includes("")) return true;
-  const inner = [...listOf(found["anyOf"]), ...listOf(found["oneOf"]), ...listOf(found["allOf"])];
-  return inner.some((part) => allowsEmptyText(part, root, depth + 1));
+/** Only if explicitly allowed: almost every string schema accepts an empty string without meaning it. */
+function allowsEmptyString(schema: unknown, root: JsonObject, depth: number): boolean {
+  const resolved = dereference(schema, root);
+  if (!isPlainObject(resolved) || depth > MAX_UNION_DEPTH) return false;
+  const { const: constValue, default: defaultValue, minLength } = resolved;
+  if (constValue === "" || defaultValue === "" || minLength === 0 || toArray(resolved["enum"]).includes(""))
+    return true;
+  const inner = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"]), ...toArray(resolved["allOf"])];
+  return inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1));
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+const MAX_REFERENCE_HOPS = 20;
+const MAX_SCHEMAS = 500;
+
+/** What a schema declares about the properties of an object, including in its subschemas. */
+interface DeclaredProperties {
+  /** All schemas of a property; more than one if the branches of a union differ. */
+  schemasOf(name: string): readonly unknown[];
+  /** Properties with a default that applies unconditionally. */
+  readonly defaults: readonly (readonly [name: string, schema: JsonObject])[];
+  readonly required: ReadonlySet<unknown>;
+}
+
+function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperties {
+  const schemas = new Map<string, unknown[]>();
+  const defaults = new Map<string, JsonObject>();
+  const required = new Set<unknown>();
+  const queue = [{ schema: schema as unknown, isUnconditional: true }];
+  // `queue` grows during the iteration.
+  for (const { schema: item, isUnconditional } of queue) {
+    const resolved = dereference(item, root);
+    if (!isPlainObject(resolved)) continue;
+    for (const [name, property] of entriesOf(resolved["properties"])) {
+      schemas.set(name, [...(schemas.get(name) ?? []), property]);
+      const inner = dereference(property, root);
+      const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
+      if (isUnconditional && isPlainObject(holder) && Object.hasOwn(holder, "default"))
+        defaults.set(name, holder);
+    }
+    if (isUnconditional) toArray(resolved["required"]).forEach((name) => required.add(name));
+    const branches = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"])];
+    const inner = [
+      ...toArray(resolved["allOf"]).map((subschema) => ({ schema: subschema, isUnconditional })),
+      ...branches.map((branch) => ({ schema: branch, isUnconditional: false })),
+    ];
+    queue.push(...inner.slice(0, Math.max(0, MAX_SCHEMAS - queue.length)));
+  }
+  return { schemasOf: (name) => schemas.get(name) ?? [], defaults: [...defaults], required };
+}
+
+/** Follows local references; `undefined` if one cannot be resolved. */
+function dereference(schema: unknown, root: JsonObject): unknown {
+  let current = schema;
+  for (let hop = 0; hop < MAX_REFERENCE_HOPS; hop += 1) {
+    if (!isPlainObject(current) || typeof current["$ref"] !== "string") return current;
+    const fragment = toFragment(root, current["$ref"]);
+    current = fragment === undefined ? undefined : resolvePointer(root, fragment);
+  }
+  return undefined;
+}
+
+function entriesOf(map: unknown): [string, unknown][] {
+  return isPlainObject(map) ? Object.entries(map) : [];
 }

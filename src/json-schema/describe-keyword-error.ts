@@ -1,108 +1,192 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { describeFoundKind, describeFoundValue, describeTypes, describeValues } from "./describe-schema.js";
-import { toShortJson } from "./truncate-json.js";
+import { truncateJson, truncate } from "../json/truncate-json.js";
+import { isNonEmptyArray, isStringArray } from "./schema-keywords.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 
-/** A keyword that was not met, the schema it stands in, and the value it was about. */
-export interface Problem {
+/** A failed keyword with its schema and the validated value. */
+export interface KeywordError {
   readonly keyword: string;
   readonly schema: JsonObject;
   readonly value: unknown;
 }
 
-/** `name`: the problem is with this member of the value, which may be missing. */
-export interface ProblemText {
+/** `name`: the problem is with this property of the value, which may be missing. */
+export interface KeywordErrorText {
   readonly name?: string;
   readonly message: string;
 }
 
-/** What is wrong, and what would be right, in words that a language model can act on. */
-export function describeProblem(problem: Problem): ProblemText[] {
-  return DESCRIPTIONS[problem.keyword]?.(problem) ?? say("does not fit its schema");
+/** Describes what was expected and received, so that a model can correct it. */
+export function describeKeywordError(error: KeywordError): KeywordErrorText[] {
+  return DESCRIPTIONS[error.keyword]?.(error) ?? toTexts("does not match its schema");
 }
 
-const DESCRIPTIONS: Readonly<Record<string, (problem: Problem) => ProblemText[]>> = {
+const DESCRIPTIONS: Readonly<Record<string, (error: KeywordError) => KeywordErrorText[]>> = {
   type: ({ schema, value }) => {
-    // A fraction is a number, but no whole one: the value tells it.
-    return say(`expected ${describeTypes(schema["type"])}, found ${describeFoundValue(value)}`);
+    // The value is included: for `integer`, 1.5 is a number, too.
+    return toTexts(`expected ${describeTypes(schema["type"])}, got ${describeActualValue(value)}`);
   },
-  const: ({ schema, value }) => say(`expected ${toShortJson(schema["const"])}, found ${toShortJson(value)}`),
+  const: ({ schema, value }) =>
+    toTexts(`expected ${truncateJson(schema["const"])}, got ${truncateJson(value)}`),
   enum: ({ schema, value }) =>
-    say(`expected one of ${describeValues(listOf(schema["enum"]))}, found ${toShortJson(value)}`),
+    toTexts(`expected one of ${describeValues(toArray(schema["enum"]))}, got ${truncateJson(value)}`),
   required: ({ schema, value }) =>
-    missing(listOf(schema["required"]), value).map((name) => ({ name, message: "is missing" })),
+    findMissing(toArray(schema["required"]), value).map((name) => ({ name, message: "is missing" })),
   dependentRequired: describeDependencies,
   dependencies: describeDependencies,
   false: ({ schema }) => {
     const names = isPlainObject(schema["properties"]) ? Object.keys(schema["properties"]) : [];
-    return say(names.length === 0 ? "is not allowed" : `is not allowed; known are ${describeValues(names)}`);
+    return toTexts(
+      names.length === 0 ? "is not allowed" : `is not allowed; known properties: ${describeValues(names)}`,
+    );
   },
-  not: () => say("has a value that is not allowed"),
-  propertyNames: () => say("has a member whose name is not allowed"),
-  contains: () => say("has no item of the kind that must be in it"),
-  minContains: ({ schema }) => say(`needs at least ${String(schema["minContains"])} items of a certain kind`),
+  not: () => toTexts("has a value that is not allowed"),
+  propertyNames: () => toTexts("has a property whose name is not allowed"),
+  contains: () => toTexts("has no item that matches the required schema"),
+  minContains: ({ schema }) =>
+    toTexts(`needs at least ${String(schema["minContains"])} items that match the required schema`),
   maxContains: ({ schema }) =>
-    say(`may have at most ${String(schema["maxContains"])} items of a certain kind`),
+    toTexts(`may have at most ${String(schema["maxContains"])} items that match the required schema`),
   minimum: ({ schema, value }) => {
     const limit = schema["exclusiveMinimum"] === true ? "more than" : "at least";
-    return say(`expected ${limit} ${String(schema["minimum"])}, found ${toShortJson(value)}`);
+    return toTexts(`expected ${limit} ${String(schema["minimum"])}, got ${truncateJson(value)}`);
   },
   maximum: ({ schema, value }) => {
     const limit = schema["exclusiveMaximum"] === true ? "less than" : "at most";
-    return say(`expected ${limit} ${String(schema["maximum"])}, found ${toShortJson(value)}`);
+    return toTexts(`expected ${limit} ${String(schema["maximum"])}, got ${truncateJson(value)}`);
   },
   exclusiveMinimum: expectValue("more than", "exclusiveMinimum"),
   exclusiveMaximum: expectValue("less than", "exclusiveMaximum"),
   multipleOf: expectValue("a multiple of", "multipleOf"),
   pattern: ({ schema, value }) =>
-    say(`expected a string that matches ${String(schema["pattern"])}, found ${toShortJson(value)}`),
+    toTexts(`expected a string that matches ${String(schema["pattern"])}, got ${truncateJson(value)}`),
   minLength: expectSize("at least", "minLength", "characters"),
   maxLength: expectSize("at most", "maxLength", "characters"),
   minItems: expectSize("at least", "minItems", "items"),
   maxItems: expectSize("at most", "maxItems", "items"),
-  minProperties: expectSize("at least", "minProperties", "members"),
-  maxProperties: expectSize("at most", "maxProperties", "members"),
-  uniqueItems: () => say("has an item twice"),
+  minProperties: expectSize("at least", "minProperties", "properties"),
+  maxProperties: expectSize("at most", "maxProperties", "properties"),
+  uniqueItems: () => toTexts("has duplicate items"),
 };
 
-function expectValue(limit: string, keyword: string): (problem: Problem) => ProblemText[] {
+function expectValue(limit: string, keyword: string): (error: KeywordError) => KeywordErrorText[] {
   return ({ schema, value }) =>
-    say(`expected ${limit} ${String(schema[keyword])}, found ${toShortJson(value)}`);
+    toTexts(`expected ${limit} ${String(schema[keyword])}, got ${truncateJson(value)}`);
 }
 
-function expectSize(limit: string, keyword: string, unit: string): (problem: Problem) => ProblemText[] {
+function expectSize(
+  limit: string,
+  keyword: string,
+  unit: string,
+): (error: KeywordError) => KeywordErrorText[] {
   return ({ schema, value }) =>
-    say(`expected ${limit} ${String(schema[keyword])} ${unit}, found ${sizeOf(value)}`);
+    toTexts(`expected ${limit} ${String(schema[keyword])} ${unit}, got ${sizeOf(value)}`);
 }
 
 function sizeOf(value: unknown): string {
   if (typeof value === "string") return String(Array.from(value).length);
-  if (typeof value !== "object" || value === null) return describeFoundKind(value);
+  if (typeof value !== "object" || value === null) return describeActualType(value);
   return String(Object.keys(value).length);
 }
 
-function describeDependencies({ schema, value }: Problem): ProblemText[] {
+function describeDependencies({ schema, value }: KeywordError): KeywordErrorText[] {
   return [schema["dependentRequired"], schema["dependencies"]].filter(isPlainObject).flatMap((map) =>
     Object.entries(map)
       .filter(([name]) => isPlainObject(value) && Object.hasOwn(value, name))
-      .flatMap(([name, others]) =>
-        missing(listOf(others), value).map((other) => ({
-          name: other,
-          message: `is missing; it is needed with ${name}`,
+      .flatMap(([name, requiredNames]) =>
+        findMissing(toArray(requiredNames), value).map((missingName) => ({
+          name: missingName,
+          message: `is missing; it is required with ${name}`,
         })),
       ),
   );
 }
 
-function missing(names: readonly unknown[], value: unknown): string[] {
+function findMissing(names: readonly unknown[], value: unknown): string[] {
   return names
     .map(String)
     .filter((name) => !isPlainObject(value) || !Object.hasOwn(value, name) || value[name] === undefined);
 }
 
-function say(message: string): ProblemText[] {
-  return [{ message }];
+function toTexts(text: string): KeywordErrorText[] {
+  return [{ message: text }];
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+const TYPE_LABELS: Readonly<Record<string, string>> = {
+  array: "an array",
+  boolean: "true or false",
+  integer: "a whole number",
+  null: "null",
+  number: "a number",
+  object: "an object",
+  string: "a string",
+};
+
+const MAX_ALTERNATIVES = 8;
+const MAX_NAME_LENGTH = 60;
+
+/** `a string ("three")`, `a number (3)`, `an array`. */
+function describeActualValue(value: unknown): string {
+  const type = describeActualType(value);
+  const isPlain = typeof value === "string" || typeof value === "number";
+  return isPlain ? `${type} (${truncateJson(value)})` : type;
+}
+
+export function describeActualType(value: unknown): string {
+  if (value === undefined) return "undefined";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "boolean") return String(value);
+  return TYPE_LABELS[typeof value] ?? `a ${typeof value}`;
+}
+
+/** `an object with kind, radius`. */
+export function describeActualKeys(value: unknown): string {
+  if (!isPlainObject(value)) return describeActualValue(value);
+  const names = Object.keys(value).map((name) => truncate(stripHiddenCharacters(name), MAX_NAME_LENGTH));
+  const shown = names.slice(0, MAX_ALTERNATIVES).join(", ");
+  return names.length === 0 ? "an empty object" : `an object with ${shown}`;
+}
+
+/** `"C", "F"`. */
+function describeValues(values: readonly unknown[]): string {
+  const shown = values.slice(0, MAX_ALTERNATIVES * 3).map(truncateJson);
+  const more = values.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** `a string or null`. */
+function describeTypes(type: unknown): string {
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  return types.map((name) => TYPE_LABELS[String(name)] ?? String(name)).join(" or ");
+}
+
+/** `an object with manga_id, or an object with isbn`: what distinguishes the branches of a union. */
+export function describeAlternatives(branches: readonly unknown[]): string {
+  const texts = [...new Set(branches.map(describeAlternative))];
+  const shown = texts.slice(0, MAX_ALTERNATIVES);
+  const more = texts.length > shown.length ? [`${texts.length - shown.length} more`] : [];
+  return [...shown, ...more].join(", or ");
+}
+
+function describeAlternative(schema: unknown): string {
+  if (!isPlainObject(schema)) return schema === false ? "nothing" : "anything";
+  if (Object.hasOwn(schema, "const")) return truncateJson(schema["const"]);
+  if (isNonEmptyArray(schema["enum"])) return `one of ${describeValues(schema["enum"])}`;
+  if (isStringArray(schema["required"]) && schema["required"].length > 0) {
+    return `an object with ${schema["required"].map((name) => `${name}${discriminatorOf(schema["properties"], name)}`).join(" and ")}`;
+  }
+  return schema["type"] === undefined ? "something else" : describeTypes(schema["type"]);
+}
+
+function discriminatorOf(properties: unknown, name: string): string {
+  if (!isPlainObject(properties) || !Object.hasOwn(properties, name)) return "";
+  const property = properties[name];
+  return isPlainObject(property) && Object.hasOwn(property, "const")
+    ? ` ${truncateJson(property["const"])}`
+    : "";
 }

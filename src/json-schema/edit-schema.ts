@@ -1,36 +1,36 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { EVERY_ITEM, type JsonPath } from "../json/json-path.js";
-import { resolveFragment, toFragment } from "./json-pointer.js";
+import { WILDCARD, type JsonPath } from "../json/json-path.js";
+import { resolvePointer, toFragment } from "./json-pointer.js";
+import { safeClone } from "../json/safe-clone.js";
 
-/** What becomes of an argument in the schema that the model sees. */
+/** How an argument changes in the schema that the model sees. */
 export type SchemaEdit =
   | { readonly type: "hide" }
-  /** It can have one value only. */
-  | { readonly type: "pin"; readonly value: unknown }
-  /** It need not be given, and the note says why. */
-  | { readonly type: "note"; readonly text: string };
+  /** The argument has only one allowed value. */
+  | { readonly type: "fix"; readonly value: unknown }
+  /** The argument becomes optional, and the text is appended to its description. */
+  | { readonly type: "annotate"; readonly text: string };
 
-/** A schema after an edit. `isGone`: it has nothing left to show. `isOptional`: nobody has to give it. */
-interface Edited {
+/** A schema after an edit. `isRemoved`: nothing is left to show. `isOptional`: no longer required. */
+interface EditedSchema {
   readonly schema: unknown;
-  readonly isGone: boolean;
+  readonly isRemoved: boolean;
   readonly isOptional: boolean;
 }
 
 const BRANCHES = ["anyOf", "oneOf", "allOf"] as const;
 const CONDITIONAL = ["then", "else"] as const;
 
-/** References and branches lead on without a step along the path; somewhere they have to end. */
-const MAX_DETOURS = 32;
+/** Limits the references and branches that are followed without advancing along the path. */
+const MAX_INDIRECTIONS = 32;
 const MAX_VISITS = 1_000;
 
 /**
- * A schema with an argument hidden or pinned, wherever the path can be followed: through properties,
- * items, branches and local references, which are written out along the path. The schema that was
- * given stays as it is.
+ * Returns a copy of a schema in which the argument at a path is edited. Follows properties, items, branches and
+ * local references, which are inlined along the path.
  */
 export function editSchemaAt(root: JsonObject, path: JsonPath, edit: SchemaEdit): JsonObject {
-  const { schema } = new SchemaEditor(root, path, edit).at(root, 0, 0);
+  const { schema } = new SchemaEditor(root, path, edit).editAt(root, 0, 0);
   return isPlainObject(schema) ? schema : root;
 }
 
@@ -46,126 +46,136 @@ class SchemaEditor {
     this.#edit = edit;
   }
 
-  at(node: unknown, depth: number, detours: number): Edited {
+  editAt(node: unknown, depth: number, indirections: number): EditedSchema {
     const segment = this.#path[depth];
     if (segment === undefined) return applyEdit(node, this.#edit);
     this.#visits += 1;
-    if (!isPlainObject(node) || detours > MAX_DETOURS || this.#visits > MAX_VISITS) return unchanged(node);
-    const { $ref, ...beside } = node;
+    if (!isPlainObject(node) || indirections > MAX_INDIRECTIONS || this.#visits > MAX_VISITS)
+      return unchanged(node);
+    const { $ref, ...siblings } = node;
     if (typeof $ref === "string") {
       const target = this.#resolve($ref);
-      return target === undefined ? unchanged(node) : this.at({ ...target, ...beside }, depth, detours + 1);
+      return target === undefined
+        ? unchanged(node)
+        : this.editAt({ ...target, ...siblings }, depth, indirections + 1);
     }
-    const own = typeof segment === "string" ? this.#property(node, segment, depth) : this.#items(node, depth);
-    const hidden = typeof segment === "string" && lost(node, own.schema, segment) ? segment : undefined;
-    return this.#branches(own, hidden, depth, detours);
+    const own =
+      typeof segment === "string" ? this.#editProperty(node, segment, depth) : this.#editItems(node, depth);
+    const hidden = typeof segment === "string" && wasRemoved(node, own.schema, segment) ? segment : undefined;
+    return this.#editBranches(own, hidden, depth, indirections);
   }
 
   #resolve(reference: string): JsonObject | undefined {
     const fragment = toFragment(this.#root, reference);
-    const target = fragment === undefined ? undefined : resolveFragment(this.#root, fragment);
+    const target = fragment === undefined ? undefined : resolvePointer(this.#root, fragment);
     return isPlainObject(target) ? target : undefined;
   }
 
-  #property(node: JsonObject, name: string, depth: number): Edited {
+  #editProperty(node: JsonObject, name: string, depth: number): EditedSchema {
     const properties = isPlainObject(node["properties"]) ? node["properties"] : {};
     if (!Object.hasOwn(properties, name)) {
-      const isDropped = depth + 1 === this.#path.length && this.#edit.type !== "pin";
+      const isDropped = depth + 1 === this.#path.length && this.#edit.type !== "fix";
       return unchanged(isDropped ? withoutRequired(node, name) : node);
     }
     const { [name]: before, ...others } = properties;
-    const { schema, isGone, isOptional } = this.at(before, depth + 1, 0);
-    const kept = isGone ? others : { ...properties, [name]: schema };
+    const { schema, isRemoved, isOptional } = this.editAt(before, depth + 1, 0);
+    const kept = isRemoved ? others : { ...properties, [name]: schema };
     const edited = { ...node, properties: kept };
     return {
-      schema: isGone || isOptional ? withoutRequired(edited, name) : edited,
-      isGone: isGone && Object.keys(others).length === 0 && !takesMore(node),
+      schema: isRemoved || isOptional ? withoutRequired(edited, name) : edited,
+      isRemoved: isRemoved && Object.keys(others).length === 0 && !allowsAdditional(node),
       isOptional: false,
     };
   }
 
-  #items(node: JsonObject, depth: number): Edited {
+  #editItems(node: JsonObject, depth: number): EditedSchema {
     const segment = this.#path[depth];
     const isLast = depth + 1 === this.#path.length;
     const { prefixItems, items } = node;
     const tupleKey = Array.isArray(prefixItems) ? "prefixItems" : "items";
     const tuple: unknown = node[tupleKey];
-    if (segment !== EVERY_ITEM) {
+    if (segment !== WILDCARD) {
       if (!Array.isArray(tuple) || typeof segment !== "number" || segment >= tuple.length) {
-        // One item of many alike has no schema of its own.
+        // A single item of a homogeneous array has no schema of its own.
         return unchanged(
-          this.#edit.type === "hide" ? node : withNote(node, `Item ${String(segment)} is filled in for you.`),
+          this.#edit.type === "hide"
+            ? node
+            : appendDescription(node, `Item ${String(segment)} is set automatically.`),
         );
       }
-      const edited = this.at(tuple[segment], depth + 1, 0);
-      return unchanged(edited.isGone ? node : { ...node, [tupleKey]: tuple.with(segment, edited.schema) });
+      const edited = this.editAt(tuple[segment], depth + 1, 0);
+      return unchanged(edited.isRemoved ? node : { ...node, [tupleKey]: tuple.with(segment, edited.schema) });
     }
-    if (!isPlainObject(items)) return { ...unchanged(node), isGone: isLast && this.#edit.type === "hide" };
-    const edited = this.at(items, depth + 1, 0);
-    // How many items there are is for the model to say, also when it has nothing to say about each.
+    if (!isPlainObject(items)) return { ...unchanged(node), isRemoved: isLast && this.#edit.type === "hide" };
+    const edited = this.editAt(items, depth + 1, 0);
+    // The model still chooses the number of items, even if nothing of each item is left to set.
     return {
       schema: { ...node, items: edited.schema },
-      isGone: edited.isGone && isLast,
+      isRemoved: edited.isRemoved && isLast,
       isOptional: edited.isOptional && isLast,
     };
   }
 
-  /** The same edit in every branch. Only when no branch has anything left is the whole gone. */
-  #branches(own: Edited, hidden: string | undefined, depth: number, detours: number): Edited {
+  /** Applies the edit to every branch. The schema is removed only if nothing is left in any branch. */
+  #editBranches(
+    own: EditedSchema,
+    hidden: string | undefined,
+    depth: number,
+    indirections: number,
+  ): EditedSchema {
     if (!isPlainObject(own.schema)) return own;
     const schema: JsonObject = { ...own.schema };
-    const branches: Edited[] = [];
+    const branches: EditedSchema[] = [];
     for (const key of BRANCHES) {
-      const list: unknown = schema[key];
-      if (!Array.isArray(list)) continue;
-      const edited = list.map((branch) => this.at(branch, depth, detours + 1));
+      const subschemas: unknown = schema[key];
+      if (!Array.isArray(subschemas)) continue;
+      const edited = subschemas.map((branch) => this.editAt(branch, depth, indirections + 1));
       schema[key] = edited.map((branch) => withoutRequired(branch.schema, hidden));
       branches.push(...edited.filter((branch) => !isNullType(branch.schema)));
     }
     for (const key of CONDITIONAL) {
       if (schema[key] !== undefined) {
-        schema[key] = withoutRequired(this.at(schema[key], depth, detours + 1).schema, hidden);
+        schema[key] = withoutRequired(this.editAt(schema[key], depth, indirections + 1).schema, hidden);
       }
     }
     if (branches.length === 0) return { ...own, schema };
     const hasOwn = isPlainObject(schema["properties"]) && Object.keys(schema["properties"]).length > 0;
-    const isGone = !hasOwn && branches.every((branch) => branch.isGone);
-    return { schema, isGone, isOptional: own.isOptional };
+    const isRemoved = !hasOwn && branches.every((branch) => branch.isRemoved);
+    return { schema, isRemoved, isOptional: own.isOptional };
   }
 }
 
-function unchanged(schema: unknown): Edited {
-  return { schema, isGone: false, isOptional: false };
+function unchanged(schema: unknown): EditedSchema {
+  return { schema, isRemoved: false, isOptional: false };
 }
 
-function applyEdit(node: unknown, edit: SchemaEdit): Edited {
+function applyEdit(node: unknown, edit: SchemaEdit): EditedSchema {
   const schema = isPlainObject(node) ? node : {};
   switch (edit.type) {
     case "hide":
-      return { schema: node, isGone: true, isOptional: true };
-    case "pin":
-      return unchanged(pinned(schema, edit.value));
-    case "note":
-      return { schema: withNote(schema, edit.text), isGone: false, isOptional: true };
+      return { schema: node, isRemoved: true, isOptional: true };
+    case "fix":
+      return unchanged(toConst(schema, edit.value));
+    case "annotate":
+      return { schema: appendDescription(schema, edit.text), isRemoved: false, isOptional: true };
   }
 }
 
-/** Only what describes the argument stays of its schema: the value says all the rest. */
-function pinned({ title, description, type }: JsonObject, value: unknown): JsonObject {
+/** Keeps only the title and description; the value implies everything else. */
+function toConst({ title, description, type }: JsonObject, value: unknown): JsonObject {
   const texts = Object.entries({ title, description }).filter(([, text]) => typeof text === "string");
   const isInteger = type === "integer" && Number.isInteger(value);
   const name = value === null ? "null" : typeof value;
   return { ...Object.fromEntries(texts), type: isInteger ? "integer" : name, enum: [value] };
 }
 
-function withNote(schema: JsonObject, note: string): JsonObject {
+function appendDescription(schema: JsonObject, note: string): JsonObject {
   const { description } = schema;
   const text = typeof description === "string" && description !== "" ? `${description} ${note}` : note;
   return { ...schema, description: text };
 }
 
-/** A property was there before, and is not any more. */
-function lost(before: JsonObject, after: unknown, name: string): boolean {
+function wasRemoved(before: JsonObject, after: unknown, name: string): boolean {
   return hasProperty(before, name) && !hasProperty(after, name);
 }
 
@@ -178,15 +188,66 @@ function withoutRequired(schema: unknown, name: string | undefined): unknown {
   if (!isPlainObject(schema)) return schema;
   const { required, ...others } = schema;
   if (!Array.isArray(required) || !required.includes(name)) return schema;
-  const left: unknown[] = required.filter((entry) => entry !== name);
-  return left.length === 0 ? others : { ...schema, required: left };
+  const remaining: unknown[] = required.filter((entry) => entry !== name);
+  return remaining.length === 0 ? others : { ...schema, required: remaining };
 }
 
-/** Whether an object without properties of its own still has something to be said. */
-function takesMore({ additionalProperties = false, patternProperties }: JsonObject): boolean {
+/** Whether an object without declared properties still accepts others. */
+function allowsAdditional({ additionalProperties = false, patternProperties }: JsonObject): boolean {
   return additionalProperties !== false || patternProperties !== undefined;
 }
 
 function isNullType(schema: unknown): boolean {
   return isPlainObject(schema) && schema["type"] === "null";
+}
+
+/**
+ * Returns a copy of a schema in which all references point to definitions. Generators write `#/properties/a` where
+ * a type is used twice; after an edit of `a`, such a reference would dangle or edit another argument, too.
+ */
+export function inlineRootRefs(schema: JsonObject): JsonObject {
+  const { copy } = safeClone(schema, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY });
+  if (!isPlainObject(copy)) return schema;
+  const definitionsKey = isPlainObject(copy["definitions"]) ? "definitions" : "$defs";
+  const { $defs: _, definitions: __, ...rootWithoutDefinitions } = copy;
+  const definitions = isPlainObject(copy[definitionsKey]) ? copy[definitionsKey] : {};
+  const names = new Map<string, string>();
+  const added: JsonObject = {};
+  for (const node of findReferences(copy)) {
+    const fragment = toFragment(copy, node["$ref"]);
+    if (fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment)) continue;
+    const target =
+      fragment === "#" || fragment === "#/" ? rootWithoutDefinitions : resolvePointer(copy, fragment);
+    if (target === undefined) continue;
+    const name = names.get(fragment) ?? uniqueName({ ...definitions, ...added });
+    names.set(fragment, name);
+    added[name] = target;
+    // The copy is not shared, so it can be changed in place.
+    node["$ref"] = `#/${definitionsKey}/${name}`;
+  }
+  return names.size === 0 ? copy : { ...copy, [definitionsKey]: { ...definitions, ...added } };
+}
+
+/** Finds every object with a reference. Not recursive, so that nesting cannot overflow the stack. */
+function findReferences(schema: JsonObject): (JsonObject & { $ref: string })[] {
+  const seen = new Set<unknown>();
+  const references: (JsonObject & { $ref: string })[] = [];
+  const stack: unknown[] = [schema];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (typeof node !== "object" || node === null || seen.has(node)) continue;
+    seen.add(node);
+    if (isReference(node)) references.push(node);
+    for (const child of Object.values(node)) if (typeof child === "object") stack.push(child);
+  }
+  return references;
+}
+
+function isReference(node: object): node is JsonObject & { $ref: string } {
+  return Object.hasOwn(node, "$ref") && typeof Reflect.get(node, "$ref") === "string";
+}
+
+function uniqueName(taken: JsonObject): string {
+  let number = 1;
+  while (Object.hasOwn(taken, `shared_${number}`)) number += 1;
+  return `shared_${number}`;
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json/json.js";
 
+/** The JSON Schema draft. */
 export type Draft = "4" | "7" | "2019-09" | "2020-12";
 
 export function draftOf(schema: JsonObject): Draft {
@@ -9,12 +10,12 @@ export function draftOf(schema: JsonObject): Draft {
   return name.includes("2019-09") ? "2019-09" : "2020-12";
 }
 
-/** In old drafts a `$ref` stands alone: whatever is beside it counts for nothing. */
-export function refStandsAlone(draft: Draft): boolean {
+/** In old drafts, sibling keywords of `$ref` are ignored. */
+export function ignoresSiblings(draft: Draft): boolean {
   return draft === "4" || draft === "7";
 }
 
-/** A reference as a fragment of its own document, `#…`, or nothing when it leaves the document. */
+/** Returns a reference as a fragment (`#…`), or `undefined` if it points to another document. */
 export function toFragment(root: JsonObject, reference: string): string | undefined {
   if (reference.startsWith("#")) return reference;
   const id = root["$id"] ?? root["id"];
@@ -26,25 +27,25 @@ export function toFragment(root: JsonObject, reference: string): string | undefi
   return rest.startsWith("#") ? rest : undefined;
 }
 
-/** What a fragment (`#`, `#/$defs/a~1b`, `#/definitions/a%20b`, `#anchor`) points to, or `undefined`. */
-export function resolveFragment(root: JsonObject, fragment: string): unknown {
+/** Returns the value at a fragment (`#`, `#/$defs/a~1b`, `#/definitions/a%20b`, `#anchor`), or `undefined`. */
+export function resolvePointer(root: JsonObject, fragment: string): unknown {
   if (fragment === "#") return root;
   if (!fragment.startsWith("#/")) return findAnchor(root, fragment.slice(1));
-  let found: unknown = root;
+  let current: unknown = root;
   for (const segment of fragment.slice(2).split("/")) {
     const key = unescapeSegment(segment);
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = Reflect.get(found, key);
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = Reflect.get(current, key);
   }
-  return found;
+  return current;
 }
 
-/** One segment of a JSON pointer in a URI fragment. */
+/** Decodes one segment of a JSON pointer in a URI fragment. */
 export function unescapeSegment(segment: string): string {
-  return decode(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+  return tryDecodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-function decode(text: string): string {
+function tryDecodeURIComponent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -53,21 +54,21 @@ function decode(text: string): string {
 }
 
 function findAnchor(root: JsonObject, anchor: string): unknown {
-  const pointer = anchorsOf(root).get(anchor);
-  return pointer === undefined ? undefined : resolveFragment(root, pointer);
+  const pointer = collectAnchors(root).get(anchor);
+  return pointer === undefined ? undefined : resolvePointer(root, pointer);
 }
 
-/** Every `$anchor` of a document with the pointer that leads there. Walks all of it: not for every reference. */
-export function anchorsOf(root: JsonObject): ReadonlyMap<string, string> {
+/** Maps every `$anchor` to its pointer. Walks the whole document, so do not call it per reference. */
+export function collectAnchors(root: JsonObject): ReadonlyMap<string, string> {
   const anchors = new Map<string, string>();
-  const waiting: { readonly value: object; readonly pointer: string }[] = [{ value: root, pointer: "#" }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+  const stack: { readonly value: object; readonly pointer: string }[] = [{ value: root, pointer: "#" }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { value, pointer } = next;
     const anchor: unknown = Reflect.get(value, "$anchor");
     if (typeof anchor === "string" && pointer !== "#") anchors.set(anchor, pointer);
-    for (const [key, inner] of Object.entries(value) as [string, unknown][]) {
-      if (typeof inner !== "object" || inner === null) continue;
-      waiting.push({ value: inner, pointer: `${pointer}/${escapeSegment(key)}` });
+    for (const [key, child] of Object.entries(value) as [string, unknown][]) {
+      if (typeof child !== "object" || child === null) continue;
+      stack.push({ value: child, pointer: `${pointer}/${escapeSegment(key)}` });
     }
   }
   return anchors;

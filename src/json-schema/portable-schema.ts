@@ -1,111 +1,127 @@
 import type { JsonObject } from "../json/json.js";
-import { toReadable } from "../errors/sanitize-text.js";
-import { TOP_LEVEL_NAME } from "./provider-keywords.js";
-import { readShape } from "./read-type-model.js";
-import { join, type Facts, type Shape } from "./schema-type-model.js";
-import { toShortJson } from "./truncate-json.js";
-import { toSoundSchema, type SoundSchema } from "./sanitize-schema.js";
-import { readable, writeFacts, type TextLimits } from "./write-schema.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import {
+  SUPPORTED_PROPERTY_NAME,
+  truncateReadable,
+  writeConstraints,
+  type TextLimits,
+} from "./write-schema.js";
+import { readTypeModel } from "./read-type-model.js";
+import { mergeVariants, type TypeConstraints, type TypeModel } from "./schema-type-model.js";
+import { truncateJson } from "../json/truncate-json.js";
+import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 
-const MOST_CHARS = 50_000;
+const MAX_SCHEMA_CHARS = 50_000;
 
-interface Detail extends TextLimits {
-  readonly levels: number;
-  readonly schemas: number;
+interface DetailLevel extends TextLimits {
+  readonly maxDepth: number;
+  readonly maxSchemas: number;
 }
 
-/** From everything to outlines: the first that stays small enough is shown. */
-const DETAILS: readonly Detail[] = [
-  { levels: 40, schemas: 2_000, descriptionChars: 4_096, valueChars: 8_000 },
-  { levels: 16, schemas: 2_000, descriptionChars: 1_024, valueChars: 2_000 },
-  { levels: 10, schemas: 2_000, descriptionChars: 512, valueChars: 1_000 },
-  { levels: 6, schemas: 2_000, descriptionChars: 256, valueChars: 500 },
-  { levels: 4, schemas: 2_000, descriptionChars: 128, valueChars: 200 },
-  { levels: 2, schemas: 2_000, descriptionChars: 64, valueChars: 100 },
+/** From full detail to outlines: the first level that fits the size limit is used. */
+const DETAIL_LEVELS: readonly DetailLevel[] = [
+  { maxDepth: 40, maxSchemas: 2_000, descriptionChars: 4_096, valueChars: 8_000 },
+  { maxDepth: 16, maxSchemas: 2_000, descriptionChars: 1_024, valueChars: 2_000 },
+  { maxDepth: 10, maxSchemas: 2_000, descriptionChars: 512, valueChars: 1_000 },
+  { maxDepth: 6, maxSchemas: 2_000, descriptionChars: 256, valueChars: 500 },
+  { maxDepth: 4, maxSchemas: 2_000, descriptionChars: 128, valueChars: 200 },
+  { maxDepth: 2, maxSchemas: 2_000, descriptionChars: 64, valueChars: 100 },
 ];
-const OUTLINE: Detail = { levels: 1, schemas: Infinity, descriptionChars: 64, valueChars: 60 };
+const OUTLINE_LEVEL: DetailLevel = {
+  maxDepth: 1,
+  maxSchemas: Infinity,
+  descriptionChars: 64,
+  valueChars: 60,
+};
 
 /**
- * The schema of a tool as models see it: what OpenAI, Anthropic and Gemini accept as the parameters
- * of a function, with as much of the original as fits. It accepts what the original accepts, and
- * more. Two things by the letter of JSON Schema are read as they are meant: a schema with
- * `properties` and no `type` is an object, and an argument that one branch of a top-level union or of
- * a condition describes is described so for the branches that do not mention it.
+ * Converts the schema of a tool to the one that models see: accepted by OpenAI, Anthropic and Gemini, with as much
+ * of the original as fits. It accepts everything that the original accepts, and possibly more.
+ *
+ * Two constructs are read as intended instead of strictly: a schema with `properties` and without `type` is an
+ * object, and an argument that only one branch of a top-level union or condition describes is described that way
+ * for the other branches, too.
  */
-export function toShownSchema(original: JsonObject): { schema: JsonObject; warnings: string[] } {
-  const sound = toSoundSchema(original);
-  const warnings = [...sound.warnings];
-  for (const detail of DETAILS) {
-    const shown = show(sound, detail);
-    if (shown !== undefined) {
-      if (detail !== DETAILS[0]) warnings.push("Too large to be shown in full: details were left out.");
-      return { schema: shown, warnings: [...warnings, ...hiddenNames(sound)] };
+export function toPortableSchema(original: JsonObject): { schema: JsonObject; warnings: string[] } {
+  const sanitized = sanitizeSchema(original);
+  const warnings = [...sanitized.warnings];
+  for (const level of DETAIL_LEVELS) {
+    const rendered = render(sanitized, level);
+    if (rendered !== undefined) {
+      if (level !== DETAIL_LEVELS[0])
+        warnings.push("The schema is too large to be shown in full: details were omitted.");
+      return { schema: rendered, warnings: [...warnings, ...warnUnsupportedNames(sanitized)] };
     }
   }
-  warnings.push("Too large to be shown in full: only the first arguments are shown.");
-  return { schema: showOutline(sound), warnings: [...warnings, ...hiddenNames(sound)] };
+  warnings.push("The schema is too large to be shown in full: only the first arguments are shown.");
+  return { schema: renderOutline(sanitized), warnings: [...warnings, ...warnUnsupportedNames(sanitized)] };
 }
 
-function show(sound: SoundSchema, detail: Detail): JsonObject | undefined {
-  const budget = { schemasLeft: detail.schemas };
-  const facts = readTop(sound, detail, budget);
+function render(sanitized: SanitizedSchema, level: DetailLevel): JsonObject | undefined {
+  const budget = { schemasLeft: level.maxSchemas };
+  const constraints = readRoot(sanitized, level, budget);
   if (budget.schemasLeft < 0) return undefined;
-  const shown = writeFacts("object", facts, detail);
-  return JSON.stringify(shown).length <= MOST_CHARS ? shown : undefined;
+  const rendered = writeConstraints("object", constraints, level);
+  return JSON.stringify(rendered).length <= MAX_SCHEMA_CHARS ? rendered : undefined;
 }
 
-function readTop({ schema, draft }: SoundSchema, detail: Detail, budget: { schemasLeft: number }): Facts {
-  const shape = readShape(schema, {
+function readRoot(
+  { schema, draft }: SanitizedSchema,
+  level: DetailLevel,
+  budget: { schemasLeft: number },
+): TypeConstraints {
+  const model = readTypeModel(schema, {
     root: schema,
     draft,
-    levelsLeft: detail.levels,
+    remainingDepth: level.maxDepth,
     openReferences: [],
     budget,
   });
-  const [facts = {}] = join(shape.get("object") ?? []);
-  return withSpeakableNames(facts, detail);
+  const [constraints = {}] = mergeVariants(model.get("object") ?? []);
+  return omitUnsupportedNames(constraints, level);
 }
 
-/** A name that a provider would refuse the whole tool for is told in the description instead. */
-function withSpeakableNames(facts: Facts, limits: TextLimits): Facts {
-  const all = [...(facts.properties ?? [])];
-  const properties = new Map(all.filter(([name]) => TOP_LEVEL_NAME.test(name)));
-  const told = all
-    .filter(([name]) => !TOP_LEVEL_NAME.test(name))
-    .map(([name, shape]) => `Also takes ${toShortJson(name)}${describe(shape, limits)}.`);
-  return { ...facts, properties, notes: [...(facts.notes ?? []), ...told] };
+/** Moves property names for which a provider would reject the whole tool into the description. */
+function omitUnsupportedNames(constraints: TypeConstraints, limits: TextLimits): TypeConstraints {
+  const all = [...(constraints.properties ?? [])];
+  const properties = new Map(all.filter(([name]) => SUPPORTED_PROPERTY_NAME.test(name)));
+  const omitted = all
+    .filter(([name]) => !SUPPORTED_PROPERTY_NAME.test(name))
+    .map(([name, model]) => `Also accepts ${truncateJson(name)}${describeModel(model, limits)}.`);
+  return { ...constraints, properties, notes: [...(constraints.notes ?? []), ...omitted] };
 }
 
-function describe(shape: Shape, limits: TextLimits): string {
-  const [facts] = [...shape.values()].flat();
-  const description = readable(facts?.description ?? "", limits);
-  return ` (${[...shape.keys()].join(" or ")})${description === undefined ? "" : `: ${description.replace(/\.$/, "")}`}`;
+function describeModel(model: TypeModel, limits: TextLimits): string {
+  const [constraints] = [...model.values()].flat();
+  const description = truncateReadable(constraints?.description ?? "", limits);
+  return ` (${[...model.keys()].join(" or ")})${description === undefined ? "" : `: ${description.replace(/\.$/, "")}`}`;
 }
 
-function hiddenNames({ schema }: SoundSchema): string[] {
+function warnUnsupportedNames({ schema }: SanitizedSchema): string[] {
   const names = Object.keys((schema["properties"] as JsonObject | undefined) ?? {});
   return names
-    .filter((name) => !TOP_LEVEL_NAME.test(name))
+    .filter((name) => !SUPPORTED_PROPERTY_NAME.test(name))
     .slice(0, 10)
     .map(
       (name) =>
-        `The argument ${toReadable(toShortJson(name))} has a name that providers refuse: it is only described.`,
+        `The argument ${stripHiddenCharacters(truncateJson(name))} has a name that providers reject: it is only mentioned in the description.`,
     );
 }
 
-/** What is required comes first, then the others as long as there is room. */
-function showOutline(sound: SoundSchema): JsonObject {
-  const facts = readTop(sound, OUTLINE, { schemasLeft: OUTLINE.schemas });
-  const required = new Set(facts.required);
-  const names = [...(facts.properties ?? [])].toSorted(
+/** Writes required arguments first, then the others until the size limit is reached. */
+function renderOutline(sanitized: SanitizedSchema): JsonObject {
+  const constraints = readRoot(sanitized, OUTLINE_LEVEL, { schemasLeft: OUTLINE_LEVEL.maxSchemas });
+  const required = new Set(constraints.required);
+  const sorted = [...(constraints.properties ?? [])].toSorted(
     ([a], [b]) => Number(required.has(b)) - Number(required.has(a)),
   );
-  let room = MOST_CHARS / 2;
-  const properties = names.filter(([name, shape]) => {
-    room -=
+  let remainingChars = MAX_SCHEMA_CHARS / 2;
+  const properties = sorted.filter(([name, model]) => {
+    remainingChars -=
       name.length * 2 +
-      JSON.stringify(writeFacts("object", { properties: new Map([[name, shape]]) }, OUTLINE)).length;
-    return room > 0;
+      JSON.stringify(writeConstraints("object", { properties: new Map([[name, model]]) }, OUTLINE_LEVEL))
+        .length;
+    return remainingChars > 0;
   });
-  return writeFacts("object", { ...facts, properties: new Map(properties) }, OUTLINE);
+  return writeConstraints("object", { ...constraints, properties: new Map(properties) }, OUTLINE_LEVEL);
 }

@@ -1,57 +1,58 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { refStandsAlone, resolveFragment, type Draft } from "./json-pointer.js";
-import { namesKind, readFacts } from "./read-constraints.js";
-import { toShortJson } from "./truncate-json.js";
+import { ignoresSiblings, resolvePointer, type Draft } from "./json-pointer.js";
+import { truncateJson } from "../json/truncate-json.js";
 import {
   ANY,
   intersect,
-  KINDS,
-  NOTHING,
+  JSON_TYPES,
+  NEVER,
   union,
-  unionAsOne,
-  type Facts,
-  type Kind,
-  type Shape,
+  unionToSingleVariant,
+  type TypeConstraints,
+  type JsonType,
+  type TypeModel,
+  type Bounds,
 } from "./schema-type-model.js";
+import { isStringArray } from "./schema-keywords.js";
 
-/** How often one definition may stand within itself before only its type is told. */
-const MOST_RECURSION = 2;
+/** How often a definition may be nested within itself before it is reduced to its type. */
+const MAX_RECURSION = 2;
 
-/** Where the reader is, and how far it may go. */
-export interface Reading {
+/** The position of the reader and its limits. */
+export interface ReadContext {
   readonly root: JsonObject;
   readonly draft: Draft;
-  readonly levelsLeft: number;
+  readonly remainingDepth: number;
   readonly openReferences: readonly string[];
-  /** Shared by all readers of one schema. */
+  /** Shared by all nested reads of one schema. */
   readonly budget: { schemasLeft: number };
 }
 
-/** What a sound schema accepts, told by kinds. */
-export function readShape(schema: unknown, at: Reading): Shape {
-  if (schema === false) return NOTHING;
+/** Reads what a sanitized schema accepts, by JSON type. */
+export function readTypeModel(schema: unknown, context: ReadContext): TypeModel {
+  if (schema === false) return NEVER;
   if (!isPlainObject(schema)) return ANY;
-  at.budget.schemasLeft -= 1;
-  if (at.budget.schemasLeft < 0) return ANY;
-  if (at.levelsLeft <= 0) return readOutline(schema, at.root);
-  const inside = { ...at, levelsLeft: at.levelsLeft - 1 };
-  const { $ref, ...beside } = schema;
-  if (typeof $ref !== "string") return readWithout(schema, inside);
+  context.budget.schemasLeft -= 1;
+  if (context.budget.schemasLeft < 0) return ANY;
+  if (context.remainingDepth <= 0) return readOutline(schema, context.root);
+  const nested = { ...context, remainingDepth: context.remainingDepth - 1 };
+  const { $ref, ...siblings } = schema;
+  if (typeof $ref !== "string") return readKeywords(schema, nested);
   const { title, description } = schema;
-  const own = refStandsAlone(at.draft) ? { title, description } : beside;
-  if (Object.keys(beside).length === 0) return readReference($ref, inside);
-  return intersect(readWithout(own, inside), readReference($ref, inside));
+  const own = ignoresSiblings(context.draft) ? { title, description } : siblings;
+  if (Object.keys(siblings).length === 0) return readReference($ref, nested);
+  return intersect(readKeywords(own, nested), readReference($ref, nested));
 }
 
-function readReference(reference: string, at: Reading): Shape {
-  const target = resolveFragment(at.root, reference);
-  const depth = at.openReferences.filter((open) => open === reference).length;
-  if (depth >= MOST_RECURSION) return isPlainObject(target) ? readOutline(target, at.root) : ANY;
-  return readShape(target, { ...at, openReferences: [...at.openReferences, reference] });
+function readReference(reference: string, context: ReadContext): TypeModel {
+  const target = resolvePointer(context.root, reference);
+  const depth = context.openReferences.filter((current) => current === reference).length;
+  if (depth >= MAX_RECURSION) return isPlainObject(target) ? readOutline(target, context.root) : ANY;
+  return readTypeModel(target, { ...context, openReferences: [...context.openReferences, reference] });
 }
 
-/** Only the types of a schema, when its details would be too much. */
-function readOutline(schema: JsonObject, root: JsonObject): Shape {
+/** Reads only the types of a schema, where its details would exceed the limits. */
+function readOutline(schema: JsonObject, root: JsonObject): TypeModel {
   const { title, description } = schema;
   const target = resolveOutline(schema, root);
   const { type, nullable } = target;
@@ -61,125 +62,255 @@ function readOutline(schema: JsonObject, root: JsonObject): Shape {
     title: title ?? target["title"],
     description: description ?? target["description"],
   };
-  return ownShape(outline, (kind) =>
-    kind === "object" || kind === "array" ? { notes: ["Details left out."] } : {},
+  return readOwnTypes(outline, (jsonType) =>
+    jsonType === "object" || jsonType === "array" ? { notes: ["Details omitted."] } : {},
   );
 }
 
-const MOST_HOPS = 10;
+const MAX_REFERENCE_HOPS = 10;
 
 function resolveOutline(schema: JsonObject, root: JsonObject): JsonObject {
   let target: unknown = schema;
   for (
     let hop = 0;
-    hop < MOST_HOPS && isPlainObject(target) && typeof target["$ref"] === "string";
+    hop < MAX_REFERENCE_HOPS && isPlainObject(target) && typeof target["$ref"] === "string";
     hop += 1
   ) {
-    target = resolveFragment(root, target["$ref"]);
+    target = resolvePointer(root, target["$ref"]);
   }
   return isPlainObject(target) && target["$ref"] === undefined ? target : {};
 }
 
-function readWithout(schema: JsonObject, at: Reading): Shape {
-  const own = ownShape(schema, (kind) => readInner(schema, kind, at));
-  const parts = [
-    ...listOf(schema["allOf"]).map((part) => readShape(part, at)),
-    ...[schema["anyOf"], schema["oneOf"]].filter(Array.isArray).map((branches) => readUnion(branches, at)),
-    ...readConditions(schema, at),
+function readKeywords(schema: JsonObject, context: ReadContext): TypeModel {
+  const own = readOwnTypes(schema, (type) => readNested(schema, type, context));
+  const models = [
+    ...toArray(schema["allOf"]).map((subschema) => readTypeModel(subschema, context)),
+    ...[schema["anyOf"], schema["oneOf"]]
+      .filter(Array.isArray)
+      .map((branches) => readUnion(branches, context)),
+    ...readConditions(schema, context),
   ];
-  return parts.reduce(intersect, own);
+  return models.reduce(intersect, own);
 }
 
-function readUnion(branches: readonly unknown[], at: Reading): Shape {
-  return union(branches.map((branch) => readShape(branch, at)));
+function readUnion(branches: readonly unknown[], context: ReadContext): TypeModel {
+  return union(branches.map((branch) => readTypeModel(branch, context)));
 }
 
-/** What holds only sometimes: the names are worth knowing always, the rest is not demanded. */
-function readConditions(schema: JsonObject, at: Reading): Shape[] {
+/** Conditional schemas: their properties are always described, but their constraints do not always apply. */
+function readConditions(schema: JsonObject, context: ReadContext): TypeModel[] {
   const conditional = Object.values(
     isPlainObject(schema["dependentSchemas"]) ? schema["dependentSchemas"] : {},
   )
     .concat(Object.values(isPlainObject(schema["dependencies"]) ? schema["dependencies"] : {}))
     .filter(isPlainObject)
-    .map((inner) => unionAsOne([ANY, readShape(inner, at)]));
+    .map((inner) => unionToSingleVariant([ANY, readTypeModel(inner, context)]));
   if (schema["if"] === undefined) return conditional;
-  const outcomes = [schema["then"], schema["else"]].map((inner) => readShape(inner ?? true, at));
-  return [...conditional, unionAsOne(outcomes)];
+  const branches = [schema["then"], schema["else"]].map((inner) => readTypeModel(inner ?? true, context));
+  return [...conditional, unionToSingleVariant(branches)];
 }
 
-function ownShape(schema: JsonObject, inner: (kind: Kind) => Facts): Shape {
-  const kinds = KINDS.filter((kind) => namesKind(schema, kind)).map((kind): [Kind, Facts] => {
-    const [plain, deep] = [readFacts(schema, kind), inner(kind)];
-    return [kind, { ...plain, ...deep, notes: [...(plain.notes ?? []), ...(deep.notes ?? [])] }];
-  });
-  const isNamed = schema["type"] !== undefined || kinds.some(([, { values }]) => values !== undefined);
-  const isAboutSome = kinds.some(([, facts]) => isDescribed(facts));
+function readOwnTypes(
+  schema: JsonObject,
+  readNestedConstraints: (type: JsonType) => TypeConstraints,
+): TypeModel {
+  const types = JSON_TYPES.filter((type) => allowsType(schema, type)).map(
+    (type): [JsonType, TypeConstraints] => {
+      const [own, nested] = [readConstraints(schema, type), readNestedConstraints(type)];
+      return [type, { ...own, ...nested, notes: [...(own.notes ?? []), ...(nested.notes ?? [])] }];
+    },
+  );
+  const isNamed = schema["type"] !== undefined || types.some(([, { values }]) => values !== undefined);
+  const isSomeConstrained = types.some(([, constraints]) => isConstrained(constraints));
   return new Map(
-    kinds.map(([kind, facts]) => {
-      const origin = { isNamed, isImplied: isAboutSome && !isDescribed(facts) };
-      return [kind, [{ ...facts, origin }]];
+    types.map(([type, constraints]) => {
+      const origin = { isNamed, isInferred: isSomeConstrained && !isConstrained(constraints) };
+      return [type, [{ ...constraints, origin }]];
     }),
   );
 }
 
-function isDescribed({ values, bounds, pattern, items, properties, required }: Facts): boolean {
+function isConstrained({ values, bounds, pattern, items, properties, required }: TypeConstraints): boolean {
   const hasBounds = Object.values(bounds ?? {}).some((bound) => bound !== undefined);
-  const hasParts = items !== undefined || properties !== undefined || (required?.length ?? 0) > 0;
-  return values !== undefined || pattern !== undefined || hasBounds || hasParts;
+  const hasNested = items !== undefined || properties !== undefined || (required?.length ?? 0) > 0;
+  return values !== undefined || pattern !== undefined || hasBounds || hasNested;
 }
 
-function readInner(schema: JsonObject, kind: Kind, at: Reading): Facts {
-  if (kind === "array") return readItems(schema, at);
-  return kind === "object" ? readProperties(schema, at) : {};
+function readNested(schema: JsonObject, jsonType: JsonType, context: ReadContext): TypeConstraints {
+  if (jsonType === "array") return readItems(schema, context);
+  return jsonType === "object" ? readProperties(schema, context) : {};
 }
 
-function readProperties(schema: JsonObject, at: Reading): Facts {
+function readProperties(schema: JsonObject, context: ReadContext): TypeConstraints {
   const { properties, additionalProperties, patternProperties } = schema;
-  const known = isPlainObject(properties)
-    ? new Map(Object.entries(properties).map(([name, inner]) => [name, readShape(inner, at)]))
+  const declared = isPlainObject(properties)
+    ? new Map(Object.entries(properties).map(([name, inner]) => [name, readTypeModel(inner, context)]))
     : undefined;
-  const others = [
+  const additional = [
     additionalProperties,
     ...Object.values(isPlainObject(patternProperties) ? patternProperties : {}),
   ];
-  const possible = union(others.filter(isPlainObject).map((inner) => readShape(inner, at)));
-  const kinds = [...possible.keys()];
-  const isTold = kinds.length > 0 && kinds.length < KINDS.length;
-  const note = `Other names are possible; their values: ${kinds.join(" or ")}.`;
-  return { properties: known, notes: [...(isTold ? [note] : []), ...conditionNotes(schema)] };
+  const additionalModel = union(
+    additional.filter(isPlainObject).map((inner) => readTypeModel(inner, context)),
+  );
+  const types = [...additionalModel.keys()];
+  const isWorthNoting = types.length > 0 && types.length < JSON_TYPES.length;
+  const note = `Other properties are allowed; their values: ${types.join(" or ")}.`;
+  return { properties: declared, notes: [...(isWorthNoting ? [note] : []), ...conditionNotes(schema)] };
 }
 
-/** `items` for the rest of a tuple is `additionalItems` where `items` itself is the tuple. */
-function readItems(schema: JsonObject, at: Reading): Facts {
+/** The items after a tuple are in `items`, or in `additionalItems` if `items` itself is the tuple. */
+function readItems(schema: JsonObject, context: ReadContext): TypeConstraints {
   const { prefixItems, items, additionalItems, maxItems } = schema;
   const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
-  if (tuple === undefined) return items === undefined ? {} : { items: readShape(items, at) };
-  const shapes = tuple.map((item) => readShape(item, at));
+  if (tuple === undefined) return items === undefined ? {} : { items: readTypeModel(items, context) };
+  const models = tuple.map((item) => readTypeModel(item, context));
   const isClosed = typeof maxItems === "number" && maxItems <= tuple.length;
   const rest = isClosed ? false : ((tuple === items ? additionalItems : items) ?? true);
-  const order = shapes.map((shape) =>
-    shape.size === KINDS.length ? "anything" : [...shape.keys()].join(" or "),
+  const order = models.map((model) =>
+    model.size === JSON_TYPES.length ? "anything" : [...model.keys()].join(" or "),
   );
   return {
-    items: union([...shapes, readShape(rest, at)]),
+    items: union([...models, readTypeModel(rest, context)]),
     notes: [`In this order: ${order.join(", ")}.`],
   };
 }
 
-/** `When country is "US" also give postcode.` */
+/** `If country is "US", also provide postcode.` */
 function conditionNotes({ if: condition, then }: JsonObject): string[] {
   if (!isPlainObject(condition) || !isPlainObject(then) || !isPlainObject(condition["properties"])) return [];
   const cases = Object.entries(condition["properties"]).flatMap(([name, inner]) =>
     isPlainObject(inner) && Object.hasOwn(inner, "const")
-      ? [`${name} is ${toShortJson(inner["const"])}`]
+      ? [`${name} is ${truncateJson(inner["const"])}`]
       : [],
   );
-  const names = listOf(then["required"]).filter((name) => typeof name === "string");
+  const names = toArray(then["required"]).filter((name) => typeof name === "string");
   return cases.length === 0 || names.length === 0
     ? []
-    : [`When ${cases.join(" and ")} also give ${names.join(", ")}.`];
+    : [`If ${cases.join(" and ")}, also provide ${names.join(", ")}.`];
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** Reads the constraints of one type from the plain keywords, without nested schemas. */
+function readConstraints(schema: JsonObject, jsonType: JsonType): TypeConstraints {
+  const { title, description, pattern, format } = schema;
+  return {
+    title: nonEmptyString(title),
+    description: nonEmptyString(description),
+    default:
+      Object.hasOwn(schema, "default") && jsonTypeOf(schema["default"]) === jsonType
+        ? { value: schema["default"] }
+        : undefined,
+    notes: [...NOTES_BY_TYPE[jsonType](schema), ...commonNotes(schema, jsonType)],
+    values: readValues(schema, jsonType),
+    bounds: BOUNDS_BY_TYPE[jsonType](schema),
+    pattern: jsonType === "string" ? nonEmptyString(pattern) : undefined,
+    format: jsonType === "string" || jsonType === "number" ? nonEmptyString(format) : undefined,
+    isInteger:
+      jsonType === "number" &&
+      typesOf(schema)?.includes("integer") === true &&
+      !typesOf(schema)?.includes("number"),
+    required: jsonType === "object" && isStringArray(schema["required"]) ? schema["required"] : undefined,
+  };
+}
+
+/** Whether `type`, `enum` and `const` allow a type. */
+export function allowsType(schema: JsonObject, jsonType: JsonType): boolean {
+  const types = typesOf(schema)?.map((type) => (type === "integer" ? "number" : type));
+  const isNamed =
+    types === undefined || types.includes(jsonType) || (jsonType === "null" && schema["nullable"] === true);
+  return isNamed && readValues(schema, jsonType)?.length !== 0;
+}
+
+export function jsonTypeOf(value: unknown): JsonType {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  const type = typeof value;
+  return type === "string" || type === "number" || type === "boolean" ? type : "object";
+}
+
+function typesOf({ type }: JsonObject): readonly unknown[] | undefined {
+  if (type === undefined) return undefined;
+  return Array.isArray(type) ? type : [type];
+}
+
+function readValues(schema: JsonObject, jsonType: JsonType): readonly unknown[] | undefined {
+  const listed = Array.isArray(schema["enum"]) ? schema["enum"] : undefined;
+  const values = Object.hasOwn(schema, "const") ? [schema["const"]] : listed;
+  return values?.filter((value) => jsonTypeOf(value) === jsonType);
+}
+
+const BOUNDS_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => Bounds>> = {
+  string: ({ minLength, maxLength }) => ({
+    minLength: numberOrUndefined(minLength),
+    maxLength: numberOrUndefined(maxLength),
+  }),
+  number: readRange,
+  boolean: () => ({}),
+  object: ({ minProperties, maxProperties }) => ({
+    minProperties: numberOrUndefined(minProperties),
+    maxProperties: numberOrUndefined(maxProperties),
+  }),
+  array: ({ minItems, maxItems }) => ({
+    minItems: numberOrUndefined(minItems),
+    maxItems: numberOrUndefined(maxItems),
+  }),
+  null: () => ({}),
+};
+
+/** Exclusive bounds become inclusive ones, which accept one more value. */
+function readRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonObject): Bounds {
+  const lower = [numberOrUndefined(minimum), numberOrUndefined(exclusiveMinimum)].filter(
+    (bound) => bound !== undefined,
+  );
+  const upper = [numberOrUndefined(maximum), numberOrUndefined(exclusiveMaximum)].filter(
+    (bound) => bound !== undefined,
+  );
+  return {
+    minimum: lower.length === 0 ? undefined : Math.max(...lower),
+    maximum: upper.length === 0 ? undefined : Math.min(...upper),
+  };
+}
+
+const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>> = {
+  string: ({ contentEncoding }) =>
+    typeof contentEncoding === "string" ? [`Encoded as ${contentEncoding}.`] : [],
+  number: ({ multipleOf, exclusiveMinimum, exclusiveMaximum }) => [
+    ...(typeof multipleOf === "number" ? [`A multiple of ${multipleOf}.`] : []),
+    ...(typeof exclusiveMinimum === "number" ? [`More than ${exclusiveMinimum}.`] : []),
+    ...(typeof exclusiveMaximum === "number" ? [`Less than ${exclusiveMaximum}.`] : []),
+  ],
+  boolean: () => [],
+  object: ({ dependentRequired, dependencies }) =>
+    [...entriesOf(dependentRequired), ...entriesOf(dependencies)].flatMap(([name, others]) =>
+      isStringArray(others) && others.length > 0 ? [`With ${name}, also provide ${others.join(", ")}.`] : [],
+    ),
+  array: ({ uniqueItems }) => (uniqueItems === true ? ["Items must be unique."] : []),
+  null: () => [],
+};
+
+const MAX_EXAMPLES = 3;
+
+function commonNotes({ examples, example, deprecated }: JsonObject, jsonType: JsonType): string[] {
+  const all = [...(Array.isArray(examples) ? examples : []), ...(example === undefined ? [] : [example])];
+  const matching = all.filter((value) => jsonTypeOf(value) === jsonType).slice(0, MAX_EXAMPLES);
+  return [
+    ...(matching.length === 0 ? [] : [`For example: ${matching.map(truncateJson).join(", ")}.`]),
+    ...(deprecated === true ? ["Deprecated."] : []),
+  ];
+}
+
+function entriesOf(map: unknown): [string, unknown][] {
+  return isPlainObject(map) ? Object.entries(map) : [];
+}
+
+function nonEmptyString(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function numberOrUndefined(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }

@@ -1,18 +1,18 @@
-const LONGEST_PATTERN = 2_000;
+const MAX_PATTERN_LENGTH = 2_000;
 
-/** A counted repetition up to here cannot be told from no repetition by its cost. */
-const FEW = 1;
+/** Counted repetitions up to this number cost no more than no repetition. */
+const MAX_CHEAP_REPEAT = 1;
 
 /**
- * Why a pattern must not be run, or nothing. Conservative: a pattern that could take exponential
- * time is refused, and with it some that would not.
+ * Returns why a pattern must not be run, or `undefined`. Conservative: also rejects some patterns that would not
+ * take exponential time.
  */
-export function patternProblem(pattern: string): string | undefined {
-  if (pattern.length > LONGEST_PATTERN) return "is too long";
+export function findPatternProblem(pattern: string): string | undefined {
+  if (pattern.length > MAX_PATTERN_LENGTH) return "is too long";
   try {
     const expression = new RegExp(pattern, "u");
-    if (explodes(parsePattern(pattern), createOverlap(pattern))) return "could take exponential time";
-    // An engine may find out only when it runs a pattern that it is too large.
+    if (isExponential(parsePattern(pattern), createOverlap(pattern))) return "could take exponential time";
+    // Some engines detect a pattern that is too large only when it runs.
     expression.test("");
   } catch {
     return "does not compile";
@@ -30,19 +30,20 @@ interface Term {
   readonly max: number;
 }
 
-function explodes(alternatives: readonly Sequence[], overlap: Overlap): boolean {
+function isExponential(alternatives: readonly Sequence[], overlap: Overlap): boolean {
   return alternatives.flat().some((term) => {
-    if (term.max > FEW && term.kind === "backreference") return true;
-    if (term.max > FEW && term.kind === "group" && !isUnambiguous(term.alternatives, overlap)) return true;
-    return explodes(term.alternatives, overlap);
+    if (term.max > MAX_CHEAP_REPEAT && term.kind === "backreference") return true;
+    if (term.max > MAX_CHEAP_REPEAT && term.kind === "group" && !isUnambiguous(term.alternatives, overlap))
+      return true;
+    return isExponential(term.alternatives, overlap);
   });
 }
 
-/** Whether a repeated group can cut a text into its repetitions in one way only. */
+/** Whether a text can be divided into repetitions of a group in only one way. */
 function isUnambiguous(alternatives: readonly Sequence[], overlap: Overlap): boolean {
   if (!alternatives.every((sequence) => isFixed(sequence) || isDelimited(sequence, overlap))) return false;
   return alternatives.every((sequence, index) =>
-    alternatives.slice(index + 1).every((other) => !startAlike(sequence, other, overlap)),
+    alternatives.slice(index + 1).every((other) => !overlapAtStart(sequence, other, overlap)),
   );
 }
 
@@ -53,7 +54,7 @@ function isFixed(sequence: Sequence): boolean {
   });
 }
 
-/** `-[a-z]+` and `[a-z]+\.` begin or end with a character that nothing else in them matches. */
+/** `-[a-z]+` and `[a-z]+\.` start or end with a character that nothing else in them matches. */
 function isDelimited(sequence: Sequence, overlap: Overlap): boolean {
   const atoms = sequence.flatMap(atomsOf);
   if (sequence.some((term) => term.kind === "backreference")) return false;
@@ -67,14 +68,14 @@ function atomsOf(term: Term): Term[] {
   return term.kind === "atom" ? [term] : term.alternatives.flat().flatMap(atomsOf);
 }
 
-function startAlike(one: Sequence, other: Sequence, overlap: Overlap): boolean {
-  const [first, second] = [one[0], other[0]];
+function overlapAtStart(a: Sequence, b: Sequence, overlap: Overlap): boolean {
+  const [first, second] = [a[0], b[0]];
   if (first?.kind !== "atom" || second?.kind !== "atom" || first.min === 0 || second.min === 0) return true;
   return overlap(first.source, second.source);
 }
 
-/** Characters that stand for all: a class that none of these is in has its bounds in the pattern. */
-const SAMPLES = [
+/** Represent all characters: a class without any of them names its bounds in the pattern, which are added. */
+const SAMPLE_CHARACTERS = [
   ...Array.from({ length: 0x80 }, (_, code) => String.fromCharCode(code)),
   "é",
   "Ω",
@@ -83,28 +84,28 @@ const SAMPLES = [
   "😀",
 ];
 
-/** Whether some character matches both atoms. */
-type Overlap = (one: string, other: string) => boolean;
+/** Whether a character exists that matches both atoms. */
+type Overlap = (a: string, b: string) => boolean;
 
 const PATTERN_CHARACTERS = ".\\[]()|*+?{}^$";
 
-/** One bit a sample, kept for each atom: a pattern may have a thousand of them to compare. */
+/** Caches one bit per sample for each atom, because a pattern may have a thousand atoms to compare. */
 function createOverlap(pattern: string): Overlap {
-  const samples = [...new Set([...SAMPLES, ...Array.from(pattern)])];
-  const known = new Map(samples.map((sample, index) => [sample, 1n << BigInt(index)]));
-  for (const special of PATTERN_CHARACTERS) known.delete(special);
+  const samples = [...new Set([...SAMPLE_CHARACTERS, ...Array.from(pattern)])];
+  const bitsBySource = new Map(samples.map((sample, index) => [sample, 1n << BigInt(index)]));
+  for (const special of PATTERN_CHARACTERS) bitsBySource.delete(special);
 
-  function samplesOf(source: string): bigint {
-    const before = known.get(source);
-    if (before !== undefined) return before;
+  function matchBits(source: string): bigint {
+    const cached = bitsBySource.get(source);
+    if (cached !== undefined) return cached;
     const expression = new RegExp(`^(?:${source})$`, "su");
     const matches = samples.map((sample) => (expression.test(sample) ? "1" : "0"));
     const bits = BigInt(`0b${matches.toReversed().join("")}`);
-    known.set(source, bits);
+    bitsBySource.set(source, bits);
     return bits;
   }
 
-  return (one, other) => (samplesOf(one) & samplesOf(other)) !== 0n;
+  return (a, b) => (matchBits(a) & matchBits(b)) !== 0n;
 }
 
 const ESCAPE = /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|k<[^>]*>|\d+|[\s\S])/uy;
@@ -112,22 +113,22 @@ const CHARACTER_CLASS = /\[(?:\\[\s\S]|[^\]\\])*\]/uy;
 const GROUP_START = /\((?:\?(?:<?[=!]|<[^>]*>|[a-z-]*:))?/uy;
 const QUANTIFIER = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/uy;
 
-/** Only for patterns that compile: what is no valid syntax is not found out here. */
+/** Parses a pattern that compiles. Does not detect invalid syntax. */
 function parsePattern(pattern: string): Sequence[] {
-  let at = 0;
+  let position = 0;
 
-  function take(expression: RegExp): RegExpExecArray | null {
-    expression.lastIndex = at;
+  function consume(expression: RegExp): RegExpExecArray | null {
+    expression.lastIndex = position;
     const match = expression.exec(pattern);
-    if (match !== null) at = expression.lastIndex;
+    if (match !== null) position = expression.lastIndex;
     return match;
   }
 
   function parseAlternatives(): Sequence[] {
     const alternatives: Term[][] = [[]];
-    while (at < pattern.length && pattern[at] !== ")") {
-      if (pattern[at] === "|") {
-        at += 1;
+    while (position < pattern.length && pattern[position] !== ")") {
+      if (pattern[position] === "|") {
+        position += 1;
         alternatives.push([]);
       } else {
         alternatives.at(-1)?.push(parseTerm());
@@ -137,22 +138,22 @@ function parsePattern(pattern: string): Sequence[] {
   }
 
   function parseTerm(): Term {
-    const start = at;
-    const group = take(GROUP_START)?.[0];
+    const start = position;
+    const group = consume(GROUP_START)?.[0];
     let alternatives: Sequence[] = [];
     if (group !== undefined) {
       alternatives = parseAlternatives();
-      at += 1;
-    } else if ((take(ESCAPE) ?? take(CHARACTER_CLASS)) === null) {
-      at += String.fromCodePoint(pattern.codePointAt(at) ?? 0).length;
+      position += 1;
+    } else if ((consume(ESCAPE) ?? consume(CHARACTER_CLASS)) === null) {
+      position += String.fromCodePoint(pattern.codePointAt(position) ?? 0).length;
     }
-    const source = pattern.slice(start, at);
+    const source = pattern.slice(start, position);
     const kind = group === undefined ? kindOfAtom(source) : /[=!]$/.test(group) ? "lookaround" : "group";
     return { kind, source, alternatives, ...parseQuantifier() };
   }
 
   function parseQuantifier(): { min: number; max: number } {
-    const match = take(QUANTIFIER);
+    const match = consume(QUANTIFIER);
     if (match === null) return { min: 1, max: 1 };
     const [, sign, least, comma, most] = match;
     if (sign !== undefined) return { min: sign === "+" ? 1 : 0, max: sign === "?" ? 1 : Infinity };

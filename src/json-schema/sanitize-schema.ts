@@ -1,65 +1,66 @@
 import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
-import { toReadable } from "../errors/sanitize-text.js";
-import { anchorsOf, draftOf, resolveFragment, toFragment, type Draft } from "./json-pointer.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { collectAnchors, draftOf, resolvePointer, toFragment, type Draft } from "./json-pointer.js";
 import {
   ANNOTATIONS,
   DYNAMIC_KEYWORDS,
   IDENTITY_KEYWORDS,
   isAssertion,
-  isFilledList,
-  isListOfText,
+  isNonEmptyArray,
+  isStringArray,
   isWellFormed,
   SCHEMA_KEYWORDS,
-  SCHEMA_LIST_KEYWORDS,
+  SCHEMA_ARRAY_KEYWORDS,
   SCHEMA_MAP_KEYWORDS,
 } from "./schema-keywords.js";
-import { patternProblem } from "./safe-regex.js";
+import { findPatternProblem } from "./safe-regex.js";
 
-/** Deeper than any schema that somebody wrote, and far from the end of the stack. */
-const DEEPEST = 200;
-const MOST_SCHEMAS = 20_000;
-const MOST_WARNINGS = 20;
+/** Deeper than any handwritten schema, and far below the stack limit. */
+const MAX_DEPTH = 200;
+const MAX_SCHEMAS = 20_000;
+const MAX_WARNINGS = 20;
 
-export interface SoundSchema {
+/** A sanitized copy of a schema. */
+export interface SanitizedSchema {
   readonly schema: JsonObject;
-  /** Every schema in it, in no order. */
+  /** All nested schemas, in no particular order. */
   readonly nodes: readonly JsonObject[];
   readonly draft: Draft;
   readonly warnings: readonly string[];
 }
 
 /**
- * A copy that can be read and run without harm: no pattern that fails or explodes, no reference that
- * leads nowhere or away, nothing malformed, no bottomless depth. It accepts all that the original
- * accepts. `ignored` keywords are left out without a word.
+ * Returns a copy that is safe to read and run: without invalid or exponential patterns, dangling or remote
+ * references, malformed keywords and excessive nesting. It accepts everything that the original accepts. Keywords
+ * in `ignored` are omitted without a warning.
  */
-export function toSoundSchema(
+export function sanitizeSchema(
   original: JsonObject,
   ignored: ReadonlySet<string> = new Set<string>(),
-): SoundSchema {
-  const copying = new Copying(original, ignored);
-  copying.run();
-  return copying;
+): SanitizedSchema {
+  const sanitizer = new SchemaSanitizer(original, ignored);
+  sanitizer.run();
+  return sanitizer;
 }
 
 interface Step {
   readonly source: JsonObject;
   readonly target: JsonObject;
   readonly depth: number;
-  /** Inside a schema with an `$id` of its own, where `#` means something else. */
-  readonly embedded: boolean;
+  /** Inside a schema with its own `$id`, where `#` refers to that schema. */
+  readonly inEmbeddedResource: boolean;
 }
 
-/** A list of steps instead of recursion: the depth of a schema is its author's choice. */
-class Copying implements SoundSchema {
+/** Uses a list of steps instead of recursion, since the depth of a server's schema is unbounded. */
+class SchemaSanitizer implements SanitizedSchema {
   readonly schema: JsonObject = {};
   readonly nodes: JsonObject[] = [];
   readonly draft: Draft;
   readonly #warnings = new Set<string>();
   readonly #steps: Step[] = [];
   #anchors: ReadonlyMap<string, string> | undefined;
-  #schemas = 0;
-  #loosened = false;
+  #schemaCount = 0;
+  #wasRelaxed = false;
 
   constructor(
     readonly original: JsonObject,
@@ -69,31 +70,31 @@ class Copying implements SoundSchema {
   }
 
   get warnings(): readonly string[] {
-    return [...this.#warnings].slice(0, MOST_WARNINGS);
+    return [...this.#warnings].slice(0, MAX_WARNINGS);
   }
 
   run(): void {
-    this.#steps.push({ source: this.original, target: this.schema, depth: 0, embedded: false });
+    this.#steps.push({ source: this.original, target: this.schema, depth: 0, inEmbeddedResource: false });
     for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {
       this.nodes.push(step.target);
       for (const [keyword, value] of Object.entries(step.source)) this.#copyKeyword(step, keyword, value);
     }
-    if (this.#loosened) this.nodes.forEach(loosen);
+    if (this.#wasRelaxed) this.nodes.forEach(relaxNegations);
   }
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
     if (this.ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
     if (ANNOTATIONS.has(keyword)) setOwnProperty(step.target, keyword, value);
-    else if (DYNAMIC_KEYWORDS.has(keyword)) this.#drop(`the dynamic reference ${keyword}`);
+    else if (DYNAMIC_KEYWORDS.has(keyword)) this.#omit(`the dynamic reference ${keyword}`);
     else if (isAssertion(keyword)) this.#copyAssertion(step, keyword, value);
     else this.#copySchemas(step, keyword, value);
   }
 
   #copyAssertion(step: Step, keyword: string, value: unknown): void {
-    if (!isWellFormed(keyword, value, this.draft)) return this.#drop(`a malformed "${keyword}"`);
+    if (!isWellFormed(keyword, value, this.draft)) return this.#omit(`a malformed "${keyword}"`);
     if (keyword === "pattern") {
-      const problem = patternProblem(String(value));
-      if (problem !== undefined) return this.#drop(`the pattern ${quote(String(value))}, which ${problem}`);
+      const problem = findPatternProblem(String(value));
+      if (problem !== undefined) return this.#omit(`the pattern ${quote(String(value))}, which ${problem}`);
     }
     if (keyword === "$ref") return this.#copyReference(step, String(value));
     setOwnProperty(step.target, keyword, value);
@@ -101,24 +102,24 @@ class Copying implements SoundSchema {
 
   #copyReference(step: Step, reference: string): void {
     const fragment = toFragment(this.original, reference);
-    if (fragment === undefined) return this.#drop(`the remote reference ${quote(reference)}`);
+    if (fragment === undefined) return this.#omit(`the remote reference ${quote(reference)}`);
     const pointer = this.#toPointer(fragment);
-    const found =
-      step.embedded || pointer === undefined ? undefined : resolveFragment(this.original, pointer);
-    if (!isSchema(found)) return this.#drop(`the reference ${quote(reference)}, which leads nowhere`);
+    const target =
+      step.inEmbeddedResource || pointer === undefined ? undefined : resolvePointer(this.original, pointer);
+    if (!isSchema(target)) return this.#omit(`the reference ${quote(reference)}, which cannot be resolved`);
     setOwnProperty(step.target, "$ref", pointer);
   }
 
   #toPointer(fragment: string): string | undefined {
     if (fragment === "#" || fragment.startsWith("#/")) return fragment;
-    this.#anchors ??= anchorsOf(this.original);
+    this.#anchors ??= collectAnchors(this.original);
     return this.#anchors.get(fragment.slice(1));
   }
 
   #copySchemas(step: Step, keyword: string, value: unknown): void {
-    if (SCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) {
+    if (SCHEMA_ARRAY_KEYWORDS.has(keyword) && Array.isArray(value)) {
       if (value.length === 0 && keyword !== "items" && keyword !== "prefixItems") {
-        return this.#drop(`an empty "${keyword}"`);
+        return this.#omit(`an empty "${keyword}"`);
       }
       const copies = value.map((schema) => this.#copySchema(step, schema));
       return setOwnProperty(step.target, keyword, copies);
@@ -129,12 +130,12 @@ class Copying implements SoundSchema {
     }
     if (
       SCHEMA_KEYWORDS.has(keyword) ||
-      SCHEMA_LIST_KEYWORDS.has(keyword) ||
+      SCHEMA_ARRAY_KEYWORDS.has(keyword) ||
       SCHEMA_MAP_KEYWORDS.has(keyword)
     ) {
-      return this.#drop(`a malformed "${keyword}"`);
+      return this.#omit(`a malformed "${keyword}"`);
     }
-    // Somebody's own keyword: nobody reads it, but a reference may point into it.
+    // A custom keyword is never evaluated, but a reference may point into it.
     if (isPlainObject(value) && !keyword.startsWith("__")) {
       setOwnProperty(step.target, keyword, this.#copySchema(step, value));
     }
@@ -143,44 +144,49 @@ class Copying implements SoundSchema {
   #copyMap(step: Step, keyword: string, map: JsonObject): void {
     const copy: JsonObject = {};
     for (const [name, schema] of Object.entries(map)) {
-      const problem = keyword === "patternProperties" ? patternProblem(name) : undefined;
+      const problem = keyword === "patternProperties" ? findPatternProblem(name) : undefined;
       if (problem !== undefined) {
-        this.#drop(`the property pattern ${quote(name)}, which ${problem}`);
+        this.#omit(`the property pattern ${quote(name)}, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
-      } else if (keyword === "dependencies" && isListOfText(schema)) setOwnProperty(copy, name, schema);
+      } else if (keyword === "dependencies" && isStringArray(schema)) setOwnProperty(copy, name, schema);
       else setOwnProperty(copy, name, this.#copySchema(step, schema));
     }
     setOwnProperty(step.target, keyword, copy);
   }
 
-  #copySchema({ depth, embedded }: Step, source: unknown): JsonObject | boolean {
+  #copySchema({ depth, inEmbeddedResource }: Step, source: unknown): JsonObject | boolean {
     if (typeof source === "boolean") return source;
-    if (!isPlainObject(source)) this.#drop("something that is no schema");
-    else if (depth >= DEEPEST) this.#drop(`whatever is nested deeper than ${DEEPEST} levels`);
-    else if (this.#schemas >= MOST_SCHEMAS) this.#drop(`all but the first ${MOST_SCHEMAS} schemas in it`);
+    if (!isPlainObject(source)) this.#omit("something that is not a schema");
+    else if (depth >= MAX_DEPTH) this.#omit(`everything nested deeper than ${MAX_DEPTH} levels`);
+    else if (this.#schemaCount >= MAX_SCHEMAS) this.#omit(`all but the first ${MAX_SCHEMAS} schemas in it`);
     else {
-      this.#schemas += 1;
+      this.#schemaCount += 1;
       const target: JsonObject = {};
       const isResource = typeof (source["$id"] ?? source["id"]) === "string";
-      this.#steps.push({ source, target, depth: depth + 1, embedded: embedded || isResource });
+      this.#steps.push({
+        source,
+        target,
+        depth: depth + 1,
+        inEmbeddedResource: inEmbeddedResource || isResource,
+      });
       return target;
     }
     return true;
   }
 
-  #drop(what: string): void {
-    this.#loosened = true;
-    this.#warnings.add(`Left out ${what}.`);
+  #omit(what: string): void {
+    this.#wasRelaxed = true;
+    this.#warnings.add(`Omitted ${what}.`);
   }
 }
 
 const DROPPED_PATTERN = Symbol("dropped pattern");
 
 /**
- * Where something was left out, more is accepted than before. A keyword that turns "accepts more"
- * into "refuses more" cannot stay beside it, nor anywhere that a reference could reach it from.
+ * After an omission a schema accepts more. A keyword that negates another schema would then reject more, so it is
+ * removed from every schema, since references can reach any of them.
  */
-function loosen(node: JsonObject): void {
+function relaxNegations(node: JsonObject): void {
   for (const keyword of [
     "not",
     "if",
@@ -195,9 +201,9 @@ function loosen(node: JsonObject): void {
   const { patternProperties, oneOf } = node;
   if (isPlainObject(patternProperties) && DROPPED_PATTERN in patternProperties)
     delete node["additionalProperties"];
-  if (!isFilledList(oneOf)) return;
+  if (!isNonEmptyArray(oneOf)) return;
   delete node["oneOf"];
-  const allOf = isFilledList(node["allOf"]) ? node["allOf"] : [];
+  const allOf = isNonEmptyArray(node["allOf"]) ? node["allOf"] : [];
   node["allOf"] = [...allOf, { anyOf: oneOf }];
 }
 
@@ -206,6 +212,6 @@ function isSchema(value: unknown): value is JsonObject | boolean {
 }
 
 function quote(text: string): string {
-  const readable = toReadable(text);
-  return JSON.stringify(readable.length > 80 ? `${readable.slice(0, 79)}…` : readable);
+  const visible = stripHiddenCharacters(text);
+  return JSON.stringify(visible.length > 80 ? `${visible.slice(0, 79)}…` : visible);
 }

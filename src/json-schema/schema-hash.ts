@@ -3,37 +3,37 @@ import { isPlainObject } from "../json/json.js";
 
 const HASH_LENGTH = 12;
 
-/** Tells two schemas apart whatever the order of their keys: SHA-256 over canonical JSON, 12 hex digits. */
+/** Returns a hash that does not depend on key order: 12 hex digits of SHA-256 over canonical JSON. */
 export function schemaHash(value: unknown): string {
-  return wholeHash(value).slice(0, HASH_LENGTH);
+  return fullHash(value).slice(0, HASH_LENGTH);
 }
 
-/** Where two must never be taken for one: all of SHA-256. */
-export function wholeHash(value: unknown): string {
+/** Returns the full SHA-256, for uses in which a collision would be harmful. */
+export function fullHash(value: unknown): string {
   return createHash("sha256").update(toCanonicalJson(value)).digest("hex");
 }
 
 /**
- * Without recursion: a server's schema may be nested deeper than the stack. And one by one: a list of a
- * hundred thousand values is more than a call takes.
+ * Not recursive, because a server's schema may be nested deeper than the stack allows. Pushes values one by one,
+ * because a call with a hundred thousand arguments fails.
  */
 function toCanonicalJson(root: unknown): string {
-  const left: (string | { readonly value: unknown })[] = [{ value: root }];
+  const stack: (string | { readonly value: unknown })[] = [{ value: root }];
   let text = "";
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (typeof next === "string") {
       text += next;
     } else if (Array.isArray(next.value)) {
-      left.push("]");
-      for (const value of next.value.toReversed()) left.push({ value }, ",");
-      left.push("[");
+      stack.push("]");
+      for (const value of next.value.toReversed()) stack.push({ value }, ",");
+      stack.push("[");
     } else if (isPlainObject(next.value)) {
       const { value } = next;
       const keys = Object.keys(value).filter((key) => value[key] !== undefined);
-      left.push("}");
+      stack.push("}");
       for (const key of keys.toSorted((a, b) => (a < b ? 1 : -1)))
-        left.push({ value: value[key] }, `,${JSON.stringify(key)}:`);
-      left.push("{");
+        stack.push({ value: value[key] }, `,${JSON.stringify(key)}:`);
+      stack.push("{");
     } else {
       text += JSON.stringify(next.value) ?? "null";
     }

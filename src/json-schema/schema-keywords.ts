@@ -1,7 +1,7 @@
 import { isPlainObject } from "../json/json.js";
 import type { Draft } from "./json-pointer.js";
 
-/** Keywords whose value is a schema, a list of schemas, or a map of schemas by name. */
+/** Keywords whose value is a schema, an array of schemas, or a map of schemas by name. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   "additionalItems",
   "additionalProperties",
@@ -15,7 +15,7 @@ export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   "unevaluatedItems",
   "unevaluatedProperties",
 ]);
-export const SCHEMA_LIST_KEYWORDS: ReadonlySet<string> = new Set([
+export const SCHEMA_ARRAY_KEYWORDS: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
   "items",
@@ -31,7 +31,7 @@ export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
   "properties",
 ]);
 
-/** Texts and examples: no validator reads them, and what looks like a schema in them is none. */
+/** Texts and examples: validators ignore them, and their values are not schemas. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
   "$anchor",
   "$comment",
@@ -52,7 +52,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   "writeOnly",
 ]);
 
-/** References that depend on who refers, and identities that change what the others mean. */
+/** References that depend on the evaluation path, and identifiers that change the base of other references. */
 export const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
 export const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set([
   "$dynamicAnchor",
@@ -72,13 +72,13 @@ const TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 const WELL_FORMED: Readonly<Record<string, (value: unknown, draft: Draft) => boolean>> = {
-  type: (value) => TYPES.has(value) || (isFilledList(value) && value.every((type) => TYPES.has(type))),
-  enum: isFilledList,
-  required: isListOfText,
-  dependentRequired: (value) => isPlainObject(value) && Object.values(value).every(isListOfText),
+  type: (value) => TYPES.has(value) || (isNonEmptyArray(value) && value.every((type) => TYPES.has(type))),
+  enum: isNonEmptyArray,
+  required: isStringArray,
+  dependentRequired: (value) => isPlainObject(value) && Object.values(value).every(isStringArray),
   minimum: isNumber,
   maximum: isNumber,
-  // Draft 4 has a flag beside `minimum` here; read as a number, `true` would be 1.
+  // A boolean modifier of `minimum` in draft 4; read as a number, `true` would be 1.
   exclusiveMinimum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
   exclusiveMaximum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
   multipleOf: (value) => isNumber(value) && value > 0,
@@ -95,7 +95,7 @@ const WELL_FORMED: Readonly<Record<string, (value: unknown, draft: Draft) => boo
   $ref: (value) => typeof value === "string",
 };
 
-/** Keywords with a plain value that a validator reads. */
+/** Whether validators evaluate the keyword and its value is not a schema. */
 export function isAssertion(keyword: string): boolean {
   return Object.hasOwn(WELL_FORMED, keyword);
 }
@@ -104,11 +104,11 @@ export function isWellFormed(keyword: string, value: unknown, draft: Draft): boo
   return WELL_FORMED[keyword]?.(value, draft) ?? true;
 }
 
-export function isFilledList(value: unknown): value is readonly unknown[] {
+export function isNonEmptyArray(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length > 0;
 }
 
-export function isListOfText(value: unknown): value is readonly string[] {
+export function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 

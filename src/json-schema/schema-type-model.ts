@@ -1,31 +1,34 @@
-import { toJson } from "./truncate-json.js";
+import { toJson } from "../json/truncate-json.js";
 
-/** The kinds of values in JSON; an integer is a number. `null` last: so it is shown. */
-export const KINDS = ["string", "number", "boolean", "object", "array", "null"] as const;
-export type Kind = (typeof KINDS)[number];
+/** The JSON types; an integer is a number. In the order in which they are written, `null` last. */
+export const JSON_TYPES = ["string", "number", "boolean", "object", "array", "null"] as const;
+export type JsonType = (typeof JSON_TYPES)[number];
 
 /**
- * What a schema accepts, or a little more: for each kind of value the ways in which it may look.
- * A kind without a way is refused. Only objects have more than one way.
+ * What a schema accepts, possibly a superset: the variants of each JSON type. A type without variants is rejected.
+ * Only objects can have more than one variant.
  */
-export type Shape = ReadonlyMap<Kind, readonly Facts[]>;
+export type TypeModel = ReadonlyMap<JsonType, readonly TypeConstraints[]>;
 
-/** What is known about values of one kind. Nothing known: every value of that kind. */
-export interface Facts {
-  /** Whether the kind was named, or is accepted only because a schema that is about others names none. */
-  readonly origin?: { readonly isNamed: boolean; readonly isImplied: boolean } | undefined;
+/** Constraints on values of one type. Without constraints, every value of the type is accepted. */
+export interface TypeConstraints {
+  /**
+   * Whether the type is named explicitly, or only inferred: accepted because the schema constrains other types
+   * and names none.
+   */
+  readonly origin?: { readonly isNamed: boolean; readonly isInferred: boolean } | undefined;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly default?: { readonly value: unknown } | undefined;
-  /** Sentences for what the keywords of the providers cannot say. */
+  /** Sentences for what the supported keywords cannot express. */
   readonly notes?: readonly string[] | undefined;
   readonly values?: readonly unknown[] | undefined;
   readonly bounds?: Bounds | undefined;
-  readonly integer?: boolean | undefined;
+  readonly isInteger?: boolean | undefined;
   readonly pattern?: string | undefined;
   readonly format?: string | undefined;
-  readonly items?: Shape | undefined;
-  readonly properties?: ReadonlyMap<string, Shape> | undefined;
+  readonly items?: TypeModel | undefined;
+  readonly properties?: ReadonlyMap<string, TypeModel> | undefined;
   readonly required?: readonly string[] | undefined;
 }
 
@@ -34,63 +37,65 @@ const UPPER_BOUNDS = ["maximum", "maxLength", "maxItems", "maxProperties"] as co
 type Bound = (typeof LOWER_BOUNDS)[number] | (typeof UPPER_BOUNDS)[number];
 export type Bounds = { readonly [Name in Bound]?: number | undefined };
 
-export const ANY: Shape = new Map(KINDS.map((kind) => [kind, [{}]]));
-export const NOTHING: Shape = new Map();
+export const ANY: TypeModel = new Map(JSON_TYPES.map((type) => [type, [{}]]));
+export const NEVER: TypeModel = new Map();
 
-/** More ways than this for an object are told as one. */
-const MOST_WAYS = 12;
+/** Objects with more variants are merged into one. */
+const MAX_VARIANTS = 12;
 
-export function intersect(one: Shape, other: Shape): Shape {
-  if (one === ANY) return other;
-  if (other === ANY) return one;
-  const both = KINDS.flatMap((kind): [Kind, Facts[]][] => {
-    const [ways, others] = [one.get(kind) ?? [], other.get(kind) ?? []];
+export function intersect(first: TypeModel, second: TypeModel): TypeModel {
+  if (first === ANY) return second;
+  if (second === ANY) return first;
+  const both = JSON_TYPES.flatMap((type): [JsonType, TypeConstraints[]][] => {
+    const [firstVariants, secondVariants] = [first.get(type) ?? [], second.get(type) ?? []];
     const [left, right] =
-      ways.length * others.length > MOST_WAYS ? [join(ways), join(others)] : [ways, others];
-    const met = left.flatMap((a) => right.flatMap((b) => meet(a, b) ?? []));
-    return met.length === 0 ? [] : [[kind, met]];
+      firstVariants.length * secondVariants.length > MAX_VARIANTS
+        ? [mergeVariants(firstVariants), mergeVariants(secondVariants)]
+        : [firstVariants, secondVariants];
+    const variants = left.flatMap((a) => right.flatMap((b) => intersectConstraints(a, b) ?? []));
+    return variants.length === 0 ? [] : [[type, variants]];
   });
   return new Map(both);
 }
 
-export function union(shapes: readonly Shape[]): Shape {
-  const all = KINDS.flatMap((kind): [Kind, readonly Facts[]][] => {
-    const ways = shapes.flatMap((shape) => shape.get(kind) ?? []);
-    if (ways.length === 0) return [];
-    return [[kind, kind === "object" && areWorthTelling(ways) ? ways : join(ways)]];
+export function union(models: readonly TypeModel[]): TypeModel {
+  const all = JSON_TYPES.flatMap((type): [JsonType, readonly TypeConstraints[]][] => {
+    const variants = models.flatMap((model) => model.get(type) ?? []);
+    if (variants.length === 0) return [];
+    return [[type, type === "object" && shouldKeepVariants(variants) ? variants : mergeVariants(variants)]];
   });
   return new Map(all);
 }
 
-/** Ways that have the same names can be told as one, with a sentence on what belongs together. */
-function areWorthTelling(ways: readonly Facts[]): boolean {
+/** Variants with the same property names are merged, with a note on which properties belong together. */
+function shouldKeepVariants(variants: readonly TypeConstraints[]): boolean {
   const names = new Set(
-    ways.map(({ properties }) => JSON.stringify([...(properties?.keys() ?? [])].toSorted())),
+    variants.map(({ properties }) => JSON.stringify([...(properties?.keys() ?? [])].toSorted())),
   );
-  return names.size > 1 && ways.length <= MOST_WAYS;
+  return names.size > 1 && variants.length <= MAX_VARIANTS;
 }
 
-/** What may hold or not: told together with what always holds, not beside it. */
-export function unionAsOne(shapes: readonly Shape[]): Shape {
-  return new Map([...union(shapes)].map(([kind, ways]) => [kind, join(ways)]));
+/** For conditional schemas, which are merged into the unconditional ones instead of becoming a variant. */
+export function unionToSingleVariant(models: readonly TypeModel[]): TypeModel {
+  return new Map([...union(models)].map(([type, variants]) => [type, mergeVariants(variants)]));
 }
 
-/** One way that covers all of them. */
-export function join(ways: readonly Facts[]): readonly Facts[] {
-  const [first, ...others] = ways;
-  if (first === undefined || others.length === 0) return ways;
-  const note = combinationsOf(ways);
-  const { notes = [], ...joined } = others.reduce(joinTwo, first);
-  return [{ ...joined, notes: note === undefined ? notes : [...notes, note] }];
+/** Merges variants into one that accepts all of their values. */
+export function mergeVariants(variants: readonly TypeConstraints[]): readonly TypeConstraints[] {
+  const [first, ...others] = variants;
+  if (first === undefined || others.length === 0) return variants;
+  const note = describeCombinations(variants);
+  const { notes = [], ...merged } = others.reduce(mergePair, first);
+  return [{ ...merged, notes: note === undefined ? notes : [...notes, note] }];
 }
 
-function meet(a: Facts, b: Facts): Facts | undefined {
+function intersectConstraints(a: TypeConstraints, b: TypeConstraints): TypeConstraints | undefined {
   const values = a.values && b.values ? common(a.values, b.values) : (a.values ?? b.values);
   if (values?.length === 0) return undefined;
   return {
     origin: {
       isNamed: a.origin?.isNamed === true || b.origin?.isNamed === true,
-      isImplied: a.origin?.isImplied === true || b.origin?.isImplied === true,
+      isInferred: a.origin?.isInferred === true || b.origin?.isInferred === true,
     },
     title: a.title ?? b.title,
     description: a.description ?? b.description,
@@ -101,7 +106,7 @@ function meet(a: Facts, b: Facts): Facts | undefined {
       ...eachBound(LOWER_BOUNDS, a, b, (x, y) => Math.max(x ?? -Infinity, y ?? -Infinity)),
       ...eachBound(UPPER_BOUNDS, a, b, (x, y) => Math.min(x ?? Infinity, y ?? Infinity)),
     },
-    integer: a.integer === true || b.integer === true,
+    isInteger: a.isInteger === true || b.isInteger === true,
     pattern: a.pattern ?? b.pattern,
     format: a.format ?? b.format,
     items: a.items && b.items ? intersect(a.items, b.items) : (a.items ?? b.items),
@@ -110,14 +115,14 @@ function meet(a: Facts, b: Facts): Facts | undefined {
   };
 }
 
-function joinTwo(a: Facts, b: Facts): Facts {
+function mergePair(a: TypeConstraints, b: TypeConstraints): TypeConstraints {
   return {
     origin: {
       isNamed: a.origin?.isNamed === true || b.origin?.isNamed === true,
-      isImplied: a.origin?.isImplied === true && b.origin?.isImplied === true,
+      isInferred: a.origin?.isInferred === true && b.origin?.isInferred === true,
     },
     title: a.title === b.title ? a.title : undefined,
-    description: joinDescriptions(a.description, b.description),
+    description: mergeDescriptions(a.description, b.description),
     default: a.default ?? b.default,
     notes: common(a.notes ?? [], b.notes ?? []),
     values: a.values && b.values ? distinct([...a.values, ...b.values]) : undefined,
@@ -125,63 +130,67 @@ function joinTwo(a: Facts, b: Facts): Facts {
       ...eachBound(LOWER_BOUNDS, a, b, (x, y) => Math.min(x ?? -Infinity, y ?? -Infinity)),
       ...eachBound(UPPER_BOUNDS, a, b, (x, y) => Math.max(x ?? Infinity, y ?? Infinity)),
     },
-    integer: a.integer === true && b.integer === true,
+    isInteger: a.isInteger === true && b.isInteger === true,
     pattern: a.pattern === b.pattern ? a.pattern : undefined,
     format: a.format === b.format ? a.format : undefined,
     items: a.items && b.items ? union([a.items, b.items]) : undefined,
-    // A name that only one way knows is kept as that way describes it: the other does not care.
+    // A property that only one variant describes is kept as described.
     properties: mergeProperties(a, b, (x, y) => union([x, y])),
     required: common(a.required ?? [], b.required ?? []),
   };
 }
 
-function joinDescriptions(a: string | undefined, b: string | undefined): string | undefined {
+function mergeDescriptions(a: string | undefined, b: string | undefined): string | undefined {
   return a === undefined || b === undefined || a === b ? (a ?? b) : `${a} Or: ${b}`;
 }
 
 function eachBound(
   names: readonly Bound[],
-  a: Facts,
-  b: Facts,
+  a: TypeConstraints,
+  b: TypeConstraints,
   choose: (x: number | undefined, y: number | undefined) => number,
 ): Bounds {
   const chosen = names.map((name) => [name, choose(a.bounds?.[name], b.bounds?.[name])] as const);
   return Object.fromEntries(chosen.filter(([, bound]) => Number.isFinite(bound)));
 }
 
-function mergeProperties(a: Facts, b: Facts, merge: (x: Shape, y: Shape) => Shape): Facts["properties"] {
+function mergeProperties(
+  a: TypeConstraints,
+  b: TypeConstraints,
+  merge: (x: TypeModel, y: TypeModel) => TypeModel,
+): TypeConstraints["properties"] {
   if (!a.properties || !b.properties) return a.properties ?? b.properties;
   const merged = new Map(a.properties);
-  for (const [name, shape] of b.properties) {
-    const known = merged.get(name);
-    merged.set(name, known === undefined ? shape : merge(known, shape));
+  for (const [name, model] of b.properties) {
+    const existing = merged.get(name);
+    merged.set(name, existing === undefined ? model : merge(existing, model));
   }
   return merged;
 }
 
-/** Which arguments belong together, when several ways become one. */
-function combinationsOf(ways: readonly Facts[]): string | undefined {
-  const required = ways.map((way) => way.required ?? []);
+/** Describes which properties belong together after variants were merged. */
+function describeCombinations(variants: readonly TypeConstraints[]): string | undefined {
+  const required = variants.map((variant) => variant.required ?? []);
   const always = required.reduce((a, b) => common(a, b));
-  const texts = ways.map((way) => {
-    const names = (way.required ?? []).filter(
-      (name) => !always.includes(name) || onlyValue(way, name) !== undefined,
+  const texts = variants.map((variant) => {
+    const names = (variant.required ?? []).filter(
+      (name) => !always.includes(name) || constValue(variant, name) !== undefined,
     );
-    return names.map((name) => `${name}${onlyValue(way, name) ?? ""}`).join(" with ");
+    return names.map((name) => `${name}${constValue(variant, name) ?? ""}`).join(" with ");
   });
-  const told = distinct(texts.map((text) => (text === "" ? "none of these" : text)));
-  return told.length < 2 ? undefined : `Possible combinations: ${told.join("; or ")}.`;
+  const alternatives = distinct(texts.map((text) => (text === "" ? "none of these" : text)));
+  return alternatives.length < 2 ? undefined : `Possible combinations: ${alternatives.join("; or ")}.`;
 }
 
-function onlyValue(way: Facts, name: string): string | undefined {
-  const ways = [...(way.properties?.get(name)?.values() ?? [])].flat();
-  const [value] = ways.length === 1 ? (ways[0]?.values ?? []) : [];
-  return value !== undefined && ways[0]?.values?.length === 1 ? ` ${toJson(value)}` : undefined;
+function constValue(variant: TypeConstraints, name: string): string | undefined {
+  const variants = [...(variant.properties?.get(name)?.values() ?? [])].flat();
+  const [value] = variants.length === 1 ? (variants[0]?.values ?? []) : [];
+  return value !== undefined && variants[0]?.values?.length === 1 ? ` ${toJson(value)}` : undefined;
 }
 
 function common<T>(a: readonly T[], b: readonly T[]): T[] {
   const texts = new Set(b.map(toJson));
-  // Two objects may be equal and written differently, so an object is always kept.
+  // Equal objects may be written differently, so objects are always kept.
   return a.filter((value) => (typeof value === "object" && value !== null) || texts.has(toJson(value)));
 }
 

@@ -1,94 +1,135 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { toCertainFit } from "./fast-check.js";
-import { explainFailure, type ArgumentIssue } from "./explain-validation.js";
-import { hasRunawayCombinations } from "./combination-limit.js";
-import { toSoundSchema } from "./sanitize-schema.js";
+import { compileFastCheck } from "./compile-fast-check.js";
+import { explainValidation, type ArgumentIssue } from "./explain-validation.js";
+import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
+import { resolvePointer } from "./json-pointer.js";
 
 export type { ArgumentIssue } from "./explain-validation.js";
 
-/** The newer drafts make `format` a remark; a check would refuse what the server takes. */
-const NOT_ENFORCED: ReadonlySet<string> = new Set(["format"]);
+/** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
+const IGNORED_KEYWORDS: ReadonlySet<string> = new Set(["format"]);
 
-interface Prepared {
+interface CompiledSchema {
   readonly schema: JsonObject;
   readonly validator: Validator | undefined;
-  readonly fits: ReturnType<typeof toCertainFit>;
+  readonly fastCheck: ReturnType<typeof compileFastCheck>;
 }
 
 /**
- * Holds arguments against the schema that the server wrote. The schema is prepared on first use and
- * kept. What cannot be checked is let through with a warning: the server has the last word.
+ * Validates arguments against the server's original schema, which is compiled on first use. What cannot be
+ * checked is accepted with a warning: the server validates in the end.
  */
-export class ArgumentCheck {
+export class SchemaValidator {
   readonly #original: JsonObject;
   readonly #warnings: string[] = [];
-  #told = 0;
-  #prepared: Prepared | undefined;
+  #reportedCount = 0;
+  #compiled: CompiledSchema | undefined;
 
   constructor(original: JsonObject) {
     this.#original = original;
   }
 
-  /** Each warning once, to whoever asks first. */
-  newWarnings(): string[] {
-    const fresh = this.#warnings.slice(this.#told);
-    this.#told = this.#warnings.length;
-    return fresh;
+  /** Returns the warnings that no earlier call has returned. */
+  takeWarnings(): string[] {
+    const warnings = this.#warnings.slice(this.#reportedCount);
+    this.#reportedCount = this.#warnings.length;
+    return warnings;
   }
 
-  /** What was left out of the check; complete after the first call of `issuesOf`. */
+  /** What is not checked. Complete after the first call of `validate`. */
   get warnings(): string[] {
     return [...this.#warnings];
   }
 
-  /** Every problem that the arguments have, or an empty list. */
-  issuesOf(args: unknown): ArgumentIssue[] {
-    this.#prepared ??= this.#prepare();
-    const { schema, validator, fits } = this.#prepared;
-    if (!isPlainObject(args)) return explainFailure({ schema, args, errors: [] });
-    if (fits?.(args) === true) return [];
-    const errors = validator === undefined ? [] : this.#errorsOf(validator, args);
-    return errors.length === 0 ? [] : explainFailure({ schema, args, errors });
+  /** Returns every problem of the arguments, or an empty array. */
+  validate(args: unknown): ArgumentIssue[] {
+    this.#compiled ??= this.#compile();
+    const { schema, validator, fastCheck } = this.#compiled;
+    if (!isPlainObject(args)) return explainValidation({ schema, args, errors: [] });
+    if (fastCheck?.(args) === true) return [];
+    const errors = validator === undefined ? [] : this.#runValidator(validator, args);
+    return errors.length === 0 ? [] : explainValidation({ schema, args, errors });
   }
 
-  #prepare(): Prepared {
-    const sound = toSoundSchema(this.#original, NOT_ENFORCED);
-    this.#warnings.push(...sound.warnings);
-    const { schema } = sound;
-    if (hasRunawayCombinations(sound)) {
-      this.#warn("its combinations of schemas would take too long");
-      return { schema, validator: undefined, fits: undefined };
+  #compile(): CompiledSchema {
+    const sanitized = sanitizeSchema(this.#original, IGNORED_KEYWORDS);
+    this.#warnings.push(...sanitized.warnings);
+    const { schema } = sanitized;
+    if (exceedsCombinationLimit(sanitized)) {
+      this.#warn("evaluating its combined schemas would take too long");
+      return { schema, validator: undefined, fastCheck: undefined };
     }
     try {
-      const validator = new Validator(schema, sound.draft, false);
-      return { schema, validator, fits: toCertainFit(schema) };
+      const validator = new Validator(schema, sanitized.draft, false);
+      return { schema, validator, fastCheck: compileFastCheck(schema) };
     } catch {
-      this.#warn("the validator cannot read its schema");
-      return { schema, validator: undefined, fits: undefined };
+      this.#warn("the validator cannot compile the schema");
+      return { schema, validator: undefined, fastCheck: undefined };
     }
   }
 
-  #errorsOf(validator: Validator, args: JsonObject): OutputUnit[] {
+  #runValidator(validator: Validator, args: JsonObject): OutputUnit[] {
     try {
       return validator.validate(args).errors;
     } catch {
-      return this.#errorsOfJson(validator, args);
+      return this.#runValidatorOnJson(validator, args);
     }
   }
 
-  /** `undefined`, a BigInt and the like are no JSON: what counts is what would be sent. */
-  #errorsOfJson(validator: Validator, args: JsonObject): OutputUnit[] {
+  /** Validates what would be sent, for arguments with values that are not JSON, such as a BigInt. */
+  #runValidatorOnJson(validator: Validator, args: JsonObject): OutputUnit[] {
     try {
       return validator.validate(JSON.parse(JSON.stringify(args))).errors;
     } catch {
-      this.#warn("the validator failed on its schema");
+      this.#warn("the validator failed on the schema");
       return [];
     }
   }
 
   #warn(reason: string): void {
-    const warning = `Arguments are not checked: ${reason}.`;
+    const warning = `Arguments are not validated: ${reason}.`;
     if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
   }
+}
+
+/** Checks of one value. A handwritten schema needs a few dozen. */
+const MAX_CHECKS = 5_000;
+const MAX_CHAIN_LENGTH = 300;
+
+/**
+ * Whether one value could be checked thousands of times or forever: nested unions of references double with every
+ * level, and a reference may be circular.
+ */
+function exceedsCombinationLimit({ schema: root, nodes }: SanitizedSchema): boolean {
+  const counts = new Map<JsonObject, number>();
+
+  function countChecks(schema: unknown, chain: number): number {
+    if (!isPlainObject(schema)) return 1;
+    const counted = counts.get(schema);
+    if (counted !== undefined) return counted;
+    // Until it is counted, a schema that refers to itself counts as infinite.
+    counts.set(schema, Infinity);
+    const inPlace =
+      chain > MAX_CHAIN_LENGTH
+        ? [Infinity]
+        : inPlaceSubschemas(schema, root).map((subschema) => countChecks(subschema, chain + 1));
+    const checks = inPlace.reduce((sum, count) => sum + count, 1);
+    counts.set(schema, checks);
+    return checks;
+  }
+
+  return nodes.some((node) => countChecks(node, 0) > MAX_CHECKS);
+}
+
+/** Subschemas that apply to the same value. */
+function inPlaceSubschemas(schema: JsonObject, root: JsonObject): unknown[] {
+  const lists = ["allOf", "anyOf", "oneOf"].map((keyword) => schema[keyword]).filter(Array.isArray);
+  const maps = ["dependentSchemas", "dependencies"].map((keyword) => schema[keyword]).filter(isPlainObject);
+  const singles = ["not", "if", "then", "else"].map((keyword) => schema[keyword]);
+  const { $ref } = schema;
+  const target = typeof $ref === "string" ? resolvePointer(root, $ref) : undefined;
+  return [...lists.flat(), ...maps.flatMap((map) => Object.values(map)), ...singles, target].filter(
+    isPlainObject,
+  );
 }

@@ -1,17 +1,17 @@
 import { isPlainObject } from "./json.js";
 
-/** What was found, in words that cannot give anything away. */
+/** Describes a received value for an error message without revealing secrets. */
 export function describeValue(value: unknown): string {
-  if (value === undefined) return "nothing";
+  if (value === undefined) return "undefined";
   if (value === null) return "null";
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "string") return isHarmlessWord(value) ? JSON.stringify(value) : "another text";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "string") return isHarmlessWord(value) ? JSON.stringify(value) : "a string";
   if (typeof value !== "object") return `a ${typeof value}`;
   if (value instanceof Promise) return "a promise (is an await missing?)";
   return isPlainObject(value) ? "an object" : "an instance of a class";
 }
 
-/** Short and without digits: a slip of the pen, hardly a token. */
+/** Short and without digits: likely a typo, not a token. */
 function isHarmlessWord(text: string): boolean {
   return /^[A-Za-z][A-Za-z_-]{0,24}$/.test(text) || text === "";
 }

@@ -1,27 +1,27 @@
-/** Every item of a list: `[*]`. */
-export const EVERY_ITEM = Symbol("[*]");
+/** Every item of an array: `[*]`. */
+export const WILDCARD = Symbol("[*]");
 
 /** A name, an index, or every item. */
-type PathSegment = string | number | typeof EVERY_ITEM;
+type PathSegment = string | number | typeof WILDCARD;
 export type JsonPath = readonly PathSegment[];
 
-/** What can be read, in words for people. */
-export const READABLE_PATHS = `$.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row`;
+/** The supported syntax, for error messages. */
+export const SUPPORTED_PATHS = `$.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row`;
 
-/** A path is followed, and what is missing on its way is made: both have to end. */
+/** Bounds the work of following a path and of creating what is missing on it. */
 const MAX_SEGMENTS = 64;
 
 const SEGMENT =
   /^(?:\.(?<name>[^.[\]'"*?(),:\s]+)|\[\s*(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|[1-9]\d{0,3})|(?<every>\*))\s*\])/s;
 
 /**
- * The small part of JSONPath that names places: dots, quoted names, indexes and `[*]`; the leading
- * `$` may be missing. What filters, slices or searches is not read: `undefined`.
+ * Parses a subset of JSONPath: dots, quoted names, indexes and `[*]`; the leading `$` is optional. Returns
+ * `undefined` for filters, slices and searches.
  */
 export function parseJsonPath(text: string): JsonPath | undefined {
   if (text === "") return undefined;
   const path: PathSegment[] = [];
-  let rest = withoutRoot(text);
+  let rest = normalizeRoot(text);
   while (rest !== "") {
     const match = SEGMENT.exec(rest);
     if (match?.groups === undefined || path.length === MAX_SEGMENTS) return undefined;
@@ -31,15 +31,15 @@ export function parseJsonPath(text: string): JsonPath | undefined {
   return path;
 }
 
-/** After this every segment starts with a dot or a bracket, also the first. */
-function withoutRoot(text: string): string {
+/** Afterwards every segment, including the first, starts with a dot or a bracket. */
+function normalizeRoot(text: string): string {
   if (text.startsWith("$")) return text.slice(1);
   return text.startsWith("[") ? text : `.${text}`;
 }
 
 function toSegment(groups: Readonly<Record<string, string | undefined>>): PathSegment {
   const { name, single, double, index, every } = groups;
-  if (every !== undefined) return EVERY_ITEM;
+  if (every !== undefined) return WILDCARD;
   if (index !== undefined) return Number(index);
   return name ?? unquote(single ?? double ?? "");
 }

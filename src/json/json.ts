@@ -1,7 +1,7 @@
-/** A JSON object whose content is not known yet. */
+/** A JSON object with unknown content. */
 export type JsonObject = Record<string, unknown>;
 
-/** Any JSON value, for reading only: what several may share is frozen. */
+/** Any JSON value. Readonly, since shared values are frozen. */
 export type JsonValue =
   | null
   | boolean
@@ -10,17 +10,60 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** What JSON calls an object; a Map, a Date or an instance of a class is none. */
+/** Whether a value is an object in the sense of JSON: not an array, a Map, a Date or another class instance. */
 export function isPlainObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // The last link of every chain has no prototype, also in another realm.
+  // `Object.prototype` of any realm has no prototype itself.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Also for a key `__proto__`, which an assignment would lose. */
+/** Sets a property, including `__proto__`, which an assignment would not create. */
 export function setOwnProperty(target: JsonObject, key: string, value: unknown): void {
   if (key === "__proto__")
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   else target[key] = value;
+}
+
+/** Deep enough for real documents, shallow enough for recursive code such as `JSON.stringify`. */
+const MAX_DEPTH = 500;
+const TOO_DEEP_TEXT = `[nested deeper than ${MAX_DEPTH} levels]`;
+
+/**
+ * Clones JSON deeply. Values nested too deeply are replaced by a short text: a parser accepts a hundred thousand
+ * brackets, but storing or printing them would overflow the stack. Class instances, which only a user's output
+ * schema can create, are shared.
+ */
+export function cloneJson<Value>(value: Value): Value {
+  return cloneLevel(value, 0) as Value;
+}
+
+function cloneLevel(value: unknown, depth: number): unknown {
+  const isArray = Array.isArray(value);
+  if (!isArray && !isPlainObject(value)) return value;
+  if (depth >= MAX_DEPTH) return TOO_DEEP_TEXT;
+  if (isArray) return value.map((item) => cloneLevel(item, depth + 1));
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setOwnProperty(copy, key, cloneLevel(value[key], depth + 1));
+  return copy;
+}
+
+/** Copies an object without its properties that are `undefined`. */
+export function omitUndefined<T extends object>(
+  object: T | undefined,
+): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  const entries = Object.entries(object ?? {}).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}
+
+/** Freezes a value recursively. Iterative, because a schema may be nested deeper than the call stack allows. */
+export function deepFreeze<T>(root: T): T {
+  const pending: unknown[] = [root];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    if (typeof next !== "object" || next === null || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    // No spread: an array of 100,000 values exceeds the argument limit of a call.
+    for (const value of Object.values(next)) if (typeof value === "object") pending.push(value);
+  }
+  return root;
 }

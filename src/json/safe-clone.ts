@@ -1,28 +1,28 @@
 import { describeValue } from "./describe-value.js";
 import { isPlainObject, type JsonObject, setOwnProperty } from "./json.js";
 
-export interface CopyOptions {
-  /** What is no JSON (functions, instances of classes) is a problem, or kept as it is. */
-  readonly foreign: "refuse" | "keep";
+export interface SafeCloneOptions {
+  /** Whether values that are not JSON (functions, class instances) are a problem or are kept. */
+  readonly nonJson: "reject" | "preserve";
   readonly maxDepth: number;
 }
 
-/** A value that is in the way, and where it stands. */
+/** A value that cannot be cloned, and its path. */
 interface JsonProblem {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
-export interface UntrustedCopy {
+export interface SafeCloneResult {
   readonly copy: unknown;
-  /** Empty, or else the copy is not complete. */
+  /** If not empty, the copy is incomplete. */
   readonly problems: readonly JsonProblem[];
 }
 
-/** Further down nobody reads the path any more. */
-const MAX_PATH = 32;
+/** Longer paths are truncated in problems. */
+const MAX_PATH_LENGTH = 32;
 
-/** An object or a list that is being copied. `height` is that of the tallest thing found in it so far. */
+/** An object or array that is being copied. `height` is the nesting depth found so far. */
 interface Frame {
   readonly source: object;
   readonly target: JsonObject | unknown[];
@@ -32,100 +32,99 @@ interface Frame {
 }
 
 /**
- * A copy of any value whatsoever that shares nothing with it. It never throws: getters and proxies
- * may. It needs no stack, so nesting cannot exhaust it. What occurs twice is copied once, so a small
- * value cannot grow.
+ * Clones an untrusted value deeply. Never throws, even if getters or proxies do. Not recursive, so nesting cannot
+ * overflow the stack. A value that occurs twice is copied once, so a small input cannot expand.
  */
-export function copyUntrusted(value: unknown, options: CopyOptions): UntrustedCopy {
-  const copier = new UntrustedCopier(options);
-  const copy = copier.run(value);
-  return { copy, problems: copier.problems };
+export function safeClone(value: unknown, options: SafeCloneOptions): SafeCloneResult {
+  const cloner = new SafeCloner(options);
+  const copy = cloner.run(value);
+  return { copy, problems: cloner.problems };
 }
 
-class UntrustedCopier {
+class SafeCloner {
   readonly problems: JsonProblem[] = [];
-  readonly #options: CopyOptions;
+  readonly #options: SafeCloneOptions;
   readonly #stack: Frame[] = [];
   readonly #open = new Set<object>();
   readonly #finished = new Map<object, Frame>();
 
-  constructor(options: CopyOptions) {
+  constructor(options: SafeCloneOptions) {
     this.#options = options;
   }
 
   run(value: unknown): unknown {
-    const copy = this.#enter(value);
+    const copy = this.#copyValue(value);
     for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
       const key = frame.keys[frame.next];
       if (key === undefined) {
-        this.#leave(frame);
+        this.#finish(frame);
         continue;
       }
       frame.next += 1;
-      this.#put(frame, key);
+      this.#copyProperty(frame, key);
     }
     return copy;
   }
 
-  #put({ source, target }: Frame, key: string): void {
+  #copyProperty({ source, target }: Frame, key: string): void {
     let value: unknown;
     try {
       value = Reflect.get(source, key);
     } catch {
-      this.#refuse("cannot be read");
+      this.#addProblem("cannot be read");
       return;
     }
-    const isList = Array.isArray(target);
-    // Like JSON.stringify: what is undefined is not there.
-    if (value === undefined && !isList) return;
-    const copy = this.#enter(value);
-    if (isList) target.push(copy);
+    const isArray = Array.isArray(target);
+    // Like JSON.stringify, skips properties that are undefined.
+    if (value === undefined && !isArray) return;
+    const copy = this.#copyValue(value);
+    if (isArray) target.push(copy);
     else setOwnProperty(target, key, copy);
   }
 
-  /** The copy of a value; that of an object is filled later, when its turn comes. */
-  #enter(value: unknown): unknown {
+  /** Returns the copy of a value. The copy of an object is filled later. */
+  #copyValue(value: unknown): unknown {
     if (isScalar(value)) return value;
-    if (typeof value !== "object" || value === null) return this.#foreign(value);
-    const known = this.#finished.get(value);
-    if (known !== undefined) {
-      this.#raise(known.height);
-      return known.target;
+    if (typeof value !== "object" || value === null) return this.#handleNonJson(value);
+    const finished = this.#finished.get(value);
+    if (finished !== undefined) {
+      this.#updateHeight(finished.height);
+      return finished.target;
     }
-    if (this.#open.has(value)) return this.#refuse("contains itself");
+    if (this.#open.has(value)) return this.#addProblem("contains itself");
     let frame: Frame | undefined;
     try {
-      frame = toFrame(value);
+      frame = createFrame(value);
     } catch {
-      return this.#refuse("cannot be read");
+      return this.#addProblem("cannot be read");
     }
-    if (frame === undefined) return this.#foreign(value);
+    if (frame === undefined) return this.#handleNonJson(value);
     this.#stack.push(frame);
     this.#open.add(value);
     return frame.target;
   }
 
-  #leave(frame: Frame): void {
+  #finish(frame: Frame): void {
     this.#stack.pop();
     this.#open.delete(frame.source);
     this.#finished.set(frame.source, frame);
-    if (this.#stack.length > 0) this.#raise(frame.height);
+    if (this.#stack.length > 0) this.#updateHeight(frame.height);
     else if (frame.height > this.#options.maxDepth)
-      this.#refuse(`is nested more than ${this.#options.maxDepth} levels deep`);
+      this.#addProblem(`is nested more than ${this.#options.maxDepth} levels deep`);
   }
 
-  #raise(height: number): void {
+  #updateHeight(height: number): void {
     const parent = this.#stack.at(-1);
     if (parent !== undefined) parent.height = Math.max(parent.height, height + 1);
   }
 
-  #foreign(value: unknown): unknown {
-    if (this.#options.foreign === "keep") return value;
-    return this.#refuse(`expected JSON, found ${describeForeign(value)}`);
+  #handleNonJson(value: unknown): unknown {
+    if (this.#options.nonJson === "preserve") return value;
+    return this.#addProblem(`expected JSON, got ${describeNonJson(value)}`);
   }
 
-  #refuse(message: string): undefined {
-    const path = this.#stack.slice(0, MAX_PATH).map(({ target, keys, next }) => {
+  #addProblem(message: string): undefined {
+    const path = this.#stack.slice(0, MAX_PATH_LENGTH).map(({ target, keys, next }) => {
       return Array.isArray(target) ? next - 1 : (keys[next - 1] ?? "");
     });
     this.problems.push({ path, message });
@@ -137,18 +136,18 @@ function isScalar(value: unknown): boolean {
   return value === null || typeof value === "string" || typeof value === "boolean";
 }
 
-/** `undefined` for what JSON does not know: instances of classes, lists with gaps. */
-function toFrame(source: object): Frame | undefined {
-  const isList = Array.isArray(source);
-  if (!isList && !isPlainObject(source)) return undefined;
+/** Returns `undefined` for what JSON cannot represent: class instances and sparse arrays. */
+function createFrame(source: object): Frame | undefined {
+  const isArray = Array.isArray(source);
+  if (!isArray && !isPlainObject(source)) return undefined;
   const keys = Object.keys(source);
-  // A list with gaps can be of any length without holding anything.
-  if (isList && keys.length !== source.length) return undefined;
-  return { source, target: isList ? [] : {}, keys, next: 0, height: 1 };
+  // A sparse array can have any length without containing anything.
+  if (isArray && keys.length !== source.length) return undefined;
+  return { source, target: isArray ? [] : {}, keys, next: 0, height: 1 };
 }
 
-function describeForeign(value: unknown): string {
-  if (typeof value === "number") return "a number that JSON does not have";
-  if (Array.isArray(value)) return "a list with gaps";
+function describeNonJson(value: unknown): string {
+  if (typeof value === "number") return "a number that JSON cannot represent";
+  if (Array.isArray(value)) return "a sparse array";
   return typeof value === "object" && value !== null ? "an instance of a class" : describeValue(value);
 }

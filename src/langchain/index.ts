@@ -1,1 +1,2 @@
+/** The entry point `langchain-mcp-runtime/langchain`: MCP tools in agents of `createAgent`. */
 export { mcpMiddleware, type McpMiddlewareOptions } from "./middleware.js";

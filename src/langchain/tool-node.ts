@@ -2,68 +2,93 @@ import type { BaseMessage, ToolCall, ToolMessage } from "@langchain/core/message
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Command, LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
-import { checkList } from "../config/assert-array.js";
-import { checkObject } from "../config/assert-object.js";
-import { checkToolset } from "../toolset/assert-toolset.js";
-import type { McpToolset } from "../toolset/mcp-toolset.js";
-import { ApprovalDesk } from "../tools/approval/pending-approvals.js";
-import { CurrentTools } from "../tools/live-tool-list.js";
+import { assertOptionalArray, assertObject } from "../config/assert-object.js";
+import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
+import { PendingApprovals } from "../tools/approval/pending-approvals.js";
+import { LiveToolList } from "../tools/live-tool-list.js";
 import type { McpTool } from "../tools/mcp-tool.js";
-import { MessageInput } from "../tools/elicitation/message-inputs.js";
-import { pendingCalls } from "../tools/pending-calls.js";
-import { settlementOf } from "../tools/approval/reviewable-call.js";
+import { MessageInputs } from "../tools/elicitation/message-inputs.js";
+import { findPendingCalls } from "../tools/graph-task.js";
+import { resolveOutcome } from "../tools/approval/reviewable-call.js";
 
+/** Options of `McpToolNode`, in addition to those of LangGraph's `ToolNode`. */
 export interface McpToolNodeOptions<Name extends string = string> extends ToolNodeOptions {
-  /** Tools of other kinds that this node runs, too. */
+  /**
+   * Other tools that this node runs.
+   *
+   * @default []
+   */
   readonly tools?: ToolNode["tools"];
-  /** Only the tools of these servers. */
+  /**
+   * Use only the tools of these servers.
+   *
+   * @default all servers of the toolset
+   */
   readonly servers?: readonly Name[];
 }
 
-interface Reviewable {
+interface CallWithTool {
   readonly call: ToolCall;
   readonly tool: McpTool;
 }
 
 /**
- * A `ToolNode` whose tools are those that the toolset has now, and that asks for approval before any
- * call of a message runs.
+ * A LangGraph `ToolNode` that always has the current tools of a toolset. Requests approval, and the input that
+ * servers need, once for all calls of a message.
+ *
+ * @throws McpRuntimeError `invalid-config` for invalid arguments
+ *
+ * @example
+ * ```ts
+ * import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+ * import { createMcpTools } from "langchain-mcp-runtime";
+ * import { McpToolNode } from "langchain-mcp-runtime/langgraph";
+ *
+ * const toolset = await createMcpTools({ weather: { url: "https://weather.example.com/mcp" } });
+ * const graph = new StateGraph(MessagesAnnotation).addNode("tools", new McpToolNode(toolset));
+ * ```
  */
 export class McpToolNode<
   State = { messages: BaseMessage[] },
   Name extends string = string,
 > extends ToolNode<State> {
-  readonly #live: CurrentTools;
-  readonly #desk = new ApprovalDesk();
-  /** Where it is noted what servers want to know first, by call. */
-  readonly #inputs = new WeakMap<ToolCall, MessageInput>();
-  /** What stands for a call that was settled, until it runs. */
-  readonly #carried = new WeakMap<ToolCall, ToolCall["args"]>();
+  readonly #toolList: LiveToolList;
+  readonly #approvals = new PendingApprovals();
+  /** The input requests of the message that a call belongs to. */
+  readonly #inputs = new WeakMap<ToolCall, MessageInputs>();
+  /** The arguments that carry the approval of a call into its run. */
+  readonly #approvedArgs = new WeakMap<ToolCall, ToolCall["args"]>();
 
   constructor(toolset: McpToolset<Name>, options: McpToolNodeOptions<Name> = {}) {
-    checkToolset("McpToolNode", toolset);
+    assertToolset("McpToolNode", toolset);
     const subject = "The tool node";
-    const checked = checkObject(options, { subject, path: "options" });
-    const { tools: others = [], servers = [], ...nodeOptions } = checked;
-    checkList(servers, { subject, path: "servers" });
-    checkList(others, { subject, path: "tools" });
+    const {
+      tools: otherTools = [],
+      servers = [],
+      ...nodeOptions
+    } = assertObject(options, { subject, path: "options" });
+    assertOptionalArray(servers, { subject, path: "servers" });
+    assertOptionalArray(otherTools, { subject, path: "tools" });
     super([], nodeOptions);
-    const live = new CurrentTools(() => toolset.getTools(...servers));
-    this.#live = live;
-    // While somebody listens, servers are heard that change their tools by themselves.
+    const toolList = new LiveToolList(() => toolset.getTools(...servers));
+    this.#toolList = toolList;
+    // Having a listener makes the toolset subscribe to the tool list changes of its servers.
     toolset.on("toolsChanged", () => undefined);
-    // `ToolNode` keeps its tools in a field, and whoever builds an agent reads it from there.
-    Object.defineProperty(this, "tools", { get: () => [...live.current, ...others], enumerable: true });
+    // `ToolNode` has its tools in a field, which agent builders read.
+    Object.defineProperty(this, "tools", {
+      get: () => [...toolList.current, ...otherTools],
+      enumerable: true,
+    });
   }
 
   protected override async run(input: unknown, config: LangGraphRunnableConfig): Promise<State> {
-    await this.#settle(input, config);
-    const { calls, isWhole, isAlone } = callsOf(input);
-    const inputs = isWhole && !isAlone ? await MessageInput.open(config) : undefined;
+    await this.#requestApprovals(input, config);
+    const { calls, isWholeMessage, isOnlyCall } = readCalls(input);
+    const inputs = isWholeMessage && !isOnlyCall ? await MessageInputs.open(config) : undefined;
     if (inputs === undefined) return super.run(input, config);
     for (const call of calls) this.#inputs.set(call, inputs);
     const output = await super.run(input, config);
-    inputs.pauseIfAsked();
+    inputs.interruptIfNeeded();
     return output;
   }
 
@@ -72,47 +97,49 @@ export class McpToolNode<
     config: LangGraphRunnableConfig,
     state: unknown,
   ): Promise<ToolMessage | Command> {
-    const isKnown = this.tools.some(({ name }) => name === call.name);
-    if (!isKnown && this.#live.isGone(call.name)) return this.#live.answerGone(call);
+    const isCurrent = this.tools.some(({ name }) => name === call.name);
+    if (!isCurrent && this.#toolList.wasRemoved(call.name)) return this.#toolList.removedToolMessage(call);
     const inputs = this.#inputs.get(call);
-    const done = inputs?.resultOf(call);
-    if (done !== undefined) return done as ToolMessage;
-    const args = this.#carried.get(call) ?? { ...call.args };
-    const tool = this.#live.find(call.name);
-    if (tool !== undefined && inputs !== undefined) tool.hold(args, inputs.hold(tool, call));
+    const savedResult = inputs?.savedResult(call);
+    if (savedResult !== undefined) return savedResult as ToolMessage;
+    const args = this.#approvedArgs.get(call) ?? { ...call.args };
+    const tool = this.#toolList.find(call.name);
+    if (tool !== undefined && inputs !== undefined) tool.attachInput(args, inputs.track(tool, call));
     const output = await super.runTool({ ...call, args }, config, state);
-    inputs?.keep(call, output);
+    inputs?.saveResult(call, output);
     return output;
   }
 
-  /** Before anything runs: every call that needs it is prepared, asked about, and bound to the answer. */
-  async #settle(input: unknown, config: LangGraphRunnableConfig): Promise<void> {
-    const { messageId, calls, isWhole } = callsOf(input);
-    const reviewable = calls.flatMap((call) => this.#reviewable(call) ?? []);
-    if (reviewable.length === 0) return;
-    const place = { messageId, config: { ...config, state: input } as RunnableConfig };
-    const reviewed = await Promise.all(
-      reviewable.map(({ tool, call }) => this.#desk.review(tool, call, place)),
+  /** Prepares every call that may need approval, requests the decisions, and binds each call to its decision. */
+  async #requestApprovals(input: unknown, config: LangGraphRunnableConfig): Promise<void> {
+    const { messageId, calls, isWholeMessage } = readCalls(input);
+    const callsWithTool = calls.flatMap((call) => this.#toReviewable(call) ?? []);
+    if (callsWithTool.length === 0) return;
+    const location = { messageId, config: { ...config, state: input } as RunnableConfig };
+    const reviewable = await Promise.all(
+      callsWithTool.map(({ tool, call }) => this.#approvals.prepare(tool, call, location)),
     );
-    const answers = isWhole ? await this.#desk.ask(reviewed, config) : new Map();
-    for (const [index, { tool, call }] of reviewable.entries()) {
-      const review = reviewed[index];
-      if (review !== undefined) this.#carried.set(call, tool.carry(call, settlementOf(review, answers)));
-      this.#desk.forget(call, place);
+    const decisions = isWholeMessage ? await this.#approvals.requestDecisions(reviewable, config) : new Map();
+    for (const [index, { tool, call }] of callsWithTool.entries()) {
+      const review = reviewable[index];
+      if (review !== undefined)
+        this.#approvedArgs.set(call, tool.attachApproval(call, resolveOutcome(review, decisions)));
+      this.#approvals.delete(call, location);
     }
   }
 
-  #reviewable(call: ToolCall): Reviewable | undefined {
-    const tool = this.#live.find(call.name);
-    return tool?.needsReview === true ? { call, tool } : undefined;
+  #toReviewable(call: ToolCall): CallWithTool | undefined {
+    const tool = this.#toolList.find(call.name);
+    return tool?.mayNeedApproval === true ? { call, tool } : undefined;
   }
 }
 
-/** A graph may send each call of a message to a task of its own: then no task can ask for all of them. */
-function callsOf(input: unknown) {
-  const single: unknown = Reflect.get(Object(input), "lg_tool_call");
-  const { messageId, allCalls, calls } = pendingCalls(input);
-  const isAlone = single !== undefined || allCalls.length === 1;
-  if (single === undefined) return { messageId, calls, isWhole: true, isAlone };
-  return { messageId, calls: [single as ToolCall], isWhole: allCalls.length === 1, isAlone };
+/** A graph may send each call of a message to its own task: then no task can request approval for all of them. */
+function readCalls(input: unknown) {
+  const singleCall: unknown = Reflect.get(Object(input), "lg_tool_call");
+  const { messageId, allCalls, unanswered } = findPendingCalls(input);
+  const isOnlyCall = singleCall !== undefined || allCalls.length === 1;
+  if (singleCall === undefined) return { messageId, calls: unanswered, isWholeMessage: true, isOnlyCall };
+  const isWholeMessage = allCalls.length === 1;
+  return { messageId, calls: [singleCall as ToolCall], isWholeMessage, isOnlyCall };
 }

@@ -1,64 +1,95 @@
-import type { McpClient } from "../client/mcp-client.js";
+import { McpClient } from "../client/mcp-client.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolCaller } from "../tools/tool-runtime.js";
-import { KnownTools } from "./latest-tools.js";
-import type { ManagedServerParts, ServerMoment } from "./managed-server-dependencies.js";
-import type { Member, MemberHooks } from "./server-internals.js";
-import { ReconnectLadder } from "./reconnect-schedule.js";
+import { type ServerInternals, type ServerCallbacks, createServerInternals } from "./server-internals.js";
+import { ReconnectSchedule } from "./reconnect-schedule.js";
 import type { ServerState, ServerStatus } from "./server-status.js";
-import { toFailure } from "./to-runtime-error.js";
+import type { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import type { CatalogEventEmitter } from "../catalog/catalog-events.js";
+import { parseServer } from "../config/parse-server.js";
+import { redactedAddress } from "../config/server-fingerprint.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import type { TransportType } from "../config/server-config.js";
+import type { ManagerSettings } from "./manager-options.js";
+import { schemaHash } from "../json-schema/schema-hash.js";
+import type { McpToolInfo } from "../config/tool-info.js";
 
-/** One server among many: whether it is wanted, how far it is, and what was last known of its tools. */
+export interface ManagedServerOptions {
+  readonly name: string;
+  readonly isLazy: boolean;
+  readonly isOptional: boolean;
+  /** Runs on another machine. */
+  readonly isRemote: boolean;
+  /** Whether tools are listed from the server; otherwise they come from snapshots. */
+  readonly listsTools: boolean;
+  readonly clock: Clock;
+  /** Cancelled when all servers are closed. */
+  readonly closed: CancelScope;
+  readonly onChange: (current: LifecycleState) => void;
+  readonly onToolsChange: () => void;
+}
+
+/** The connection state of a server, and why it failed. */
+export interface LifecycleState {
+  readonly state: ServerState;
+  readonly error: McpRuntimeError | undefined;
+}
+
+/** One server of a manager: its connection state, its client and the latest list of its tools. */
 export class ManagedServer {
   readonly name: string;
   readonly isLazy: boolean;
   readonly isOptional: boolean;
-  readonly #parts: ManagedServerParts;
-  readonly #member: Member;
-  readonly #ladder: ReconnectLadder;
-  /** Counts the times it was let go: what began before decides nothing after. */
-  #chapter = 0;
+  readonly #options: ManagedServerOptions;
+  readonly #internals: ServerInternals;
+  readonly #reconnectSchedule: ReconnectSchedule;
+  /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
+  #epoch = 0;
   #state: ServerState = "idle";
   #since = Date.now();
   #error: McpRuntimeError | undefined;
-  #attempt: Promise<void> | undefined;
-  readonly #known: KnownTools;
+  #connecting: Promise<void> | undefined;
+  readonly #latestTools: LatestTools;
 
-  constructor(createMember: (hooks: MemberHooks) => Member, parts: ManagedServerParts) {
-    this.name = parts.name;
-    this.isLazy = parts.isLazy;
-    this.isOptional = parts.isOptional;
-    this.#parts = parts;
-    this.#known = new KnownTools(() => parts.onToolsChange());
-    this.#member = createMember({
+  constructor(
+    createInternals: (callbacks: ServerCallbacks) => ServerInternals,
+    options: ManagedServerOptions,
+  ) {
+    this.name = options.name;
+    this.isLazy = options.isLazy;
+    this.isOptional = options.isOptional;
+    this.#options = options;
+    this.#latestTools = new LatestTools(() => options.onToolsChange());
+    this.#internals = createInternals({
       onListed: (identity, tools) => {
-        if (identity === this.#ownIdentity()) this.#known.take(tools);
+        if (identity === this.#getSharedIdentity()) this.#latestTools.update(tools);
       },
-      guard: () => this.throwIfOff(),
+      assertEnabled: () => this.assertEnabled(),
     });
-    this.#ladder = new ReconnectLadder({
-      clock: parts.clock,
-      isRemote: parts.isRemote,
-      reopen: () => this.client.ensureSession(),
-      onGivenUp: (error) => this.#turn("failed", toFailure(error)),
+    this.#reconnectSchedule = new ReconnectSchedule({
+      clock: options.clock,
+      isRemote: options.isRemote,
+      reconnect: () => this.client.ensureSession(),
+      onExhausted: (error) => this.#setState("failed", toConnectError(error)),
     });
-    this.#hear(this.#member.client);
+    this.#subscribe(this.#internals.client);
   }
 
-  get member(): Member {
-    return this.#member;
+  get internals(): ServerInternals {
+    return this.#internals;
   }
 
   get client(): McpClient {
-    return this.#member.client;
+    return this.#internals.client;
   }
 
   get state(): ServerState {
-    const isOpening = this.client.state === "connecting" && MAY_OPEN_BY_ITSELF.has(this.#state);
-    return isOpening ? "connecting" : this.#state;
+    const isConnecting = this.client.state === "connecting" && AUTO_CONNECT_STATES.has(this.#state);
+    return isConnecting ? "connecting" : this.#state;
   }
 
-  /** Whether the last attempt failed, also while what it began is still opening or a call tries again. */
+  /** Whether the last attempt failed, even if a session is being opened again by a call. */
   get hasFailed(): boolean {
     return this.#state === "failed";
   }
@@ -67,30 +98,30 @@ export class ManagedServer {
     return this.#error;
   }
 
-  get known(): KnownTools {
-    return this.#known;
+  get latestTools(): LatestTools {
+    return this.#latestTools;
   }
 
-  get isListed(): boolean {
-    return this.#parts.isListed;
+  get listsTools(): boolean {
+    return this.#options.listsTools;
   }
 
-  get isOff(): boolean {
+  get isDisconnected(): boolean {
     return this.#state === "disconnected";
   }
 
-  /** Calls through the client, for as long as it is wanted. A client alone could be used again. */
+  /** Calls tools through the client while the server is enabled. The client itself would reconnect on use. */
   get caller(): ToolCaller {
     return {
-      closed: this.#parts.closed,
+      closed: this.#options.closed,
       callTool: async (call, options) => {
-        this.throwIfOff(call.name);
-        this.#member.pins?.throwIfBlocked(call.name);
+        this.assertEnabled(call.name);
+        this.#internals.pins?.assertNotBlocked(call.name);
         try {
           return await this.client.callTool(call, options);
         } catch (error) {
-          const isUnknown = error instanceof McpRuntimeError && error.kind === "not-found";
-          if (isUnknown) this.#member.catalogue.invalidate();
+          const isNotFound = error instanceof McpRuntimeError && error.kind === "not-found";
+          if (isNotFound) this.#internals.catalog.invalidate();
           throw error;
         }
       },
@@ -102,133 +133,135 @@ export class ManagedServer {
     return {
       state,
       since: this.#since,
-      tools: this.#known.tools?.length ?? 0,
+      tools: this.#latestTools.current?.length ?? 0,
       ...(this.#error === undefined || state === "connecting" ? {} : { error: this.#error }),
       breaker: this.client.breaker?.stats().state,
       latencyMs: this.client.lastLatencyMs,
     };
   }
 
-  /** What it goes back to when the next attempt is undone: nothing that is under way. */
-  moment(): ServerMoment {
-    return { state: SETTLED_AS[this.#state] ?? this.#state, error: this.#error };
+  /** The state to restore if the next attempt is rolled back. Never a state in progress. */
+  getRestorableState(): LifecycleState {
+    return { state: RESTORED_STATE[this.#state] ?? this.#state, error: this.#error };
   }
 
-  /** What a store knows of its tools, without asking the server. */
-  async recall(): Promise<void> {
-    const known = this.#parts.isListed ? await this.#member.catalogue.atHand() : undefined;
-    if (known !== undefined && this.#known.tools === undefined) this.#known.take(known);
+  /** Loads the tools from the cache, without a request to the server. */
+  async loadFromCache(): Promise<void> {
+    const cached = this.#options.listsTools ? await this.#internals.catalog.getCached() : undefined;
+    if (cached !== undefined && this.#latestTools.current === undefined) this.#latestTools.update(cached);
   }
 
-  /** Opens a session and learns its tools. Shared by whoever asks meanwhile; rejects when it fails. */
+  /** Lists the tools and opens a session. Concurrent callers share one attempt. */
   connect(): Promise<void> {
     if (this.#state === "connected") return Promise.resolve();
-    this.#attempt ??= this.#tryOnce();
-    return this.#attempt;
+    this.#connecting ??= this.#attemptConnect();
+    return this.#connecting;
   }
 
-  /** As `connect`, but what has failed or was disconnected is not tried again. */
+  /** Like `connect`, but rejects if the server has failed or was disconnected, without another attempt. */
   async whenConnected(): Promise<void> {
-    this.throwIfOff();
+    this.assertEnabled();
     if (this.#state === "failed" && this.#error !== undefined) throw this.#error;
     await this.connect();
   }
 
-  /** Ends its sessions, its calls in flight and whatever is being opened, and is then as `moment` says. */
-  async letGo(moment: ServerMoment = OFF): Promise<void> {
-    const { state, error } = this.#parts.closed.isCancelled ? OFF : moment;
-    this.#chapter += 1;
-    this.#attempt = undefined;
-    this.#ladder.stop();
-    this.#turn(state, error);
+  /** Closes sessions, cancels running calls and connection attempts, then enters the target state. */
+  async disconnect(target: LifecycleState = DISCONNECTED): Promise<void> {
+    const { state, error } = this.#options.closed.isCancelled ? DISCONNECTED : target;
+    this.#epoch += 1;
+    this.#connecting = undefined;
+    this.#reconnectSchedule.stop();
+    this.#setState(state, error);
     await this.client.close();
   }
 
-  /** For good. */
+  /** Disconnects permanently. */
   async close(): Promise<void> {
-    await Promise.all([this.#member.catalogue.close(), this.letGo()]);
+    await Promise.all([this.#internals.catalog.close(), this.disconnect()]);
   }
 
-  /** Nothing is sent to a server that is disconnected, or after all were closed. */
-  throwIfOff(tool?: string): void {
-    this.#parts.closed.throwIfCancelled();
-    if (!this.isOff) return;
-    const text = `Server "${this.name}" is disconnected: nothing is sent to it before it is connected again.`;
+  /** Throws if the server was disconnected or the manager closed. */
+  assertEnabled(tool?: string): void {
+    this.#options.closed.throwIfCancelled();
+    if (!this.isDisconnected) return;
+    const text = `Server "${this.name}" is disconnected. Connect it again before using it.`;
     throw new McpRuntimeError("not-sent", text, { server: this.name, tool });
   }
 
-  async #tryOnce(): Promise<void> {
-    const chapter = this.#chapter;
-    this.#ladder.stop();
-    this.#turn("connecting", undefined);
+  async #attemptConnect(): Promise<void> {
+    const epoch = this.#epoch;
+    this.#reconnectSchedule.stop();
+    this.#setState("connecting", undefined);
     try {
-      await this.#open(chapter);
-      this.#throwIfPast(chapter);
-      this.#attempt = undefined;
-      this.#turn("connected", undefined);
+      await this.#open(epoch);
+      this.#assertCurrent(epoch);
+      this.#connecting = undefined;
+      this.#setState("connected", undefined);
     } catch (error) {
-      if (chapter === this.#chapter) {
-        this.#attempt = undefined;
-        this.#turn("failed", toFailure(error));
+      if (epoch === this.#epoch) {
+        this.#connecting = undefined;
+        this.#setState("failed", toConnectError(error));
       }
       throw error;
     }
   }
 
-  async #open(chapter: number): Promise<void> {
-    if (this.#parts.isListed) {
-      // From a store at once, else from the server, with the repetitions of any request.
-      const tools = await this.#member.catalogue.list();
-      this.#throwIfPast(chapter);
-      this.#known.take(tools);
+  async #open(epoch: number): Promise<void> {
+    if (this.#options.listsTools) {
+      // From the cache if possible; otherwise a request to the server, with retries.
+      const tools = await this.#internals.catalog.list();
+      this.#assertCurrent(epoch);
+      this.#latestTools.update(tools);
     }
     await this.client.ensureSession();
   }
 
-  /** Let go in between: opening more now would open what nobody closes. */
-  #throwIfPast(chapter: number): void {
-    this.throwIfOff();
-    if (chapter !== this.#chapter) throw new McpRuntimeError("cancelled", "Given up.", { server: this.name });
+  /** Throws if the server was disconnected in the meantime: a session opened now would never be closed. */
+  #assertCurrent(epoch: number): void {
+    this.assertEnabled();
+    if (epoch !== this.#epoch)
+      throw new McpRuntimeError("cancelled", "The connection attempt was cancelled.", { server: this.name });
   }
 
-  #hear(client: McpClient): void {
+  #subscribe(client: McpClient): void {
     client.on("sessionOpened", () => this.#onOpened());
     client.on("connectionLost", ({ identity }) => {
-      if (this.#state === "connected" && identity === this.#ownIdentity()) this.#onLost();
+      if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
     });
   }
 
-  /** Somebody's call opened it, or the ladder. */
+  /** A session was opened by a call or by the reconnect schedule. */
   #onOpened(): void {
-    if (this.#attempt !== undefined || this.isOff || this.#state === "connected") return;
-    // What comes back may not be what went.
-    if (this.#state === "reconnecting") this.#member.catalogue.invalidate();
-    this.#ladder.stop();
-    this.#turn("connected", undefined);
-    if (this.isListed) this.#member.catalogue.list().then((tools) => this.#known.take(tools), ignore);
+    if (this.#connecting !== undefined || this.isDisconnected || this.#state === "connected") return;
+    // The server may have changed while it was away.
+    if (this.#state === "reconnecting") this.#internals.catalog.invalidate();
+    this.#reconnectSchedule.stop();
+    this.#setState("connected", undefined);
+    if (this.listsTools)
+      this.#internals.catalog.list().then((tools) => this.#latestTools.update(tools), ignore);
   }
 
   #onLost(): void {
     const { name: server } = this;
     const lost = (text: string) => new McpRuntimeError("connection-lost", text, { server });
-    if (this.#ladder.begin()) {
-      this.#turn("reconnecting", lost(`The connection to server "${server}" was lost.`));
+    if (this.#reconnectSchedule.start()) {
+      this.#setState("reconnecting", lost(`The connection to server "${server}" was lost.`));
       return;
     }
-    const text = `Server "${server}" loses its connection again and again; it is left alone until a call or reconnect().`;
-    this.#turn("failed", lost(text));
+    const text = `Server "${server}" loses its connection repeatedly; automatic reconnection has stopped. A call or reconnect() connects again.`;
+    this.#setState("failed", lost(text));
   }
 
-  #turn(state: ServerState, error: McpRuntimeError | undefined): void {
+  #setState(state: ServerState, error: McpRuntimeError | undefined): void {
     if (this.#state === state && this.#error === error) return;
     this.#state = state;
     this.#error = error;
     this.#since = Date.now();
-    this.#parts.onChange({ state, error });
+    this.#options.onChange({ state, error });
   }
 
-  /** Whose tools these are where users are told apart: nobody's in particular. */
-  #ownIdentity(): string | undefined {
+  /** The identity without a caller; `undefined` if the server requires one. */
+  #getSharedIdentity(): string | undefined {
     try {
       return this.client.identityOf({});
     } catch {
@@ -237,10 +270,88 @@ export class ManagedServer {
   }
 }
 
-const OFF: ServerMoment = { state: "disconnected", error: undefined };
-const SETTLED_AS: Partial<Record<ServerState, ServerState>> = { connecting: "idle", reconnecting: "failed" };
-const MAY_OPEN_BY_ITSELF: ReadonlySet<ServerState> = new Set(["idle", "failed"]);
+const DISCONNECTED: LifecycleState = { state: "disconnected", error: undefined };
+const RESTORED_STATE: Partial<Record<ServerState, ServerState>> = {
+  connecting: "idle",
+  reconnecting: "failed",
+};
+const AUTO_CONNECT_STATES: ReadonlySet<ServerState> = new Set(["idle", "failed"]);
 
 function ignore(): void {
-  // What the client and the catalogue have told is enough.
+  // The client and the catalog have already reported the failure.
+}
+
+/** Transports of servers in this process or in a child process. */
+const LOCAL_TRANSPORTS: ReadonlySet<TransportType> = new Set(["stdio", "custom", "in-process"]);
+
+interface ServerEnvironment extends Pick<ManagedServerOptions, "onChange" | "onToolsChange"> {
+  readonly settings: ManagerSettings;
+  readonly closed: CancelScope;
+  readonly events: CatalogEventEmitter;
+}
+
+/** Connects nothing. Throws kind `invalid-config` if the definition is invalid. */
+export function createManagedServer(
+  name: string,
+  definition: ServerDefinition,
+  { settings, events, ...environment }: ServerEnvironment,
+): ManagedServer {
+  const { address, lazy, optional } = parseServer(name, definition);
+  const { clock, catalog, client: clientOptions, listsTools } = settings;
+  const client = new McpClient({ name, ...definition }, clientOptions);
+  const internals = { client, address: redactedAddress(name, definition), settings: catalog, events };
+  return new ManagedServer((callbacks) => createServerInternals({ ...internals, ...callbacks }), {
+    ...environment,
+    name,
+    isLazy: lazy,
+    isOptional: optional,
+    isRemote: !LOCAL_TRANSPORTS.has(address.kind),
+    listsTools: listsTools(name),
+    clock,
+  });
+}
+
+/** The last list of a server's tools, from the server or the cache. */
+class LatestTools {
+  readonly #onChange: () => void;
+  #current: readonly McpToolInfo[] | undefined;
+  #initial: readonly McpToolInfo[] | undefined;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** `undefined` if nothing was listed yet, as opposed to an empty list. */
+  get current(): readonly McpToolInfo[] | undefined {
+    return this.#current;
+  }
+
+  /** The first list, which drift is measured against. */
+  get initial(): readonly McpToolInfo[] | undefined {
+    return this.#initial;
+  }
+
+  update(tools: readonly McpToolInfo[]): void {
+    const before = this.#current;
+    this.#current = tools;
+    this.#initial ??= tools;
+    if (before === undefined || !isSame(before, tools)) this.#onChange();
+  }
+}
+
+/**
+ * Compares by reference first, so that lazy tools of an unchanged list are not parsed. A corrupt list from
+ * a store equals no other.
+ */
+function isSame(before: readonly McpToolInfo[], after: readonly McpToolInfo[]): boolean {
+  try {
+    return before === after || schemaHash(before) === schemaHash(after);
+  } catch {
+    return false;
+  }
+}
+
+function toConnectError(error: unknown): McpRuntimeError {
+  if (error instanceof McpRuntimeError) return error;
+  return new McpRuntimeError("server-error", `Could not connect: ${String(error)}`, { cause: error });
 }

@@ -1,15 +1,14 @@
-import type { ServerMetrics } from "../client/server-metrics.js";
-import type { McpClient } from "../client/mcp-client.js";
+import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
-import { checkObject } from "../config/assert-object.js";
+import { assertObject } from "../config/assert-object.js";
 import { parseServers } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { checkListener } from "../telemetry/assert-listener.js";
+import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
-import { ServerFleet } from "./server-set.js";
+import { ServerSet } from "./server-set.js";
 import {
   MANAGER_EVENTS,
   type ServerManagerEvents,
@@ -19,187 +18,237 @@ import {
 
 const IDLE = { state: "idle", error: undefined } as const;
 
+/** Options of operations that wait. */
 export interface WaitOptions {
+  /** Cancels the operation. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `McpServerManager.reconnect`. */
 export interface ReconnectOptions extends WaitOptions {
-  /** Only servers that failed; else also those that are connected, anew. */
+  /** Whether only failed servers are reconnected. With `false`, connected servers get a new session, too. @default true */
   readonly failedOnly?: boolean;
 }
 
 /**
- * Many servers, one life. What is asked of all or of one (`connect`, `reconnect`, `disconnect`, `add`,
- * `remove`) is done one after the other, in the order it was asked; `close` ends what is under way.
+ * Connects several MCP servers and manages their lifecycle: start, reconnect, status and shutdown. The
+ * operations `connect`, `reconnect`, `disconnect`, `add` and `remove` run one after the other, in the order of
+ * the calls; `close` cancels them.
+ *
+ * @example
+ * ```ts
+ * await using manager = new McpServerManager({
+ *   weather: { url: "https://weather.example.com/mcp" },
+ *   files: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] },
+ * });
+ * await manager.connect();
+ * console.log(manager.connected, manager.errors);
+ * ```
  */
 export class McpServerManager implements AsyncDisposable {
   /** @internal */
-  readonly fleet: ServerFleet;
-  readonly #turns = new Semaphore(1);
+  readonly serverSet: ServerSet;
+  readonly #queue = new Semaphore(1);
 
-  /** Opens nothing. Throws kind `definition` when something is wrong. */
+  /**
+   * Connects nothing yet.
+   * @throws McpRuntimeError kind `invalid-config` if a server or an option is invalid
+   */
   constructor(
     servers: Readonly<Record<string, ServerDefinition>> = {},
     options: McpServerManagerOptions = {},
   ) {
     const definitions = parseServers(servers);
-    this.fleet = new ServerFleet(resolveManagerOptions(options));
-    for (const [name, definition] of Object.entries(definitions)) this.fleet.add(name, definition);
+    this.serverSet = new ServerSet(resolveManagerOptions(options));
+    for (const [name, definition] of Object.entries(definitions)) this.serverSet.add(name, definition);
   }
 
-  /** All, in the order they were configured. */
+  /** The names of all servers, in the order of configuration. */
   get configured(): string[] {
-    return this.fleet.all.map(({ name }) => name);
+    return this.serverSet.all.map(({ name }) => name);
   }
 
+  /** The names of the connected servers. */
   get connected(): string[] {
-    return this.#namesIn("connected");
+    return this.#namesByState("connected");
   }
 
+  /** The names of the servers that could not be connected. */
   get failed(): string[] {
-    return this.#namesIn("failed");
+    return this.#namesByState("failed");
   }
 
-  /** Those that are of use: not disconnected nor, with `dropFailed`, failed. */
+  /** The names of the usable servers: not disconnected and, with `dropFailed`, not failed. */
   get active(): string[] {
-    const { dropsFailed } = this.fleet.settings;
-    return this.fleet.all
+    const { dropsFailed } = this.serverSet.settings;
+    return this.serverSet.all
       .filter(({ state }) => state !== "disconnected" && !(dropsFailed && state === "failed"))
       .map(({ name }) => name);
   }
 
-  /** Why servers failed, or are being reconnected. */
+  /** Why servers failed or are being reconnected, by name. */
   get errors(): ReadonlyMap<string, McpRuntimeError> {
     return new Map(
-      this.fleet.all.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error] as const])),
+      this.serverSet.all.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error] as const])),
     );
   }
 
+  /** The clients, by server name. */
   get clients(): ReadonlyMap<string, McpClient> {
-    return new Map(this.fleet.all.map(({ name, client }) => [name, client]));
+    return new Map(this.serverSet.all.map(({ name, client }) => [name, client]));
   }
 
+  /** The state of each server, by name. */
   status(): Record<string, ServerStatus> {
-    return Object.fromEntries(this.fleet.all.map((server) => [server.name, server.status()]));
+    return Object.fromEntries(this.serverSet.all.map((server) => [server.name, server.status()]));
   }
 
-  /** What became of the calls, by server and tool: a frozen copy. */
+  /** Call metrics by server and tool, as a frozen copy. */
   metrics(): Readonly<Record<string, ServerMetrics>> {
     return Object.freeze(
-      Object.fromEntries(this.fleet.all.map(({ name, client }) => [name, client.metrics()])),
+      Object.fromEntries(this.serverSet.all.map(({ name, client }) => [name, client.metrics()])),
     );
   }
 
-  /** What a server last listed, or what the cache knows; `undefined` when nothing is known. */
+  /**
+   * The tools that a server last listed, or the cached ones; `undefined` if there are none yet.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown name
+   */
   toolsOf(name: string): readonly McpToolInfo[] | undefined {
-    return this.fleet.get(name).known.tools?.map((tool) => ({ ...tool }));
+    return this.serverSet.get(name).latestTools.current?.map((tool) => ({ ...tool }));
   }
 
-  /** Connects what is not connected, but for `lazy` servers. Failures are in `errors`, or thrown with `strict`. */
+  /**
+   * Connects all servers that are not connected, except `lazy` ones. Failures are in `errors`.
+   * @throws McpRuntimeError the first failure, with `strict`; kind `closed` after `close()`
+   */
   async connect(options: WaitOptions = {}): Promise<void> {
-    const { signal } = checked("connect", options);
-    await this.#inTurn(signal, async (cancellation) => {
-      const lazy = this.fleet.all.filter(({ isLazy, isOff }) => isLazy && isOff);
-      await Promise.all(lazy.map((server) => server.letGo(IDLE)));
-      const eager = this.fleet.all.filter(({ isLazy, state }) => !isLazy && state !== "connected");
-      await this.fleet.connect(eager, cancellation);
+    const { signal } = assertOptions("connect", options);
+    await this.#runExclusive(signal, async (cancellation) => {
+      const lazy = this.serverSet.all.filter(({ isLazy, isDisconnected }) => isLazy && isDisconnected);
+      await Promise.all(lazy.map((server) => server.disconnect(IDLE)));
+      const eager = this.serverSet.all.filter(({ isLazy, state }) => !isLazy && state !== "connected");
+      await this.serverSet.connect(eager, cancellation);
     });
   }
 
+  /**
+   * Connects failed servers again; with `failedOnly: false` also connected ones.
+   * @throws McpRuntimeError the first failure, with `strict`; kind `closed` after `close()`
+   */
   async reconnect(options: ReconnectOptions = {}): Promise<void> {
-    const { failedOnly = true, signal } = checked("reconnect", options);
-    await this.#inTurn(signal, async (cancellation) => {
-      const open = this.fleet.all.filter(
+    const { failedOnly = true, signal } = assertOptions("reconnect", options);
+    await this.#runExclusive(signal, async (cancellation) => {
+      const open = this.serverSet.all.filter(
         ({ state }) => !failedOnly && (state === "connected" || state === "reconnecting"),
       );
-      const again = this.fleet.all.filter((server) => server.state === "failed" || open.includes(server));
-      await Promise.allSettled(open.map((server) => server.letGo(IDLE)));
-      await this.fleet.connect(again, cancellation);
+      const targets = this.serverSet.all.filter(
+        (server) => server.state === "failed" || open.includes(server),
+      );
+      await Promise.allSettled(open.map((server) => server.disconnect(IDLE)));
+      await this.serverSet.connect(targets, cancellation);
     });
   }
 
-  /** Until a server is connected; one that is idle is connected now. Rejects with what it failed with. */
+  /**
+   * Waits until a server is connected, and connects it if it is idle.
+   * @throws McpRuntimeError why the connection failed; kind `not-sent` if the server was disconnected;
+   * kind `invalid-config` for an unknown name
+   */
   async waitFor(name: string, options: WaitOptions = {}): Promise<McpClient> {
-    const { signal } = checked("waitFor", options);
+    const { signal } = assertOptions("waitFor", options);
     const cancellation = CancelScope.fromSignal(signal);
     try {
       cancellation.throwIfCancelled();
-      this.fleet.closed.throwIfCancelled();
-      const server = this.fleet.get(name);
+      this.serverSet.closed.throwIfCancelled();
+      const server = this.serverSet.get(name);
       await cancellation.race(server.whenConnected());
       return server.client;
     } finally {
-      cancellation.release();
+      cancellation.dispose();
     }
   }
 
-  /** Ends its sessions and calls. Nothing is sent to it before `connect()`. */
+  /**
+   * Closes a server's sessions and cancels its calls. It is not used again before `connect()`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown name
+   */
   async disconnect(name: string): Promise<void> {
-    await this.#inTurn(undefined, () => this.fleet.get(name).letGo());
+    await this.#runExclusive(undefined, () => this.serverSet.get(name).disconnect());
   }
 
-  /** Adds a server and, unless it is `lazy`, connects it. */
+  /**
+   * Adds a server and, unless it is `lazy`, connects it.
+   * @throws McpRuntimeError kind `invalid-config` if the definition is invalid or the name is taken; with
+   * `strict`, also the failure to connect
+   */
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
-    const { signal } = checked("add", options);
-    await this.#inTurn(signal, async (cancellation) => {
-      const server = this.fleet.add(name, definition);
+    const { signal } = assertOptions("add", options);
+    await this.#runExclusive(signal, async (cancellation) => {
+      const server = this.serverSet.add(name, definition);
       try {
-        await server.recall();
-        if (!server.isLazy) await this.fleet.connect([server], cancellation);
+        await server.loadFromCache();
+        if (!server.isLazy) await this.serverSet.connect([server], cancellation);
       } catch (error) {
-        await this.fleet.remove(server);
+        await this.serverSet.remove(server);
         throw error;
       }
     });
   }
 
-  /** Ends a server and forgets it. Tools of it that somebody holds answer that it is disconnected. */
+  /**
+   * Closes and removes a server. Calls of its tools then fail because the server is disconnected.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown name
+   */
   async remove(name: string): Promise<void> {
-    await this.#inTurn(undefined, () => this.fleet.remove(this.fleet.get(name)));
+    await this.#runExclusive(undefined, () => this.serverSet.remove(this.serverSet.get(name)));
   }
 
-  /** Listens; the function that comes back stops. */
+  /**
+   * Subscribes to an event. Returns a function that unsubscribes.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown event or a listener that is not a function
+   */
   on<Event extends keyof ServerManagerEvents>(
     event: Event,
     listener: (event: ServerManagerEvents[Event]) => void,
   ): () => void {
-    checkListener(event, listener, MANAGER_EVENTS);
-    return this.fleet.events.on(event, listener);
+    assertListener(event, listener, MANAGER_EVENTS);
+    return this.serverSet.events.on(event, listener);
   }
 
-  /** Ends everything, the last server first, past errors, within `closeTimeoutMs`. For good. */
+  /** Closes all servers permanently, in reverse order, within `closeTimeoutMs`. Failures to close are logged. */
   async close(): Promise<void> {
-    await this.fleet.close();
+    await this.serverSet.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  #namesIn(wanted: ServerState): string[] {
-    return this.fleet.all.filter(({ state }) => state === wanted).map(({ name }) => name);
+  #namesByState(expected: ServerState): string[] {
+    return this.serverSet.all.filter(({ state }) => state === expected).map(({ name }) => name);
   }
 
-  async #inTurn(
+  async #runExclusive(
     signal: AbortSignal | undefined,
     work: (cancellation: CancelScope) => Promise<void>,
   ): Promise<void> {
     const cancellation = CancelScope.fromSignal(signal);
-    const forget = this.fleet.closed.onCancel((reason) => cancellation.cancel(reason));
+    const unsubscribe = this.serverSet.closed.onCancel((reason) => cancellation.cancel(reason));
     try {
-      const leave = await this.#turns.enter(cancellation);
+      const release = await this.#queue.acquire(cancellation);
       try {
         await work(cancellation);
       } finally {
-        leave();
+        release();
       }
     } finally {
-      forget();
-      cancellation.release();
+      unsubscribe();
+      cancellation.dispose();
     }
   }
 }
 
-function checked<Options extends WaitOptions>(method: string, options: Options): Options {
-  return checkObject(options, { subject: `The call of ${method}`, path: "options" });
+function assertOptions<Options extends WaitOptions>(method: string, options: Options): Options {
+  return assertObject(options, { subject: `The call to ${method}`, path: "options" });
 }

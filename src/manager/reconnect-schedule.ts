@@ -1,74 +1,74 @@
 import type { Clock } from "../async/clock.js";
 
-const FIRST_WAITS_MS = [500, 1_000, 2_000, 4_000] as const;
-const LONG_WAIT_MS = 15_000;
-const LONGEST_WAIT_MS = 5 * 60_000;
+const INITIAL_DELAYS_MS = [500, 1_000, 2_000, 4_000] as const;
+const REMOTE_BASE_DELAY_MS = 15_000;
+const MAX_DELAY_MS = 5 * 60_000;
 
-/** More losses than this in that time, and it is left alone. */
-const MOST_LOSSES = 5;
-const STORM_MS = 30_000;
+/** A connection lost more often than this within the window is not reconnected automatically. */
+const MAX_LOSSES_IN_WINDOW = 5;
+const FLAP_WINDOW_MS = 30_000;
 
-interface LadderParts {
+interface ReconnectScheduleOptions {
   readonly clock: Clock;
-  /** Somebody else's machine may take long to come back; a program that does not start will not start tomorrow. */
+  /** A remote server may take long to come back, so it is retried without limit; a local program is not. */
   readonly isRemote: boolean;
-  /** Tries once. */
-  readonly reopen: () => Promise<void>;
-  /** There is no further step. */
-  readonly onGivenUp: (error: unknown) => void;
+  /** Makes one attempt. */
+  readonly reconnect: () => Promise<void>;
+  /** The last attempt failed. */
+  readonly onExhausted: (error: unknown) => void;
 }
 
-/** Brings a lost connection back, step by step, and leaves one alone that is lost again and again. */
-export class ReconnectLadder {
-  readonly #parts: LadderParts;
+/** Reconnects with increasing delays, and stops for a connection that is lost repeatedly. */
+export class ReconnectSchedule {
+  readonly #options: ReconnectScheduleOptions;
   #lostAt: readonly number[] = [];
-  #step = 0;
-  #stopTimer: (() => void) | undefined;
-  /** Which climb is under way: a try that ends after `stop` decides nothing. */
-  #climb = 0;
+  #attempt = 0;
+  #cancelTimer: (() => void) | undefined;
+  /** Incremented by `stop`: an attempt of an earlier run has no effect when it ends. */
+  #runId = 0;
 
-  constructor(parts: LadderParts) {
-    this.#parts = parts;
+  constructor(options: ReconnectScheduleOptions) {
+    this.#options = options;
   }
 
-  /** The connection is gone. False when that happened too often lately: then nothing is tried. */
-  begin(): boolean {
-    const now = this.#parts.clock.now();
+  /** Starts reconnecting after a loss. Returns false, and does nothing, after too many recent losses. */
+  start(): boolean {
+    const now = this.#options.clock.now();
     this.stop();
-    this.#lostAt = [...this.#lostAt.filter((at) => now - at < STORM_MS), now];
-    if (this.#lostAt.length > MOST_LOSSES) return false;
-    this.#wait(FIRST_WAITS_MS[0]);
+    this.#lostAt = [...this.#lostAt.filter((at) => now - at < FLAP_WINDOW_MS), now];
+    if (this.#lostAt.length > MAX_LOSSES_IN_WINDOW) return false;
+    this.#scheduleAttempt(INITIAL_DELAYS_MS[0]);
     return true;
   }
 
-  /** Nothing more is tried: there is a connection again, or nobody wants one. */
+  /** Cancels further attempts. */
   stop(): void {
-    this.#climb += 1;
-    this.#step = 0;
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
+    this.#runId += 1;
+    this.#attempt = 0;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
-  #wait(ms: number): void {
-    const climb = this.#climb;
-    this.#stopTimer = this.#parts.clock.after(ms, () => {
-      this.#stopTimer = undefined;
-      this.#parts.reopen().catch((error: unknown) => {
-        if (climb === this.#climb) this.#next(error);
+  #scheduleAttempt(ms: number): void {
+    const runId = this.#runId;
+    this.#cancelTimer = this.#options.clock.after(ms, () => {
+      this.#cancelTimer = undefined;
+      this.#options.reconnect().catch((error: unknown) => {
+        if (runId === this.#runId) this.#onAttemptFailed(error);
       });
     });
   }
 
-  #next(error: unknown): void {
-    this.#step += 1;
-    const ms = waitMs(this.#step, this.#parts.isRemote);
-    if (ms === undefined) this.#parts.onGivenUp(error);
-    else this.#wait(ms);
+  #onAttemptFailed(error: unknown): void {
+    this.#attempt += 1;
+    const ms = getDelayMs(this.#attempt, this.#options.isRemote);
+    if (ms === undefined) this.#options.onExhausted(error);
+    else this.#scheduleAttempt(ms);
   }
 }
 
-function waitMs(step: number, isRemote: boolean): number | undefined {
-  const first = FIRST_WAITS_MS[step];
+function getDelayMs(attempt: number, isRemote: boolean): number | undefined {
+  const first = INITIAL_DELAYS_MS[attempt];
   if (first !== undefined || !isRemote) return first;
-  return Math.min(LONG_WAIT_MS * 2 ** (step - FIRST_WAITS_MS.length), LONGEST_WAIT_MS);
+  return Math.min(REMOTE_BASE_DELAY_MS * 2 ** (attempt - INITIAL_DELAYS_MS.length), MAX_DELAY_MS);
 }

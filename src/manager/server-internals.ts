@@ -1,5 +1,5 @@
-import type { CatalogEvents, CatalogueWitness } from "../catalog/catalog-events.js";
-import { ListStore } from "../catalog/tool-list-store.js";
+import type { CatalogEvents, CatalogEventEmitter } from "../catalog/catalog-events.js";
+import { ToolListStore } from "../catalog/tool-list-store.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
 import { ToolPins } from "../catalog/tool-pins.js";
 import type { McpClient } from "../client/mcp-client.js";
@@ -8,50 +8,49 @@ import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { CatalogSettings } from "./catalog-options.js";
+import type { CatalogSettings } from "./manager-options.js";
 
-/** A server among others: its client, and what is known of its tools. */
-export interface Member {
+/** The client, tool catalog and pins of one server. */
+export interface ServerInternals {
   readonly client: McpClient;
-  readonly catalogue: ToolCatalog;
-  /** Set where changes of its tools are to be noticed. */
+  readonly catalog: ToolCatalog;
+  /** Set if changes of tools are detected (option `pin`). */
   readonly pins: ToolPins | undefined;
 }
 
-/** What whoever has a member wants to do with it. */
-export interface MemberHooks {
-  /** The server has listed its tools to this identity. */
+export interface ServerCallbacks {
+  /** The server listed its tools for this identity. */
   readonly onListed?: (identity: string, tools: readonly McpToolInfo[]) => void;
-  /** Throws while nothing may be sent. */
-  readonly guard?: () => void;
+  /** Throws while the server must not be used. */
+  readonly assertEnabled?: () => void;
 }
 
-interface MemberParts extends MemberHooks {
+interface ServerInternalsOptions extends ServerCallbacks {
   readonly client: McpClient;
-  /** Where the server is, without anything secret. */
+  /** The server's address without secrets. */
   readonly address: JsonObject;
   readonly settings: CatalogSettings;
-  readonly witness: CatalogueWitness;
+  readonly events: CatalogEventEmitter;
 }
 
 const now = () => Date.now();
 
-export function createMember(parts: MemberParts): Member {
-  const { client, address, settings, onListed, guard, witness } = parts;
+export function createServerInternals(options: ServerInternalsOptions): ServerInternals {
+  const { client, address, settings, onListed, assertEnabled, events } = options;
   const { name: server, fingerprint } = client;
   const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings;
-  const onProtocol = (version: string) => client.hintProtocolVersion(version);
-  const onBroken = (event: Omit<CatalogEvents["pinMismatch"], "server">) =>
-    witness.emit("pinMismatch", { ...event, server });
+  const onProtocolVersion = (version: string) => client.hintProtocolVersion(version);
+  const onMismatch = (event: Omit<CatalogEvents["pinMismatch"], "server">) =>
+    events.emit("pinMismatch", { ...event, server });
   const pins =
-    mode === undefined ? undefined : new ToolPins({ server, mode, address, store, warn, onBroken });
-  const catalogue = new ToolCatalog({
+    mode === undefined ? undefined : new ToolPins({ server, mode, address, store, warn, onMismatch });
+  const catalog = new ToolCatalog({
     server,
     source: {
-      identityOf: (asker) => client.identityOf(asker),
-      listTools: async (options) => {
-        guard?.();
-        return watchListing(server, witness, () => client.listTools(options));
+      identityOf: (caller) => client.identityOf(caller),
+      listTools: async (request) => {
+        assertEnabled?.();
+        return listWithEvents(server, events, () => client.listTools(request));
       },
       get protocolVersion() {
         return client.protocolVersion;
@@ -61,33 +60,33 @@ export function createMember(parts: MemberParts): Member {
     store:
       store === undefined
         ? undefined
-        : // Pins outlive a token; a list is of what that token may see.
-          new ListStore({ server, fingerprint, store, ttlMs, now, warn, onProtocol }),
+        : // Keyed by fingerprint, unlike pins: other credentials may see other tools, but pins outlive a token.
+          new ToolListStore({ server, fingerprint, store, ttlMs, now, warn, onProtocolVersion }),
     clock: systemClock,
     now,
-    inspect: async (tools, identity) => pins?.check(tools, identity),
+    verify: async (tools, identity) => pins?.check(tools, identity),
     onListed,
-    onRead: (identity, found) => witness.emit("catalogRead", { server, identity, result: found }),
+    onRead: (identity, result) => events.emit("catalogRead", { server, identity, result }),
     warn,
   });
-  client.on("toolsChanged", () => catalogue.hearChange(), { quiet: true });
-  return { client, catalogue, pins };
+  client.on("toolsChanged", () => catalog.onListChanged(), { passive: true });
+  return { client, catalog, pins };
 }
 
-async function watchListing(
+async function listWithEvents(
   server: string,
-  witness: CatalogueWitness,
+  events: CatalogEventEmitter,
   list: () => Promise<McpToolInfo[]>,
 ): Promise<McpToolInfo[]> {
   const startedAt = systemClock.now();
-  const tell = (tools: number | undefined, kind: FailureKind | undefined) =>
-    witness.emit("toolsListed", { server, latencyMs: systemClock.now() - startedAt, tools, kind });
+  const emit = (tools: number | undefined, kind: FailureKind | undefined) =>
+    events.emit("toolsListed", { server, latencyMs: systemClock.now() - startedAt, tools, kind });
   try {
     const tools = await list();
-    tell(tools.length, undefined);
+    emit(tools.length, undefined);
     return tools;
   } catch (error) {
-    tell(undefined, error instanceof McpRuntimeError ? error.kind : "cancelled");
+    emit(undefined, error instanceof McpRuntimeError ? error.kind : "cancelled");
     throw error;
   }
 }

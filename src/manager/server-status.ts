@@ -1,44 +1,47 @@
 import type { CatalogEvents } from "../catalog/catalog-events.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
-import { openChannels } from "../telemetry/event-channels.js";
+import { createChannels } from "../telemetry/event-channels.js";
 
 /**
- * - `idle`: not asked for yet; the first use connects it
- * - `connecting`, `connected`: as it says
- * - `reconnecting`: its connection was lost, and is tried again by itself
- * - `failed`: it could not be reached, or is left alone after too many losses; a call or `reconnect()` tries again
- * - `disconnected`: by `disconnect` or `close`; nothing is sent to it
+ * The connection state of a server.
+ * - `idle`: not used yet; the first use connects it
+ * - `connecting`, `connected`
+ * - `reconnecting`: the connection was lost and is being restored automatically
+ * - `failed`: could not be connected, or lost its connection too often; a call or `reconnect()` tries again
+ * - `disconnected`: by `disconnect()` or `close()`; not used until connected again
  */
 export type ServerState = "idle" | "connecting" | "connected" | "reconnecting" | "failed" | "disconnected";
 
+/** The state of one server. */
 export interface ServerStatus {
   readonly state: ServerState;
-  /** When it came into this state, in milliseconds since 1970. */
+  /** When the state was entered (Unix time in milliseconds). */
   readonly since: number;
-  /** How many tools are known of it. */
+  /** The number of known tools. */
   readonly tools: number;
-  /** Why it failed or is being reconnected. */
+  /** Why the server failed or is being reconnected. */
   readonly error?: McpRuntimeError | undefined;
-  /** `undefined` with `breaker: false`. */
+  /** The state of the circuit breaker; `undefined` with `circuitBreaker: false`. */
   readonly breaker: BreakerState | undefined;
-  /** How long its last answer took. */
+  /** The latency of the last response. */
   readonly latencyMs: number | undefined;
 }
 
+/** Events of `McpServerManager`. */
 export interface ServerManagerEvents extends CatalogEvents {
-  /** A server came into another state. */
+  /** A server entered another state. */
   serverChanged: {
     readonly server: string;
     readonly state: ServerState;
     readonly error: McpRuntimeError | undefined;
   };
-  /** Other tools are known of a server now, or none: it came late, changed them, or went. */
+  /** The known tools of a server changed: it connected late, changed its tools or was removed. */
   toolsChanged: { readonly server: string };
 }
 
-/** Events that are also told on a channel of the process: all of them. */
-export const MANAGER_CHANNELS = openChannels<ServerManagerEvents>([
+/** Diagnostics channels: every event is also published on one. */
+export const MANAGER_CHANNELS = createChannels<ServerManagerEvents>([
   "serverChanged",
   "toolsChanged",
   "catalogRead",

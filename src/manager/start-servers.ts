@@ -3,96 +3,99 @@ import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "./managed-server.js";
-import { issuesOfMs, MANAGER_DEFAULTS } from "./manager-options.js";
+import { validateDurations, MANAGER_DEFAULTS } from "./manager-options.js";
 import type { McpServerManager } from "./mcp-server-manager.js";
 
-/** How long a start waits for its servers. */
+/** How long starting a toolset waits for its servers. */
 export interface StartOptions {
-  /** After this, servers whose tools are known from a cache are waited for no longer. */
+  /** How long to wait for servers whose tools are cached. They connect in the background afterwards. @default 250 */
   readonly startupWaitMs?: number;
   /**
-   * Servers of which nothing is known are waited for, up to their connect timeout. With `false` they
-   * come when they come, and none of them fails the start.
+   * Whether to wait for servers without cached tools, up to their connect timeout. With `false`, their tools are
+   * added when they connect, and their failure does not fail the start.
+   * @default true
    */
   readonly waitForUncached?: boolean;
-  /** Gives up the start, and closes what was opened. */
+  /** Cancels the start and closes everything that was opened. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Connects all servers that are not `lazy` and waits until each is there, has failed, or is slow and
- * known. Throws when one fails of which nothing is known, unless it is `optional`. Whatever is slower
- * goes on.
+ * Connects all servers that are not `lazy` and waits until each is connected, has failed, or has cached tools and
+ * exceeds `startupWaitMs`. Slower servers continue in the background. Throws if a server without cached tools
+ * fails, unless it is `optional`.
  */
 export async function startServers(manager: McpServerManager, options: StartOptions): Promise<void> {
   const {
     startupWaitMs = MANAGER_DEFAULTS.startupWaitMs,
     waitForUncached = MANAGER_DEFAULTS.waitForUncached,
   } = options;
-  checkStart({ startupWaitMs, waitForUncached });
-  const { all: servers, settings } = manager.fleet;
+  assertStartOptions({ startupWaitMs, waitForUncached });
+  const { all: servers, settings } = manager.serverSet;
   const eager = servers.filter(({ isLazy }) => !isLazy);
   const cancellation = CancelScope.fromSignal(options.signal);
-  let isTimeUp = false;
-  let isRecalled = false;
-  const isReady = ({ state, hasFailed, known }: ManagedServer) =>
-    state === "connected" || hasFailed || (isTimeUp && (known.tools !== undefined || !waitForUncached));
-  const stops: (() => void)[] = [];
+  let hasTimedOut = false;
+  let isCacheLoaded = false;
+  const isReady = ({ state, hasFailed, latestTools }: ManagedServer) =>
+    state === "connected" ||
+    hasFailed ||
+    (hasTimedOut && (latestTools.current !== undefined || !waitForUncached));
+  const unsubscribers: (() => void)[] = [];
   const ready = new Promise<void>((resolve, reject) => {
     const check = () => {
       const failure = eager
-        .map((server) => fatalError(server, waitForUncached))
+        .map((server) => getFatalError(server, waitForUncached))
         .find((error) => error !== undefined);
       if (failure !== undefined) reject(failure);
-      else if ((isRecalled || isTimeUp) && eager.every(isReady)) resolve();
+      else if ((isCacheLoaded || hasTimedOut) && eager.every(isReady)) resolve();
     };
-    void Promise.allSettled(servers.map((server) => server.recall())).then(() => {
-      isRecalled = true;
+    void Promise.allSettled(servers.map((server) => server.loadFromCache())).then(() => {
+      isCacheLoaded = true;
       check();
     });
-    const onTimeUp = () => {
-      isTimeUp = true;
+    const onTimeout = () => {
+      hasTimedOut = true;
       check();
     };
-    stops.push(
+    unsubscribers.push(
       manager.on("serverChanged", check),
       manager.on("toolsChanged", check),
-      settings.clock.after(startupWaitMs, onTimeUp),
+      settings.clock.after(startupWaitMs, onTimeout),
     );
     check();
   });
   try {
     cancellation.throwIfCancelled();
-    // Goes on behind the start; what becomes of each server, its state tells.
+    // Continues after the start; each server's state has the result.
     manager.connect().catch(() => undefined);
     await cancellation.race(ready);
   } finally {
-    for (const stop of stops) stop();
-    cancellation.release();
+    for (const unsubscribe of unsubscribers) unsubscribe();
+    cancellation.dispose();
   }
 }
 
-/** Whether a server's failure fails the start. A wrong definition always does. */
-function fatalError(
-  { hasFailed, error, known, isOptional }: ManagedServer,
+/** The error that fails the start, if any. An invalid definition always does. */
+function getFatalError(
+  { hasFailed, error, latestTools, isOptional }: ManagedServer,
   waitForUncached: boolean,
 ): McpRuntimeError | undefined {
-  if (!hasFailed || error === undefined || known.tools !== undefined) return undefined;
-  const isPardoned = isOptional || !waitForUncached;
-  return isPardoned && error.kind !== "invalid-config" ? undefined : error;
+  if (!hasFailed || error === undefined || latestTools.current !== undefined) return undefined;
+  const isTolerated = isOptional || !waitForUncached;
+  return isTolerated && error.kind !== "invalid-config" ? undefined : error;
 }
 
-function checkStart({ startupWaitMs, waitForUncached }: Readonly<Record<string, unknown>>): void {
+function assertStartOptions({ startupWaitMs, waitForUncached }: Readonly<Record<string, unknown>>): void {
   const issues = [
-    ...issuesOfMs({ startupWaitMs }),
+    ...validateDurations({ startupWaitMs }),
     ...(typeof waitForUncached === "boolean"
       ? []
       : [
           {
             path: "waitForUncached",
-            message: `expected true or false, found ${describeValue(waitForUncached)}`,
+            message: `expected true or false, got ${describeValue(waitForUncached)}`,
           },
         ]),
   ];
-  if (issues.length > 0) throw configError("The set of options", issues);
+  if (issues.length > 0) throw configError("The options object", issues);
 }

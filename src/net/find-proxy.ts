@@ -3,33 +3,30 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 export interface HttpProxy {
   readonly url: URL;
-  /** The environment variable that named it. */
+  /** The environment variable that it was read from. */
   readonly variable: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that the environment names for a server: `HTTPS_PROXY` for https, else `HTTP_PROXY`, in
- * lower case first, unless `NO_PROXY` exempts the server. One on this machine is never asked of a proxy.
+ * Finds the proxy for a server in the environment: `HTTPS_PROXY` for https, then `HTTP_PROXY`; lower-case
+ * names take precedence. Returns undefined for loopback hosts and for those that `NO_PROXY` exempts.
  */
 export function findProxy(server: URL, env: Environment): HttpProxy | undefined {
-  const found = variableOf(
-    env,
-    server.protocol === "https:" ? ["HTTPS_PROXY", "HTTP_PROXY"] : ["HTTP_PROXY"],
-  );
-  if (found === undefined || isLoopback(hostOf(server))) return undefined;
-  const noProxy = variableOf(env, ["NO_PROXY"])?.value ?? "";
-  return isExempt(server, noProxy) ? undefined : { url: toProxyUrl(found), variable: found.variable };
+  const setting = readEnv(env, server.protocol === "https:" ? ["HTTPS_PROXY", "HTTP_PROXY"] : ["HTTP_PROXY"]);
+  if (setting === undefined || isLoopback(normalizeHost(server))) return undefined;
+  const noProxy = readEnv(env, ["NO_PROXY"])?.value ?? "";
+  return isExempt(server, noProxy) ? undefined : { url: toProxyUrl(setting), variable: setting.variable };
 }
 
-interface Variable {
+interface EnvVariable {
   readonly variable: string;
   readonly value: string;
 }
 
-/** The first that is set; one that is set to nothing is a decision, too. */
-function variableOf(env: Environment, names: readonly string[]): Variable | undefined {
+/** Returns the first variable that is set. An empty value disables those that follow. */
+function readEnv(env: Environment, names: readonly string[]): EnvVariable | undefined {
   for (const variable of names.flatMap((name) => [name.toLowerCase(), name])) {
     const value = env[variable]?.trim();
     if (value !== undefined) return value === "" ? undefined : { variable, value };
@@ -37,19 +34,19 @@ function variableOf(env: Environment, names: readonly string[]): Variable | unde
   return undefined;
 }
 
-/** The value is not shown: it may hold a password. */
-function toProxyUrl({ variable, value }: Variable): URL {
+/** The value is never part of the error message: it may contain a password. */
+function toProxyUrl({ variable, value }: EnvVariable): URL {
   const text = value.includes("://") ? value : `http://${value}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-  const found = url === undefined ? "no address" : `an address that starts with ${url.protocol}//`;
+  const actual = url === undefined ? "not a valid URL" : `a URL that starts with ${url.protocol}//`;
   throw new McpRuntimeError(
     "invalid-config",
-    `The environment variable ${variable} is ${found}. Expected http:// or https://; for other proxies give a dispatcher of your own, and NO_PROXY exempts a server.`,
+    `The environment variable ${variable} is ${actual}. Expected http:// or https://. For other kinds of proxies set a dispatcher; NO_PROXY exempts a server.`,
   );
 }
 
-function hostOf({ hostname }: URL): string {
+function normalizeHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").toLowerCase();
 }
 
@@ -58,7 +55,7 @@ function isLoopback(host: string): boolean {
 }
 
 function isExempt(server: URL, noProxy: string): boolean {
-  const host = hostOf(server);
+  const host = normalizeHost(server);
   const port = server.port === "" ? (server.protocol === "https:" ? "443" : "80") : server.port;
   return noProxy
     .toLowerCase()
@@ -66,14 +63,14 @@ function isExempt(server: URL, noProxy: string): boolean {
     .some((entry) => entry === "*" || isInRange(host, entry) || isHost(host, port, entry));
 }
 
-/** `host`, `.host` and `*.host` with or without a port: the host, and all below it. */
+/** Matches `host`, `.host` and `*.host`, with or without a port: the host and its subdomains. */
 function isHost(host: string, port: string, entry: string): boolean {
-  const [, name = entry, onPort = port] = /^(.*?):(\d+)$/.exec(entry) ?? [];
+  const [, name = entry, entryPort = port] = /^(.*?):(\d+)$/.exec(entry) ?? [];
   const suffix = name.replace(/^\[(.*)\]$/, "$1").replace(/^\*?\./, "");
-  return suffix !== "" && onPort === port && (host === suffix || host.endsWith(`.${suffix}`));
+  return suffix !== "" && entryPort === port && (host === suffix || host.endsWith(`.${suffix}`));
 }
 
-/** `10.0.0.0/8` */
+/** Matches CIDR ranges such as `10.0.0.0/8`. */
 function isInRange(host: string, entry: string): boolean {
   const [address = "", bits = ""] = entry.split("/");
   const family = isIP(address);

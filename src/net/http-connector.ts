@@ -1,41 +1,43 @@
 import type { Socket } from "node:net";
-import type { SecureContext } from "node:tls";
+import { type SecureContext, createSecureContext } from "node:tls";
 import { buildConnector, errors } from "undici";
-import type { HttpProxy } from "./find-proxy.js";
-import { joinSmallWrites } from "./coalesce-writes.js";
-import { ProxyTunnels } from "./proxy-tunnel-pool.js";
+import { type HttpProxy, type Environment, findProxy } from "./find-proxy.js";
+import { ProxyTunnelPool } from "./proxy-tunnel-pool.js";
+import { type TlsOptions, pemToString } from "../config/http-options.js";
+import { collectUrlSecrets } from "../config/collect-secrets.js";
+import type { Redactor } from "../errors/redaction.js";
 
 interface HttpConnectorOptions {
-  /** For each step: to the proxy, through it, to the server. 0 means none. */
+  /** Time limit of each step: to the proxy, through it, to the server. 0 disables it. */
   readonly connectMs: number;
-  /** Whom to trust, and who we are; what Node trusts when left out. */
+  /** Trusted CAs and client certificate. Defaults to the CAs that Node trusts. */
   readonly secureContext: SecureContext | undefined;
   readonly proxy: HttpProxy | undefined;
 }
 
-/** Makes the connections to one server: straight, or through a proxy. */
+/** Opens the connections to one server, directly or through a proxy. */
 export class HttpConnector {
   readonly #sockets = new Set<Socket>();
-  readonly #toServer: buildConnector.connector;
-  readonly #tunnels: ProxyTunnels | undefined;
+  readonly #connectToServer: buildConnector.connector;
+  readonly #tunnels: ProxyTunnelPool | undefined;
   #isClosed = false;
 
   constructor({ connectMs, secureContext, proxy }: HttpConnectorOptions) {
-    const trust = secureContext === undefined ? {} : { secureContext };
-    this.#toServer = this.#remembering(buildConnector({ timeout: connectMs, ...trust }));
+    const tlsOptions = secureContext === undefined ? {} : { secureContext };
+    this.#connectToServer = this.#withTracking(buildConnector({ timeout: connectMs, ...tlsOptions }));
     if (proxy === undefined) return;
-    // To the proxy goes none of that: it is another party, and sees no certificate of ours.
-    const connect = this.#remembering(buildConnector({ timeout: connectMs }));
-    this.#tunnels = new ProxyTunnels({ proxy, connect, answerMs: connectMs });
+    // No TLS options for the proxy: it is a different party and must not receive the client certificate.
+    const connect = this.#withTracking(buildConnector({ timeout: connectMs }));
+    this.#tunnels = new ProxyTunnelPool({ proxy, connect, connectTimeoutMs: connectMs });
   }
 
   readonly connect: buildConnector.connector = (options, callback) => {
     if (this.#isClosed) callback(new errors.ClientDestroyedError(), null);
-    else if (this.#tunnels === undefined) this.#toServer(options, callback);
-    else void this.#connectThrough(this.#tunnels, options, callback);
+    else if (this.#tunnels === undefined) this.#connectToServer(options, callback);
+    else void this.#connectViaProxy(this.#tunnels, options, callback);
   };
 
-  /** Ends all connections, also those that are still being made. */
+  /** Closes all connections, including those that are still being opened. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const closed = this.#tunnels?.close();
@@ -43,14 +45,14 @@ export class HttpConnector {
     await closed;
   }
 
-  async #connectThrough(
-    tunnels: ProxyTunnels,
+  async #connectViaProxy(
+    tunnels: ProxyTunnelPool,
     options: buildConnector.Options,
     callback: buildConnector.Callback,
   ): Promise<void> {
     try {
-      const httpSocket = await tunnels.open(authorityOf(options));
-      if (options.protocol === "https:") this.#toServer({ ...options, httpSocket }, callback);
+      const httpSocket = await tunnels.open(toAuthority(options));
+      if (options.protocol === "https:") this.#connectToServer({ ...options, httpSocket }, callback);
       else callback(null, httpSocket);
     } catch (error) {
       callback(error as Error, null);
@@ -58,17 +60,17 @@ export class HttpConnector {
   }
 
   /**
-   * Destroying an undici pool does not end sockets that are not connected yet, nor those of a client
-   * that it gave up after a refused connection and all the same handed the next request in its queue.
+   * Tracks sockets, because destroying an undici pool does not close sockets that are not connected yet, nor
+   * those of a client that it removed after a refused connection but still gave the next queued request.
    */
-  #remembering(connect: buildConnector.connector): buildConnector.connector {
+  #withTracking(connect: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
-      // undici gives the socket back at once, which its types do not say.
+      // undici returns the socket synchronously, which its types do not declare.
       const socket = connect(options, (...result) => {
-        // With TLS 1.3 a server refuses our certificate when we already send. Node then reports why, and
-        // after that the end of the stream, which undici would take for the reason.
+        // With TLS 1.3 a server may reject our certificate after we started to send. Node emits that error
+        // and then the end of the stream, which undici would report as the reason.
         socket.once("error", (error) => socket.destroy(error));
-        joinSmallWrites(socket);
+        coalesceSmallWrites(socket);
         callback(...result);
       }) as unknown as Socket;
       this.#sockets.add(socket);
@@ -77,7 +79,68 @@ export class HttpConnector {
   }
 }
 
-function authorityOf({ hostname, port, protocol }: buildConnector.Options): string {
+export interface CreateConnectorOptions {
+  readonly connectMs: number;
+  readonly redactor: Redactor;
+  readonly env?: Environment;
+}
+
+/** Creates the connector for one origin, using the proxy that the environment defines for it. */
+export function createConnector(
+  origin: URL,
+  tls: TlsOptions | undefined,
+  options: CreateConnectorOptions,
+): HttpConnector {
+  const { connectMs, redactor, env = process.env } = options;
+  const proxy = findProxy(origin, env);
+  if (proxy !== undefined) redactor.add(collectUrlSecrets(proxy.url));
+  return new HttpConnector({ connectMs, proxy, secureContext: tls && toSecureContext(tls) });
+}
+
+function toSecureContext({ ca, cert, key }: TlsOptions): SecureContext {
+  return createSecureContext({
+    ...(ca === undefined ? {} : { ca: [ca].flat().map(pemToString) }),
+    ...(cert === undefined || key === undefined ? {} : { cert: pemToString(cert), key: pemToString(key) }),
+  });
+}
+
+/**
+ * Converts a `ws:` or `wss:` URL to the HTTP URL used for its upgrade, tokens and proxy. Other URLs are
+ * unchanged.
+ */
+export function toHttpUrl(url: URL): URL {
+  return new URL(url.href.replace(/^ws/, "http"));
+}
+
+function toAuthority({ hostname, port, protocol }: buildConnector.Options): string {
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   return `${host}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+}
+
+/** Node writes strings up to this size directly; longer ones cost an extra copy. */
+const MAX_COALESCED_BYTES = 16_384;
+
+type WriteChunks = Parameters<NonNullable<Socket["_writev"]>>[0];
+
+/**
+ * Joins the header and body of a small request, which undici writes as two chunks. Node passes a single
+ * string to the system directly; two chunks cost it an array, a request object and two buffers, up to 2 %
+ * of a local call.
+ */
+export function coalesceSmallWrites(socket: Socket): void {
+  const writeChunks = socket._writev?.bind(socket);
+  socket._writev = (chunks, callback) => {
+    const text = joinChunks(chunks);
+    if (text === undefined) writeChunks?.(chunks, callback);
+    else socket._write(text, "latin1", callback);
+  };
+}
+
+/** In latin1 every byte is one character, so bytes of any encoding pass through unchanged. */
+function joinChunks(chunks: WriteChunks): string | undefined {
+  const [head, body] = chunks;
+  if (chunks.length !== 2 || head?.encoding !== "latin1" || !Buffer.isBuffer(body?.chunk)) return undefined;
+  const text: unknown = head.chunk;
+  if (typeof text !== "string" || text.length + body.chunk.length > MAX_COALESCED_BYTES) return undefined;
+  return text + body.chunk.toString("latin1");
 }

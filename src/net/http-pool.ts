@@ -1,53 +1,71 @@
-import type { HttpRequestHandler, HttpRequest, RequestDispatcher, ResponseHeaders } from "./http-request.js";
-import { QuietTime } from "./stale-socket-guard.js";
-
-/**
- * How a request uses the pool.
- * - `call`: it expects an answer, and waits for a socket if all are taken
- * - `aside`: a notification, an answer to the server, a goodbye. It must get through while calls hold
- *   every socket: some calls end only after it has
- * - `stream`: it stays open, and would hold a socket that calls need
- */
-export type HttpWay = "call" | "aside" | "stream";
-
-/** Where requests of each way go. */
-export interface HttpConnections {
-  dispatcherFor(way: HttpWay): RequestDispatcher;
-  /** How an answer of the server begins. */
-  heard?(headers: ResponseHeaders): void;
-  close(): Promise<void>;
-}
+import type {
+  DispatcherProvider,
+  HttpRequestHandler,
+  HttpRequest,
+  RequestLane,
+  ResponseHeaders,
+} from "./http-request.js";
+import { StaleSocketGuard } from "./stale-socket-guard.js";
+import type { HttpOptions } from "../config/http-options.js";
+import { UserDispatcher, FetchDispatcher } from "./user-dispatcher.js";
+import { type CreateConnectorOptions, createConnector } from "./http-connector.js";
+import { PooledDispatchers } from "./pooled-dispatchers.js";
 
 interface HttpPoolOptions {
   readonly origin: string;
-  readonly connections: HttpConnections;
+  readonly dispatchers: DispatcherProvider;
 }
 
-/** The way to one server over HTTP: made once for a client, kept across all its sessions. */
+/** Sends HTTP requests to one server. Created once per client and shared by all its sessions. */
 export class HttpPool {
   readonly origin: string;
-  readonly #connections: HttpConnections;
-  readonly #quiet = new QuietTime();
+  readonly #dispatchers: DispatcherProvider;
+  readonly #staleGuard = new StaleSocketGuard();
 
-  constructor({ origin, connections }: HttpPoolOptions) {
+  constructor({ origin, dispatchers }: HttpPoolOptions) {
     this.origin = origin;
-    this.#connections = connections;
+    this.#dispatchers = dispatchers;
   }
 
-  send(way: HttpWay, exchange: HttpRequestHandler, request: HttpRequest): void {
-    const start = () => exchange.start(this.#connections.dispatcherFor(way), request);
-    if (way === "call") this.#quiet.whenKnown(start);
+  send(lane: RequestLane, handler: HttpRequestHandler, request: HttpRequest): void {
+    const start = () => handler.start(this.#dispatchers.dispatcherFor(lane), request);
+    if (lane === "call") this.#staleGuard.afterPoll(start);
     else start();
   }
 
-  /** The server has answered something, which begins so. */
-  heard(headers: ResponseHeaders): void {
-    this.#quiet.heard();
-    this.#connections.heard?.(headers);
+  /** Called with the headers of every response, which also prove that the sockets are alive. */
+  onResponseHeaders(headers: ResponseHeaders): void {
+    this.#staleGuard.markActive();
+    this.#dispatchers.onResponseHeaders?.(headers);
   }
 
-  /** Ends every connection: in use, idle, and still being made. */
+  /** Closes every connection: in use, idle, or being opened. */
   async close(): Promise<void> {
-    await this.#connections.close();
+    await this.#dispatchers.close();
   }
+}
+
+interface HttpTarget extends HttpOptions {
+  readonly url: URL;
+}
+
+interface OpenHttpPoolOptions extends CreateConnectorOptions {
+  readonly sockets: number;
+}
+
+/**
+ * Opens the pool of a server, which uses the user's `fetch` or `dispatcher` if there is one, otherwise its
+ * own connections.
+ */
+export function openHttpPool(
+  { url, tls, dispatcher, fetch }: HttpTarget,
+  options: OpenHttpPoolOptions,
+): HttpPool {
+  const { origin } = url;
+  const userDispatcher = fetch === undefined ? dispatcher : new FetchDispatcher(fetch);
+  if (userDispatcher !== undefined)
+    return new HttpPool({ origin, dispatchers: new UserDispatcher(origin, userDispatcher) });
+  const connector = createConnector(url, tls, options);
+  const dispatchers = new PooledDispatchers({ origin, sockets: options.sockets, connector });
+  return new HttpPool({ origin, dispatchers });
 }

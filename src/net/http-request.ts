@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
-import { neverConnected } from "./is-connect-error.js";
+import { isConnectError } from "./connect-errors.js";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How a response begins. */
+/** The status line and headers of a response. */
 export interface ResponseHead {
   readonly status: number;
   readonly headers: ResponseHeaders;
@@ -16,58 +16,77 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** Sends requests: a pool of ours, or what a caller lends us. */
+/** Sends requests: one of our pools, or a user-supplied dispatcher. */
 export interface RequestDispatcher {
-  dispatch(request: HttpRequest, exchange: HttpRequestHandler): boolean;
+  dispatch(request: HttpRequest, handler: HttpRequestHandler): boolean;
 }
 
-/** How a request that is under way can be ended. */
-interface RequestControl {
+/**
+ * How a request uses the pool.
+ * - `call`: expects a response, and waits for a free socket
+ * - `notification`: a notification, a response to a server request, or the `DELETE` that terminates a
+ *   session. It must get through while calls occupy every socket, because some calls complete only after it
+ * - `stream`: stays open, and would block a socket that calls need
+ */
+export type RequestLane = "call" | "notification" | "stream";
+
+/** Provides the dispatcher for each lane. */
+export interface DispatcherProvider {
+  dispatcherFor(lane: RequestLane): RequestDispatcher;
+  /** Called with the headers of every response. */
+  onResponseHeaders?(headers: ResponseHeaders): void;
+  close(): Promise<void>;
+}
+
+/** Aborts a dispatched request. */
+interface RequestController {
   abort(reason: Error): void;
 }
 
-/** Takes the body of one response, as it comes. */
+/** Receives the body of one response in chunks. */
 export interface BodyReader {
   data(chunk: Buffer): void;
   end(): void;
 }
 
-export interface HttpExchangeEvents {
-  /** The head of the response is there; says who reads the body. */
-  readonly onHead: (status: number, headers: ResponseHeaders) => BodyReader;
-  /** The connection could not be made, or broke. */
-  readonly onBroken: (error: Error) => void;
+export interface HttpRequestEvents {
+  /** Called with the response headers; returns the reader of the body. */
+  readonly onHeaders: (status: number, headers: ResponseHeaders) => BodyReader;
+  /** The connection could not be opened, or broke. */
+  readonly onError: (error: Error) => void;
 }
 
 /**
- * One HTTP request and its response, as undici tells it. Exactly one of `BodyReader.end`, `onBroken`
- * and `stop()` ends it, and nothing is heard afterwards.
+ * The undici handler of one HTTP request and its response. Exactly one of `BodyReader.end`, `onError` and
+ * `abort()` completes it, and no event follows.
  */
 export class HttpRequestHandler implements Dispatcher.DispatchHandler {
-  readonly #events: HttpExchangeEvents;
-  #controller: RequestControl | undefined;
+  readonly #events: HttpRequestEvents;
+  #controller: RequestController | undefined;
   #reader: BodyReader | undefined;
-  #isStopped = false;
-  #isOver = false;
+  #isAborted = false;
+  #isDone = false;
 
-  constructor(events: HttpExchangeEvents) {
+  constructor(events: HttpRequestEvents) {
     this.#events = events;
   }
 
-  /** Once true, the server may have seen the request; before, it certainly has not. */
-  get isStarted(): boolean {
+  /** While false, the server has certainly not received the request. */
+  get wasDispatched(): boolean {
     return this.#controller !== undefined;
   }
 
-  /** Nobody wants the response any more. */
-  get isStopped(): boolean {
-    return this.#isStopped;
+  get isAborted(): boolean {
+    return this.#isAborted;
   }
 
-  /** Sends the request. Once more after a redirect or a refusal: the server then has not taken the first one. */
+  /**
+   * Sends the request. Called again after a redirect or an authentication challenge, when the server did
+   * not process the first one.
+   */
   start(dispatcher: RequestDispatcher, request: HttpRequest): void {
-    if (this.#isStopped) return;
-    this.#isOver = false;
+    if (this.#isAborted) return;
+    this.#isDone = false;
     this.#controller = undefined;
     this.#reader = undefined;
     try {
@@ -77,54 +96,55 @@ export class HttpRequestHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends it from our side: an unfinished response costs the connection, a queued request nothing. */
-  stop(): void {
-    this.#isStopped = true;
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#controller?.abort(new Error("The response is no longer wanted."));
+  /** Aborting an unfinished response closes its connection; aborting a queued request does not. */
+  abort(): void {
+    this.#isAborted = true;
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#controller?.abort(new Error("The response was discarded."));
   }
 
-  /** Gives up what is left of a response that was a refusal: the request counts as not sent. */
-  abandon(): void {
+  /** Drops the rest of a response that rejected the request, which then counts as not sent. */
+  discard(): void {
     const controller = this.#controller;
     this.#controller = undefined;
-    if (this.#isOver) return;
-    this.#isOver = true;
-    controller?.abort(new Error("The response is no longer wanted."));
+    if (this.#isDone) return;
+    this.#isDone = true;
+    controller?.abort(new Error("The response was discarded."));
   }
 
-  onRequestStart(controller: RequestControl): void {
-    // Thrown, not aborted: undici then lets the request go and keeps the connection.
-    if (this.#isOver) throw new Error("The request is no longer wanted.");
+  onRequestStart(controller: RequestController): void {
+    // Throwing instead of aborting makes undici drop the request but keep the connection.
+    if (this.#isDone) throw new Error("The request was aborted.");
     this.#controller = controller;
   }
 
-  onResponseStart(controller: RequestControl, status: number, headers: ResponseHeaders): void {
+  onResponseStart(controller: RequestController, status: number, headers: ResponseHeaders): void {
     if (!this.#isCurrent(controller) || status < 200) return;
-    this.#reader = this.#events.onHead(status, headers);
+    this.#reader = this.#events.onHeaders(status, headers);
   }
 
-  onResponseData(controller: RequestControl, chunk: Buffer): void {
+  onResponseData(controller: RequestController, chunk: Buffer): void {
     if (this.#isCurrent(controller)) this.#reader?.data(chunk);
   }
 
-  onResponseEnd(controller: RequestControl): void {
+  onResponseEnd(controller: RequestController): void {
     if (!this.#isCurrent(controller)) return;
-    this.#isOver = true;
+    this.#isDone = true;
     this.#reader?.end();
   }
 
-  onResponseError(controller: RequestControl | undefined, error: Error): void {
-    if (this.#isOver || (this.#controller !== undefined && controller !== this.#controller)) return;
-    this.#isOver = true;
-    // A `fetch` does not say when it begins to send, and a certificate may be refused while we do.
-    if (neverConnected(error)) this.#controller = undefined;
-    this.#events.onBroken(error);
+  onResponseError(controller: RequestController | undefined, error: Error): void {
+    if (this.#isDone || (this.#controller !== undefined && controller !== this.#controller)) return;
+    this.#isDone = true;
+    // `fetch` does not report when it starts to send, and a TLS 1.3 server may reject our certificate after
+    // we started.
+    if (isConnectError(error)) this.#controller = undefined;
+    this.#events.onError(error);
   }
 
-  /** A response that was abandoned may still have something to say. */
-  #isCurrent(controller: RequestControl): boolean {
-    return !this.#isOver && controller === this.#controller;
+  /** False for late events of a discarded response. */
+  #isCurrent(controller: RequestController): boolean {
+    return !this.#isDone && controller === this.#controller;
   }
 }

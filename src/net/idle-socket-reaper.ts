@@ -2,36 +2,39 @@ import type { Socket } from "node:net";
 import { type buildConnector, Client } from "undici";
 import type { ResponseHeaders } from "./http-request.js";
 
-interface IdleSocketsOptions {
-  /** How long a socket is kept where the server says nothing about it. */
+interface IdleSocketReaperOptions {
+  /** How long an idle socket is kept when the server sends no `Keep-Alive` header. */
   readonly keepAliveMs: number;
-  /** Milliseconds that only ever grow. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
 }
 
-/** How much earlier than the server we let go of a socket: its time began before its answer was here. */
+/**
+ * Close a socket this much earlier than the server would: the server's timer starts before we receive its
+ * response.
+ */
 const MARGIN_MS = 1_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Ends sockets that were idle for as long as the server keeps them, before one of them is used. What is
- * written while the server closes is lost, and nobody can tell whether it was run. undici does so as
- * well, by timers that count turns of the event loop: in a process that is busy they come too late.
+ * Closes sockets that have been idle for the server's keep-alive time before one of them is reused. A
+ * request written while the server closes the socket is lost, with an unknown outcome. undici closes them
+ * by timers, which fire too late while the event loop is busy.
  */
-export class IdleSockets {
-  readonly #options: IdleSocketsOptions;
+export class IdleSocketReaper {
+  readonly #options: IdleSocketReaperOptions;
   readonly #connected = new Set<PooledClient>();
   #keepAliveMs: number;
-  #heard: unknown;
-  /** By the clock: whoever falls idle from now on is stale later still. */
-  #noneStaleBefore = 0;
+  #lastKeepAlive: unknown;
+  /** No socket can be stale before this time: one that becomes idle now is stale even later. */
+  #nextCheckAt = 0;
 
-  constructor(options: IdleSocketsOptions) {
+  constructor(options: IdleSocketReaperOptions) {
     this.#options = options;
     this.#keepAliveMs = options.keepAliveMs;
   }
 
-  /** For the pool, which makes one for each of its sockets. */
+  /** The `factory` of an undici pool, which creates one client per socket. */
   readonly createClient = (origin: URL, options: object): Client => {
     const client = new PooledClient(origin, options, this.#options.now);
     client.on("connect", () => this.#connected.add(client));
@@ -39,43 +42,42 @@ export class IdleSockets {
     return client;
   };
 
-  /** How a response begins: it may say for how long the server keeps an idle socket. */
-  heard({ "keep-alive": said }: ResponseHeaders): void {
-    if (said === this.#heard) return;
-    this.#heard = said;
-    const [, seconds] = /\btimeout=(\d+)/i.exec(String(said)) ?? [];
-    const { keepAliveMs: keepMs } = this.#options;
-    this.#keepAliveMs =
-      seconds === undefined ? keepMs : Math.min(keepMs, Number(seconds) * 1_000 - MARGIN_MS);
-    this.#noneStaleBefore = 0;
+  /** Reads how long the server keeps an idle socket from its `Keep-Alive` header. */
+  onResponseHeaders({ "keep-alive": keepAlive }: ResponseHeaders): void {
+    if (keepAlive === this.#lastKeepAlive) return;
+    this.#lastKeepAlive = keepAlive;
+    const [, seconds] = /\btimeout=(\d+)/i.exec(String(keepAlive)) ?? [];
+    const { keepAliveMs: maxMs } = this.#options;
+    this.#keepAliveMs = seconds === undefined ? maxMs : Math.min(maxMs, Number(seconds) * 1_000 - MARGIN_MS);
+    this.#nextCheckAt = 0;
   }
 
-  endStale(): void {
+  closeStale(): void {
     const now = this.#options.now();
-    if (now < this.#noneStaleBefore) return;
-    const longAgo = now - this.#keepAliveMs;
+    if (now < this.#nextCheckAt) return;
+    const cutoff = now - this.#keepAliveMs;
     let oldest = now;
     for (const client of this.#connected) {
-      if (client.idleSince <= longAgo) client.endSocket();
+      if (client.idleSince <= cutoff) client.destroySocket();
       else oldest = Math.min(oldest, client.idleSince);
     }
-    this.#noneStaleBefore = oldest + this.#keepAliveMs;
+    this.#nextCheckAt = oldest + this.#keepAliveMs;
   }
 }
 
-/** Of the pool's: it has one socket at a time, for one request at a time. */
+/** A client with one socket, used for one request at a time. */
 class PooledClient extends Client {
-  /** By the clock; never, while it is at work. */
+  /** `NEVER` while a request is running. */
   idleSince = NEVER;
   #socket: Socket | undefined;
 
   constructor(origin: URL, { connect, ...options }: Client.Options, now: () => number) {
-    const remember: buildConnector.connector = (target, done) =>
+    const trackSocket: buildConnector.connector = (target, callback) =>
       (connect as buildConnector.connector)(target, (...result) => {
         this.#socket = result[1] ?? undefined;
-        done(...result);
+        callback(...result);
       });
-    super(origin, { ...options, connect: remember });
+    super(origin, { ...options, connect: trackSocket });
     this.on("drain", () => {
       this.idleSince = now();
     });
@@ -86,7 +88,7 @@ class PooledClient extends Client {
     return super.dispatch(...request);
   }
 
-  endSocket(): void {
+  destroySocket(): void {
     this.idleSince = NEVER;
     this.#socket?.destroy();
   }

@@ -1,71 +1,77 @@
 import { Pool, type Dispatcher } from "undici";
 import type { HttpConnector } from "./http-connector.js";
-import type { ResponseHeaders } from "./http-request.js";
-import type { HttpConnections, HttpWay } from "./http-pool.js";
-import { IdleSockets } from "./idle-socket-reaper.js";
+import type { DispatcherProvider, RequestLane, ResponseHeaders } from "./http-request.js";
+import { IdleSocketReaper } from "./idle-socket-reaper.js";
 
-interface OwnConnectionsOptions {
+interface PooledDispatchersOptions {
   readonly origin: string;
   readonly sockets: number;
   readonly connector: HttpConnector;
-  /** Milliseconds that only ever grow. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Longer than undici's 4 s; a server that closes earlier says so in its `Keep-Alive` header. */
+/** Longer than undici's 4 s; a server that closes earlier announces that in its `Keep-Alive` header. */
 const KEEP_ALIVE_MS = 30_000;
-const ASIDE_SOCKETS = 8;
+const NOTIFICATION_SOCKETS = 8;
 
-/** Connections that we make and end ourselves. */
-export class OwnConnections implements HttpConnections {
-  readonly #options: OwnConnectionsOptions;
-  readonly #idle: IdleSockets;
+/** One undici pool per lane, over connections that this library opens and closes. */
+export class PooledDispatchers implements DispatcherProvider {
+  readonly #options: PooledDispatchersOptions;
+  readonly #reaper: IdleSocketReaper;
   readonly #calls: Pool;
-  #asides: Pool | undefined;
+  #notifications: Pool | undefined;
   #streams: Pool | undefined;
 
-  constructor(options: OwnConnectionsOptions) {
+  constructor(options: PooledDispatchersOptions) {
     const { now = () => performance.now() } = options;
     this.#options = options;
-    this.#idle = new IdleSockets({ keepAliveMs: KEEP_ALIVE_MS, now });
+    this.#reaper = new IdleSocketReaper({ keepAliveMs: KEEP_ALIVE_MS, now });
     this.#calls = this.#createPool(options.sockets);
   }
 
-  dispatcherFor(way: HttpWay): Dispatcher {
-    this.#idle.endStale();
-    switch (way) {
+  dispatcherFor(lane: RequestLane): Dispatcher {
+    this.#reaper.closeStale();
+    switch (lane) {
       case "call":
         return this.#calls;
-      case "aside":
-        return this.#asidePool();
+      case "notification":
+        return this.#notificationPool();
       case "stream":
         return (this.#streams ??= this.#createPool(null));
     }
   }
 
-  heard(headers: ResponseHeaders): void {
-    this.#idle.heard(headers);
+  onResponseHeaders(headers: ResponseHeaders): void {
+    this.#reaper.onResponseHeaders(headers);
   }
 
   async close(): Promise<void> {
-    const closed = Promise.all([this.#calls.destroy(), this.#asides?.destroy(), this.#streams?.destroy()]);
+    const closed = Promise.all([
+      this.#calls.destroy(),
+      this.#notifications?.destroy(),
+      this.#streams?.destroy(),
+    ]);
     await this.#options.connector.close();
     await closed;
   }
 
-  /** The calls' own sockets while no call needs them, so that a handshake opens no second connection. */
-  #asidePool(): Dispatcher {
+  /**
+   * Uses the sockets of the call lane while they are free, so that a handshake does not open a second
+   * connection.
+   */
+  #notificationPool(): Dispatcher {
     const { running, queued, pending } = this.#calls.stats;
     if (running + queued + pending === 0) return this.#calls;
-    return (this.#asides ??= this.#createPool(ASIDE_SOCKETS));
+    return (this.#notifications ??= this.#createPool(NOTIFICATION_SOCKETS));
   }
 
   #createPool(connections: number | null): Pool {
     return new Pool(this.#options.origin, {
       connections,
-      factory: this.#idle.createClient,
+      factory: this.#reaper.createClient,
       pipelining: 1,
-      // Deadlines are the client's: a slow answer is not an error of the connection.
+      // Deadlines belong to the client: a slow response is not a connection error.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

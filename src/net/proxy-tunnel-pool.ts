@@ -1,49 +1,50 @@
 import type { Socket } from "node:net";
 import { type buildConnector, Pool } from "undici";
-import { basicCredentials } from "../config/basic-credentials.js";
+import { toBasicAuth } from "../config/basic-auth.js";
 import type { HttpProxy } from "./find-proxy.js";
-import { ProxyError } from "./proxy-error.js";
+import { ProxyError } from "./connect-errors.js";
 
-interface ProxyTunnelsOptions {
+interface ProxyTunnelPoolOptions {
   readonly proxy: HttpProxy;
-  /** How the proxy itself is connected to. */
+  /** Connects to the proxy itself. */
   readonly connect: buildConnector.connector;
-  /** How long the proxy may take to answer. 0 means for ever. */
-  readonly answerMs: number;
+  /** How long the proxy may take to respond to `CONNECT`; 0 disables the limit. */
+  readonly connectTimeoutMs: number;
 }
 
-/** Connections to servers through a proxy, by its `CONNECT`. */
-export class ProxyTunnels {
+/** Opens tunnels to servers through an HTTP proxy with `CONNECT`. */
+export class ProxyTunnelPool {
   readonly #proxy: HttpProxy;
   readonly #pool: Pool;
   readonly #credentials: Readonly<Record<string, string>>;
 
-  constructor({ proxy, connect, answerMs }: ProxyTunnelsOptions) {
-    const credentials = basicCredentials(proxy.url);
+  constructor({ proxy, connect, connectTimeoutMs }: ProxyTunnelPoolOptions) {
+    const credentials = toBasicAuth(proxy.url);
     this.#proxy = proxy;
     this.#pool = new Pool(proxy.url.origin, {
-      // undici takes the host that is asked for, which here is the server, for the name to check.
+      // undici sets the TLS server name from the `host` header, which here is the target server, not the
+      // proxy.
       connect: (options, callback) => {
-        const { servername: _, ...own } = options;
-        connect(own, callback);
+        const { servername: _, ...proxyOptions } = options;
+        connect(proxyOptions, callback);
       },
-      headersTimeout: answerMs,
+      headersTimeout: connectTimeoutMs,
       bodyTimeout: 0,
     });
     this.#credentials = credentials === undefined ? {} : { "proxy-authorization": `Basic ${credentials}` };
   }
 
-  /** `authority` is the server's host and port. */
+  /** Opens a tunnel to `authority`, the host and port of the server. */
   async open(authority: string): Promise<Socket> {
     const headers = { host: authority, ...this.#credentials };
     const { statusCode, socket } = await this.#pool
       .connect({ path: authority, headers })
       .catch((cause: unknown) => {
-        throw new ProxyError(this.#proxy, whyNoAnswer(cause), cause);
+        throw new ProxyError(this.#proxy, describeConnectFailure(cause), cause);
       });
     if (statusCode >= 200 && statusCode < 300) return socket as Socket;
     socket.on("error", () => undefined).destroy();
-    throw new ProxyError(this.#proxy, whyRefused(statusCode, this.#proxy));
+    throw new ProxyError(this.#proxy, describeRejection(statusCode, this.#proxy));
   }
 
   async close(): Promise<void> {
@@ -51,13 +52,13 @@ export class ProxyTunnels {
   }
 }
 
-function whyNoAnswer(cause: unknown): string {
+function describeConnectFailure(cause: unknown): string {
   const code = cause instanceof Error ? String(Reflect.get(cause, "code") ?? cause.name) : String(cause);
-  return `there is no answer from it (${code}). Is the address right? NO_PROXY exempts a server.`;
+  return `the proxy did not respond (${code}). Check its address, or exempt the server with NO_PROXY.`;
 }
 
-function whyRefused(status: number, { variable }: HttpProxy): string {
+function describeRejection(status: number, { variable }: HttpProxy): string {
   if (status === 407)
-    return `it wants other credentials (HTTP 407). They stand in ${variable} as http://user:password@host.`;
-  return `it answered HTTP ${status}. Does it allow this server? NO_PROXY exempts one.`;
+    return `the proxy requires valid credentials (HTTP 407). Set them in ${variable} as http://user:password@host.`;
+  return `the proxy returned HTTP ${status}. Check that it allows this server, or exempt the server with NO_PROXY.`;
 }

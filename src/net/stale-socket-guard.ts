@@ -1,24 +1,24 @@
 import { setImmediate } from "node:timers";
 
-/** For so long what was heard from a server is news of its sockets, too. */
-const FRESH_MS = 5;
+/** Activity of a server within this time proves that its sockets are still open. */
+const RECENT_MS = 5;
 
 /**
- * After a quiet time nobody knows whether the server is still there: a socket that it has closed
- * reports that only when the event loop polls, and a request written before is lost, with nobody to
- * tell whether it was run. So, unless the server has just been heard, requests wait one turn.
+ * Delays a request on a possibly closed socket until the event loop has polled. A socket that the server
+ * closed while idle reports that only in the poll phase; a request written before it is lost, with an
+ * unknown outcome. Without recent activity of the server, requests therefore wait for one poll.
  */
-export class QuietTime {
-  #heardAt = Number.NEGATIVE_INFINITY;
+export class StaleSocketGuard {
+  #lastActiveAt = Number.NEGATIVE_INFINITY;
 
-  /** The server has said something: the event loop has just polled. */
-  heard(): void {
-    this.#heardAt = performance.now();
+  /** Call when data was received from the server: the event loop has just polled. */
+  markActive(): void {
+    this.#lastActiveAt = performance.now();
   }
 
-  /** Two turns by the clock of `setImmediate`: the first may come before the loop polls. */
-  whenKnown(action: () => void): void {
-    if (performance.now() - this.#heardAt < FRESH_MS) action();
+  /** Uses two `setImmediate` turns, because the first may run before the poll phase. */
+  afterPoll(action: () => void): void {
+    if (performance.now() - this.#lastActiveAt < RECENT_MS) action();
     else setImmediate(() => setImmediate(action));
   }
 }

@@ -1,156 +1,178 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { JsonObject } from "../json/json.js";
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
-import { openTransportSource } from "../transports/create-transport-factory.js";
-import type { ResumedSession, SourceParts, TransportFactory } from "../transports/transport-factory.js";
-import { toCapabilities } from "./client-capabilities.js";
-import { type EraFinding, openSession } from "./negotiate-era.js";
-import type { OpeningOptions } from "./session-options.js";
-import { type SessionSlot, SessionPool } from "./session-pool.js";
+import type { JsonObject } from "../json/json.js";
+import { createTransportFactory } from "../transports/create-transport-factory.js";
+import type {
+  ResumedSession,
+  TransportDependencies,
+  TransportFactory,
+} from "../transports/transport-factory.js";
+import { type DetectedEra, openSession } from "./negotiate-era.js";
+import { WireIds } from "./safe-transport.js";
+import { toCapabilities } from "./server-requests/client-capabilities.js";
+import type { OpenSessionOptions } from "./session-options.js";
+import { SessionPool, type SessionSlot } from "./session-pool.js";
 import type { ServerNotification, Session } from "./session.js";
-import type { FoundSession, StoredSession } from "./stored-session.js";
-import { WireIds } from "./wire-ids.js";
+import type { LoadedSession, StoredSession } from "./stored-session.js";
 
 interface ConnectionEvents {
-  /** Runs a handshake, and sees how it ends. */
-  readonly watchHandshake: (
-    handshake: { readonly identity: string; readonly config: ResolvedSpec },
-    /** Its greeting carries this along. */
-    shakeHands: (meta: JsonObject) => Promise<Session>,
+  /** Runs a handshake and observes its outcome. */
+  readonly observeHandshake: (
+    handshake: { readonly identity: string; readonly config: ReadyServerConfig },
+    /** Sends `meta` as `_meta` of the first request. */
+    runHandshake: (meta: JsonObject) => Promise<Session>,
   ) => Promise<Session>;
-  /** A new session is there; what it should know is told to it before anybody uses it. */
+  /** A session was opened. It is used after the returned promise resolves, so that state can be restored. */
   readonly onOpened: (identity: string, session: Session, generation: number) => Promise<void>;
-  /** The transport below a session went by itself. */
-  readonly onLost: (identity: string, generation: number) => void;
-  /** An identity that was idle longest made room for others. */
-  readonly onSeatGone: (identity: string) => void;
+  /** The transport of a session closed unexpectedly. */
+  readonly onDisconnected: (identity: string, generation: number) => void;
+  /** The least recently used idle slot was evicted. */
+  readonly onSlotEvicted: (identity: string) => void;
   readonly onNotification: (notification: ServerNotification, identity: string) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error, identity: string) => void;
 }
 
-export interface ConnectionOptions extends ConnectionEvents, SourceParts {
+interface ConnectionOptions extends ConnectionEvents, TransportDependencies {
   readonly server: string;
-  /** The server with its address, which may have to be looked up. */
-  readonly resolveSpec: () => Promise<ResolvedSpec>;
-  /** Ends handshakes when the client is closed; never one caller's signal. */
+  /** Returns the configuration with its address, which may require a lookup. */
+  readonly resolveConfig: () => Promise<ReadyServerConfig>;
+  /** Cancels handshakes when the client is closed, never by a single caller. */
   readonly cancellation: CancelScope;
-  /** What is known of the server, and found out. It outlives the connection. */
-  readonly era: EraFinding;
+  /** The detected protocol era. It outlives the connection. */
+  readonly era: DetectedEra;
 }
 
-/** A server whose address is known. */
-export type ResolvedSpec = ServerConfig & { readonly address: ServerAddress };
+/** A server configuration whose address is resolved. */
+export type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress };
 
-/** What differs from session to session. */
-interface Opening extends Pick<OpeningOptions, "cancellation" | "facts" | "ids" | "onLost"> {
+/** The options that differ between the sessions of one connection. */
+interface SessionOpenOptions extends Pick<
+  OpenSessionOptions,
+  "cancellation" | "metadata" | "wireIds" | "onDisconnected"
+> {
   readonly resumed: ResumedSession | undefined;
 }
 
-/** A session that nobody else uses, or hears of. */
-const ALONE = { resumed: undefined, facts: undefined, ids: undefined, onLost: () => undefined };
+/** A session for a single request: not shared, not resumed, not observed. */
+const FRESH_SESSION = {
+  resumed: undefined,
+  metadata: undefined,
+  wireIds: undefined,
+  onDisconnected: () => undefined,
+};
 
-type CreateStored = (identity: string) => StoredSession;
+type CreateStoredSession = (identity: string) => StoredSession;
 
-interface ConnectionParts {
+interface ConnectionDependencies {
   readonly options: ConnectionOptions;
-  readonly source: TransportFactory;
-  readonly createStored: CreateStored | undefined;
+  readonly transportFactory: TransportFactory;
+  readonly createStoredSession: CreateStoredSession | undefined;
 }
 
 /**
- * Phase 1: the way to one server, made once: its address, its pool, its sessions by identity.
- * Sessions come and go on it.
+ * The connection to one server, opened once: its address, its transport factory (with the HTTP pool) and
+ * its sessions by identity. Sessions are initialized over it as often as needed.
  */
 export class Connection {
-  readonly config: ResolvedSpec;
+  readonly config: ReadyServerConfig;
   readonly #options: ConnectionOptions;
-  readonly #source: TransportFactory;
-  /** The sessions, by identity. */
+  readonly #transportFactory: TransportFactory;
   readonly pool: SessionPool;
-  /** The ends of sessions that somebody has alone. */
-  readonly #ownSessions = new Set<Promise<void>>();
+  /** Resolve when the sessions of `withFreshSession` are closed. */
+  readonly #freshSessions = new Set<Promise<void>>();
 
-  private constructor(config: ResolvedSpec, { options, source, createStored }: ConnectionParts) {
+  private constructor(
+    config: ReadyServerConfig,
+    { options, transportFactory, createStoredSession }: ConnectionDependencies,
+  ) {
     this.config = config;
     this.#options = options;
-    this.#source = source;
+    this.#transportFactory = transportFactory;
     this.pool = new SessionPool({
-      most: config.limits.identities,
+      maxSlots: config.limits.identities,
       terminate: config.session.terminateOnClose,
-      createCredentials: source.createCredentials,
-      createStored,
-      openSession: (slot, generation, lost) => this.#openSession(slot, generation, lost),
-      onEvicted: options.onSeatGone,
+      createCredentials: transportFactory.createCredentials,
+      createStoredSession,
+      openSession: (slot, generation, previous) => this.#openSession(slot, generation, previous),
+      onEvicted: options.onSlotEvicted,
     });
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
     const { redactor, clock, log, keys } = options;
-    const config = await options.resolveSpec();
+    const config = await options.resolveConfig();
     redactor.add(config.secrets);
-    const source = await openTransportSource(config, config.address, { redactor, clock, log, keys });
-    const createStored = await loadStored(config, options);
-    return new Connection(config, { options, source, createStored });
+    const transportFactory = await createTransportFactory(config, config.address, {
+      redactor,
+      clock,
+      log,
+      keys,
+    });
+    const createStoredSession = await loadSessionStore(config, options);
+    return new Connection(config, { options, transportFactory, createStoredSession });
   }
 
   /**
-   * A session for one piece of work alone, which is ended with it. The work's cancellation also ends
-   * the handshake: nobody else waits for it.
+   * Runs `work` on a session of its own and terminates the session afterwards. The cancellation of the
+   * work also cancels the handshake, since no other caller waits for it.
    */
-  withOwnSession<T>(
+  withFreshSession<T>(
     slot: SessionSlot,
     cancellation: CancelScope,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
-    const opening = this.#open(slot, { ...ALONE, cancellation });
-    const working = cancellation.race(opening).then(work);
-    const ended = working
+    const opening = this.#open(slot, { ...FRESH_SESSION, cancellation });
+    const result = cancellation.race(opening).then(work);
+    const closed = result
       .catch(() => undefined)
       .then(() => opening)
       .then((session) => session.close({ terminate: true }))
       .catch(() => undefined);
-    this.#ownSessions.add(ended);
-    void ended.then(() => this.#ownSessions.delete(ended));
-    return working;
+    this.#freshSessions.add(closed);
+    void closed.then(() => this.#freshSessions.delete(closed));
+    return result;
   }
 
-  /** Ends sessions and pool. Calls in flight and handshakes are the client's to end first. */
+  /** Closes all sessions and the transport factory. The client must end calls and handshakes first. */
   async close(): Promise<void> {
-    await Promise.all([this.pool.close(), ...this.#ownSessions]);
-    await this.#source.close();
+    await Promise.all([this.pool.close(), ...this.#freshSessions]);
+    await this.#transportFactory.close();
   }
 
-  async #openSession(slot: SessionSlot, generation: number, lost: Session | undefined): Promise<Session> {
-    const { cancellation, onOpened, onLost } = this.#options;
-    const { identity, stored } = slot;
-    const found = await stored?.find(lost);
-    if (found === "modern") this.#options.era.isModern = true;
-    const known = found === "modern" ? undefined : found;
-    const resumed = known === undefined ? this.#pinned : toResumed(known);
-    const isShared = stored !== undefined || resumed !== undefined;
+  async #openSession(slot: SessionSlot, generation: number, previous: Session | undefined): Promise<Session> {
+    const { cancellation, onOpened, onDisconnected } = this.#options;
+    const { identity, storedSession } = slot;
+    const loaded = await storedSession?.load(previous);
+    if (loaded === "modern") this.#options.era.isModern = true;
+    const resumable = loaded === "modern" ? undefined : loaded;
+    const resumed = resumable === undefined ? this.#resumeOption : toResumedSession(resumable);
+    const isShared = storedSession !== undefined || resumed !== undefined;
     const session = await this.#open(slot, {
       cancellation,
       resumed,
-      facts: known?.facts,
-      ids: isShared ? new WireIds() : undefined,
-      onLost: () => onLost(identity, generation),
+      metadata: resumable?.metadata,
+      wireIds: isShared ? new WireIds() : undefined,
+      onDisconnected: () => onDisconnected(identity, generation),
     });
-    if (!session.isResumed) await stored?.keep(session);
+    if (!session.isResumed) await storedSession?.save(session);
     await onOpened(identity, session, generation);
     return session;
   }
 
-  async #open({ identity, credentials }: SessionSlot, { resumed, ...opening }: Opening): Promise<Session> {
-    const { server, redactor, clock, onNotification, onWarning, onError, watchHandshake } = this.#options;
-    // Whoever goes on with a session knows that there are sessions.
+  async #open(
+    { identity, credentials }: SessionSlot,
+    { resumed, ...options }: SessionOpenOptions,
+  ): Promise<Session> {
+    const { server, redactor, clock, onNotification, onWarning, onError, observeHandshake } = this.#options;
+    // Only servers of the legacy era have sessions that can be resumed.
     const protocol = resumed === undefined ? this.config.protocol : "legacy";
-    const open = (greetingMeta: JsonObject = {}) =>
+    const open = (handshakeMeta: JsonObject = {}) =>
       openSession(protocol, this.#options.era, {
         server,
-        greetingMeta,
-        openTransport: () => this.#source.openTransport(credentials, resumed),
-        isForeign: this.config.address.kind === "custom",
+        handshakeMeta,
+        openTransport: () => this.#transportFactory.openTransport(credentials, resumed),
+        isCustomTransport: this.config.address.kind === "custom",
         connectMs: this.config.timeouts.connectMs,
         redactor,
         clock,
@@ -160,35 +182,35 @@ export class Connection {
         onNotification: (notification) => onNotification(notification, identity),
         onWarning,
         onError: (error) => onError(error, identity),
-        ...opening,
+        ...options,
       });
-    return resumed === undefined ? watchHandshake({ identity, config: this.config }, open) : open();
+    return resumed === undefined ? observeHandshake({ identity, config: this.config }, open) : open();
   }
 
-  get #pinned(): ResumedSession | undefined {
+  get #resumeOption(): ResumedSession | undefined {
     const { id, protocolVersion } = this.config.session;
     return id === undefined ? undefined : { id, protocolVersion };
   }
 }
 
-function toResumed({ id, facts }: FoundSession): ResumedSession {
-  return { id, protocolVersion: facts.protocolVersion };
+function toResumedSession({ id, metadata }: LoadedSession): ResumedSession {
+  return { id, protocolVersion: metadata.protocolVersion };
 }
 
-async function loadStored(
-  config: ResolvedSpec,
+async function loadSessionStore(
+  config: ReadyServerConfig,
   options: ConnectionOptions,
-): Promise<CreateStored | undefined> {
+): Promise<CreateStoredSession | undefined> {
   const { address, handlers, session } = config;
   const { store, storeTtlMs } = session;
   if (store === undefined || address.kind !== "http") return undefined;
-  const { StoredSession: Stored, sessionKeyOf } = await import("./stored-session.js");
+  const { StoredSession: Stored, toSessionKey } = await import("./stored-session.js");
   const capabilities = toCapabilities(handlers);
   return (identity) =>
     new Stored({
       ...options,
       store,
       storeTtlMs,
-      key: sessionKeyOf({ url: address.url, identity, capabilities }),
+      key: toSessionKey({ url: address.url, identity, capabilities }),
     });
 }

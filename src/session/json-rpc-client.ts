@@ -1,95 +1,95 @@
 import type { Cancellable, CancelScope } from "../async/cancel-scope.js";
-import { TransientMap } from "../async/slot-map.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { SlotMap } from "../async/slot-map.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import {
-  failureIn,
-  isErrorAnswer,
-  malformedAnswer,
-  toFailureAnswer,
+  getLocalError,
+  invalidResponseError,
+  isErrorResponse,
+  toLocalErrorResponse,
   toRpcError,
 } from "../transports/json-rpc.js";
-import type { GuardedTransport } from "./safe-transport.js";
-import { type ErrorContext, toRpcFailure } from "./rpc-failure.js";
+import type { SafeTransport } from "./safe-transport.js";
+import { type ErrorContext, fromRpcError } from "./session-errors.js";
 import type { Progress, SendStatus, ServerNotification, SessionRequest } from "./session.js";
 
-interface RpcExchangeOptions extends ErrorContext {
-  readonly transport: GuardedTransport;
-  /** What the server says unasked; its word on how far a request is goes to that request. */
+interface JsonRpcClientOptions extends ErrorContext {
+  readonly transport: SafeTransport;
+  /** Receives all notifications except progress, which goes to its request. */
   readonly onNotification: (notification: ServerNotification) => void;
 }
 
-/** What goes along with the word that a request is cancelled; nothing, for most servers. */
-type CancelMeta = () => JsonObject | undefined;
+/** Returns `_meta` for `notifications/cancelled`; `undefined` in the legacy era. */
+type CancelMetaFn = () => JsonObject | undefined;
 
-/** Requests that are under way, as one of them sees it. */
-interface SentRequests {
-  wasSent(id: number): boolean;
-  cancel(sent: SentRequest, reason: unknown): void;
+/** What a pending request needs from its client. */
+interface PendingRequests {
+  mayHaveBeenSent(id: number): boolean;
+  cancel(pending: PendingRequest, reason: unknown): void;
 }
 
 /**
- * A request that is under way. It is told its end by calling it, and not by functions made for it: what
- * such a function can see would keep all of a call alive together.
+ * A request that waits for its response. It is settled by method calls and not by closures, because a
+ * closure would keep everything in the scope of the call alive.
  */
-export class SentRequest implements SendStatus, Cancellable {
+export class PendingRequest implements SendStatus, Cancellable {
   readonly id: number;
   readonly method: string;
-  readonly answer: Promise<JsonObject>;
+  readonly response: Promise<JsonObject>;
   #resolve: ((result: JsonObject) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
   #onProgress: SessionRequest["onProgress"];
-  readonly #requests: SentRequests;
+  readonly #owner: PendingRequests;
   #cancellation: CancelScope | undefined;
-  /** Whether it was sent when it was cancelled: the transport knows nothing of it any more. */
-  #wasSent: boolean | undefined;
+  /** The send status at cancellation, after which the transport no longer knows the request. */
+  #mayHaveBeenSent: boolean | undefined;
 
   constructor(
     id: number,
     { method, onProgress }: Pick<SessionRequest, "method" | "onProgress">,
-    requests: SentRequests,
+    owner: PendingRequests,
   ) {
     this.id = id;
     this.method = method;
     this.#onProgress = onProgress;
-    this.#requests = requests;
-    this.answer = new Promise((resolve, reject) => {
+    this.#owner = owner;
+    this.response = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
   }
 
-  wasSent(): boolean {
-    return this.#wasSent ?? this.#requests.wasSent(this.id);
+  mayHaveBeenSent(): boolean {
+    return this.#mayHaveBeenSent ?? this.#owner.mayHaveBeenSent(this.id);
   }
 
-  /** Ends with this one, unless the answer comes first. */
-  follow(cancellation: CancelScope): void {
+  /** Cancels the request with this scope, until the response arrives. */
+  attachTo(cancellation: CancelScope): void {
     this.#cancellation = cancellation;
     cancellation.attach(this);
   }
 
   cancel(reason: unknown): void {
-    this.#wasSent = this.#requests.wasSent(this.id);
-    this.#requests.cancel(this, reason);
+    this.#mayHaveBeenSent = this.#owner.mayHaveBeenSent(this.id);
+    this.#owner.cancel(this, reason);
   }
 
   resolve(result: JsonObject): void {
-    this.#letGo();
+    this.#dispose();
     this.#resolve?.(result);
   }
 
   reject(reason: unknown): void {
-    this.#letGo();
+    this.#dispose();
     this.#reject?.(reason);
   }
 
-  progress(told: Progress): void {
-    this.#onProgress?.(told);
+  reportProgress(progress: Progress): void {
+    this.#onProgress?.(progress);
   }
 
-  /** Of whoever waited for it: they know it, and would be kept with it. */
-  #letGo(): void {
+  /** Drops the references to the caller, which would otherwise stay alive with this object. */
+  #dispose(): void {
     this.#cancellation?.detach(this);
     this.#cancellation = undefined;
     this.#onProgress = undefined;
@@ -97,126 +97,135 @@ export class SentRequest implements SendStatus, Cancellable {
 }
 
 /**
- * Requests and their answers over one transport, matched by id. Our own and not the SDK's, whose client
- * takes as much time for it as the rest of a session, forgets progress that comes together with the
- * answer, and drops an answer with a field too many, so that its caller waits in vain.
+ * Sends requests over one transport and matches the responses by id. The SDK client is not used for this:
+ * it takes as much time as the rest of a session, loses progress that arrives together with the response,
+ * and drops a response with an unknown field, so that the caller would wait forever.
  */
-export class JsonRpcClient implements SentRequests {
-  readonly #options: RpcExchangeOptions;
-  readonly #cancelMeta: CancelMeta;
-  readonly #waiting = new TransientMap<number, SentRequest>();
-  /** The first number belongs to the handshake. */
+export class JsonRpcClient implements PendingRequests {
+  readonly #options: JsonRpcClientOptions;
+  readonly #cancelMeta: CancelMetaFn;
+  readonly #pending = new SlotMap<number, PendingRequest>();
+  /** Id 0 belongs to the handshake. */
   #lastId = 0;
 
-  /** Takes over a transport that has been started: whoever listened to its messages hears no more. */
-  constructor(options: RpcExchangeOptions, cancelMeta: CancelMeta = () => undefined) {
+  /** Takes over a started transport: the previous `onmessage` listener is replaced. */
+  constructor(options: JsonRpcClientOptions, cancelMeta: CancelMetaFn = () => undefined) {
     this.#options = options;
     this.#cancelMeta = cancelMeta;
-    options.transport.onmessage = (message) => this.#take(message);
+    options.transport.onmessage = (message) => this.#onMessage(message);
   }
 
-  /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
+  /** Returns the result as received. Rejects with `McpRuntimeError` or with the cancellation's reason. */
   request(request: SessionRequest): Promise<JsonObject> {
-    const { cancellation, delivery } = request;
-    const sent = this.send(request);
-    if (delivery !== undefined) {
-      delivery.sending = sent;
-      delivery.wireId = this.#options.transport.wireId(sent.id);
+    const { cancellation, tracker } = request;
+    const pending = this.send(request);
+    if (tracker !== undefined) {
+      tracker.sendStatus = pending;
+      tracker.wireId = this.#options.transport.wireId(pending.id);
     }
-    // A transport may have answered while it sent.
-    if (this.#waiting.has(sent.id)) sent.follow(cancellation);
-    return sent.answer;
+    // A transport may deliver the response while it sends.
+    if (this.#pending.has(pending.id)) pending.attachTo(cancellation);
+    return pending.response;
   }
 
-  /** A transport may bring something about the request while it sends: `onId` comes before that. */
-  send(request: Omit<SessionRequest, "cancellation" | "delivery">, onId?: (id: number) => void): SentRequest {
+  /** Calls `onId` before sending, because messages about the request may arrive while it is sent. */
+  send(
+    request: Omit<SessionRequest, "cancellation" | "tracker">,
+    onId?: (id: number) => void,
+  ): PendingRequest {
     const { method, params, headers, context, onProgress } = request;
     this.#lastId += 1;
     const id = this.#lastId;
-    const sent = new SentRequest(id, request, this);
-    this.#waiting.set(id, sent);
+    const pending = new PendingRequest(id, request, this);
+    this.#pending.set(id, pending);
     onId?.(id);
-    const said = onProgress === undefined ? params : withProgressToken(params, id);
-    void this.#options.transport.send({ jsonrpc: "2.0", id, method, params: said }, { headers, context });
-    return sent;
+    const outgoingParams = onProgress === undefined ? params : withProgressToken(params, id);
+    void this.#options.transport.send(
+      { jsonrpc: "2.0", id, method, params: outgoingParams },
+      { headers, context },
+    );
+    return pending;
   }
 
-  /** Whether the server may have seen a request. */
-  wasSent(id: number): boolean {
-    return this.#options.transport.wasSent(id);
+  /** True when the server may have received a request. */
+  mayHaveBeenSent(id: number): boolean {
+    return this.#options.transport.mayHaveBeenSent(id);
   }
 
-  /** Ends it with this reason; the server stops as well, if it may know of it. */
-  cancel({ id }: SentRequest, reason: unknown): void {
-    if (!this.#waiting.has(id)) return;
+  /** Rejects the request with this reason and sends `notifications/cancelled`. */
+  cancel({ id }: PendingRequest, reason: unknown): void {
+    if (!this.#pending.has(id)) return;
     const meta = this.#cancelMeta();
     const params = {
       requestId: id,
-      reason: "The caller no longer waits for the answer.",
+      reason: "The caller is no longer waiting for the response.",
       ...(meta === undefined ? {} : { _meta: meta }),
     };
     void this.#options.transport.send({ jsonrpc: "2.0", method: "notifications/cancelled", params });
-    this.#take(toFailureAnswer(id, reason));
+    this.#onMessage(toLocalErrorResponse(id, reason));
   }
 
-  /** The transport is gone: there will be no answers. */
-  breakOff(reason: Error): void {
-    for (const sent of this.#waiting.all()) sent.reject(reason);
-    this.#waiting.clear();
+  /** Rejects all pending requests, after the transport has closed. */
+  rejectAll(reason: Error): void {
+    for (const pending of this.#pending.values()) pending.reject(reason);
+    this.#pending.clear();
   }
 
-  #take(message: JsonRpcMessage): void {
-    // A server's stream may bring anything.
-    if (!isPlainObject(message)) return this.#stray("something that is no message");
+  #onMessage(message: JsonRpcMessage): void {
+    // A transport may deliver any value.
+    if (!isPlainObject(message)) return this.#reportStray("a value that is not a JSON-RPC message");
     const { method, params } = message;
-    if (typeof method === "string") this.#hear({ method, params: isPlainObject(params) ? params : {} });
-    else this.#settle(message);
+    if (typeof method === "string")
+      this.#onNotification({ method, params: isPlainObject(params) ? params : {} });
+    else this.#onResponse(message);
   }
 
-  #settle(message: JsonRpcMessage): void {
+  #onResponse(message: JsonRpcMessage): void {
     const { id, result, error } = message;
-    const sent = this.#of(id);
-    if (sent === undefined) return this.#stray("an answer that nobody waits for");
-    this.#waiting.delete(sent.id);
-    if (isErrorAnswer(message)) sent.reject(this.#toFailure(error, sent.method));
-    else if (isPlainObject(result)) sent.resolve(result);
-    else sent.reject(malformedAnswer(this.#options, "its result is not an object"));
+    const pending = this.#find(id);
+    if (pending === undefined) return this.#reportStray("a response that matches no pending request");
+    this.#pending.delete(pending.id);
+    if (isErrorResponse(message)) pending.reject(this.#toError(error, pending.method));
+    else if (isPlainObject(result)) pending.resolve(result);
+    else pending.reject(invalidResponseError(this.#options, "its result is not an object"));
   }
 
-  #toFailure(error: unknown, method: string): unknown {
+  #toError(error: unknown, method: string): unknown {
     const { server, redactor } = this.#options;
-    const ours = isPlainObject(error) ? failureIn(error["data"]) : undefined;
-    return ours === undefined ? toRpcFailure(toRpcError(error), { server, redactor, method }) : ours.reason;
+    const localFailure = isPlainObject(error) ? getLocalError(error["data"]) : undefined;
+    return localFailure === undefined
+      ? fromRpcError(toRpcError(error), { server, redactor, method })
+      : localFailure.reason;
   }
 
-  #hear(notification: ServerNotification): void {
+  #onNotification(notification: ServerNotification): void {
     if (notification.method !== "notifications/progress") {
       this.#options.onNotification(notification);
       return;
     }
     const { progressToken, progress, total, message } = notification.params;
-    // What is no progress must not pass for a sign of life.
+    // Invalid progress must not extend the deadline.
     if (typeof progress !== "number") return;
-    this.#of(progressToken)?.progress({
+    this.#find(progressToken)?.reportProgress({
       progress,
       total: typeof total === "number" ? total : undefined,
       message: typeof message === "string" ? message : undefined,
     });
   }
 
-  /** Some servers send numbers back as texts. */
-  #of(id: unknown): SentRequest | undefined {
-    return typeof id === "number" || typeof id === "string" ? this.#waiting.get(Number(id)) : undefined;
+  /** Some servers return numeric ids as strings. */
+  #find(id: unknown): PendingRequest | undefined {
+    return typeof id === "number" || typeof id === "string" ? this.#pending.get(Number(id)) : undefined;
   }
 
-  #stray(what: string): void {
-    this.#options.transport.onerror?.(new Error(`The server sent ${what}.`));
+  #reportStray(description: string): void {
+    this.#options.transport.onerror?.(new Error(`The server sent ${description}.`));
   }
 }
 
 function withProgressToken(params: JsonObject, progressToken: number): JsonObject {
-  // What is spread comes last: Node 20 takes ten times as long to add to a copy.
+  // The spread comes last: on Node 20, adding a property to a copy takes ten times as long.
   if (!("_meta" in params)) return { _meta: { progressToken }, ...params };
-  const given = isPlainObject(params["_meta"]) ? params["_meta"] : {};
-  return { ...params, _meta: { ...given, progressToken } };
+  const meta = isPlainObject(params["_meta"]) ? params["_meta"] : {};
+  return { ...params, _meta: { ...meta, progressToken } };
 }

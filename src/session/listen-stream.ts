@@ -1,143 +1,144 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { delay } from "../async/delay.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 import { LISTEN_METHOD } from "../transports/http/modern-era.js";
-import type { GuardedTransport } from "./safe-transport.js";
+import type { PendingRequest } from "./json-rpc-client.js";
 import type { ModernRpc } from "./modern-rpc.js";
-import type { SentRequest } from "./json-rpc-client.js";
+import type { SafeTransport } from "./safe-transport.js";
 import type { SendStatus, ServerNotification } from "./session.js";
 
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
+const INITIAL_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 30_000;
 
-/** Asked again, the server would say the same. */
-const FINAL: ReadonlySet<FailureKind> = new Set([
+/** Failures that would occur again. */
+const PERMANENT_KINDS: ReadonlySet<FailureKind> = new Set([
   "not-found",
   "invalid-request",
   "unauthorized",
   "unsupported-protocol",
 ]);
 
-interface SubscriptionOptions {
+interface ListenStreamOptions {
   readonly server: string;
-  readonly transport: Pick<GuardedTransport, "isOneWay">;
-  readonly exchange: ModernRpc;
+  readonly transport: Pick<SafeTransport, "canReceiveUnsolicited">;
+  readonly rpc: ModernRpc;
   readonly clock: Clock;
-  /** The server's. */
+  /** The server's capabilities. */
   readonly capabilities: JsonObject;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onError: (error: Error) => void;
 }
 
-/** The lists of the server, or the URI of a resource. */
-type Wish = typeof LISTS | string;
+/** All list changes, or the URI of a resource. */
+type Topic = typeof LIST_CHANGES | string;
 
-const LISTS = Symbol("lists");
+const LIST_CHANGES = Symbol("lists");
 
-interface Listening {
-  readonly sent: SentRequest;
-  /** What it was opened for, besides what was heard before. */
-  readonly wish: Wish | undefined;
-  /** The server has said that it will tell. */
+/** One request of the listen method. */
+interface StreamAttempt {
+  readonly request: PendingRequest;
+  /** The topic that was added with this stream. */
+  readonly topic: Topic | undefined;
+  /** Resolves when the server has acknowledged the stream or has ended it; rejects when it failed. */
   readonly acknowledged: Promise<void>;
   readonly acknowledge: () => void;
   readonly isAcknowledged: boolean;
 }
 
 /**
- * What a server without sessions is asked to tell unasked: one stream, which is opened anew when
- * something else is wanted, and by itself when it breaks, with growing waits, until it is closed or the
- * server has no such stream. The old stream goes on until the server has taken note of the new one.
+ * Receives change notifications from a server of the modern era over one stream. The stream is replaced
+ * when the topics change and reopened with backoff when it ends, until it is closed or the server rejects
+ * it permanently. A replaced stream stays open until the server has acknowledged the new one.
  */
-export class Subscription {
-  readonly #options: SubscriptionOptions;
+export class ListenStream {
+  readonly #options: ListenStreamOptions;
   readonly #closed = new CancelScope();
-  readonly #wishes = new Set<Wish>();
-  /** The streams that run, the newest last: each was asked for all that those before it tell. */
-  readonly #open = new Set<Listening>();
-  #current: Listening | undefined;
-  #waitMs = FIRST_WAIT_MS;
+  readonly #topics = new Set<Topic>();
+  /** The open streams, newest last. Each covers all topics of the ones before it. */
+  readonly #streams = new Set<StreamAttempt>();
+  #current: StreamAttempt | undefined;
+  #delayMs = INITIAL_DELAY_MS;
 
-  constructor(options: SubscriptionOptions) {
+  constructor(options: ListenStreamOptions) {
     this.#options = options;
   }
 
-  /** Whatever list of the server changes. Done when the server has taken note. */
-  async hearLists(): Promise<void> {
-    if (!this.#options.transport.isOneWay) await this.#hear(LISTS);
+  /** Subscribes to all list changes. Resolves when the server has acknowledged it. */
+  async subscribeLists(): Promise<void> {
+    if (this.#options.transport.canReceiveUnsolicited) await this.#subscribe(LIST_CHANGES);
   }
 
-  /** One resource. Done when the server has taken note. */
-  async hearResource(uri: string): Promise<void> {
-    if (this.#options.transport.isOneWay) throw this.#cannotTell();
-    await this.#hear(uri);
+  /** Subscribes to updates of one resource. Resolves when the server has acknowledged it. */
+  async subscribeResource(uri: string): Promise<void> {
+    if (!this.#options.transport.canReceiveUnsolicited) throw this.#unsupportedError();
+    await this.#subscribe(uri);
   }
 
-  async forgetResource(uri: string): Promise<void> {
-    if (this.#wishes.delete(uri)) await this.#renew();
+  async unsubscribeResource(uri: string): Promise<void> {
+    if (this.#topics.delete(uri)) await this.#reopen();
   }
 
-  /** What was asked of the server last. */
-  get lastSent(): SendStatus | undefined {
-    return this.#current?.sent;
+  /** The send status of the most recent listen request. */
+  get lastRequest(): SendStatus | undefined {
+    return this.#current?.request;
   }
 
-  /** Who still waits for the server to take note is told the reason. */
+  /** Rejects pending subscriptions with the reason. */
   close(reason: Error): void {
     this.#closed.cancel(reason);
     this.#current = undefined;
-    for (const { sent } of this.#open) sent.cancel(reason);
-    this.#open.clear();
+    for (const { request } of this.#streams) request.cancel(reason);
+    this.#streams.clear();
   }
 
-  async #hear(wish: Wish): Promise<void> {
+  async #subscribe(topic: Topic): Promise<void> {
     this.#closed.throwIfCancelled();
-    if (this.#wishes.has(wish)) return this.#current?.acknowledged;
-    this.#wishes.add(wish);
-    const asked = [...this.#wishes];
-    const older = [...this.#open];
+    if (this.#topics.has(topic)) return this.#current?.acknowledged;
+    this.#topics.add(topic);
+    const requested = [...this.#topics];
+    const older = [...this.#streams];
     try {
-      await this.#renew(wish);
+      await this.#reopen(topic);
     } catch (error) {
-      if (!isFinal(error)) throw error;
+      if (!isPermanent(error)) throw error;
       await Promise.allSettled(older.map(({ acknowledged }) => acknowledged));
-      // What was asked for along with it may have been the reason, and is not wanted any more.
-      if (asked.every((other) => other === wish || this.#wishes.has(other))) throw error;
-      await this.#hear(wish);
+      // Another topic of the same request, which was removed since, may have caused the failure.
+      if (requested.every((candidate) => candidate === topic || this.#topics.has(candidate))) throw error;
+      await this.#subscribe(topic);
     }
   }
 
-  async #renew(wish?: Wish): Promise<void> {
-    const older = [...this.#open];
-    const wanted = this.#wanted();
-    this.#current = Object.keys(wanted).length === 0 ? undefined : this.#start(wanted, wish);
+  async #reopen(topic?: Topic): Promise<void> {
+    const older = [...this.#streams];
+    const filter = this.#toFilter();
+    this.#current = Object.keys(filter).length === 0 ? undefined : this.#openStream(filter, topic);
     await this.#current?.acknowledged;
-    for (const listening of older) this.#giveUp(listening);
+    for (const stream of older) this.#retire(stream);
   }
 
-  /** A newer one tells what it was to tell, also to who still waits for it. */
-  #giveUp(listening: Listening): void {
-    if (!this.#open.delete(listening)) return;
-    listening.acknowledge();
-    listening.sent.cancel(undefined);
+  /** A newer stream covers the topics of this one, so its pending subscriptions are acknowledged as well. */
+  #retire(stream: StreamAttempt): void {
+    if (!this.#streams.delete(stream)) return;
+    stream.acknowledge();
+    stream.request.cancel(undefined);
   }
 
-  #cannotTell(): McpRuntimeError {
+  #unsupportedError(): McpRuntimeError {
     const { server } = this.#options;
-    const text = `Server "${server}" cannot tell of updates: on the way to it nothing but answers comes back. Read the resource again instead.`;
+    const text = `Server "${server}" cannot send resource updates: its transport only returns responses. Read the resource again instead.`;
     return new McpRuntimeError("invalid-config", text, { server });
   }
 
-  #wanted(): JsonObject {
+  #toFilter(): JsonObject {
     const { capabilities } = this.#options;
     const has = (name: string) =>
-      this.#wishes.has(LISTS) &&
+      this.#topics.has(LIST_CHANGES) &&
       isPlainObject(capabilities[name]) &&
       capabilities[name]["listChanged"] === true;
-    const resources = this.#resources();
+    const resources = this.#resourceUris();
     return {
       ...(has("tools") ? { toolsListChanged: true } : {}),
       ...(has("prompts") ? { promptsListChanged: true } : {}),
@@ -146,80 +147,81 @@ export class Subscription {
     };
   }
 
-  #resources(): string[] {
-    return [...this.#wishes].filter((wish) => wish !== LISTS);
+  #resourceUris(): string[] {
+    return [...this.#topics].filter((topic) => topic !== LIST_CHANGES);
   }
 
-  #start(notifications: JsonObject, wish: Wish | undefined): Listening {
+  #openStream(notifications: JsonObject, topic: Topic | undefined): StreamAttempt {
     let isAcknowledged = false;
-    let taken: (() => void) | undefined;
-    const taking = new Promise<void>((resolve) => {
-      taken = resolve;
+    let resolveAcknowledged: (() => void) | undefined;
+    const acknowledgement = new Promise<void>((resolve) => {
+      resolveAcknowledged = resolve;
     });
     const acknowledge = () => {
       isAcknowledged = true;
-      taken?.();
+      resolveAcknowledged?.();
     };
-    const sent = this.#options.exchange.listen(LISTEN_METHOD, { notifications }, () => {
-      this.#waitMs = FIRST_WAIT_MS;
+    const request = this.#options.rpc.listen(LISTEN_METHOD, { notifications }, () => {
+      this.#delayMs = INITIAL_DELAY_MS;
       acknowledge();
     });
-    const ended = sent.answer.then(() => undefined);
-    const listening: Listening = {
-      sent,
-      wish,
-      acknowledged: Promise.race([taking, ended]),
+    const ended = request.response.then(() => undefined);
+    const stream: StreamAttempt = {
+      request,
+      topic,
+      acknowledged: Promise.race([acknowledgement, ended]),
       acknowledge,
       get isAcknowledged() {
         return isAcknowledged;
       },
     };
-    this.#open.add(listening);
-    listening.acknowledged.catch(() => undefined);
+    this.#streams.add(stream);
+    stream.acknowledged.catch(() => undefined);
     ended.then(
-      () => this.#onEnd(listening, undefined),
-      (error: unknown) => this.#onEnd(listening, error),
+      () => this.#onEnd(stream, undefined),
+      (error: unknown) => this.#onEnd(stream, error),
     );
-    return listening;
+    return stream;
   }
 
-  #onEnd(listening: Listening, error: unknown): void {
-    this.#open.delete(listening);
-    const isDropped = error !== undefined && this.#drop(listening, error);
-    // One that has made room for another may end.
-    if (this.#current !== listening || this.#closed.isCancelled) return;
+  #onEnd(stream: StreamAttempt, error: unknown): void {
+    this.#streams.delete(stream);
+    const isDropped = error !== undefined && this.#dropTopic(stream, error);
+    // A replaced stream is expected to end.
+    if (this.#current !== stream || this.#closed.isCancelled) return;
     if (error instanceof Error) this.#options.onError(error);
-    const older = error === undefined ? undefined : [...this.#open].at(-1);
-    this.#current = older ?? listening;
-    const isMissed = older === undefined && isDropped && this.#wishes.size > 0;
-    if ((isFinal(error) || isDropped) && !isMissed) return;
-    this.#resumeLater(older === undefined ? error : undefined);
+    const older = error === undefined ? undefined : [...this.#streams].at(-1);
+    this.#current = older ?? stream;
+    const hasRemainingTopics = older === undefined && isDropped && this.#topics.size > 0;
+    if ((isPermanent(error) || isDropped) && !hasRemainingTopics) return;
+    this.#reopenLater(older === undefined ? error : undefined);
   }
 
-  /** Nobody waits for what the server did not take; the lists are wanted all the same, if it may yet. */
-  #drop({ wish, isAcknowledged }: Listening, error: unknown): boolean {
-    if (wish === undefined || isAcknowledged || (wish === LISTS && !isFinal(error))) return false;
-    return this.#wishes.delete(wish);
+  /** Removes a topic that the server did not accept. List changes stay unless the failure is permanent. */
+  #dropTopic({ topic, isAcknowledged }: StreamAttempt, error: unknown): boolean {
+    if (topic === undefined || isAcknowledged || (topic === LIST_CHANGES && !isPermanent(error)))
+      return false;
+    return this.#topics.delete(topic);
   }
 
-  #resumeLater(broken: unknown): void {
+  #reopenLater(failure: unknown): void {
     const current = this.#current;
-    const waitMs = this.#waitMs;
-    this.#waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
-    delay(waitMs, this.#options.clock, this.#closed)
-      .then(() => (this.#current === current ? this.#resume(broken) : undefined))
+    const delayMs = this.#delayMs;
+    this.#delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
+    delay(delayMs, this.#options.clock, this.#closed)
+      .then(() => (this.#current === current ? this.#reopenAfterEnd(failure) : undefined))
       .catch(() => undefined);
   }
 
-  /** After a break nobody knows what was told meanwhile: resources may be others now. */
-  async #resume(broken: unknown): Promise<void> {
-    const resources = broken === undefined ? [] : this.#resources();
-    await this.#renew();
+  /** After a failure, updates may have been missed: all subscribed resources are reported as updated. */
+  async #reopenAfterEnd(failure: unknown): Promise<void> {
+    const resources = failure === undefined ? [] : this.#resourceUris();
+    await this.#reopen();
     for (const uri of resources)
       this.#options.onNotification({ method: "notifications/resources/updated", params: { uri } });
   }
 }
 
-function isFinal(error: unknown): boolean {
-  return error instanceof McpRuntimeError && FINAL.has(error.kind);
+function isPermanent(error: unknown): boolean {
+  return error instanceof McpRuntimeError && PERMANENT_KINDS.has(error.kind);
 }

@@ -1,25 +1,25 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { META_KEYS } from "../transports/http/modern-era.js";
-import type { GuardedTransport } from "./safe-transport.js";
-import { JsonRpcClient, type SentRequest } from "./json-rpc-client.js";
-import type { ErrorContext } from "./rpc-failure.js";
+import { JsonRpcClient, type PendingRequest } from "./json-rpc-client.js";
+import type { SafeTransport } from "./safe-transport.js";
+import type { ErrorContext } from "./session-errors.js";
 import type { ServerNotification, SessionRequest } from "./session.js";
 
-interface ModernExchangeOptions extends ErrorContext {
-  readonly transport: GuardedTransport;
-  /** What every request says of itself. */
+interface ModernRpcOptions extends ErrorContext {
+  readonly transport: SafeTransport;
+  /** The `_meta` entries of every request. */
   readonly envelope: JsonObject;
   readonly onNotification: (notification: ServerNotification) => void;
 }
 
-/** Requests and their answers where each request stands for itself: nothing is agreed on beforehand. */
+/** JSON-RPC of the modern era, where every request carries its own envelope. */
 export class ModernRpc {
   readonly #rpc: JsonRpcClient;
-  /** Whoever waits for the server to say that it has begun to tell. */
-  readonly #unacknowledged = new Map<number, () => void>();
+  /** Callbacks of listen requests that the server has not acknowledged yet, by request id. */
+  readonly #pendingAcks = new Map<number, () => void>();
   #envelope: JsonObject;
 
-  constructor(options: ModernExchangeOptions) {
+  constructor(options: ModernRpcOptions) {
     this.#envelope = options.envelope;
     const onNotification = (notification: ServerNotification) => {
       if (notification.method === "notifications/subscriptions/acknowledged")
@@ -29,39 +29,39 @@ export class ModernRpc {
     this.#rpc = new JsonRpcClient({ ...options, onNotification }, () => this.#envelope);
   }
 
-  /** From now on, every request asks for log messages of this level. */
-  askForLogs(level: unknown): void {
+  /** Adds the log level to the envelope of all later requests. */
+  setLogLevel(level: unknown): void {
     this.#envelope = { ...this.#envelope, [META_KEYS.logLevel]: level };
   }
 
   request(request: SessionRequest): Promise<JsonObject> {
-    const { holdsInput } = request;
-    return this.#rpc.request({ ...request, params: this.#enveloped(request.params, holdsInput) });
+    const { deferInput } = request;
+    return this.#rpc.request({ ...request, params: this.#withEnvelope(request.params, deferInput) });
   }
 
-  /** Asks the server to tell something unasked, for as long as the request is open. */
-  listen(method: string, params: JsonObject, onAcknowledged: () => void): SentRequest {
-    const sent = this.#rpc.send({ method, params: this.#enveloped(params) }, (id) =>
-      this.#unacknowledged.set(id, onAcknowledged),
+  /** Sends a request whose notifications arrive for as long as it is pending. */
+  listen(method: string, params: JsonObject, onAcknowledged: () => void): PendingRequest {
+    const request = this.#rpc.send({ method, params: this.#withEnvelope(params) }, (id) =>
+      this.#pendingAcks.set(id, onAcknowledged),
     );
-    const forget = () => this.#unacknowledged.delete(sent.id);
-    sent.answer.then(forget, forget);
-    return sent;
+    const removeAck = () => this.#pendingAcks.delete(request.id);
+    request.response.then(removeAck, removeAck);
+    return request;
   }
 
-  /** The transport is gone: there will be no answers. */
-  breakOff(reason: Error): void {
-    this.#rpc.breakOff(reason);
+  /** Rejects all pending requests, after the transport has closed. */
+  rejectAll(reason: Error): void {
+    this.#rpc.rejectAll(reason);
   }
 
-  #enveloped(params: JsonObject, holdsInput = false): JsonObject {
-    const given = isPlainObject(params["_meta"]) ? params["_meta"] : {};
-    const own = holdsInput ? this.#withPerson() : this.#envelope;
-    return { ...params, _meta: { ...given, ...own } };
+  #withEnvelope(params: JsonObject, deferInput = false): JsonObject {
+    const requestMeta = isPlainObject(params["_meta"]) ? params["_meta"] : {};
+    const envelope = deferInput ? this.#withElicitation() : this.#envelope;
+    return { ...params, _meta: { ...requestMeta, ...envelope } };
   }
 
-  /** The server may ask a person, whoever else answers. */
-  #withPerson(): JsonObject {
+  /** Declares elicitation for a request whose caller answers it, even without elicitation handlers. */
+  #withElicitation(): JsonObject {
     const capabilities = this.#envelope[META_KEYS.clientCapabilities] as JsonObject;
     const elicitation = { form: {}, url: {} };
     return { ...this.#envelope, [META_KEYS.clientCapabilities]: { ...capabilities, elicitation } };
@@ -69,7 +69,7 @@ export class ModernRpc {
 
   #acknowledge({ _meta: meta }: JsonObject): void {
     const id = isPlainObject(meta) ? Number(meta[META_KEYS.subscriptionId]) : Number.NaN;
-    this.#unacknowledged.get(id)?.();
-    this.#unacknowledged.delete(id);
+    this.#pendingAcks.get(id)?.();
+    this.#pendingAcks.delete(id);
   }
 }

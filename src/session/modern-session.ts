@@ -1,81 +1,88 @@
 import type { Clock } from "../async/clock.js";
-import { within } from "../async/settle-within.js";
-import type { JsonObject } from "../json/json.js";
+import { settleWithin } from "../async/deadline.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/sanitize-text.js";
-import { malformedAnswer } from "../transports/json-rpc.js";
-import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import type { GuardedTransport } from "./safe-transport.js";
-import { answerInput, INPUT_REQUIRED, MOST_ROUNDS, withoutInput } from "./server-requests/input-required.js";
-import type { ModernRpc } from "./modern-rpc.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
+import { invalidResponseError } from "../transports/json-rpc.js";
 import {
   DISCOVER_METHOD,
   HEADER_MISMATCH,
   INVALID_PARAMS,
-  mayMissSession,
-  refusesModern,
+  mayRequireSession,
+  rejectsModernEra,
 } from "./era-detection.js";
-import type { ErrorContext } from "./rpc-failure.js";
+import { ListenStream } from "./listen-stream.js";
+import type { ModernRpc } from "./modern-rpc.js";
+import type { SafeTransport } from "./safe-transport.js";
+import {
+  answerInputRequests,
+  INPUT_REQUIRED,
+  MAX_ROUNDS,
+  stripInput,
+} from "./server-requests/input-required.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
+import {
+  connectionLostError,
+  type ErrorContext,
+  sessionClosedError,
+  type SessionCloseReason,
+} from "./session-errors.js";
 import type { ServerMetadata, ServerNotification, Session, SessionRequest } from "./session.js";
-import { brokenOff, type SessionEnd, tooLate } from "./session-close-reason.js";
-import { Subscription } from "./listen-stream.js";
 import { ToolHeaders } from "./tool-headers.js";
-import { withoutStamp } from "./strip-server-info.js";
 
 interface ModernSessionOptions extends ErrorContext {
-  readonly transport: GuardedTransport;
-  readonly exchange: ModernRpc;
-  readonly facts: ServerMetadata;
-  /** Answers what the server asks in its results. */
-  readonly requests: ServerRequests;
+  readonly transport: SafeTransport;
+  readonly rpc: ModernRpc;
+  readonly metadata: ServerMetadata;
+  /** Handles the input requests in results. */
+  readonly serverRequests: ServerRequests;
   readonly clock: Clock;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
-  /** The transport below went by itself. */
-  readonly onLost: () => void;
+  /** The transport closed unexpectedly. */
+  readonly onDisconnected: () => void;
 }
 
-/** How long a server gets to say that it will tell. */
-const LISTEN_MS = 500;
+/** How long to wait until the server acknowledges the listen stream. */
+const SERVER_STREAM_TIMEOUT_MS = 500;
 
 /**
- * A conversation with a server that knows no sessions: it is nothing but what we remember of the
- * server, and cannot be forgotten there. What older revisions have requests for and this one has not
- * (`ping`, `logging/setLevel`, `resources/subscribe`) is done in its own way.
+ * A session of the modern era. It has only client-side state, so the server cannot lose it. Requests that
+ * exist only in the legacy era (`ping`, `logging/setLevel`, `resources/subscribe`) are translated.
  */
 export class ModernSession implements Session {
   readonly id = undefined;
   readonly isResumed = false;
-  readonly isProven = true;
-  readonly facts: ServerMetadata;
+  readonly isConfirmed = true;
+  readonly metadata: ServerMetadata;
   readonly #options: ModernSessionOptions;
-  readonly #subscription: Subscription;
+  readonly #listenStream: ListenStream;
   readonly #toolHeaders: ToolHeaders;
   #inFlight = 0;
-  #end: SessionEnd | undefined;
-  /** By a server of an older revision. */
-  #isReplaced = false;
+  #closeReason: SessionCloseReason | undefined;
+  /** The server was replaced by one of the legacy era. */
+  #serverIsLegacy = false;
 
   constructor(options: ModernSessionOptions) {
-    const { facts, transport, server, exchange, onWarning, onLost } = options;
-    this.facts = facts;
+    const { metadata, transport, server, rpc, onWarning, onDisconnected } = options;
+    this.metadata = metadata;
     this.#options = options;
-    this.#subscription = new Subscription({ ...options, capabilities: facts.capabilities });
+    this.#listenStream = new ListenStream({ ...options, capabilities: metadata.capabilities });
     this.#toolHeaders = new ToolHeaders(server, onWarning);
     transport.onclose = () => {
-      const isLost = this.#end === undefined;
-      this.#end ??= "lost";
-      const reason = brokenOff(server, this.#end);
-      exchange.breakOff(reason);
-      this.#subscription.close(reason);
-      if (isLost) onLost();
+      const isUnexpected = this.#closeReason === undefined;
+      this.#closeReason ??= "disconnected";
+      const reason = connectionLostError(server, this.#closeReason);
+      rpc.rejectAll(reason);
+      this.#listenStream.close(reason);
+      if (isUnexpected) onDisconnected();
     };
   }
 
   get isAlive(): boolean {
-    return this.#end === undefined;
+    return this.#closeReason === undefined;
   }
 
   get inFlight(): number {
@@ -84,165 +91,185 @@ export class ModernSession implements Session {
 
   async request(request: SessionRequest): Promise<unknown> {
     request.cancellation.throwIfCancelled();
-    if (this.#end !== undefined) throw tooLate(this.#options.server, this.#end);
+    if (this.#closeReason !== undefined) throw sessionClosedError(this.#options.server, this.#closeReason);
     this.#inFlight += 1;
     try {
-      return await this.#inItsWords(request);
+      return await this.#dispatch(request);
     } catch (error) {
-      throw (await this.#isStranger(error, request)) ? this.#speaksNoMore(error as McpRuntimeError) : error;
+      throw (await this.#wasReplacedByLegacyServer(error, request))
+        ? this.#eraChangedError(error as McpRuntimeError)
+        : error;
     } finally {
       this.#inFlight -= 1;
-      if (this.#end === "retired" && this.#inFlight === 0) void this.#options.transport.close();
+      if (this.#closeReason === "draining" && this.#inFlight === 0) void this.#options.transport.close();
     }
   }
 
-  listen(): Promise<void> {
-    return within(LISTEN_MS, this.#options.clock, () => this.#subscription.hearLists());
+  openServerStream(): Promise<void> {
+    return settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
+      this.#listenStream.subscribeLists(),
+    );
   }
 
-  retire(): void {
-    if (this.#end !== undefined) return;
-    this.#end = "retired";
-    this.#subscription.close(brokenOff(this.#options.server, this.#end));
+  drain(): void {
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = "draining";
+    this.#listenStream.close(connectionLostError(this.#options.server, this.#closeReason));
     if (this.#inFlight === 0) void this.#options.transport.close();
   }
 
   async close(): Promise<void> {
-    if (this.#end !== undefined) return;
-    this.#end = "closed";
-    this.#subscription.close(brokenOff(this.#options.server, this.#end));
-    this.#options.transport.stopAnswering();
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = "closed";
+    this.#listenStream.close(connectionLostError(this.#options.server, this.#closeReason));
+    this.#options.transport.cancelServerRequests();
     await this.#options.transport.close();
   }
 
-  async #inItsWords(request: SessionRequest): Promise<unknown> {
+  async #dispatch(request: SessionRequest): Promise<unknown> {
     const { method, params } = request;
     switch (method) {
       case "ping":
-        await this.#ask(request, DISCOVER_METHOD, {});
+        await this.#request(request, DISCOVER_METHOD, {});
         return {};
       case "logging/setLevel":
-        this.#options.exchange.askForLogs(params["level"]);
+        this.#options.rpc.setLogLevel(params["level"]);
         return {};
       case "resources/subscribe":
-        await this.#askToTell(request, (uri) => this.#subscription.hearResource(uri));
+        await this.#changeSubscription(request, (uri) => this.#listenStream.subscribeResource(uri));
         return {};
       case "resources/unsubscribe":
-        await this.#askToTell(request, (uri) => this.#subscription.forgetResource(uri));
+        await this.#changeSubscription(request, (uri) => this.#listenStream.unsubscribeResource(uri));
         return {};
       case "resources/read":
         return this.#readResource(request);
       case "tools/list":
-        return this.#toolHeaders.learn(await this.#untilComplete(request));
+        return this.#toolHeaders.update(await this.#requestUntilComplete(request));
       case "tools/call":
         return this.#callTool(request);
       default:
-        return this.#untilComplete(request);
+        return this.#requestUntilComplete(request);
     }
   }
 
-  /** It is asked on a stream that others share: who no longer waits leaves it be. */
-  async #askToTell(
-    { params, cancellation, delivery }: SessionRequest,
+  /** The listen stream is shared, so a cancelled caller stops waiting without ending it. */
+  async #changeSubscription(
+    { params, cancellation, tracker }: SessionRequest,
     change: (uri: string) => Promise<void>,
   ): Promise<void> {
     const changed = change(String(params["uri"]));
-    if (delivery !== undefined) delivery.sending = this.#subscription.lastSent;
+    if (tracker !== undefined) tracker.sendStatus = this.#listenStream.lastRequest;
     await cancellation.race(changed);
   }
 
-  /** A resource that is not there is an invalid parameter in this revision. */
+  /** The modern era reports a missing resource as invalid params. */
   async #readResource(request: SessionRequest): Promise<JsonObject> {
     try {
-      return await this.#untilComplete(request);
+      return await this.#requestUntilComplete(request);
     } catch (error) {
       const isMissing = error instanceof McpRuntimeError && error.code === INVALID_PARAMS;
       throw isMissing ? error.with({ kind: "not-found" }) : error;
     }
   }
 
-  /** A server that misses a header has run nothing. Its list says which it wants. */
+  /** A server that misses a header did not execute the call; its tool list has the required headers. */
   async #callTool(request: SessionRequest): Promise<JsonObject> {
-    const sent = this.#toolHeaders.of(request.params);
+    const sentHeaders = this.#toolHeaders.headersFor(request.params);
     try {
-      return await this.#untilComplete(request, sent);
+      return await this.#requestUntilComplete(request, sentHeaders);
     } catch (error) {
       if (!(error instanceof McpRuntimeError) || error.code !== HEADER_MISMATCH) throw error;
-      await this.#learnHeaders(request);
-      const wanted = this.#toolHeaders.of(request.params);
-      if (wanted === undefined || JSON.stringify(wanted) === JSON.stringify(sent)) throw error;
-      return this.#untilComplete(request, wanted);
+      await this.#refreshToolHeaders(request);
+      const requiredHeaders = this.#toolHeaders.headersFor(request.params);
+      if (requiredHeaders === undefined || JSON.stringify(requiredHeaders) === JSON.stringify(sentHeaders))
+        throw error;
+      return this.#requestUntilComplete(request, requiredHeaders);
     }
   }
 
-  async #learnHeaders({ cancellation, context }: SessionRequest): Promise<void> {
+  async #refreshToolHeaders({ cancellation, context }: SessionRequest): Promise<void> {
     let cursor: unknown;
-    for (let page = 0; page < MOST_ROUNDS; page += 1) {
+    for (let page = 0; page < MAX_ROUNDS; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
-      const found = await this.#ask({ method: "", params, cancellation, context }, "tools/list", params);
-      this.#toolHeaders.learn(found);
-      cursor = found["nextCursor"];
+      const result = await this.#request({ method: "", params, cancellation, context }, "tools/list", params);
+      this.#toolHeaders.update(result);
+      cursor = result["nextCursor"];
       if (typeof cursor !== "string" || cursor === "") return;
     }
   }
 
-  /** The request, as often as the server wants to know something more first. */
-  async #untilComplete(request: SessionRequest, headers?: Record<string, string>): Promise<JsonObject> {
-    const { method, cancellation, holdsInput: isHeld = false } = request;
-    const { server, requests } = this.#options;
-    const params = withoutInput(request.params);
-    let said = request.params;
-    for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
+  /** Repeats the request with the requested input until the result is complete. */
+  async #requestUntilComplete(
+    request: SessionRequest,
+    headers?: Record<string, string>,
+  ): Promise<JsonObject> {
+    const { method, cancellation, deferInput = false } = request;
+    const { server, serverRequests } = this.#options;
+    const params = stripInput(request.params);
+    let roundParams = request.params;
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
       cancellation.throwIfCancelled();
-      const { resultType = "complete", ...result } = await this.#ask(request, method, said, headers);
-      if (resultType === "complete") return withoutStamp(result);
+      const { resultType = "complete", ...result } = await this.#request(
+        request,
+        method,
+        roundParams,
+        headers,
+      );
+      if (resultType === "complete") return stripServerInfo(result);
       if (resultType !== INPUT_REQUIRED)
-        throw malformedAnswer(this.#options, `a result of type ${JSON.stringify(resultType)}`);
-      const round = await answerInput(result, { server, requests, cancellation, isHeld });
-      if ("held" in round) return round.held;
-      said = { ...params, ...round.again };
+        throw invalidResponseError(this.#options, `unknown result type ${JSON.stringify(resultType)}`);
+      const outcome = await answerInputRequests(result, { server, serverRequests, cancellation, deferInput });
+      if ("deferred" in outcome) return outcome.deferred;
+      roundParams = { ...params, ...outcome.retryWith };
     }
-    throw malformedAnswer(this.#options, `it asked ${MOST_ROUNDS} times for something more`);
+    throw invalidResponseError(this.#options, `it requested input ${MAX_ROUNDS} times`);
   }
 
-  async #ask(
-    { cancellation, context, headers, onProgress, delivery, holdsInput }: SessionRequest,
+  async #request(
+    { cancellation, context, headers, onProgress, tracker, deferInput }: SessionRequest,
     method: string,
     params: JsonObject,
-    own?: Record<string, string>,
+    toolHeaders?: Record<string, string>,
   ): Promise<JsonObject> {
-    return this.#options.exchange.request({
+    return this.#options.rpc.request({
       method,
       params,
       cancellation,
-      headers: own === undefined ? headers : { ...headers, ...own },
+      headers: toolHeaders === undefined ? headers : { ...headers, ...toolHeaders },
       context,
       onProgress,
-      delivery,
-      holdsInput,
+      tracker,
+      deferInput,
     });
   }
 
   /**
-   * Whether the server that refused a request does not speak this revision any more, for it was
-   * replaced by an older one. It has then not run the request. Only asking it can tell: a server of
-   * this revision may answer with the same status.
+   * True when the server that rejected a request was replaced by a legacy one, which then did not execute
+   * the request. This takes a `server/discover`, since a modern server may return the same status.
    */
-  async #isStranger(error: unknown, request: SessionRequest): Promise<boolean> {
-    if (!mayMissSession(error)) return false;
+  async #wasReplacedByLegacyServer(error: unknown, request: SessionRequest): Promise<boolean> {
+    if (!mayRequireSession(error)) return false;
     const { cancellation, context } = request;
     try {
-      if (!this.#isReplaced)
-        await this.#ask({ method: "", params: {}, cancellation, context }, DISCOVER_METHOD, {});
-    } catch (refusal) {
-      this.#isReplaced = refusesModern(refusal);
+      if (!this.#serverIsLegacy)
+        await this.#request({ method: "", params: {}, cancellation, context }, DISCOVER_METHOD, {});
+    } catch (rejection) {
+      this.#serverIsLegacy = rejectsModernEra(rejection);
     }
-    return this.#isReplaced;
+    return this.#serverIsLegacy;
   }
 
-  #speaksNoMore({ message }: McpRuntimeError): McpRuntimeError {
+  #eraChangedError({ message }: McpRuntimeError): McpRuntimeError {
     const { server } = this.#options;
-    const text = `Server "${server}" does not speak MCP ${MODERN_VERSION} any more. ${quoteServer(message)}`;
+    const text = `Server "${server}" no longer supports MCP ${MODERN_VERSION}. ${excerpt(message)}`;
     return new McpRuntimeError("unsupported-protocol", text, { server });
   }
+}
+
+/** Removes the server info from `_meta` of a result; the rest of `_meta` belongs to the tool. */
+function stripServerInfo(result: JsonObject): JsonObject {
+  const { _meta: meta, ...rest } = result;
+  if (!isPlainObject(meta) || !(META_KEYS.serverInfo in meta)) return result;
+  const { [META_KEYS.serverInfo]: _, ...remaining } = meta;
+  return Object.keys(remaining).length === 0 ? rest : { ...rest, _meta: remaining };
 }

@@ -1,137 +1,148 @@
 import type { ProtocolOption } from "../config/server-definition.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { withSentence } from "../errors/sanitize-text.js";
+import { appendSentence } from "../errors/sanitize-text.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
-import type { HandedOn } from "./safe-transport.js";
-import { refusesModern, toEnvelope } from "./era-detection.js";
-import type { OpeningOptions } from "./session-options.js";
+import { rejectsModernEra, toEnvelope } from "./era-detection.js";
+import type { DetachedTransport } from "./safe-transport.js";
+import type { OpenSessionOptions } from "./session-options.js";
 import type { Session } from "./session.js";
 
-/** What was found out about a server, for the sessions to come. */
-export interface EraFinding {
-  /** It knows no sessions. */
+/** The detected protocol era of a server, reused for later sessions. */
+export interface DetectedEra {
+  /** The server has no sessions. */
   isModern: boolean;
-  /** It shakes hands, but only with who does not say that there is another way. */
-  isPlain?: boolean;
+  /** The server accepts `initialize` only without the modern envelope in `_meta`. */
+  rejectsEnvelope?: boolean;
 }
 
-/** It says itself that the greeting is in no protocol of its own. */
-const STRANGE: ReadonlySet<unknown> = new Set([-32_601, -32_022]);
-/** How a server that shakes no hands answers `initialize`: it knows no such method, or no such version. */
-const NO_HANDSHAKE: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
-const HUNG_UP: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
+/** The server itself reports that it does not know the method or the protocol version. */
+const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([-32_601, -32_022]);
+/** Codes with which modern servers reject `initialize`. */
+const INITIALIZE_REJECTED_CODES: ReadonlySet<unknown> = new Set([
+  -32_601, -32_602, -32_020, -32_021, -32_022,
+]);
+const DISCONNECT_KINDS: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
 
 /**
- * Opens a session with a server of either kind: one that shakes hands, or one that knows no sessions.
+ * Opens a session with a server of either era: legacy (`initialize`) or modern (`server/discover`).
  *
- * Who is not known is greeted in a way that both understand: with `initialize`, which also says that
- * we can do without. A server with sessions overlooks that and shakes hands, so it costs nothing. One
- * without refuses, and is then asked what it is. That it is one is remembered.
+ * An unknown server receives `initialize` with the modern envelope in `_meta`. A legacy server ignores
+ * the envelope, so detection costs no extra request. A modern server rejects `initialize` and is then
+ * sent `server/discover`; the result is remembered in `era`.
  */
 export async function openSession(
   protocol: ProtocolOption,
-  finding: EraFinding,
-  options: OpeningOptions,
+  era: DetectedEra,
+  options: OpenSessionOptions,
 ): Promise<Session> {
-  if (protocol === "legacy") return shakeHands(options).catch((error) => rethrow(error, legacyOnly));
-  if (protocol === MODERN_VERSION) return discover(options).catch((error) => rethrow(error, modernOnly));
-  if (finding.isModern) {
+  if (protocol === "legacy") return initialize(options).catch((error) => rethrow(error, withLegacyHint));
+  if (protocol === MODERN_VERSION) return discover(options).catch((error) => rethrow(error, withModernHint));
+  if (era.isModern) {
     try {
       return await discover(options);
     } catch (error) {
-      // Whatever it was: the next attempt takes nothing for granted.
-      finding.isModern = false;
-      if (!refusesModern(error)) throw error;
+      // After any failure the next attempt detects the era again.
+      era.isModern = false;
+      if (!rejectsModernEra(error)) throw error;
     }
   }
-  if (finding.isPlain === true) {
-    finding.isPlain = false;
+  if (era.rejectsEnvelope === true) {
+    era.rejectsEnvelope = false;
     try {
-      return await greetPlainly(finding, options);
+      return await initializeWithoutEnvelope(era, options);
     } catch (error) {
-      if (!refusesModern(error)) throw error;
+      if (!rejectsModernEra(error)) throw error;
     }
   }
-  return greet(finding, options);
+  return negotiate(era, options);
 }
 
-async function greet(finding: EraFinding, options: OpeningOptions): Promise<Session> {
-  let started: HandedOn | undefined;
+async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
+  let startedTransport: DetachedTransport | undefined;
   try {
-    return await shakeHands({
+    return await initialize({
       ...options,
-      greetingMeta: { ...options.greetingMeta, ...toEnvelope(options.handlers) },
-      onRefused: (code, handOn) => {
-        if (NO_HANDSHAKE.has(code)) started = handOn();
+      handshakeMeta: { ...options.handshakeMeta, ...toEnvelope(options.handlers) },
+      onInitializeRejected: (code, detach) => {
+        if (INITIALIZE_REJECTED_CODES.has(code)) startedTransport = detach();
       },
     });
-  } catch (refusal) {
-    if (started === undefined && !NO_HANDSHAKE.has(codeOf(refusal)) && !isUnread(refusal, options))
-      throw refusal;
-    const session = await discoverOver(started, options).catch((error: unknown) => {
-      if (!refusesModern(error)) throw error;
-      return isUnread(refusal, options) ? greetPlainly(finding, options) : tellRefusal(refusal, error);
+  } catch (rejection) {
+    if (
+      startedTransport === undefined &&
+      !INITIALIZE_REJECTED_CODES.has(codeOf(rejection)) &&
+      !isOpaqueRejection(rejection, options)
+    )
+      throw rejection;
+    const session = await discoverOnSameTransport(startedTransport, options).catch((error: unknown) => {
+      if (!rejectsModernEra(error)) throw error;
+      return isOpaqueRejection(rejection, options)
+        ? initializeWithoutEnvelope(era, options)
+        : rethrowRejection(rejection, error);
     });
-    finding.isModern = session.facts?.protocolVersion === MODERN_VERSION;
+    era.isModern = session.metadata?.protocolVersion === MODERN_VERSION;
     return session;
   }
 }
 
-/** Who has refused to shake hands is asked over the same line: a program need not be started again. */
-async function discoverOver(started: HandedOn | undefined, options: OpeningOptions): Promise<Session> {
-  if (started === undefined) return discover(options);
+/** Reuses the transport on which `initialize` was rejected, so that a stdio server is not started twice. */
+async function discoverOnSameTransport(
+  startedTransport: DetachedTransport | undefined,
+  options: OpenSessionOptions,
+): Promise<Session> {
+  if (startedTransport === undefined) return discover(options);
   try {
-    return await discover({ ...options, started });
+    return await discover({ ...options, startedTransport });
   } catch (error) {
-    // It may have hung up when it refused.
-    if (!(error instanceof McpRuntimeError) || !HUNG_UP.has(error.kind)) throw error;
+    // The server may have closed the connection along with the rejection.
+    if (!(error instanceof McpRuntimeError) || !DISCONNECT_KINDS.has(error.kind)) throw error;
     return discover(options);
   }
 }
 
 /**
- * A transport that is not ours tells a refusal by its status alone. The greeting itself may be what is
- * refused: servers compare it with headers that such a transport need not send.
+ * A custom transport may report a rejection with an HTTP status only. The server may have rejected the
+ * envelope itself, because it compares it with headers that a custom transport need not send.
  */
-function isUnread(refusal: unknown, { isForeign }: OpeningOptions): boolean {
-  return isForeign && codeOf(refusal) === undefined && refusesModern(refusal);
+function isOpaqueRejection(rejection: unknown, { isCustomTransport }: OpenSessionOptions): boolean {
+  return isCustomTransport && codeOf(rejection) === undefined && rejectsModernEra(rejection);
 }
 
-async function greetPlainly(finding: EraFinding, options: OpeningOptions): Promise<Session> {
-  const session = await shakeHands(options).catch((error) => rethrow(error, headless));
-  finding.isPlain = true;
+async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
+  const session = await initialize(options).catch((error) => rethrow(error, withTransportHint));
+  era.rejectsEnvelope = true;
   return session;
 }
 
-async function shakeHands(options: OpeningOptions): Promise<Session> {
-  const { openLegacySession } = await import("./handshake.js");
+async function initialize(options: OpenSessionOptions): Promise<Session> {
+  const { openLegacySession } = await import("./legacy-session.js");
   return openLegacySession(options);
 }
 
-async function discover(options: OpeningOptions): Promise<Session> {
+async function discover(options: OpenSessionOptions): Promise<Session> {
   const { openModernSession } = await import("./open-modern-session.js");
   return openModernSession(options);
 }
 
-function rethrow(error: unknown, explain: (failure: McpRuntimeError) => McpRuntimeError): never {
-  throw error instanceof McpRuntimeError ? explain(error) : error;
+function rethrow(error: unknown, addHint: (failure: McpRuntimeError) => McpRuntimeError): never {
+  throw error instanceof McpRuntimeError ? addHint(error) : error;
 }
 
-function legacyOnly(failure: McpRuntimeError): McpRuntimeError {
+function withLegacyHint(failure: McpRuntimeError): McpRuntimeError {
   return failure.kind === "unsupported-protocol"
-    ? explained(
+    ? withHint(
         failure,
-        'Its definition says protocol: "legacy"; without that, the newer protocol is found by itself.',
+        'The server definition sets protocol: "legacy"; remove it to detect the protocol automatically.',
       )
     : failure;
 }
 
-function modernOnly(failure: McpRuntimeError): McpRuntimeError {
-  return refusesModern(failure)
-    ? explained(
+function withModernHint(failure: McpRuntimeError): McpRuntimeError {
+  return rejectsModernEra(failure)
+    ? withHint(
         failure,
-        `Its definition says protocol: "${MODERN_VERSION}"; without that, an older protocol is found by itself.`,
+        `The server definition sets protocol: "${MODERN_VERSION}"; remove it to detect the protocol automatically.`,
       )
     : failure;
 }
@@ -140,25 +151,29 @@ function codeOf(error: unknown): number | undefined {
   return error instanceof McpRuntimeError ? error.code : undefined;
 }
 
-function headless(failure: McpRuntimeError): McpRuntimeError {
-  const advice = `MCP ${MODERN_VERSION} was tried as well. Over HTTP it needs headers that not every transport sends: give the server's definition a url instead of openTransport.`;
-  return refusesModern(failure) ? failure.with({ message: withSentence(failure.message, advice) }) : failure;
+function withTransportHint(failure: McpRuntimeError): McpRuntimeError {
+  const hint = `MCP ${MODERN_VERSION} was also tried. Over HTTP it requires headers that a custom transport may not send: use url instead of openTransport in the server definition.`;
+  return rejectsModernEra(failure)
+    ? failure.with({ message: appendSentence(failure.message, hint) })
+    : failure;
 }
 
-function tellRefusal(refusal: unknown, second: McpRuntimeError): never {
-  throw refusal instanceof McpRuntimeError && STRANGE.has(refusal.code) ? neither(refusal, second) : refusal;
+function rethrowRejection(rejection: unknown, discoverError: McpRuntimeError): never {
+  throw rejection instanceof McpRuntimeError && UNKNOWN_METHOD_CODES.has(rejection.code)
+    ? noProtocolError(rejection, discoverError)
+    : rejection;
 }
 
-function neither(refusal: McpRuntimeError, second: McpRuntimeError): McpRuntimeError {
-  return explained(
-    refusal,
-    withSentence(
-      `server/discover was tried as well: ${second.message}`,
+function noProtocolError(rejection: McpRuntimeError, discoverError: McpRuntimeError): McpRuntimeError {
+  return withHint(
+    rejection,
+    appendSentence(
+      `server/discover was also tried: ${discoverError.message}`,
       "Is there an MCP server at this address?",
     ),
   );
 }
 
-function explained(failure: McpRuntimeError, advice: string): McpRuntimeError {
-  return failure.with({ kind: "unsupported-protocol", message: withSentence(failure.message, advice) });
+function withHint(failure: McpRuntimeError, hint: string): McpRuntimeError {
+  return failure.with({ kind: "unsupported-protocol", message: appendSentence(failure.message, hint) });
 }

@@ -1,53 +1,53 @@
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../async/clock.js";
-import { within } from "../async/settle-within.js";
-import type { JsonObject } from "../json/json.js";
+import { settleWithin } from "../async/deadline.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../config/message-transport.js";
-import { isRequest, type RequestId, toFailureAnswer } from "../transports/json-rpc.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isRequest, type RequestId, toLocalErrorResponse } from "../transports/json-rpc.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
-import type { WireIds } from "./wire-ids.js";
 
-/** How long a server gets to take our goodbye, and a transport to close. */
-const FAREWELL_MS = 1_000;
-/** How long a server gets to open the channel on which it asks. */
-const LISTEN_MS = 500;
+/** The timeout for terminating the session and for closing the transport. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** How long to wait for the stream of server-initiated messages. */
+const SERVER_STREAM_TIMEOUT_MS = 500;
 
-interface GuardOptions {
+interface SafeTransportOptions {
   readonly clock: Clock;
-  /** Answers what the server asks. */
-  readonly requests: Pick<ServerRequests, "take" | "close">;
-  /** Where others use the same session. */
-  readonly ids: WireIds | undefined;
-  /** Goes along with `initialize`, which the SDK lets nobody write. */
-  readonly greetingMeta?: JsonObject;
-  /** A transport that is not ours failed to start or to send: what that is in our words. */
-  readonly toFailure: (error: unknown, phase: "start" | "send") => Error;
+  /** Handles requests from the server. */
+  readonly serverRequests: Pick<ServerRequests, "handle" | "close">;
+  /** Set when other processes may use the same session. */
+  readonly wireIds: WireIds | undefined;
+  /** Added to `initialize` as `_meta`, which the SDK does not allow to be set. */
+  readonly initializeMeta?: JsonObject;
+  /** Converts an error of the inner transport. */
+  readonly toError: (error: unknown, phase: "start" | "send") => Error;
 }
 
-/** A started transport that somebody else goes on with, and closes. */
-export interface HandedOn {
+/** A started transport that its new owner uses and closes. */
+export interface DetachedTransport {
   readonly transport: MessageTransport;
-  /** It has ended since, when nobody else could hear of it. */
-  readonly isGone: () => boolean;
+  /** True when the transport has already closed, which its new owner did not see. */
+  readonly isClosed: () => boolean;
 }
 
 /**
- * Stands before any transport, ours or a user's, and keeps what a session and the SDK rely on but do not
- * check: a request that cannot be sent gets a failure for an answer, nothing rejects that nobody waits
- * for, closing takes a bounded time and is told once.
+ * Wraps any transport, built-in or custom, and guarantees what sessions and the SDK rely on but do not
+ * check: a request that cannot be sent gets an error response, there are no unhandled rejections, closing
+ * takes a bounded time, and `onclose` is called once.
  */
-export class GuardedTransport implements MessageTransport {
+export class SafeTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
   readonly #inner: MessageTransport;
-  readonly #options: GuardOptions;
-  readonly #asides = new Set<Promise<void>>();
+  readonly #options: SafeTransportOptions;
+  readonly #pendingNotifications = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
   #isClosed = false;
-  #isGone = false;
-  #isHandedOn = false;
+  #isInnerClosed = false;
+  #isDetached = false;
 
-  constructor(inner: MessageTransport, options: GuardOptions) {
+  constructor(inner: MessageTransport, options: SafeTransportOptions) {
     this.#inner = inner;
     this.#options = options;
   }
@@ -56,11 +56,11 @@ export class GuardedTransport implements MessageTransport {
     return this.#inner.sessionId;
   }
 
-  get isOneWay(): boolean {
-    return this.#inner.isOneWay === true;
+  get canReceiveUnsolicited(): boolean {
+    return this.#inner.canReceiveUnsolicited !== false;
   }
 
-  /** It was closed, or has ended by itself. */
+  /** True once it was closed by either side. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -70,69 +70,71 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async start(): Promise<void> {
-    this.takeOver();
+    this.attach();
     try {
       await this.#inner.start();
     } catch (error) {
-      throw this.#options.toFailure(error, "start");
+      throw this.#options.toError(error, "start");
     }
   }
 
-  /** In place of `start`, where the transport was handed on by somebody who had started it. */
-  takeOver(): void {
-    const { ids } = this.#options;
-    this.#inner.onmessage = (received) => {
-      const message = ids?.incoming(received) ?? received;
-      const isTaken = this.#options.requests.take(message, (answer) => void this.send(answer));
-      if (!isTaken) this.onmessage?.(message);
+  /** Replaces `start` for a transport that is already started. */
+  attach(): void {
+    const { wireIds } = this.#options;
+    this.#inner.onmessage = (inbound) => {
+      const message = wireIds?.fromWireMessage(inbound) ?? inbound;
+      const isHandled = this.#options.serverRequests.handle(message, (response) => void this.send(response));
+      if (!isHandled) this.onmessage?.(message);
     };
     this.#inner.onerror = (error) => this.onerror?.(error);
     this.#inner.onclose = () => {
-      this.#isGone = true;
-      this.#tellClosed();
+      this.#isInnerClosed = true;
+      this.#emitClose();
     };
   }
 
-  /** The transport, which this one will not close any more: somebody else goes on with it. */
-  handOn(): HandedOn {
-    this.#isHandedOn = true;
-    return { transport: this.#inner, isGone: () => this.#isGone };
+  /** Returns the inner transport to a new owner; this wrapper no longer closes it. */
+  detach(): DetachedTransport {
+    this.#isDetached = true;
+    return { transport: this.#inner, isClosed: () => this.#isInnerClosed };
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
     const sending = this.#send(message, options);
-    if (!isRequest(message)) return this.#aside(sending);
+    if (!isRequest(message)) return this.#trackNotification(sending);
     return sending.catch((error: unknown) => {
-      this.onmessage?.(toFailureAnswer(message.id, this.#options.toFailure(error, "send")));
+      this.onmessage?.(toLocalErrorResponse(message.id, this.#options.toError(error, "send")));
     });
   }
 
-  /** Whether the server may have seen a request. */
-  wasSent(id: RequestId): boolean {
-    return this.#inner.wasSent?.(this.wireId(id)) ?? true;
+  /** True when the server may have received a request. */
+  mayHaveBeenSent(id: RequestId): boolean {
+    return this.#inner.mayHaveBeenSent?.(this.wireId(id)) ?? true;
   }
 
-  /** The id under which a request travels. */
+  /** Returns the id of a request on the wire. */
   wireId(id: RequestId): RequestId {
-    return this.#options.ids?.toWire(id) ?? id;
+    return this.#options.wireIds?.toWireId(id) ?? id;
   }
 
-  /** Done when the server can speak unasked, as far as one can wait for that. */
-  listen(): Promise<void> {
-    return within(LISTEN_MS, this.#options.clock, () => this.#inner.listen?.());
+  /** Resolves when the stream for server-initiated messages is open, or after a timeout. */
+  openServerStream(): Promise<void> {
+    return settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
+      this.#inner.openServerStream?.(),
+    );
   }
 
-  /** Whatever the server still wants to know, it is not told any more. */
-  stopAnswering(): void {
-    this.#options.requests.close();
+  /** Cancels the handlers of requests from the server; no more responses are sent. */
+  cancelServerRequests(): void {
+    this.#options.serverRequests.close();
   }
 
-  /** Lets what was said last get through, and ends the session on the server. */
+  /** Waits for pending notifications and terminates the session on the server. */
   async terminateSession(): Promise<void> {
-    if (this.#isHandedOn) return;
+    if (this.#isDetached) return;
     const { clock } = this.#options;
-    await within(FAREWELL_MS, clock, () => Promise.all(this.#asides));
-    await within(FAREWELL_MS, clock, () => this.#inner.terminateSession?.());
+    await settleWithin(CLOSE_TIMEOUT_MS, clock, () => Promise.all(this.#pendingNotifications));
+    await settleWithin(CLOSE_TIMEOUT_MS, clock, () => this.#inner.terminateSession?.());
   }
 
   close(): Promise<void> {
@@ -141,31 +143,85 @@ export class GuardedTransport implements MessageTransport {
   }
 
   async #close(): Promise<void> {
-    if (!this.#isHandedOn) await within(FAREWELL_MS, this.#options.clock, () => this.#inner.close());
-    this.#tellClosed();
+    if (!this.#isDetached)
+      await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#inner.close());
+    this.#emitClose();
   }
 
   async #send(message: JsonRpcMessage, options: SendOptions | undefined): Promise<void> {
-    const { ids, greetingMeta = {} } = this.#options;
-    const isGreeting = message.method === "initialize" && Object.keys(greetingMeta).length > 0;
-    const said = isGreeting ? { ...message, params: { ...message.params, _meta: greetingMeta } } : message;
-    await this.#inner.send(ids?.outgoing(said) ?? said, options);
+    const { wireIds, initializeMeta = {} } = this.#options;
+    const isInitialize = message.method === "initialize" && Object.keys(initializeMeta).length > 0;
+    const outgoing = isInitialize
+      ? { ...message, params: { ...message.params, _meta: initializeMeta } }
+      : message;
+    await this.#inner.send(wireIds?.toWireMessage(outgoing) ?? outgoing, options);
   }
 
-  /** What expects no answer may fail: whoever needs to know finds out by other means. */
-  async #aside(sending: Promise<void>): Promise<void> {
+  /** A notification that fails is reported to `onerror` only, since no caller waits for it. */
+  async #trackNotification(sending: Promise<void>): Promise<void> {
     const done = sending.catch((error: unknown) => {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     });
-    this.#asides.add(done);
+    this.#pendingNotifications.add(done);
     await done;
-    this.#asides.delete(done);
+    this.#pendingNotifications.delete(done);
   }
 
-  #tellClosed(): void {
+  #emitClose(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.stopAnswering();
+    this.cancelServerRequests();
     this.onclose?.();
+  }
+}
+
+/**
+ * Translates request ids for a session that several processes share. Every process counts from 0, and a
+ * server would send the response for id 3 to any of them, so each connection adds a random prefix. Ids
+ * and progress tokens inside the client are not changed.
+ */
+export class WireIds {
+  readonly #prefix = `${randomBytes(8).toString("hex")}-`;
+
+  toWireId(id: RequestId): string {
+    return `${this.#prefix}${id}`;
+  }
+
+  /** Returns a message with wire ids. */
+  toWireMessage(message: JsonRpcMessage): JsonRpcMessage {
+    if (isRequest(message))
+      return this.#withWireToken({ ...message, id: this.toWireId(message.id) }, message.id);
+    if (message.method !== "notifications/cancelled") return message;
+    const { params } = message;
+    return {
+      ...message,
+      params: { ...params, requestId: this.toWireId(params?.["requestId"] as RequestId) },
+    };
+  }
+
+  /** Returns a message with local ids. A message for another process is returned unchanged. */
+  fromWireMessage(message: JsonRpcMessage): JsonRpcMessage {
+    // A transport may deliver any value.
+    if (!isPlainObject(message)) return message;
+    const { method, params } = message;
+    if (method === undefined) {
+      const id = this.#fromWireId(message.id);
+      return id === undefined ? message : { ...message, id };
+    }
+    if (method !== "notifications/progress" || !isPlainObject(params)) return message;
+    const progressToken = this.#fromWireId(params["progressToken"]);
+    return progressToken === undefined ? message : { ...message, params: { ...params, progressToken } };
+  }
+
+  #withWireToken(message: JsonRpcMessage, id: RequestId): JsonRpcMessage {
+    const meta = message.params?.["_meta"];
+    if (!isPlainObject(meta) || meta["progressToken"] !== id) return message;
+    const _meta = { ...meta, progressToken: this.toWireId(id) };
+    return { ...message, params: { ...message.params, _meta } };
+  }
+
+  #fromWireId(id: unknown): number | undefined {
+    if (typeof id !== "string" || !id.startsWith(this.#prefix)) return undefined;
+    return Number(id.slice(this.#prefix.length));
   }
 }

@@ -1,70 +1,70 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
-import type { JsonObject } from "../json/json.js";
 import type { MessageTransport } from "../config/message-transport.js";
 import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { HandedOn } from "./safe-transport.js";
+import type { JsonObject } from "../json/json.js";
+import type { DetachedTransport, WireIds } from "./safe-transport.js";
 import type { ServerMetadata, ServerNotification } from "./session.js";
-import type { WireIds } from "./wire-ids.js";
 
-export interface OpeningOptions {
+/** Everything that opening one session needs, in either protocol era. */
+export interface OpenSessionOptions {
   readonly server: string;
-  /** One that has a session id already needs no handshake. */
+  /** A transport that already has a session id is used without a handshake. */
   readonly openTransport: () => Promise<MessageTransport>;
-  /** One that was started already, and is gone on with. */
-  readonly started?: HandedOn | undefined;
-  /** It is a user's own. */
-  readonly isForeign: boolean;
-  /** What is known of the server beforehand. */
-  readonly facts: ServerMetadata | undefined;
-  /** Goes along with what the server is greeted with. */
-  readonly greetingMeta: JsonObject;
-  /** The server refuses `initialize`. Whoever calls `handOn` goes on with the transport, and closes it. */
-  readonly onRefused?: ((code: number, handOn: () => HandedOn) => void) | undefined;
-  /** Where others use the same session. */
-  readonly ids: WireIds | undefined;
+  /** A transport that is already started and is reused. */
+  readonly startedTransport?: DetachedTransport | undefined;
+  /** The transport comes from the user's `openTransport`. */
+  readonly isCustomTransport: boolean;
+  /** Metadata that is already known, for a resumed session. */
+  readonly metadata: ServerMetadata | undefined;
+  /** Sent as `_meta` of `initialize` or `server/discover`. */
+  readonly handshakeMeta: JsonObject;
+  /** Called when the server rejects `initialize`. A caller of `detach` owns the transport and closes it. */
+  readonly onInitializeRejected?: ((code: number, detach: () => DetachedTransport) => void) | undefined;
+  /** Set when other processes may use the same session. */
+  readonly wireIds: WireIds | undefined;
   readonly connectMs: number;
   readonly redactor: Redactor;
   readonly clock: Clock;
-  /** Ends the handshake when the client is closed; never one caller's signal. */
+  /** Cancelled when the client is closed, never by a single caller: several may wait for the session. */
   readonly cancellation: CancelScope;
-  /** Whose session it is; empty for everybody's. */
+  /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
-  /** Who answers what the server asks, and how many requests at a time. */
+  /** Handlers for server requests, and how many of them may run at a time. */
   readonly handlers: ServerRequestHandlers;
   readonly maxServerRequests: number;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
   readonly onError: (error: Error) => void;
-  /** The transport of the session went by itself. */
-  readonly onLost: () => void;
+  /** The transport closed unexpectedly. */
+  readonly onDisconnected: () => void;
 }
 
-/** The time that opening a session may take. */
-export interface OpeningAttempt {
-  /** Cancelled when time is up, or when the client is closed. */
+/** One attempt to open a session, limited by `timeouts.connectMs`. */
+interface ConnectAttempt {
+  /** Cancelled on timeout and when the client is closed. */
   readonly cancellation: CancelScope;
   readonly end: () => void;
 }
 
-export function startAttempt({ server, connectMs, clock, cancellation }: OpeningOptions): OpeningAttempt {
+export function startAttempt({ server, connectMs, clock, cancellation }: OpenSessionOptions): ConnectAttempt {
   const attempt = cancellation.child();
-  const stopTimer =
+  const cancelTimer =
     connectMs === 0
       ? () => undefined
-      : clock.after(connectMs, () => attempt.cancel(tooSlow(server, connectMs)));
+      : clock.after(connectMs, () => attempt.cancel(handshakeTimeoutError(server, connectMs)));
   return {
     cancellation: attempt,
     end: () => {
-      stopTimer();
-      attempt.release();
+      cancelTimer();
+      attempt.dispose();
     },
   };
 }
 
-function tooSlow(server: string, connectMs: number): McpRuntimeError {
+function handshakeTimeoutError(server: string, connectMs: number): McpRuntimeError {
   return new McpRuntimeError(
     "timeout",
     `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).`,
@@ -72,8 +72,11 @@ function tooSlow(server: string, connectMs: number): McpRuntimeError {
   );
 }
 
-/** A transport that opens too late is closed: nobody else knows of it. */
-export async function openWithin(options: OpeningOptions, attempt: CancelScope): Promise<MessageTransport> {
+/** Opens the transport within the attempt. A transport that opens after it was cancelled is closed here. */
+export async function openTransportWithin(
+  options: OpenSessionOptions,
+  attempt: CancelScope,
+): Promise<MessageTransport> {
   const { server, redactor } = options;
   const opening = options.openTransport();
   try {
@@ -81,18 +84,18 @@ export async function openWithin(options: OpeningOptions, attempt: CancelScope):
   } catch (error) {
     if (attempt.isCancelled) opening.then((late) => late.close()).catch(() => undefined);
     if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
-    const said = redactor.text(error instanceof Error ? error.message : String(error));
-    throw new McpRuntimeError("not-sent", `The transport of server "${server}" did not open: ${said}`, {
+    const message = redactor.redact(error instanceof Error ? error.message : String(error));
+    throw new McpRuntimeError("not-sent", `The transport of server "${server}" failed to open: ${message}`, {
       server,
-      cause: redactor.cause(error),
+      cause: redactor.redactCause(error),
     });
   }
 }
 
-export function endedEarly(server: string): McpRuntimeError {
+export function closedDuringHandshakeError(server: string): McpRuntimeError {
   return new McpRuntimeError(
     "connection-lost",
-    `Server "${server}" ended the connection during the handshake.`,
+    `Server "${server}" closed the connection during the handshake.`,
     { server },
   );
 }

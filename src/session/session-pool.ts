@@ -1,61 +1,61 @@
+import type { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
-import type { CallContext } from "../config/call-context.js";
 import type { Credentials } from "../auth/credentials.js";
-import { CurrentSession } from "./current-session.js";
+import type { CallContext } from "../config/call-context.js";
 import type { Session } from "./session.js";
 import type { StoredSession } from "./stored-session.js";
 
-/** One user's place on a connection. */
+/** The session, credentials and stored session of one identity on a connection. */
 export interface SessionSlot {
   readonly identity: string;
-  readonly keeper: CurrentSession;
-  /** One slot: the turn that `session.sequential` makes everybody wait for. */
+  readonly currentSession: CurrentSession;
+  /** Serializes the requests when `session.sequential` is set. */
   readonly mutex: Semaphore;
   readonly credentials: Credentials | undefined;
-  /** Where others find its session. */
-  readonly stored: StoredSession | undefined;
+  /** Shares the session with other processes. */
+  readonly storedSession: StoredSession | undefined;
 }
 
-export interface LeasedSlot extends SessionSlot {
+interface LeasedSlot extends SessionSlot {
+  /** The number of users; the slot is not evicted while there are any. */
   leases: number;
 }
 
 interface SessionPoolOptions {
-  /** How many there may be; more only while all are in use. */
-  readonly most: number;
+  /** Exceeded only while all slots are in use. */
+  readonly maxSlots: number;
   readonly terminate: boolean;
   readonly createCredentials: (() => Credentials) | undefined;
-  readonly createStored: ((identity: string) => StoredSession) | undefined;
+  readonly createStoredSession: ((identity: string) => StoredSession) | undefined;
   readonly openSession: (
     slot: SessionSlot,
     generation: number,
-    lost: Session | undefined,
+    previous: Session | undefined,
   ) => Promise<Session>;
-  /** Nobody has this seat any more. */
   readonly onEvicted: (identity: string) => void;
 }
 
 /**
- * The seats of all identities on one connection: two users never share one. The map is kept in the
- * order of use, so that the first idle one is the one that was idle longest.
+ * The session slots of all identities on one connection; two identities never share a slot. The map is
+ * kept in order of use, so its first idle entry is the least recently used one.
  */
 export class SessionPool {
   readonly #options: SessionPoolOptions;
-  readonly #seats = new Map<string, LeasedSlot>();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #slots = new Map<string, LeasedSlot>();
+  readonly #evicting = new Set<Promise<void>>();
 
   constructor(options: SessionPoolOptions) {
     this.#options = options;
   }
 
-  get all(): ReadonlyMap<string, SessionSlot> {
-    return this.#seats;
+  get slots(): ReadonlyMap<string, SessionSlot> {
+    return this.#slots;
   }
 
-  /** A seat, which stays for as long as anybody has not left it. */
+  /** Returns the slot of an identity. It is not evicted until `release` is called. */
   acquire(identity: string, context: CallContext | undefined): LeasedSlot {
     const slot = this.#getOrCreate(identity);
-    if (context !== undefined) slot.credentials?.remember(context);
+    if (context !== undefined) slot.credentials?.setContext(context);
     slot.leases += 1;
     return slot;
   }
@@ -64,8 +64,8 @@ export class SessionPool {
     slot.leases -= 1;
   }
 
-  /** Works on a seat, which stays as long as anybody does. */
-  async use<T>(
+  /** Runs `work` with a slot that is released afterwards. */
+  async withSlot<T>(
     identity: string,
     context: CallContext | undefined,
     work: (slot: SessionSlot) => Promise<T>,
@@ -79,53 +79,138 @@ export class SessionPool {
   }
 
   async close(): Promise<void> {
-    const closing = [...this.#seats.values()].map((slot) => this.#end(slot));
-    await Promise.all([...closing, ...this.#leaving]);
+    const closing = [...this.#slots.values()].map((slot) => this.#closeSlot(slot));
+    await Promise.all([...closing, ...this.#evicting]);
   }
 
   #getOrCreate(identity: string): LeasedSlot {
-    const known = this.#seats.get(identity);
-    if (known !== undefined) {
-      if (this.#seats.size > 1) this.#moveToEnd(identity, known);
-      return known;
+    const existing = this.#slots.get(identity);
+    if (existing !== undefined) {
+      if (this.#slots.size > 1) this.#touch(identity, existing);
+      return existing;
     }
-    const { createCredentials, createStored, openSession } = this.#options;
+    const { createCredentials, createStoredSession, openSession } = this.#options;
     const slot: LeasedSlot = {
       identity,
-      keeper: new CurrentSession((generation, lost) => openSession(slot, generation, lost)),
+      currentSession: new CurrentSession((generation, previous) => openSession(slot, generation, previous)),
       mutex: new Semaphore(1),
       credentials: createCredentials?.(),
-      stored: createStored?.(identity),
+      storedSession: createStoredSession?.(identity),
       leases: 0,
     };
-    this.#seats.set(identity, slot);
-    this.#makeRoom(slot);
+    this.#slots.set(identity, slot);
+    this.#evictIdle(slot);
     return slot;
   }
 
-  #moveToEnd(identity: string, slot: LeasedSlot): void {
-    this.#seats.delete(identity);
-    this.#seats.set(identity, slot);
+  #touch(identity: string, slot: LeasedSlot): void {
+    this.#slots.delete(identity);
+    this.#slots.set(identity, slot);
   }
 
-  #makeRoom(newcomer: SessionSlot): void {
-    for (const slot of this.#seats.values()) {
-      if (this.#seats.size <= this.#options.most) return;
-      if (slot.leases === 0 && slot !== newcomer) this.#dismiss(slot);
+  #evictIdle(added: SessionSlot): void {
+    for (const slot of this.#slots.values()) {
+      if (this.#slots.size <= this.#options.maxSlots) return;
+      if (slot.leases === 0 && slot !== added) this.#evict(slot);
     }
   }
 
-  #dismiss(slot: SessionSlot): void {
+  #evict(slot: SessionSlot): void {
     const { identity } = slot;
-    this.#seats.delete(identity);
+    this.#slots.delete(identity);
     this.#options.onEvicted(identity);
-    const leaving = this.#end(slot).catch(() => undefined);
-    this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
+    const closing = this.#closeSlot(slot).catch(() => undefined);
+    this.#evicting.add(closing);
+    void closing.then(() => this.#evicting.delete(closing));
   }
-  async #end({ keeper, stored }: SessionSlot): Promise<void> {
+
+  async #closeSlot({ currentSession, storedSession }: SessionSlot): Promise<void> {
     const { terminate } = this.#options;
-    await keeper.close({ terminate });
-    if (terminate) await stored?.forget();
+    await currentSession.close({ terminate });
+    if (terminate) await storedSession?.delete();
+  }
+}
+
+/** A session that is opening or open. It identifies the session that a caller used. */
+interface SessionHandle {
+  /** Counts the sessions of one `CurrentSession`, from 1. */
+  readonly generation: number;
+  readonly opening: Promise<Session>;
+  /** Set once the session is open. */
+  readonly session: Session | undefined;
+}
+
+export type OpenSessionHandle = SessionHandle & { readonly session: Session };
+
+/** Opens the session of a generation, in place of the previous one that was invalidated. */
+type OpenSessionFn = (generation: number, previous: Session | undefined) => Promise<Session>;
+
+/**
+ * Keeps one session current. Only a caller with the current handle can invalidate it: when several
+ * callers lose a session at once, the first one opens the next session and the others share it, and a
+ * late invalidation of an older session has no effect.
+ */
+class CurrentSession {
+  readonly #open: OpenSessionFn;
+  #current: SessionHandle | undefined;
+  #previous: Session | undefined;
+  #generation = 0;
+
+  constructor(open: OpenSessionFn) {
+    this.#open = open;
+  }
+
+  get current(): SessionHandle | undefined {
+    return this.#current;
+  }
+
+  /** The current session if it is open, so that the caller need not wait. */
+  get ready(): OpenSessionHandle | undefined {
+    const current = this.#current;
+    return current?.session?.isAlive === true ? (current as OpenSessionHandle) : undefined;
+  }
+
+  /** Returns the current session or opens one. A cancellation ends only that caller's wait. */
+  async acquire(cancellation: CancelScope): Promise<OpenSessionHandle> {
+    if (this.#current?.session?.isAlive === false) this.#current = undefined;
+    const handle = (this.#current ??= this.#start());
+    if (handle.session === undefined) await cancellation.race(handle.opening);
+    return handle as OpenSessionHandle;
+  }
+
+  /** Called when the server no longer knows the session. Requests in flight on it may still finish. */
+  invalidate(handle: SessionHandle): void {
+    if (this.#current === handle) {
+      this.#current = undefined;
+      this.#previous = handle.session;
+    }
+    handle.session?.drain();
+  }
+
+  async close(options: { readonly terminate: boolean }): Promise<void> {
+    const handle = this.#current;
+    this.#current = undefined;
+    const session = await handle?.opening.catch(() => undefined);
+    await session?.close(options);
+  }
+
+  #start(): SessionHandle {
+    this.#generation += 1;
+    const handle: { generation: number; opening: Promise<Session>; session: Session | undefined } = {
+      generation: this.#generation,
+      opening: this.#open(this.#generation, this.#previous),
+      session: undefined,
+    };
+    handle.opening.then(
+      (session) => {
+        handle.session = session;
+        this.#previous = undefined;
+      },
+      () => {
+        // The next caller tries again.
+        if (this.#current === handle) this.#current = undefined;
+      },
+    );
+    return handle;
   }
 }

@@ -2,9 +2,12 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import type { CallContext } from "../config/call-context.js";
 import type { JsonObject } from "../json/json.js";
 
-/** What a server said of itself when the session was opened. Unknown for a session that was pinned. */
+/**
+ * What a server declared in its `initialize` or `server/discover` result. Not available for a session that
+ * is resumed by a configured id.
+ */
 export interface ServerMetadata {
-  /** Servers need not say who they are. */
+  /** `undefined` when the server does not identify itself. */
   readonly serverInfo:
     | {
         readonly name: string;
@@ -12,28 +15,34 @@ export interface ServerMetadata {
         readonly title?: string | undefined;
       }
     | undefined;
+  /** The server capabilities in the format of the protocol. */
   readonly capabilities: JsonObject;
+  /** How to use the server, for a system prompt. */
   readonly instructions: string | undefined;
+  /** The negotiated protocol version, for example `"2025-11-25"`. */
   readonly protocolVersion: string;
 }
 
+/** The content of a progress notification for one request. */
 export interface Progress {
+  /** Increases with every notification. */
   readonly progress: number;
+  /** The value of `progress` at the end, if the server knows it. */
   readonly total?: number | undefined;
   readonly message?: string | undefined;
 }
 
-/** A request on its way. */
+/** Tells how far a request got on its way to the server. */
 export interface SendStatus {
-  /** Whether the server may have seen it. */
-  wasSent(): boolean;
+  /** True when the server may have received the request. */
+  mayHaveBeenSent(): boolean;
 }
 
-/** What became of a request. */
+/** Filled in while a request is sent, so that the caller can see how far it got after a failure. */
 export interface DeliveryTracker {
-  /** There once it was handed to a transport. */
-  sending: SendStatus | undefined;
-  /** The id of its message. */
+  /** Set when the request is passed to the transport. */
+  sendStatus: SendStatus | undefined;
+  /** The JSON-RPC id of the message on the wire. */
   wireId: string | number | undefined;
 }
 
@@ -41,43 +50,47 @@ export interface SessionRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly cancellation: CancelScope;
-  /** For this request only, where messages have headers. */
+  /** Extra headers for this request, on transports that have headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Who asks, where credentials depend on it. */
+  /** The caller, for credentials that depend on it. */
   readonly context?: CallContext | undefined;
-  /** Told where the request is, from the moment it is handed over. */
-  readonly delivery?: DeliveryTracker | undefined;
-  /** The caller answers what a person is asked: it comes back as a result that is not complete. */
-  readonly holdsInput?: boolean | undefined;
-  /** Also asks the server for progress. */
+  /** Receives the send status as soon as the request is passed to the transport. */
+  readonly tracker?: DeliveryTracker | undefined;
+  /** Return elicitation requests to the caller as an incomplete result instead of running the handlers. */
+  readonly deferInput?: boolean | undefined;
+  /** When set, the request carries a progress token. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** A notification of the server. */
+/** A notification received from the server. */
 export interface ServerNotification {
+  /** For example `"notifications/tools/list_changed"`. */
   readonly method: string;
   readonly params: JsonObject;
 }
 
 /**
- * One conversation with a server. It is opened, used by any number of requests at once, retired when
- * the server has forgotten it, and closed.
+ * One MCP session with a server. It serves any number of concurrent requests, is drained when the server
+ * no longer knows it, and is closed with the client.
  */
 export interface Session {
   readonly id: string | undefined;
-  readonly facts: ServerMetadata | undefined;
-  /** Opened by somebody else, and used without a handshake. */
+  readonly metadata: ServerMetadata | undefined;
+  /** Opened by another process or run and used without a handshake. */
   readonly isResumed: boolean;
-  /** The server knows it, for it has answered. A resumed one may be long gone. */
-  readonly isProven: boolean;
-  /** False once the transport below is gone: the next request needs another session. */
+  /** True once the server has accepted a handshake or a request. A resumed session may have expired. */
+  readonly isConfirmed: boolean;
+  /** False once the session is closing or its transport is closed: the next request needs another session. */
   readonly isAlive: boolean;
   readonly inFlight: number;
-  /** The server's result as it came. Rejects with `McpRuntimeError`, or with the cancellation's reason. */
+  /** Returns the result as received. Rejects with `McpRuntimeError` or with the cancellation's reason. */
   request(request: SessionRequest): Promise<unknown>;
-  /** Lets the server speak unasked. Done when it can, or after a short while; never rejects. */
-  listen(): Promise<void>;
-  /** Takes no new requests; closes when the last one in flight has ended. */
-  retire(): void;
+  /**
+   * Opens the stream for server-initiated messages. Resolves when it is open or after a short timeout;
+   * never rejects.
+   */
+  openServerStream(): Promise<void>;
+  /** Rejects new requests and closes when the last request in flight has ended. */
+  drain(): void;
   close(options: { readonly terminate: boolean }): Promise<void>;
 }

@@ -4,17 +4,17 @@ import { z } from "zod";
 import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
-import type { JsonObject } from "../json/json.js";
-import type { SessionStore } from "../config/session-store.js";
+import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { ServerMetadata, Session } from "./session.js";
 
-/** A session that somebody has opened and left for others. */
-export interface FoundSession {
+/** A session that another process or run opened and saved. */
+export interface LoadedSession {
   readonly id: string;
-  readonly facts: ServerMetadata;
+  readonly metadata: ServerMetadata;
 }
 
 interface StoredSessionOptions {
@@ -24,19 +24,19 @@ interface StoredSessionOptions {
   readonly key: string;
   readonly redactor: Redactor;
   readonly clock: Clock;
-  /** Ends what is under way when the client is closed. */
+  /** Cancels pending store operations when the client is closed. */
   readonly cancellation: CancelScope;
   readonly onWarning: (message: string) => void;
 }
 
-/** Stores have limits of their own; this is for one that has none. */
-const MAX_STORE_MS = 5_000;
-/** How long a store is waited for when the client is being closed. */
-const MAX_FAREWELL_MS = 1_000;
-/** The one that was there, and the one that another process put in its place. */
-const MOST_IN_VAIN = 2;
+/** For stores without a timeout of their own. */
+const STORE_TIMEOUT_MS = 5_000;
+/** The timeout for store operations while the client is closing. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** Covers the stored session and the one that another process replaced it with. */
+const MAX_FAILED_RESUMES = 2;
 
-/** What is read back was written by somebody: it is checked as if it came from the wire. */
+/** Store content is untrusted and validated like a message from the wire. */
 const SESSION_ENTRY = z.object({
   id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
   protocolVersion: z.string().refine((version) => SUPPORTED_PROTOCOL_VERSIONS.includes(version)),
@@ -44,121 +44,128 @@ const SESSION_ENTRY = z.object({
   serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
   instructions: z.string().optional(),
 });
-/** In place of a session, where a server has none. */
+/** Marks a server of the modern era, which has no sessions. */
 const MODERN_ENTRY = z.object({ protocolVersion: z.literal(MODERN_VERSION) });
 const ENTRY = z.union([SESSION_ENTRY, MODERN_ENTRY]);
 
-interface SessionPlace {
+interface SessionKeyInput {
   readonly url: URL;
-  /** Whose session it is; empty for everybody's. */
+  /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
-  /** What the server was told that it may ask for: a session of others who answer more or less is not ours. */
+  /** The declared client capabilities: clients with other handlers must not share the session. */
   readonly capabilities: object;
 }
 
-/** An address may hold secrets in its path and query, and an identity a name: the key shows none of them. */
-export function sessionKeyOf({ url, identity, capabilities }: SessionPlace): string {
+/** The key is a hash, since a URL may contain secrets and an identity may contain a name. */
+export function toSessionKey({ url, identity, capabilities }: SessionKeyInput): string {
   const { origin, pathname, search } = url;
-  const place = JSON.stringify([origin, pathname, search, identity, capabilities]);
-  return `session/${createHash("sha256").update(place).digest("hex")}`;
+  const input = JSON.stringify([origin, pathname, search, identity, capabilities]);
+  return `session/${createHash("sha256").update(input).digest("hex")}`;
 }
 
 /**
- * The session of one identity, as a store keeps it for other processes and later runs. A store that
- * fails is a warning: then there is a handshake, as there would be without a store.
+ * The session of one identity in a store, shared with other processes and later runs. A failing store
+ * causes a warning and a handshake, as without a store.
  */
 export class StoredSession {
   readonly #options: StoredSessionOptions;
-  #isDown = false;
-  #inVain = 0;
-  /** The one that was found or left there last. */
-  #id: string | undefined;
+  #storeFailed = false;
+  #failedResumes = 0;
+  /** The session id that was loaded or saved last. */
+  #storedId: string | undefined;
 
   constructor(options: StoredSessionOptions) {
     this.#options = options;
   }
 
   /**
-   * One to go on with, in place of the one that was lost: another process may have opened it by now.
-   * Or that the server has none, as another process has found out.
+   * Returns a session to resume instead of `previous`, which another process may have opened meanwhile;
+   * or `"modern"` if another process found that the server has no sessions.
    */
-  async find(
-    lost: Pick<Session, "id" | "isProven"> | undefined,
-  ): Promise<FoundSession | "modern" | undefined> {
+  async load(
+    previous: Pick<Session, "id" | "isConfirmed"> | undefined,
+  ): Promise<LoadedSession | "modern" | undefined> {
     const { cancellation, redactor } = this.#options;
-    this.#isDown = false;
-    this.#inVain = lost?.isProven === false ? this.#inVain + 1 : 0;
-    if (this.#inVain >= MOST_IN_VAIN) return undefined;
-    const found = await this.#read(cancellation);
+    this.#storeFailed = false;
+    this.#failedResumes = previous?.isConfirmed === false ? this.#failedResumes + 1 : 0;
+    if (this.#failedResumes >= MAX_FAILED_RESUMES) return undefined;
+    const loaded = await this.#read(cancellation);
     cancellation.throwIfCancelled();
-    if (found === "modern") return lost === undefined ? found : undefined;
-    if (found === undefined || found.id === lost?.id) return undefined;
-    redactor.addPassing(found.id, () => []);
-    this.#id = found.id;
-    return found;
+    if (loaded === "modern") return previous === undefined ? loaded : undefined;
+    if (loaded === undefined || loaded.id === previous?.id) return undefined;
+    redactor.addRotating(loaded.id, () => []);
+    this.#storedId = loaded.id;
+    return loaded;
   }
 
-  /** Leaves a session for others, if the server has given it an id; or that it has none to give. */
-  async keep({ id, facts }: Pick<Session, "id" | "facts">): Promise<void> {
+  /** Saves a session that has an id, or the fact that the server has no sessions. */
+  async save({ id, metadata }: Pick<Session, "id" | "metadata">): Promise<void> {
     const { cancellation, redactor, store, storeTtlMs, key } = this.#options;
-    if (facts === undefined) return;
-    if (id !== undefined) redactor.addPassing(id, () => []);
-    const entry = toEntry(id, facts);
-    // Who could not read it just now need not wait for it again.
-    if (this.#isDown || entry === undefined) return;
-    this.#id = id;
-    await this.#use("write", cancellation, (signal) => store.set(key, entry, { signal, ttlMs: storeTtlMs }));
+    if (metadata === undefined) return;
+    if (id !== undefined) redactor.addRotating(id, () => []);
+    const entry = toEntry(id, metadata);
+    // A store that just failed to read is not waited for again.
+    if (this.#storeFailed || entry === undefined) return;
+    this.#storedId = id;
+    await this.#runOperation("write", cancellation, (signal) =>
+      store.set(key, entry, { signal, ttlMs: storeTtlMs }),
+    );
   }
 
-  /** The session has been ended: nobody should find it any more. Another one that is there by now stays. */
-  async forget(): Promise<void> {
+  /** Removes the terminated session, unless another session has replaced it in the store. */
+  async delete(): Promise<void> {
     const { clock, store, key } = this.#options;
-    const id = this.#id;
+    const id = this.#storedId;
     if (id === undefined) return;
     const cancellation = new CancelScope();
-    const stopTimer = clock.after(MAX_FAREWELL_MS, () => cancellation.cancel(undefined));
-    const found = await this.#read(cancellation);
-    if (found !== "modern" && found?.id === id)
-      await this.#use("delete", cancellation, (signal) => store.delete(key, { signal }));
-    stopTimer();
+    const cancelTimer = clock.after(CLOSE_TIMEOUT_MS, () => cancellation.cancel(undefined));
+    const loaded = await this.#read(cancellation);
+    if (loaded !== "modern" && loaded?.id === id)
+      await this.#runOperation("delete", cancellation, (signal) => store.delete(key, { signal }));
+    cancelTimer();
   }
 
-  async #read(cancellation: CancelScope): Promise<FoundSession | "modern" | undefined> {
+  async #read(cancellation: CancelScope): Promise<LoadedSession | "modern" | undefined> {
     const { store, key } = this.#options;
-    const entry = await this.#use("read", cancellation, (signal) => store.get(key, { signal }));
+    const entry = await this.#runOperation("read", cancellation, (signal) => store.get(key, { signal }));
     const parsed = ENTRY.safeParse(entry);
     if (!parsed.success) return undefined;
-    return "id" in parsed.data ? toFound(parsed.data) : "modern";
+    return "id" in parsed.data ? toLoadedSession(parsed.data) : "modern";
   }
 
-  async #use<Result>(
-    what: string,
+  async #runOperation<Result>(
+    operation: string,
     cancellation: CancelScope,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result | undefined> {
     const { clock } = this.#options;
     const controller = new AbortController();
     try {
-      return await withDeadline({ ms: MAX_STORE_MS, clock, cancellation, expired: tooSlow }, (limited) => {
-        limited.onCancel((reason) => controller.abort(reason));
-        return limited.race((async () => work(controller.signal))());
-      });
+      return await withDeadline(
+        { ms: STORE_TIMEOUT_MS, clock, cancellation, createError: storeTimeoutError },
+        (scope) => {
+          scope.onCancel((reason) => controller.abort(reason));
+          return scope.race((async () => work(controller.signal))());
+        },
+      );
     } catch (error) {
-      this.#isDown = true;
-      if (!cancellation.isCancelled) this.#warn(what, error);
+      this.#storeFailed = true;
+      if (!cancellation.isCancelled) this.#warn(operation, error);
       return undefined;
     }
   }
 
-  #warn(what: string, error: unknown): void {
+  #warn(operation: string, error: unknown): void {
     const { server, onWarning } = this.#options;
-    const said = error instanceof Error ? error.message : String(error);
-    onWarning(`Server "${server}": the session store failed to ${what}, so it goes without: ${said}`);
+    const message = error instanceof Error ? error.message : String(error);
+    onWarning(
+      `Server "${server}": the session store failed to ${operation}; continuing without it: ${message}`,
+    );
   }
 }
 
-function tooSlow(): McpRuntimeError {
-  return new McpRuntimeError("timeout", `It did not answer within ${MAX_STORE_MS} ms.`);
+function storeTimeoutError(): McpRuntimeError {
+  return new McpRuntimeError("timeout", `No response within ${STORE_TIMEOUT_MS} ms.`);
 }
 
 function toEntry(
@@ -177,7 +184,7 @@ function toEntry(
   };
 }
 
-function toFound({ id, ...facts }: z.infer<typeof SESSION_ENTRY>): FoundSession {
-  const { serverInfo, capabilities, instructions, protocolVersion } = facts;
-  return { id, facts: { serverInfo, capabilities, instructions, protocolVersion } };
+function toLoadedSession({ id, ...metadata }: z.infer<typeof SESSION_ENTRY>): LoadedSession {
+  const { serverInfo, capabilities, instructions, protocolVersion } = metadata;
+  return { id, metadata: { serverInfo, capabilities, instructions, protocolVersion } };
 }

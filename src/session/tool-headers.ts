@@ -1,48 +1,137 @@
+import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { quoteServer } from "../errors/sanitize-text.js";
-import { findParameterHeaders, toParameterHeaders } from "./parameter-headers.js";
-
-type Headers = Extract<ReturnType<typeof findParameterHeaders>, { headers: unknown }>["headers"];
+import { encodeHeaderValue } from "../transports/http/modern-era.js";
 
 /**
- * What a server wants to see of its tools' arguments in headers, as far as its lists have said so. The
- * protocol has clients leave out a tool that asks for what no header can hold.
+ * The tool arguments that a server requires as HTTP headers (`x-mcp-header`), collected from its tool
+ * lists. The protocol requires clients to skip a tool with an invalid annotation.
  */
 export class ToolHeaders {
   readonly #server: string;
   readonly #onWarning: (message: string) => void;
-  readonly #byTool = new Map<string, Headers>();
+  readonly #byTool = new Map<string, readonly ParameterHeader[]>();
 
   constructor(server: string, onWarning: (message: string) => void) {
     this.#server = server;
     this.#onWarning = onWarning;
   }
 
-  /** Takes a page of the list, and gives it back without the tools that cannot be called. */
-  learn(page: JsonObject): JsonObject {
+  /** Reads one page of a tool list and returns it without the tools whose annotation is invalid. */
+  update(page: JsonObject): JsonObject {
     const { tools } = page;
     if (!Array.isArray(tools)) return page;
-    return { ...page, tools: tools.filter((tool) => this.#take(tool)) };
+    return { ...page, tools: tools.filter((tool) => this.#register(tool)) };
   }
 
-  /** For a call; nothing where nothing is asked for, or known. */
-  of({ name, arguments: args }: JsonObject): Record<string, string> | undefined {
+  /** Returns the headers for the params of a `tools/call`; `undefined` for a tool without annotations. */
+  headersFor({ name, arguments: args }: JsonObject): Record<string, string> | undefined {
     const headers = this.#byTool.get(String(name));
     return headers === undefined ? undefined : toParameterHeaders(headers, args);
   }
 
-  #take(tool: unknown): boolean {
+  #register(tool: unknown): boolean {
     if (!isPlainObject(tool) || typeof tool["name"] !== "string") return true;
     const { name, inputSchema } = tool;
-    const found = findParameterHeaders(inputSchema);
-    if ("problem" in found) {
+    const result = findParameterHeaders(inputSchema);
+    if ("problem" in result) {
       this.#onWarning(
-        `Server "${this.#server}": tool "${quoteServer(name)}" ${found.problem} (x-mcp-header) and is left out.`,
+        `Server "${this.#server}": tool "${excerpt(name)}" was skipped: it ${result.problem} (x-mcp-header).`,
       );
       return false;
     }
-    if (found.headers.length > 0) this.#byTool.set(name, found.headers);
+    if (result.headers.length > 0) this.#byTool.set(name, result.headers);
     else this.#byTool.delete(name);
     return true;
   }
+}
+
+/** A tool parameter that is also sent as a header. */
+interface ParameterHeader {
+  readonly path: readonly string[];
+  readonly header: string;
+}
+
+type ParameterHeaders = { readonly headers: readonly ParameterHeader[] } | { readonly problem: string };
+
+const ANNOTATION = "x-mcp-header";
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
+
+/** Keywords with a schema or an array of schemas that do not describe exactly one parameter. */
+const BRANCHES = [
+  "items",
+  "prefixItems",
+  "contains",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "propertyNames",
+  "oneOf",
+  "anyOf",
+  "allOf",
+  "not",
+  "if",
+  "then",
+  "else",
+];
+/** Keywords with such schemas in an object. */
+const NAMED_BRANCHES = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+interface SchemaNode {
+  readonly schema: JsonObject;
+  /** `undefined` for a schema that does not describe exactly one parameter. */
+  readonly path: readonly string[] | undefined;
+}
+
+/** Returns the headers that a tool's schema requires. Iterative, since schemas may be nested very deeply. */
+export function findParameterHeaders(inputSchema: unknown): ParameterHeaders {
+  const headers = new Map<string, ParameterHeader>();
+  const queue: SchemaNode[] = toNodes([inputSchema], []);
+  for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
+    const { schema, path } = node;
+    if (ANNOTATION in schema) {
+      const problem = validateAnnotation(schema, path);
+      const header = String(schema[ANNOTATION]);
+      if (problem !== undefined) return { problem };
+      if (headers.has(header.toLowerCase())) return { problem: `maps two parameters to header "${header}"` };
+      headers.set(header.toLowerCase(), { path: path ?? [], header });
+    }
+    queue.push(...getChildNodes(node));
+  }
+  return { headers: [...headers.values()] };
+}
+
+function validateAnnotation(schema: JsonObject, path: SchemaNode["path"]): string | undefined {
+  const name = schema[ANNOTATION];
+  if (path === undefined || path.length === 0)
+    return "requires a header for a schema that is not a single parameter";
+  if (typeof name !== "string" || !TOKEN.test(name)) return "requires a header with an invalid name";
+  return TYPES.has(schema["type"]) ? undefined : "requires a header for a type that headers cannot represent";
+}
+
+function getChildNodes({ schema, path }: SchemaNode): SchemaNode[] {
+  const properties = isPlainObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  const parameters = properties.flatMap(([name, value]) =>
+    toNodes([value], path === undefined ? undefined : [...path, name]),
+  );
+  const branches = BRANCHES.flatMap((keyword) => schema[keyword]);
+  const namedBranches = NAMED_BRANCHES.flatMap((keyword) => Object.values(schema[keyword] ?? {}));
+  return [...parameters, ...toNodes([...branches, ...namedBranches], undefined)];
+}
+
+function toNodes(values: readonly unknown[], path: SchemaNode["path"]): SchemaNode[] {
+  return values.filter(isPlainObject).map((schema) => ({ schema, path }));
+}
+
+/** Returns the headers of one call. Missing arguments have no header. */
+export function toParameterHeaders(
+  headers: readonly ParameterHeader[],
+  args: unknown,
+): Record<string, string> {
+  const entries = headers.flatMap(({ path, header }): [string, string][] => {
+    const value = path.reduce((parent, key) => (isPlainObject(parent) ? parent[key] : undefined), args);
+    const isSimple = typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
+    return isSimple ? [[`mcp-param-${header.toLowerCase()}`, encodeHeaderValue(String(value))]] : [];
+  });
+  return Object.fromEntries(entries);
 }

@@ -1,6 +1,5 @@
 export type { JsonValue } from "../json/json.js";
-export type { DynamoClient } from "./drivers/dynamo-client.js";
-export { dynamoStore, type DynamoStoreOptions } from "./drivers/dynamo-store.js";
+export { type DynamoClient, dynamoStore, type DynamoStoreOptions } from "./drivers/dynamo-store.js";
 export { fileStore, type FileStoreOptions } from "./drivers/file-store.js";
 export { type BaseStoreOptions, fromBaseStore } from "./drivers/from-base-store.js";
 export type { LangChainStore } from "./drivers/langchain-driver.js";

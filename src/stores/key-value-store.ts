@@ -1,40 +1,50 @@
 import type { JsonValue } from "../json/json.js";
 
 export interface StoreCallOptions {
-  /** Ends the wait at once, with the signal's own reason. */
+  /** Cancels the operation; the promise rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface StoreSetOptions extends StoreCallOptions {
-  /** After so long the entry is gone; without it, it stays. */
+  /**
+   * Time to live of the entry.
+   * @default the entry does not expire
+   */
   readonly ttlMs?: number | undefined;
 }
 
 /**
- * A place to keep JSON under a name, in this process or for many of them.
+ * Stores JSON values by key, in this process or shared by many processes.
  *
- * An entry is written as a whole or not at all, and the last writer wins: who needs to know whether
- * another was first reads again. A place that fails rejects with an `McpRuntimeError` within a bounded
- * time, and works again when the place does; a write that was cut off may still have happened.
+ * Writes are atomic and the last writer wins; there is no compare-and-set. When the backend fails, an
+ * operation rejects with an `McpRuntimeError` within a bounded time, and works again as soon as the backend
+ * does. A write that timed out may still have been applied.
  */
 export interface KeyValueStore extends AsyncDisposable {
   /**
-   * What was set. `undefined` when there is nothing, when it has expired, and when what is there cannot
-   * be trusted: others can write there, too.
+   * Returns the value of a key. Returns `undefined` if there is no entry, if it has expired, or if it was
+   * not written in the format of this package.
+   *
+   * @throws McpRuntimeError `unavailable`, `timeout`, `closed`, `invalid-config` (invalid key)
    */
   get(key: string, options?: StoreCallOptions): Promise<JsonValue | undefined>;
-  /** Keeps a copy of any JSON value. */
+  /**
+   * Stores a copy of a JSON value.
+   *
+   * @throws McpRuntimeError `unavailable`, `timeout`, `closed`, `too-large`, `invalid-config` (not JSON, invalid key)
+   */
   set(key: string, value: unknown, options?: StoreSetOptions): Promise<void>;
+  /** Deletes an entry. Succeeds if there is none. */
   delete(key: string, options?: StoreCallOptions): Promise<void>;
-  /** The keys that begin with `prefix`, in order. One of them may be gone by the time it is read. */
+  /** Returns the keys that start with `prefix`, sorted. An entry may be deleted before it is read. */
   list(prefix: string, options?: StoreCallOptions): Promise<string[]>;
   /**
-   * Tells the key that another user of the same place has set or deleted, where the place can tell;
-   * `undefined` when changes may have gone unnoticed, as after a lost connection. Comes back when it
-   * listens, or after the store's time limit: it then begins to listen by itself as soon as it can, and
-   * tells `undefined`. The function that comes back ends it.
+   * Calls the listener with each key that another client of the same backend sets or deletes, if the
+   * backend supports it, and with `undefined` when changes may have been missed (after a lost connection).
+   * Resolves once subscribed, or after the time limit of the store; it then keeps trying in the background
+   * and calls the listener with `undefined` when subscribed. Returns a function that unsubscribes.
    */
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
-  /** Ends what is under way (kind `closed`) and every connection that the store has made. */
+  /** Rejects operations in progress with kind `closed` and closes every connection that the store opened. */
   close(): Promise<void>;
 }

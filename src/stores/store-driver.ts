@@ -1,6 +1,6 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 
-export interface ShelfEntry {
+export interface DriverEntry {
   readonly key: string;
   readonly text: string;
   readonly ttlMs: number | undefined;
@@ -9,25 +9,25 @@ export interface ShelfEntry {
 }
 
 /**
- * What a place has to do to become a store: keep texts. Keys, values, time limits and failures are
- * taken care of above it.
+ * The backend of a `DriverStore`: stores strings. Validation, time limits and error translation are done
+ * by `DriverStore`.
  */
 export interface StoreDriver {
-  /** In messages: `the Redis store at localhost:6379`. */
+  /** For messages: `the Redis store at localhost:6379`. */
   readonly name: string;
-  /** Never to be seen in a message. */
+  /** Redacted from error messages. */
   readonly secrets: readonly string[];
-  /** Throws an `UnsoundEntry` for what is there and cannot be an entry. */
+  /** Throws `InvalidEntryError` if something other than an entry is stored under the key. */
   read(key: string, cancellation: CancelScope): Promise<string | undefined>;
-  write(entry: ShelfEntry, cancellation: CancelScope): Promise<void>;
+  write(entry: DriverEntry, cancellation: CancelScope): Promise<void>;
   remove(key: string, cancellation: CancelScope): Promise<void>;
-  /** In any order. */
+  /** Returns the keys in any order. */
   list(prefix: string, cancellation: CancelScope): Promise<string[]>;
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** Something lies where an entry should be: too large, of another type. It counts as nothing. */
-export class UnsoundEntry extends Error {
-  override readonly name = "UnsoundEntry";
+/** The stored data is not a valid entry (too large, wrong type). Reads treat it as missing. */
+export class InvalidEntryError extends Error {
+  override readonly name = "InvalidEntryError";
 }

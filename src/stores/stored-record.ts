@@ -1,17 +1,19 @@
 import { isPlainObject, type JsonValue } from "../json/json.js";
-import { findHostile, toSoundJson } from "./storable-json.js";
+import { findUnsafeJson, toStorableJson } from "./storable-json.js";
+import { configError } from "../errors/config-error.js";
+import { describeValue } from "../json/describe-value.js";
 
 /**
- * How an entry looks wherever it is kept: one line that says what it is, and the value after it, as
- * JSON or, of a text, as it is. The first line can be read without the rest, which may be megabytes.
+ * Version of the entry format: a header line of JSON, then the value as JSON, or verbatim if it is a string.
+ * The header can be read without the value, which may be megabytes.
  */
 const FORMAT = 1;
 
-/** Control characters but for the end of a line, and halves of characters: not every place gives them back. */
-const DELICATE = /[^\P{Cc}\n]|\p{Surrogate}/u;
+/** Control characters except newline, and lone surrogates: not every backend returns them unchanged. */
+const NEEDS_ESCAPING = /[^\P{Cc}\n]|\p{Surrogate}/u;
 
-/** Of 512 bytes of key, each written as `\u0000` at worst, and the rest of the line. */
-export const LONGEST_HEADER = 4_096;
+/** A key of 512 bytes, each escaped as `\u0000` in the worst case, plus the other header fields. */
+export const MAX_HEADER_LENGTH = 4_096;
 
 export interface StoredHeader {
   readonly key: string;
@@ -19,51 +21,51 @@ export interface StoredHeader {
   readonly expiresAt: number | undefined;
 }
 
-interface ReadHeader extends StoredHeader {
-  /** Of a value that is a text and stands there as it is. */
+interface DecodedHeader extends StoredHeader {
+  /** Length of a string value that is stored verbatim. */
   readonly textLength: number | undefined;
 }
 
 /**
- * - `live`: it is what was set
- * - `expired`: its time is over
- * - `unsound`: nobody who speaks this format has written it for this key
+ * - `live`: the stored value
+ * - `expired`: the time to live has passed
+ * - `invalid`: not written in this format for this key
  */
-export type ReadRecord =
+export type DecodedRecord =
   | { readonly state: "live"; readonly value: JsonValue }
   | { readonly state: "expired" }
-  | { readonly state: "unsound"; readonly problem: string };
+  | { readonly state: "invalid"; readonly problem: string };
 
-/** Throws for a value that is no JSON. */
+/** Throws `invalid-config` for a value that is not JSON. */
 export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): string {
-  const isText = typeof value === "string" && !DELICATE.test(value);
+  const isText = typeof value === "string" && !NEEDS_ESCAPING.test(value);
   const header = { format: FORMAT, key, expiresAt, textLength: isText ? value.length : undefined };
-  return `${JSON.stringify(header)}\n${isText ? value : toSoundJson(value).text}`;
+  return `${JSON.stringify(header)}\n${isText ? value : toStorableJson(value).text}`;
 }
 
-/** Reads an entry as one reads what a stranger has sent. */
-export function decodeRecord(text: string, key: string, now: number): ReadRecord {
+/** Decodes an entry as untrusted input. */
+export function decodeRecord(text: string, key: string, now: number): DecodedRecord {
   const header = decodeHeader(text);
-  if (header === undefined) return unsound("is not in the format of this package");
-  if (header.key !== key) return unsound("was written for another key");
+  if (header === undefined) return invalid("is not in the format of this package");
+  if (header.key !== key) return invalid("was written for another key");
   if (hasExpired(header, now)) return { state: "expired" };
   const body = text.slice(text.indexOf("\n") + 1);
   if (header.textLength !== undefined)
-    return body.length === header.textLength ? { state: "live", value: body } : unsound("is not whole");
+    return body.length === header.textLength ? { state: "live", value: body } : invalid("is incomplete");
   const value = parse(body);
-  if (value === undefined) return unsound("is broken JSON");
-  const problem = findHostile(value);
-  return problem === undefined ? { state: "live", value: value as JsonValue } : unsound(problem);
+  if (value === undefined) return invalid("is not valid JSON");
+  const problem = findUnsafeJson(value);
+  return problem === undefined ? { state: "live", value: value as JsonValue } : invalid(problem);
 }
 
-/** From an entry, or from its beginning alone. */
-export function decodeHeader(text: string): ReadHeader | undefined {
+/** Decodes the header of an entry or of its first bytes. */
+export function decodeHeader(text: string): DecodedHeader | undefined {
   const end = text.indexOf("\n");
-  if (end === -1 || end > LONGEST_HEADER) return undefined;
+  if (end === -1 || end > MAX_HEADER_LENGTH) return undefined;
   const header = parse(text.slice(0, end));
   if (!isPlainObject(header) || header["format"] !== FORMAT) return undefined;
   const { key, expiresAt, textLength } = header;
-  return typeof key === "string" && isNumberOrNothing(expiresAt) && isNumberOrNothing(textLength)
+  return typeof key === "string" && isOptionalNumber(expiresAt) && isOptionalNumber(textLength)
     ? { key, expiresAt, textLength }
     : undefined;
 }
@@ -72,12 +74,12 @@ export function hasExpired({ expiresAt }: StoredHeader, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now;
 }
 
-function isNumberOrNothing(value: unknown): value is number | undefined {
+function isOptionalNumber(value: unknown): value is number | undefined {
   return value === undefined || typeof value === "number";
 }
 
-function unsound(problem: string): ReadRecord {
-  return { state: "unsound", problem };
+function invalid(problem: string): DecodedRecord {
+  return { state: "invalid", problem };
 }
 
 function parse(text: string): unknown {
@@ -86,4 +88,13 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Converts a time to live to an expiry time. Throws `invalid-config` for an invalid one. */
+export function toExpiresAt(ttlMs: number | undefined, now: number): number | undefined {
+  if (ttlMs === undefined) return undefined;
+  const expiresAt = typeof ttlMs === "number" && ttlMs > 0 ? Math.ceil(now + ttlMs) : undefined;
+  if (Number.isSafeInteger(expiresAt)) return expiresAt;
+  const message = `expected a number of milliseconds above 0, got ${describeValue(ttlMs)}`;
+  throw configError("The entry for a store", [{ path: "ttlMs", message }]);
 }

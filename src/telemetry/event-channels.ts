@@ -1,33 +1,33 @@
 import { channel, type Channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 
-/** What the names of all channels begin with: `langchain-mcp-runtime:requestEnded`. */
+/** The prefix of all channel names: `langchain-mcp-runtime:requestEnded`. */
 const PREFIX = "langchain-mcp-runtime:";
 
-/** Channels of the process for some events, by the names of the events. */
+/** Diagnostics channels by event name. */
 export type EventChannels<Events extends object> = Partial<Record<keyof Events, Channel>>;
 
-/** Kept for as long as they may be published to: one that nobody holds does not see who comes later. */
-export function openChannels<Events extends object>(names: readonly (keyof Events & string)[]) {
+/** Hold the channels while publishing: a collected channel does not see later subscribers. */
+export function createChannels<Events extends object>(names: readonly (keyof Events & string)[]) {
   return Object.fromEntries(
     names.map((name) => [name, channel(`${PREFIX}${name}`)]),
   ) as EventChannels<Events>;
 }
 
 /**
- * Listens to a channel; the function that comes back stops. Node ends the process when a listener to
- * a channel throws: here it is a warning of the process.
+ * Subscribes to a channel. Returns the unsubscribe function. Node terminates the process when a channel
+ * subscriber throws; here the error becomes a process warning.
  */
-export function listenToChannel(name: string, listener: (message: unknown) => unknown): () => void {
-  const complain = (error: unknown) =>
+export function subscribeSafely(name: string, listener: (message: unknown) => unknown): () => void {
+  const warnListenerFailed = (error: unknown) =>
     process.emitWarning(`A listener to ${PREFIX}${name} failed: ${String(error)}`, "McpRuntimeWarning");
-  const hear = (message: unknown) => {
+  const onMessage = (message: unknown) => {
     try {
-      const returned = listener(message);
-      if (returned instanceof Promise) returned.catch(complain);
+      const result = listener(message);
+      if (result instanceof Promise) result.catch(warnListenerFailed);
     } catch (error) {
-      complain(error);
+      warnListenerFailed(error);
     }
   };
-  subscribe(`${PREFIX}${name}`, hear);
-  return () => void unsubscribe(`${PREFIX}${name}`, hear);
+  subscribe(`${PREFIX}${name}`, onMessage);
+  return () => void unsubscribe(`${PREFIX}${name}`, onMessage);
 }

@@ -1,21 +1,21 @@
-/** Each doubling of the value is cut into this many buckets of the same width. */
-const STEPS_BITS = 4;
-const STEPS = 2 ** STEPS_BITS;
-/** A microsecond is the smallest step, and 71 minutes (2^32 of them) the longest time that is told apart. */
-const LARGEST = 2 ** 32 - 1;
-const BUCKETS = STEPS * (32 - STEPS_BITS + 1);
+/** Each power of two is divided into this many buckets of equal width. */
+const SUB_BUCKET_BITS = 4;
+const SUB_BUCKETS = 2 ** SUB_BUCKET_BITS;
+/** The resolution is one microsecond; times above 71 minutes (2^32 µs) are clamped. */
+const MAX_MICROS = 2 ** 32 - 1;
+const BUCKET_COUNT = SUB_BUCKETS * (32 - SUB_BUCKET_BITS + 1);
 
-/** What is told is off by no more than this part of the true value (and by no more than a microsecond). */
-export const LATENCY_ERROR = 1 / (2 * STEPS);
+/** The maximum relative error of a quantile (in addition to one microsecond of rounding). */
+export const MAX_RELATIVE_ERROR = 1 / (2 * SUB_BUCKETS);
 
 /**
- * Times in milliseconds, in two kilobytes however many there are. Buckets grow with the value, as
- * digits of a number do, so that a time is known to three per cent whether it is long or short.
+ * A log-linear histogram of latencies in constant memory (two kilobytes). Bucket widths grow with the value, so
+ * the relative error is at most three percent for short and long times.
  */
 export class LatencyHistogram {
-  readonly #counts = new Uint32Array(BUCKETS);
+  readonly #counts = new Uint32Array(BUCKET_COUNT);
   #count = 0;
-  #min = LARGEST;
+  #min = MAX_MICROS;
   #max = 0;
 
   get count(): number {
@@ -27,15 +27,15 @@ export class LatencyHistogram {
   }
 
   record(ms: number): void {
-    const micros = Math.min(Math.max(0, Math.round(ms * 1_000)), LARGEST);
-    const index = bucketOf(micros);
+    const micros = Math.min(Math.max(0, Math.round(ms * 1_000)), MAX_MICROS);
+    const index = bucketIndex(micros);
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
     this.#count += 1;
     if (micros < this.#min) this.#min = micros;
     if (micros > this.#max) this.#max = micros;
   }
 
-  /** Takes over all that another one has recorded. */
+  /** Adds all values of another histogram. */
   add(other: LatencyHistogram): void {
     for (const [index, count] of other.#counts.entries())
       this.#counts[index] = (this.#counts[index] ?? 0) + count;
@@ -44,28 +44,28 @@ export class LatencyHistogram {
     this.#max = Math.max(this.#max, other.#max);
   }
 
-  /** The time within which this part of all was done: 0.95 for p95. 0 when there is none. */
-  quantileMs(part: number): number {
-    const rank = Math.max(1, Math.ceil(part * this.#count));
+  /** Returns a quantile in milliseconds, such as 0.95 for p95; 0 if nothing was recorded. */
+  quantileMs(quantile: number): number {
+    const rank = Math.max(1, Math.ceil(quantile * this.#count));
     let seen = 0;
-    for (let index = 0; index < BUCKETS; index += 1) {
+    for (let index = 0; index < BUCKET_COUNT; index += 1) {
       seen += this.#counts[index] ?? 0;
-      if (seen >= rank) return Math.min(Math.max(middleOf(index), this.#min), this.#max) / 1_000;
+      if (seen >= rank) return Math.min(Math.max(bucketMidpoint(index), this.#min), this.#max) / 1_000;
     }
     return 0;
   }
 }
 
-/** The first steps are one wide; from then on each doubling has its own. */
-function bucketOf(micros: number): number {
-  if (micros < STEPS) return micros;
-  const shift = 31 - Math.clz32(micros) - STEPS_BITS;
-  return STEPS * shift + (micros >>> shift);
+/** Values below `SUB_BUCKETS` have one bucket each; above, every power of two has `SUB_BUCKETS`. */
+function bucketIndex(micros: number): number {
+  if (micros < SUB_BUCKETS) return micros;
+  const shift = 31 - Math.clz32(micros) - SUB_BUCKET_BITS;
+  return SUB_BUCKETS * shift + (micros >>> shift);
 }
 
-function middleOf(index: number): number {
-  if (index < 2 * STEPS) return index;
-  const shift = Math.floor(index / STEPS) - 1;
-  const low = (index - STEPS * shift) * 2 ** shift;
+function bucketMidpoint(index: number): number {
+  if (index < 2 * SUB_BUCKETS) return index;
+  const shift = Math.floor(index / SUB_BUCKETS) - 1;
+  const low = (index - SUB_BUCKETS * shift) * 2 ** shift;
   return low + (2 ** shift - 1) / 2;
 }

@@ -1,7 +1,7 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { LatencyHistogram } from "./latency-histogram.js";
 
-/** How long calls took, in milliseconds; p50, p95 and p99 to three per cent. */
+/** Call latencies in milliseconds. Quantiles have a relative error of at most three percent. */
 export interface LatencyMetrics {
   readonly p50: number;
   readonly p95: number;
@@ -9,30 +9,32 @@ export interface LatencyMetrics {
   readonly max: number;
 }
 
-/** What became of calls. Numbers only grow. */
+/** Call counters. They never decrease. */
 export interface CallMetrics {
-  /** Those that have ended. */
+  /** Number of completed calls. */
   readonly calls: number;
   readonly successes: number;
+  /** Number of failed calls by kind. */
   readonly failures: Readonly<Partial<Record<FailureKind, number>>>;
-  /** How often one was sent again after a failure. */
+  /** Number of retries after a failure. */
   readonly retries: number;
-  /** Of all that were sent, whatever came of them; `undefined` when there are none. */
+  /** Latency of all calls that were sent, including failed ones; `undefined` if there are none. */
   readonly latencyMs: LatencyMetrics | undefined;
 }
 
-/** What became of the tool calls of one client since it was made, and of what surrounds them. */
+/** Metrics of one client since its creation. The top-level counters cover its tool calls. */
 export interface ClientMetrics extends CallMetrics {
+  /** Number of handshakes by outcome. */
   readonly handshakes: { readonly successes: number; readonly failures: number };
-  /** How often the server forgot a session. */
+  /** Number of sessions that the server lost. */
   readonly sessionsLost: number;
-  /** By the server's own names; of a server with very many, those beyond the first are counted together. */
+  /** By tool name. Beyond the first 100 names, calls are counted together as `(others)`. */
   readonly tools: Readonly<Record<string, CallMetrics>>;
-  /** Requests that are no tool calls, by method. */
+  /** Other requests, by method. */
   readonly methods: Readonly<Record<string, CallMetrics>>;
 }
 
-/** A request that has ended. Read as it stands: what counts it makes nothing. */
+/** A completed request. The fields are read in place, without allocating on the hot path. */
 interface EndedRequest {
   readonly method: string;
   readonly tool: string | undefined;
@@ -43,56 +45,56 @@ interface EndedRequest {
   };
 }
 
-/** How many tools or methods are told apart: a server, or a model, can make up names for ever. */
-const MOST_NAMES = 100;
-/** What the others are counted under; no tool is called so. */
-const OTHERS = "(others)";
+/** Limits memory: a server or a model can invent any number of names. */
+const MAX_NAMES = 100;
+/** Counts all names beyond the limit; not a valid tool name. */
+const OVERFLOW_NAME = "(others)";
 
-/** Counts what a client does. What a healthy call costs here is a few additions. */
+/** Collects the metrics of a client. A successful call costs a few additions. */
 export class RequestMetrics {
-  readonly #tools = new Map<string, Tally>();
-  readonly #methods = new Map<string, Tally>();
+  readonly #tools = new Map<string, CallCounter>();
+  readonly #methods = new Map<string, CallCounter>();
   readonly #handshakes = { successes: 0, failures: 0 };
   #sessionsLost = 0;
   #lastLatencyMs: number | undefined;
 
-  /** How long the server took for the last request that it answered. */
+  /** Latency of the last request that the server answered. */
   get lastLatencyMs(): number | undefined {
     return this.#lastLatencyMs;
   }
 
-  requestEnded(request: EndedRequest): void {
+  onRequestEnded(request: EndedRequest): void {
     const { method, tool, trace } = request;
     if (trace.kind === undefined || trace.kind === "tool-error") this.#lastLatencyMs = trace.latencyMs;
-    if (tool === undefined) tallyOf(this.#methods, method).count(request);
-    else tallyOf(this.#tools, tool).count(request);
+    if (tool === undefined) counterFor(this.#methods, method).count(request);
+    else counterFor(this.#tools, tool).count(request);
   }
 
-  requestRetried({ method, tool }: Pick<EndedRequest, "method" | "tool">): void {
-    const tally = tool === undefined ? tallyOf(this.#methods, method) : tallyOf(this.#tools, tool);
-    tally.retries += 1;
+  onRequestRetried({ method, tool }: Pick<EndedRequest, "method" | "tool">): void {
+    const counter = tool === undefined ? counterFor(this.#methods, method) : counterFor(this.#tools, tool);
+    counter.retries += 1;
   }
 
-  handshakeEnded(outcome: "successes" | "failures"): void {
+  onHandshakeEnded(outcome: "successes" | "failures"): void {
     this.#handshakes[outcome] += 1;
   }
 
-  sessionLost(): void {
+  onSessionLost(): void {
     this.#sessionsLost += 1;
   }
 
   snapshot(): ClientMetrics {
     return Object.freeze({
-      ...sumOf(this.#tools.values()).snapshot(),
+      ...mergeCounters(this.#tools.values()).snapshot(),
       handshakes: Object.freeze({ ...this.#handshakes }),
       sessionsLost: this.#sessionsLost,
-      tools: snapshots(this.#tools),
-      methods: snapshots(this.#methods),
+      tools: toSnapshots(this.#tools),
+      methods: toSnapshots(this.#methods),
     });
   }
 }
 
-class Tally {
+class CallCounter {
   retries = 0;
   #calls = 0;
   #failed = 0;
@@ -102,14 +104,14 @@ class Tally {
   count({ trace }: EndedRequest): void {
     const { latencyMs, attempts, kind } = trace;
     this.#calls += 1;
-    // What was never sent says nothing about how long the server takes.
+    // A call that was never sent has no server latency.
     if (attempts > 0) this.#latency.record(latencyMs);
     if (kind === undefined) return;
     this.#failed += 1;
     this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + 1);
   }
 
-  add(other: Tally): void {
+  add(other: CallCounter): void {
     this.retries += other.retries;
     this.#calls += other.#calls;
     this.#failed += other.#failed;
@@ -138,23 +140,23 @@ class Tally {
   }
 }
 
-function sumOf(tallies: Iterable<Tally>): Tally {
-  const sum = new Tally();
-  for (const tally of tallies) sum.add(tally);
+function mergeCounters(counters: Iterable<CallCounter>): CallCounter {
+  const sum = new CallCounter();
+  for (const counter of counters) sum.add(counter);
   return sum;
 }
 
-function tallyOf(tallies: Map<string, Tally>, name: string): Tally {
-  const known = tallies.get(name);
-  if (known !== undefined) return known;
-  if (tallies.size >= MOST_NAMES && name !== OTHERS) return tallyOf(tallies, OTHERS);
-  const tally = new Tally();
-  tallies.set(name, tally);
-  return tally;
+function counterFor(counters: Map<string, CallCounter>, name: string): CallCounter {
+  const existing = counters.get(name);
+  if (existing !== undefined) return existing;
+  if (counters.size >= MAX_NAMES && name !== OVERFLOW_NAME) return counterFor(counters, OVERFLOW_NAME);
+  const counter = new CallCounter();
+  counters.set(name, counter);
+  return counter;
 }
 
-function snapshots(tallies: ReadonlyMap<string, Tally>): Readonly<Record<string, CallMetrics>> {
+function toSnapshots(counters: ReadonlyMap<string, CallCounter>): Readonly<Record<string, CallMetrics>> {
   return Object.freeze(
-    Object.fromEntries([...tallies].map(([name, tally]) => [name, tally.snapshot()] as const)),
+    Object.fromEntries([...counters].map(([name, counter]) => [name, counter.snapshot()] as const)),
   );
 }

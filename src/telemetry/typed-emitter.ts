@@ -1,46 +1,47 @@
 import type { Channel } from "node:diagnostics_channel";
 import type { EventChannels } from "./event-channels.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 interface Registration {
   readonly listener: (event: never) => unknown;
-  readonly isQuiet: boolean;
+  readonly isPassive: boolean;
 }
 
 export interface ListenOptions {
-  /** Hears what comes, and is no reason to make anything come. */
-  readonly quiet?: boolean | undefined;
+  /** Receives events, but does not count as an active subscriber for which events have to be produced. */
+  readonly passive?: boolean | undefined;
 }
 
-/** Whoever listens to one event, asked so often that nothing is looked up. */
-export class Audience {
+/** The subscribers of one event. Holds direct references, since it is checked on the hot path. */
+export class EventSubscribers {
   readonly #listeners: ReadonlySet<unknown>;
   readonly #channel: Channel | undefined;
-  readonly #isOtherThere: (() => boolean) | undefined;
+  readonly #hasExternal: (() => boolean) | undefined;
 
   constructor(
     listeners: ReadonlySet<unknown>,
     channel: Channel | undefined,
-    isOtherThere: (() => boolean) | undefined,
+    hasExternal: (() => boolean) | undefined,
   ) {
     this.#listeners = listeners;
     this.#channel = channel;
-    this.#isOtherThere = isOtherThere;
+    this.#hasExternal = hasExternal;
   }
 
-  /** Whether anybody would hear it: an event that is costly to make is not made for nobody. */
-  get isThere(): boolean {
+  /** Check this before creating an event that is expensive to create. */
+  get hasAny(): boolean {
     return (
-      this.#listeners.size > 0 || this.#channel?.hasSubscribers === true || this.#isOtherThere?.() === true
+      this.#listeners.size > 0 || this.#channel?.hasSubscribers === true || this.#hasExternal?.() === true
     );
   }
 }
 
 /**
- * Typed events for whoever listens, here or on a channel of the process. A listener that throws harms
- * nobody but itself.
+ * Emits typed events to its listeners and to diagnostics channels. A listener that throws does not affect the
+ * emitter or other listeners.
  */
 export class TypedEmitter<Events extends object> {
-  /** Each registration is an object of its own: one function may listen twice. */
+  /** Each registration is a separate object, because one function may be registered twice. */
   readonly #registrations = new Map<keyof Events, Set<Registration>>();
   readonly #onListenerError: (error: unknown) => void;
   readonly #channels: EventChannels<Events>;
@@ -50,55 +51,66 @@ export class TypedEmitter<Events extends object> {
     this.#channels = channels;
   }
 
-  /** The function that comes back stops listening. */
+  /** Adds a listener. Returns the unsubscribe function. */
   on<Name extends keyof Events>(
     name: Name,
     listener: (event: Events[Name]) => unknown,
-    { quiet: isQuiet = false }: ListenOptions = {},
+    { passive: isPassive = false }: ListenOptions = {},
   ): () => void {
     const registrations = this.#registrationsFor(name);
-    const registration = { listener, isQuiet };
+    const registration = { listener, isPassive };
     registrations.add(registration);
     return () => registrations.delete(registration);
   }
 
-  /** Whoever listens to it, and somebody who is asked whether he does. */
-  audienceOf(name: keyof Events, isOtherThere?: () => boolean): Audience {
-    return new Audience(this.#registrationsFor(name), this.#channels[name], isOtherThere);
+  /** Returns a view of the subscribers; `hasExternal` reports subscribers outside of this emitter. */
+  subscribersOf(name: keyof Events, hasExternal?: () => boolean): EventSubscribers {
+    return new EventSubscribers(this.#registrationsFor(name), this.#channels[name], hasExternal);
   }
 
-  /** Whether somebody waits for it who is not quiet. */
-  isWanted(name: keyof Events): boolean {
-    return [...(this.#registrations.get(name) ?? [])].some(({ isQuiet }) => !isQuiet);
+  /** Whether the event has a listener that is not passive. */
+  hasActiveSubscribers(name: keyof Events): boolean {
+    return [...(this.#registrations.get(name) ?? [])].some(({ isPassive }) => !isPassive);
   }
 
-  /** Told to those who listen now; who comes while it is told hears the next one. */
+  /** Notifies the current listeners. A listener added during the emit receives only later events. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    const listeningNow = Array.from(this.#registrations.get(name) ?? []);
-    for (const { listener } of listeningNow) {
+    const registrations = Array.from(this.#registrations.get(name) ?? []);
+    for (const { listener } of registrations) {
       try {
-        const returned = (listener as (event: Events[Name]) => unknown)(event);
-        if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
+        const result = (listener as (event: Events[Name]) => unknown)(event);
+        if (result instanceof Promise) result.catch((error: unknown) => this.#reportListenerError(error));
       } catch (error) {
-        this.#report(error);
+        this.#reportListenerError(error);
       }
     }
     this.#channels[name]?.publish(event);
   }
 
   #registrationsFor(name: keyof Events): Set<Registration> {
-    const known = this.#registrations.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#registrations.get(name);
+    if (existing !== undefined) return existing;
     const registrations = new Set<Registration>();
     this.#registrations.set(name, registrations);
     return registrations;
   }
 
-  #report(error: unknown): void {
+  #reportListenerError(error: unknown): void {
     try {
       this.#onListenerError(error);
     } catch {
-      // Whoever reports errors is the last one to have any.
+      // An error in the error handler cannot be reported anywhere.
     }
   }
+}
+
+/** Throws `invalid-config` for an unknown event name or a listener that is not a function. */
+export function assertListener(name: unknown, listener: unknown, names: readonly string[]): void {
+  if (!names.includes(name as string))
+    throw new McpRuntimeError(
+      "invalid-config",
+      `Unknown event "${String(name)}"; valid events: ${names.join(", ")}.`,
+    );
+  if (typeof listener !== "function")
+    throw new McpRuntimeError("invalid-config", `The listener for "${String(name)}" must be a function.`);
 }

@@ -1,45 +1,51 @@
-import { checkObject } from "../config/assert-object.js";
+import { assertObject } from "../config/assert-object.js";
 
-/** What goes wrong with one request. */
+/** A fault that the test server applies to a request. */
 export type Fault =
-  /** Waits before the request is handled. */
+  /** Delays the handling of the request. */
   | { readonly type: "delay"; readonly ms: number }
-  /** Takes the request and never answers; nothing is executed. */
+  /** Accepts the request and never responds; the tool does not run. */
   | { readonly type: "hang" }
-  /** Breaks the connection: before anything is executed, in the middle of the answer, or right after it. */
+  /** Drops the connection before the tool runs, in the middle of the response, or right after it. */
   | { readonly type: "disconnect"; readonly when: "before" | "during" | "after" }
-  /** Answers with this status; nothing is executed. */
+  /** Responds with this HTTP status; the tool does not run. */
   | {
       readonly type: "status";
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     }
-  /** Answers 200 with a page; nothing is executed. */
+  /** Responds with 200 and an HTML page; the tool does not run. */
   | { readonly type: "html" }
-  /** The right answer under another content type. */
+  /** Sends the correct response with another content type. */
   | { readonly type: "content-type"; readonly value: string }
-  /** The answer ends in the middle of its JSON, as if that were all. */
+  /** Truncates the JSON of the response in the middle. */
   | { readonly type: "invalid-json" }
-  /** The answer carries another request's id. */
+  /** Sends the response with the id of another request. */
   | { readonly type: "wrong-id" }
-  /** The answer is JSON, but nothing that MCP knows. */
+  /** Responds with JSON that is not a JSON-RPC message. */
   | { readonly type: "not-json-rpc" }
-  /** The stream ends without an answer. */
+  /** Ends the stream without a response. */
   | { readonly type: "no-response" }
-  /** The answer comes a byte at a time. */
+  /** Sends the response one byte at a time. */
   | { readonly type: "trickle"; readonly everyMs: number }
-  /** A result with a text of this many bytes. */
+  /** Responds with a text block of this many bytes. */
   | { readonly type: "oversized"; readonly bytes: number }
-  /** This instead of the result. */
+  /** Replaces the result. */
   | { readonly type: "result"; readonly result: unknown };
 
-/** Which requests a fault hits. */
+/** Selects the requests that a fault applies to. */
 export interface FaultTarget {
-  /** HTTP method or JSON-RPC method; every request when left out. */
+  /**
+   * HTTP method or JSON-RPC method.
+   * @default every request
+   */
   readonly method?: string;
   readonly tool?: string;
-  /** How often; for ever when left out. */
+  /**
+   * How many matching requests are affected.
+   * @default unlimited
+   */
   readonly times?: number;
 }
 
@@ -55,14 +61,14 @@ interface ArmedFault {
   remaining: number;
 }
 
-/** The faults that wait for their request, in the order they were added. */
+/** The active faults, in the order they were added. The first match is applied. */
 export class FaultQueue {
   readonly #armed = new Set<ArmedFault>();
 
-  /** The function that comes back takes it away again. */
+  /** Adds a fault and returns a function that removes it. */
   add(fault: Fault, target: FaultTarget): () => void {
-    checkObject(fault, { subject: "The fault" });
-    const { times = Number.POSITIVE_INFINITY } = checkObject(target, {
+    assertObject(fault, { subject: "The fault" });
+    const { times = Number.POSITIVE_INFINITY } = assertObject(target, {
       subject: "The fault",
       path: "target",
     });
@@ -86,7 +92,7 @@ export class FaultQueue {
   }
 }
 
-function matches({ method: on, tool }: FaultTarget, subject: FaultRequest): boolean {
-  if (on !== undefined && on !== subject.method && on !== subject.httpMethod) return false;
-  return tool === undefined || tool === subject.tool;
+function matches({ method, tool }: FaultTarget, request: FaultRequest): boolean {
+  if (method !== undefined && method !== request.method && method !== request.httpMethod) return false;
+  return tool === undefined || tool === request.tool;
 }

@@ -5,7 +5,7 @@ const CLOSE_GRACE_MS = 20;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** An HTTP server on a loopback port that can die and come back on the same port. */
+/** An HTTP server on a loopback port that can be stopped and started again on the same port. */
 export class HttpListener {
   readonly #handler: Handler;
   readonly #sockets = new Set<Socket>();
@@ -43,9 +43,8 @@ export class HttpListener {
   }
 
   /**
-   * As a killed process: every connection breaks, and the port refuses. Waits a moment for clients in
-   * this process to see it: a real one takes longer to come back, and who calls before has a socket
-   * that is dead without knowing.
+   * Stops like a killed process: destroys every connection and refuses new ones. Waits briefly so that
+   * clients in this process notice; a real restart takes longer than the close events.
    */
   async stop(): Promise<void> {
     const server = this.#server;

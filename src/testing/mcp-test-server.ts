@@ -4,8 +4,7 @@ import { type Fault, FaultQueue, type FaultTarget } from "./fault.js";
 import { UNKNOWN_SESSION_RESPONSES, type UnknownSessionResponse } from "./unknown-session.js";
 import { HttpListener } from "./http-listener.js";
 import type { Pagination } from "./paginate.js";
-import { parseReceived, type ReceivedRequest } from "./received-request.js";
-import type { InterceptedRequest } from "./intercepted-request.js";
+import { parseReceived, type ReceivedRequest, type InterceptedRequest } from "./received-request.js";
 import { type SessionMode, TestSessions } from "./test-sessions.js";
 import { isResponseFault, applyResponseFault } from "./response-faults.js";
 import type { TestPrompt } from "./test-prompt.js";
@@ -13,23 +12,44 @@ import type { TestResource, TestResourceTemplate } from "./test-resource.js";
 import { createSdkServer, type Execution, type TestTool } from "./test-tool.js";
 
 export interface McpTestServerOptions {
-  /** A tool `echo` that gives back its `text`, when left out. */
+  /**
+   * The tools of the server.
+   * @default one tool `echo` that returns its `text` argument
+   */
   readonly tools?: readonly TestTool[];
+  /** Invalid tool definitions that are listed unchanged. */
   readonly malformedTools?: readonly unknown[];
-  /** Without them the server says that it has no resources, or no prompts. */
+  /** If omitted, the server does not declare the resources capability. */
   readonly resources?: readonly TestResource[];
   readonly resourceTemplates?: readonly TestResourceTemplate[];
+  /** If omitted, the server does not declare the prompts capability. */
   readonly prompts?: readonly TestPrompt[];
-  /** Of all lists. */
+  /**
+   * How all lists are paginated.
+   * @default { type: "none" }
+   */
   readonly pagination?: Pagination;
   readonly instructions?: string;
-  /** How requests are answered: as one JSON document or as a stream of events. */
+  /**
+   * The format of responses: one JSON document or an SSE stream.
+   * @default "sse"
+   */
   readonly responseFormat?: "json" | "sse";
+  /**
+   * How sessions are handled.
+   * @default "per-client"
+   */
   readonly sessionMode?: SessionMode;
-  /** Number the events, so that a broken stream can be resumed. */
+  /**
+   * Send event ids, so that a dropped stream can be resumed.
+   * @default false
+   */
   readonly resumable?: boolean;
-  /** Answers a request in place of the server, after recording and faults; `false` leaves it to the server. */
-  readonly intercept?: (exchange: InterceptedRequest) => Promise<boolean>;
+  /**
+   * Called for every request after it is recorded and faults are applied. Return `true` if the function has
+   * responded, `false` to let the server respond.
+   */
+  readonly intercept?: (intercepted: InterceptedRequest) => Promise<boolean>;
 }
 
 interface Waiter {
@@ -39,14 +59,22 @@ interface Waiter {
 
 const ECHO: TestTool = {
   name: "echo",
-  description: "Gives back what it is given.",
+  description: "Returns its text argument.",
   inputSchema: { type: "object", properties: { text: { type: "string" } } },
   run: ({ text }) => String(text),
 };
 
 /**
- * A real MCP server in this process, over HTTP on a loopback port or linked in memory, with faults
- * to switch on and a record of everything it received.
+ * A real MCP server in this process, over HTTP on a loopback port or connected in memory, with
+ * injectable faults and a record of all requests.
+ *
+ * @example
+ * ```ts
+ * await using server = await startMcpTestServer({ tools: [{ name: "add", run: ({ a, b }) => String(Number(a) + Number(b)) }] });
+ * server.addFault({ type: "status", status: 503 }, { method: "tools/call", times: 1 });
+ * await using client = new McpClient({ name: "test", url: server.url });
+ * await client.callTool({ name: "add", args: { a: 1, b: 2 } });
+ * ```
  */
 export class McpTestServer implements InProcessServer, AsyncDisposable {
   tools: readonly TestTool[];
@@ -56,17 +84,17 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   prompts: readonly TestPrompt[] | undefined;
   pagination: Pagination;
   responseFormat: "json" | "sse";
-  /** How a session id is answered that this server does not know. */
+  /** The response to an unknown session id. */
   unknownSessionResponse: UnknownSessionResponse = "404 -32001";
-  /** Every HTTP request since the start, in order. */
+  /** Every HTTP request that was received, in order. */
   readonly requests: ReceivedRequest[] = [];
-  /** Every run of a tool since the start, in order. */
+  /** Every tool execution, in order. */
   readonly executions: Execution[] = [];
   readonly #instructions: string | undefined;
   readonly #intercept: McpTestServerOptions["intercept"];
   readonly #faults = new FaultQueue();
   readonly #waiters = new Set<Waiter>();
-  /** What each session has subscribed to. */
+  /** The resource URIs that each session is subscribed to. */
   readonly #subscribed = new WeakMap<object, Set<string>>();
   readonly #sessions: TestSessions;
   readonly #listener = new HttpListener((request, response) => this.#handle(request, response));
@@ -105,23 +133,23 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     return this.#listener.socketsOpened;
   }
 
-  /** What came with this JSON-RPC or HTTP method. */
+  /** Returns the received requests with this JSON-RPC or HTTP method. */
   received(method: string): ReceivedRequest[] {
     return this.requests.filter((request) => request.method === method || request.httpMethod === method);
   }
 
-  /** The next request that matches, or the first that has already come. */
+  /** Resolves to the first matching request, waiting for it if none was received yet. */
   waitFor(matches: string | ((request: ReceivedRequest) => boolean)): Promise<ReceivedRequest> {
     const test =
       typeof matches === "string"
         ? ({ method, httpMethod }: ReceivedRequest) => method === matches || httpMethod === matches
         : matches;
-    const known = this.requests.find(test);
-    if (known !== undefined) return Promise.resolve(known);
+    const existing = this.requests.find(test);
+    if (existing !== undefined) return Promise.resolve(existing);
     return new Promise((resolve) => this.#waiters.add({ matches: test, resolve }));
   }
 
-  /** Lets requests go wrong; the function that comes back ends it. */
+  /** Applies a fault to matching requests. Returns a function that removes it. */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
     return this.#faults.add(fault, target);
   }
@@ -130,13 +158,13 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.#faults.clear();
   }
 
-  /** Knows no session any more, and says so in this way. What is running finishes. */
+  /** Drops all sessions: later requests with their ids get `response`. Running requests finish. */
   dropSessions(answer: UnknownSessionResponse = this.unknownSessionResponse): void {
     this.unknownSessionResponse = answer;
-    this.#sessions.forget();
+    this.#sessions.drop();
   }
 
-  /** Tells every session that the list of tools has changed. */
+  /** Sends `notifications/tools/list_changed` to every session. */
   async notifyToolsChanged(): Promise<void> {
     await Promise.all(this.#sessions.servers.map((server) => server.sendToolListChanged()));
   }
@@ -149,17 +177,17 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(this.#sessions.servers.map((server) => server.sendPromptListChanged()));
   }
 
-  /** Tells every session that has subscribed to it. */
+  /** Sends `notifications/resources/updated` to every subscribed session. */
   async notifyResourceUpdated(uri: string): Promise<void> {
-    const wanting = this.#sessions.servers.filter((server) => this.#subscribed.get(server)?.has(uri));
-    await Promise.all(wanting.map((server) => server.sendResourceUpdated({ uri })));
+    const subscribers = this.#sessions.servers.filter((server) => this.#subscribed.get(server)?.has(uri));
+    await Promise.all(subscribers.map((server) => server.sendResourceUpdated({ uri })));
   }
 
   async start(): Promise<void> {
     await this.#listener.start();
   }
 
-  /** As a killed process: connections break, sessions are gone, the port refuses. */
+  /** Stops like a killed process: connections break, sessions are lost, new connections are refused. */
   async stop(): Promise<void> {
     await this.#listener.stop();
     await this.#sessions.clear();
@@ -170,7 +198,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await this.start();
   }
 
-  /** Links a client in this process: `new McpClient({ name, server })`. */
+  /** Connects a client in this process: `new McpClient({ name, server })`. */
   async connect(transport: MessageTransport): Promise<void> {
     await this.#sessions.connect(transport);
   }
@@ -186,7 +214,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   #createSdkServer() {
     const subscribed = new Set<string>();
-    const behaviour = () => {
+    const behavior = () => {
       const { tools, malformedTools, resources, resourceTemplates, prompts, pagination } = this;
       const instructions = this.#instructions;
       return {
@@ -195,11 +223,11 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
         resources,
         resourceTemplates,
         prompts,
-        listing: pagination,
+        pagination,
         instructions,
       };
     };
-    const server = createSdkServer(behaviour, (execution) => this.executions.push(execution), subscribed);
+    const server = createSdkServer(behavior, (execution) => this.executions.push(execution), subscribed);
     this.#subscribed.set(server, subscribed);
     return server;
   }
@@ -208,7 +236,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     const received = await parseReceived(request);
     this.#record(received);
     const fault = this.#faults.next({ ...received });
-    if (fault !== undefined && (await this.#answerWith(fault, response))) return;
+    if (fault !== undefined && (await this.#applyFault(fault, response))) return;
     if ((await this.#intercept?.({ request, response, body: received.body })) === true) return;
     const isInitialize = received.method === "initialize";
     if (await this.#sessions.handle(request, response, received.body, isInitialize)) return;
@@ -225,8 +253,8 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     }
   }
 
-  /** True when the fault is all the answer there is. */
-  async #answerWith(fault: Fault, response: ServerResponse): Promise<boolean> {
+  /** Returns true if the fault itself is the response. */
+  async #applyFault(fault: Fault, response: ServerResponse): Promise<boolean> {
     if (isResponseFault(fault)) {
       applyResponseFault(response, fault);
       return false;
@@ -250,7 +278,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   }
 }
 
-/** Starts a test server on a free loopback port. */
+/** Creates an `McpTestServer` and starts it on a free loopback port. */
 export async function startMcpTestServer(options: McpTestServerOptions = {}): Promise<McpTestServer> {
   const server = new McpTestServer(options);
   await server.start();

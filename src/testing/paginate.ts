@@ -1,6 +1,12 @@
 import type { JsonObject } from "../json/json.js";
 
-/** How a list is answered: all at once, in pages, with cursors that never end or come back, or with a page that fails. */
+/**
+ * How a list is returned:
+ * - `none`: in one response
+ * - `pages`: in pages of `size` items; the request for `failingPage` (1-based) fails
+ * - `endless`: with a new cursor on every page
+ * - `repeated-cursor`: with the same cursor on every page
+ */
 export type Pagination =
   | { readonly type: "none" }
   | { readonly type: "pages"; readonly size: number; readonly failingPage?: number }
@@ -8,29 +14,30 @@ export type Pagination =
   | { readonly type: "repeated-cursor" };
 
 interface ListedItems {
-  /** The key of a page under which they are. */
+  /** The key of the list in the result. */
   readonly key: string;
   readonly items: readonly unknown[];
-  /** One more, where the list has no end. */
+  /** Creates the item at a position of an endless list. */
   readonly extra: (position: number) => JsonObject;
 }
 
 export function paginate(
-  { key, items, extra: another }: ListedItems,
-  listing: Pagination,
+  { key, items, extra }: ListedItems,
+  pagination: Pagination,
   cursor: string | undefined,
 ): JsonObject {
   const position = Number(cursor ?? 0);
-  switch (listing.type) {
+  switch (pagination.type) {
     case "none":
       return { [key]: items };
     case "endless":
-      return { [key]: [another(position)], nextCursor: String(position + 1) };
+      return { [key]: [extra(position)], nextCursor: String(position + 1) };
     case "repeated-cursor":
       return { [key]: items, nextCursor: "1" };
     case "pages": {
-      if (position / listing.size + 1 === listing.failingPage) throw new Error("This page cannot be read.");
-      const next = position + listing.size;
+      if (position / pagination.size + 1 === pagination.failingPage)
+        throw new Error("This page cannot be read.");
+      const next = position + pagination.size;
       const more = next < items.length ? { nextCursor: String(next) } : {};
       return { [key]: items.slice(position, next), ...more };
     }

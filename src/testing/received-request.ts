@@ -1,13 +1,13 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { isPlainObject } from "../json/json.js";
 import { readBody } from "./http-listener.js";
 
-/** One HTTP request, as it came. */
+/** An HTTP request as the test server received it. */
 export interface ReceivedRequest {
   readonly httpMethod: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** JSON-RPC method; `undefined` for answers, GET and DELETE. */
+  /** JSON-RPC method; `undefined` for responses, GET and DELETE. */
   readonly method: string | undefined;
   readonly tool: string | undefined;
   readonly body: unknown;
@@ -35,4 +35,12 @@ function parseJson(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** An HTTP request that `intercept` may respond to. */
+export interface InterceptedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The parsed body; the stream of `request` is already consumed. */
+  readonly body: unknown;
 }

@@ -32,14 +32,14 @@ export function isResponseFault(fault: Fault): fault is ResponseFault {
 }
 
 /**
- * Lets the real server answer and changes what goes out on the wire. Only the chunk that holds the
- * answer is touched: whatever a stream brings before it stays as it is.
+ * Changes the response that the SDK server writes. Only the chunk with the JSON-RPC response is
+ * changed; earlier events of a stream pass unchanged.
  */
 export function applyResponseFault(response: ServerResponse, fault: ResponseFault): void {
   const write = response.write.bind(response) as (chunk: string) => boolean;
   const end = response.end.bind(response) as (chunk?: string) => ServerResponse;
   const writeHead = response.writeHead.bind(response);
-  let isAnswered = false;
+  let hasResponded = false;
 
   response.writeHead = ((status: number, headers: Record<string, string> = {}) => {
     const contentType = fault.type === "content-type" ? { "content-type": fault.value } : {};
@@ -47,8 +47,8 @@ export function applyResponseFault(response: ServerResponse, fault: ResponseFaul
     return writeHead(status, { ...rest, ...contentType });
   }) as typeof response.writeHead;
 
-  const answer = (text: string): void => {
-    isAnswered = true;
+  const respond = (text: string): void => {
+    hasResponded = true;
     switch (fault.type) {
       case "disconnect":
         write(fault.when === "during" ? text.slice(0, text.length / 2) : text);
@@ -81,19 +81,19 @@ export function applyResponseFault(response: ServerResponse, fault: ResponseFaul
     }
   };
 
-  const take = (chunk: unknown): void => {
+  const handleChunk = (chunk: unknown): void => {
     const text = toText(chunk);
-    if (!isAnswered && /"(?:result|error)":/.test(text)) answer(text);
+    if (!hasResponded && /"(?:result|error)":/.test(text)) respond(text);
     else if (text !== "") write(text);
   };
   response.write = ((chunk: unknown) => {
-    take(chunk);
+    handleChunk(chunk);
     return true;
   }) as typeof response.write;
   response.end = ((chunk?: unknown) => {
-    if (chunk !== undefined && typeof chunk !== "function") take(chunk);
-    const isCut = fault.type === "disconnect" && fault.when === "during";
-    if (isAnswered && (isCut || fault.type === "trickle")) return response;
+    if (chunk !== undefined && typeof chunk !== "function") handleChunk(chunk);
+    const isDisconnected = fault.type === "disconnect" && fault.when === "during";
+    if (hasResponded && (isDisconnected || fault.type === "trickle")) return response;
     return end();
   }) as typeof response.end;
 }
@@ -112,7 +112,7 @@ function trickle(
   response.once("close", () => clearInterval(timer));
 }
 
-/** The JSON of an answer, bare or as the data of an event. */
+/** Replaces the JSON of a response, which is the whole body or the data of an SSE event. */
 function replaceJson(text: string, replace: (json: string) => string): string {
   return text.replace(/\{.*\}/s, replace);
 }

@@ -18,32 +18,32 @@ export interface TestPrompt {
     readonly description?: string;
     readonly required?: boolean;
   }[];
-  /** A text of the user's, or a whole result. */
+  /** Returns the text of a user message, or a complete result. */
   readonly get: (args: Readonly<Record<string, string>>) => unknown;
-  /** What it proposes for an argument, by what was typed and what the others are. */
+  /** Returns completions for an argument, given the values of the other arguments. */
   readonly complete?: (
     argument: { readonly name: string; readonly value: string },
-    given: Readonly<Record<string, string>>,
+    others: Readonly<Record<string, string>>,
   ) => readonly string[];
 }
 
-export interface PromptBehaviour {
+export interface PromptBehavior {
   readonly prompts?: readonly TestPrompt[] | undefined;
-  readonly listing: Pagination;
+  readonly pagination: Pagination;
 }
 
 const PROMPTS = { key: "prompts", extra: (position: number) => ({ name: `prompt-${position}` }) };
 
-/** Lets a server have prompts. */
-export function servePrompts(server: Server, behaviour: () => PromptBehaviour): void {
+/** Adds the request handlers for prompts and completions. */
+export function servePrompts(server: Server, behavior: () => PromptBehavior): void {
   const find = (wanted: string) => {
-    const prompt = behaviour().prompts?.find(({ name }) => name === wanted);
+    const prompt = behavior().prompts?.find(({ name }) => name === wanted);
     if (prompt === undefined) throw new McpError(ErrorCode.InvalidParams, `Prompt ${wanted} not found`);
     return prompt;
   };
   server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => {
-    const { prompts = [], listing } = behaviour();
-    return paginate({ ...PROMPTS, items: prompts.map(toListed) }, listing, params?.cursor);
+    const { prompts = [], pagination } = behavior();
+    return paginate({ ...PROMPTS, items: prompts.map(toListed) }, pagination, params?.cursor);
   });
   server.setRequestHandler(GetPromptRequestSchema, async ({ params }) =>
     toResult(await find(params.name).get(params.arguments ?? {})),

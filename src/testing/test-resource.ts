@@ -16,14 +16,14 @@ export interface TestResource {
   readonly title?: string;
   readonly description?: string;
   readonly mimeType?: string;
-  /** A text, bytes, or a whole list of contents. */
+  /** Returns a string, bytes, or an array of contents. */
   readonly read: (context: TestResourceContext) => unknown;
 }
 
 export interface TestResourceContext {
   /** Aborted when the client cancels the request. */
   readonly signal: AbortSignal;
-  /** The headers of the HTTP request; empty for a server linked in memory. */
+  /** The headers of the HTTP request; empty for an in-process connection. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -34,10 +34,10 @@ export interface TestResourceTemplate {
   readonly mimeType?: string;
 }
 
-export interface ResourceBehaviour {
+export interface ResourceBehavior {
   readonly resources?: readonly TestResource[] | undefined;
   readonly resourceTemplates?: readonly TestResourceTemplate[] | undefined;
-  readonly listing: Pagination;
+  readonly pagination: Pagination;
 }
 
 const RESOURCE_NOT_FOUND = -32_002;
@@ -50,22 +50,22 @@ const TEMPLATES = {
   extra: (position: number) => ({ uriTemplate: `test://${position}/{x}`, name: `template-${position}` }),
 };
 
-/** Lets a server have resources. What a session subscribes to goes into `subscribed`. */
+/** Adds the request handlers for resources. Subscribed URIs are added to `subscribed`. */
 export function serveResources(
   server: Server,
-  behaviour: () => ResourceBehaviour,
+  behavior: () => ResourceBehavior,
   subscribed: Set<string>,
 ): void {
   server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
-    const { resources = [], listing } = behaviour();
-    return paginate({ ...RESOURCES, items: resources.map(toListed) }, listing, params?.cursor);
+    const { resources = [], pagination } = behavior();
+    return paginate({ ...RESOURCES, items: resources.map(toListed) }, pagination, params?.cursor);
   });
   server.setRequestHandler(ListResourceTemplatesRequestSchema, ({ params }) => {
-    const { resourceTemplates: items = [], listing } = behaviour();
-    return paginate({ ...TEMPLATES, items }, listing, params?.cursor);
+    const { resourceTemplates: items = [], pagination } = behavior();
+    return paginate({ ...TEMPLATES, items }, pagination, params?.cursor);
   });
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params }, { signal, requestInfo }) => {
-    const resource = behaviour().resources?.find(({ uri }) => uri === params.uri);
+    const resource = behavior().resources?.find(({ uri }) => uri === params.uri);
     if (resource === undefined) throw new McpError(RESOURCE_NOT_FOUND, `Resource ${params.uri} not found`);
     const read = await resource.read({ signal, headers: requestInfo?.headers ?? {} });
     return { contents: Array.isArray(read) ? read : [toContent(resource, read)] };

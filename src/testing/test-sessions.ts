@@ -1,18 +1,21 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import {
+  StreamableHTTPServerTransport,
+  type EventStore,
+} from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { MessageTransport } from "../config/message-transport.js";
-import { MemoryEventStore } from "./memory-event-store.js";
 
 /**
- * - `many`: a session for each client, as most servers keep them
- * - `one`: one bare SDK transport, which knows a single session for all its life
- * - `none`: a new server for each request, no ids
+ * How the test server handles sessions:
+ * - `per-client`: one session per client, as most servers do
+ * - `single`: a single SDK transport, which accepts one session in its lifetime
+ * - `stateless`: a new server for each request, without session ids
  */
 export type SessionMode = "per-client" | "single" | "stateless";
 
-interface SessionTableOptions {
+interface TestSessionsOptions {
   readonly mode: SessionMode;
   readonly responseFormat: () => "json" | "sse";
   readonly resumable: boolean;
@@ -24,15 +27,15 @@ interface TestSession {
   readonly transport: StreamableHTTPServerTransport;
 }
 
-/** The MCP sessions behind one HTTP endpoint, each on the official SDK's own transport. */
+/** The MCP sessions of one HTTP endpoint, each with a transport of the official SDK. */
 export class TestSessions {
-  readonly #options: SessionTableOptions;
+  readonly #options: TestSessionsOptions;
   readonly #sessions = new Map<string, TestSession>();
   readonly #inProcess = new Set<Server>();
   readonly #events = new MemoryEventStore();
   #single: Promise<TestSession> | undefined;
 
-  constructor(options: SessionTableOptions) {
+  constructor(options: TestSessionsOptions) {
     this.#options = options;
   }
 
@@ -44,7 +47,7 @@ export class TestSessions {
     return [...[...this.#sessions.values()].map(({ server }) => server), ...this.#inProcess];
   }
 
-  /** A session without HTTP, for as long as its transport is open. */
+  /** Opens an in-process session that lasts as long as its transport is open. */
   async connect(transport: MessageTransport): Promise<void> {
     const server = this.#options.createServer();
     this.#inProcess.add(server);
@@ -52,7 +55,7 @@ export class TestSessions {
     await server.connect(transport);
   }
 
-  /** False when the request names a session that is not known here: somebody else has to answer. */
+  /** Returns false without responding if the request names an unknown session. */
   async handle(
     request: IncomingMessage,
     response: ServerResponse,
@@ -66,7 +69,7 @@ export class TestSessions {
     return true;
   }
 
-  /** Forgets everything at once, as a restart does. */
+  /** Closes all sessions, as a restart does. */
   async clear(): Promise<void> {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
@@ -74,8 +77,8 @@ export class TestSessions {
     await Promise.all(sessions.map(({ server }) => server.close()));
   }
 
-  /** Forgets the ids and lets what is running on them finish. */
-  forget(): void {
+  /** Removes all session ids; running requests finish. */
+  drop(): void {
     this.#sessions.clear();
     this.#single = undefined;
   }
@@ -109,4 +112,38 @@ export class TestSessions {
     await server.connect(transport);
     return { server, transport };
   }
+}
+
+type StoredMessage = Parameters<EventStore["storeEvent"]>[1];
+
+/** Stores sent events with ids, so that a dropped stream can be resumed. */
+class MemoryEventStore implements EventStore {
+  readonly #events: { readonly streamId: string; readonly message: StoredMessage }[] = [];
+
+  async storeEvent(streamId: string, message: StoredMessage): Promise<string> {
+    this.#events.push({ streamId, message });
+    return `event-${this.#events.length}`;
+  }
+
+  async getStreamIdForEventId(eventId: string): Promise<string | undefined> {
+    return this.#events[toPosition(eventId)]?.streamId;
+  }
+
+  async replayEventsAfter(
+    lastEventId: string,
+    { send }: { send: (eventId: string, message: StoredMessage) => Promise<void> },
+  ): Promise<string> {
+    const last = toPosition(lastEventId);
+    const streamId = this.#events[last]?.streamId ?? "";
+    for (const [position, event] of this.#events.entries()) {
+      // Priming events have no message and are not replayed.
+      const isMissed = position > last && event.streamId === streamId && "jsonrpc" in event.message;
+      if (isMissed) await send(`event-${position + 1}`, event.message);
+    }
+    return streamId;
+  }
+}
+
+function toPosition(eventId: string): number {
+  return Number(eventId.replace("event-", "")) - 1;
 }

@@ -6,16 +6,16 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../json/json.js";
 import { paginate } from "./paginate.js";
-import { type PromptBehaviour, servePrompts } from "./test-prompt.js";
-import { type ResourceBehaviour, serveResources } from "./test-resource.js";
+import { type PromptBehavior, servePrompts } from "./test-prompt.js";
+import { type ResourceBehavior, serveResources } from "./test-resource.js";
 
 export interface TestToolContext {
   /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal;
   readonly sessionId: string | undefined;
-  /** The headers of the HTTP request; empty for a server linked in memory. */
+  /** The headers of the HTTP request; empty for an in-process connection. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Sends a progress notification, if the client asked for it. */
+  /** Sends a progress notification if the client sent a progress token. */
   readonly progress: (progress: number, total?: number) => Promise<void>;
 }
 
@@ -25,13 +25,13 @@ export interface TestTool {
   readonly inputSchema?: JsonObject;
   readonly outputSchema?: JsonObject;
   readonly annotations?: JsonObject;
-  /** A text, or a whole result. A throw becomes an `isError` result, as in real servers. */
+  /** Returns a string or a complete result. An exception becomes an `isError` result, as in real servers. */
   readonly run: (args: JsonObject, context: TestToolContext) => unknown;
 }
 
-export interface TestServerBehaviour extends ResourceBehaviour, PromptBehaviour {
+export interface TestServerBehavior extends ResourceBehavior, PromptBehavior {
   readonly tools: readonly TestTool[];
-  /** Listed as they are, for tools that no honest server would list. */
+  /** Invalid tool definitions that are listed unchanged. */
   readonly malformedTools: readonly unknown[];
   readonly instructions: string | undefined;
 }
@@ -48,13 +48,13 @@ const TOOLS = {
   extra: (position: number) => ({ name: `tool-${position}`, inputSchema: { type: "object" } }),
 };
 
-/** One MCP server of the official SDK for one session. What it subscribes to goes into `subscribed`. */
+/** Creates a server of the official SDK for one session. Subscribed resource URIs are added to `subscribed`. */
 export function createSdkServer(
-  behaviour: () => TestServerBehaviour,
+  behavior: () => TestServerBehavior,
   onExecution: (execution: Execution) => void,
   subscribed = new Set<string>(),
 ): Server {
-  const { instructions, resources, prompts } = behaviour();
+  const { instructions, resources, prompts } = behavior();
   const server = new Server(
     { name: "mcp-test-server", version: "1.0.0" },
     {
@@ -67,18 +67,18 @@ export function createSdkServer(
       ...(instructions === undefined ? {} : { instructions }),
     },
   );
-  if (resources !== undefined) serveResources(server, behaviour, subscribed);
-  if (prompts !== undefined) servePrompts(server, behaviour);
+  if (resources !== undefined) serveResources(server, behavior, subscribed);
+  if (prompts !== undefined) servePrompts(server, behavior);
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
-    const { tools, malformedTools, listing } = behaviour();
+    const { tools, malformedTools, pagination } = behavior();
     const items = [...tools.map(toListed), ...malformedTools];
-    return paginate({ ...TOOLS, items }, listing, params?.cursor);
+    return paginate({ ...TOOLS, items }, pagination, params?.cursor);
   });
   server.setRequestHandler(SetLevelRequestSchema, () => ({}));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const args = (params.arguments ?? {}) as JsonObject;
     const headers = extra.requestInfo?.headers ?? {};
-    const tool = behaviour().tools.find(({ name }) => name === params.name);
+    const tool = behavior().tools.find(({ name }) => name === params.name);
     if (tool === undefined)
       return { isError: true, content: [{ type: "text", text: `Unknown tool: ${params.name}` }] };
     onExecution({ tool: tool.name, args, sessionId: extra.sessionId, headers });

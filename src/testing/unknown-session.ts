@@ -1,4 +1,4 @@
-/** How a server answers a session id that it does not know. Every one of them is a real server's way. */
+/** Responses of real servers to an unknown session id, by name. */
 export const UNKNOWN_SESSION_RESPONSES = {
   /** SDK 1.32 examples, fastmcp, supergateway, the C# SDK. */
   "404 -32001": rpcErrorResponse(404, -32_001, "Session not found"),
@@ -8,7 +8,7 @@ export const UNKNOWN_SESSION_RESPONSES = {
   "404 text": { status: 404, contentType: "text/plain", body: "session not found\n" },
   /** SDK examples up to 1.31, `@modelcontextprotocol/server-everything`. */
   "400 no valid id": rpcErrorResponse(400, -32_000, "Bad Request: No valid session ID provided"),
-  /** One bare SDK transport after a restart. */
+  /** A single SDK transport after a restart. */
   "400 not initialized": rpcErrorResponse(400, -32_000, "Bad Request: Server not initialized"),
   "400 header required": rpcErrorResponse(400, -32_000, "Bad Request: Mcp-Session-Id header is required"),
 } as const satisfies Record<string, CannedResponse>;

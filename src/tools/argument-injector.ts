@@ -1,185 +1,248 @@
-import type { ArgumentProperty } from "../config/argument-property.js";
-import { copyUntrusted } from "../json/safe-clone.js";
+import type { ArgumentProperty, TextToken } from "../config/agent/argument-property.js";
+import { safeClone } from "../json/safe-clone.js";
 import { configError } from "../errors/config-error.js";
 import { formatPath } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { EVERY_ITEM, type JsonPath, parseJsonPath, READABLE_PATHS } from "../json/json-path.js";
+import { WILDCARD, type JsonPath, parseJsonPath, SUPPORTED_PATHS } from "../json/json-path.js";
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
-import { editSchemaAt, type SchemaEdit } from "../json-schema/edit-schema.js";
-import { type ArgumentSource, fixedValueOf, toSource } from "./argument-value.js";
-import { detachReferences } from "../json-schema/inline-root-refs.js";
-import { allAt, removeAt, replaceAt, setAt } from "../json/edit-at-path.js";
-import { cutText, toJson } from "../json-schema/truncate-json.js";
+import { editSchemaAt, type SchemaEdit, inlineRootRefs } from "../json-schema/edit-schema.js";
+import { getAllAtPath, removeAtPath, replaceAtPath, setAtPath, getAtPath } from "../json/edit-at-path.js";
+import { truncate, toJson } from "../json/truncate-json.js";
 
-/** Fills in the arguments that an agent does not leave to the model. */
-export interface ArgumentFiller {
-  /** There is nothing to fill in. */
+/** Sets the arguments that an agent definition does not leave to the model. */
+export interface ArgumentInjector {
+  /** Whether there is nothing to inject. */
   readonly isEmpty: boolean;
-  /** The top-level arguments in which something is filled in. */
-  readonly filledNames: ReadonlySet<string>;
-  /** What the model sees: sensitive arguments are not there, the others that we fill in are pinned. */
-  readonly shownSchema: JsonObject;
-  /** The arguments as they are sent. */
-  readonly fill: (args: JsonObject, agentInput: JsonObject) => JsonObject;
-  /** A copy of filled arguments for logs, with `***` for everything sensitive. */
-  readonly masked: (args: JsonObject) => JsonObject;
-  /** What is sensitive in filled arguments, as it would stand in a text. */
-  readonly secretsIn: (args: JsonObject) => readonly string[];
+  /** The top-level arguments that are injected, in full or in part. */
+  readonly injectedNames: ReadonlySet<string>;
+  /** The schema for the model: sensitive arguments are hidden, other injected ones fixed or annotated. */
+  readonly modelSchema: JsonObject;
+  /** Returns the arguments to send. */
+  readonly inject: (args: JsonObject, agentInput: JsonObject) => JsonObject;
+  /** Returns a copy of injected arguments for logs, with `***` for sensitive values. */
+  readonly mask: (args: JsonObject) => JsonObject;
+  /** Returns the sensitive values of injected arguments as strings, for redaction. */
+  readonly collectSecrets: (args: JsonObject) => readonly string[];
 }
 
 interface Entry {
   readonly path: JsonPath;
   readonly property: ArgumentProperty;
-  readonly valueFor: ArgumentSource;
+  readonly getValue: ValueSource;
 }
 
-const MASK = "***";
-const LONGEST_NOTE = 500;
-const REPLACED = "whatever is given here is replaced.";
+/** Returns the value of an argument for an agent's input, or `undefined` without a value. */
+type ValueSource = (agentInput: JsonObject) => unknown;
 
-/** As for all tools but those of an agent. */
-const FILLS_NOTHING: Omit<ArgumentFiller, "shownSchema"> = {
+const MASK = "***";
+const MAX_NOTE_LENGTH = 500;
+const REPLACED = "any value given here is replaced.";
+
+/** For tools without argument properties: all but those of agents. */
+const NO_INJECTION: Omit<ArgumentInjector, "modelSchema"> = {
   isEmpty: true,
-  filledNames: new Set(),
-  fill: (args) => args,
-  masked: (args) => asObject(copyOf(args)),
-  secretsIn: () => [],
+  injectedNames: new Set(),
+  inject: (args) => args,
+  mask: (args) => asObject(cloneValue(args)),
+  collectSecrets: () => [],
 };
 
 /**
- * Reads the properties once, for all calls of a tool. A parent path wins over its children, but for
- * a list that is built of them. A path that cannot be read is an error of kind `definition`.
+ * Compiles argument properties once for all calls of a tool. A parent path takes precedence over its children,
+ * except for an array that is built of them.
+ *
+ * @throws McpRuntimeError `invalid-config` for an unsupported path
  */
-export function compileArgumentProperties(
+export function createArgumentInjector(
   properties: Readonly<Record<string, ArgumentProperty>>,
   inputSchema: JsonObject,
-): ArgumentFiller {
+): ArgumentInjector {
   const entries = toEntries(properties);
-  if (entries.length === 0) return { ...FILLS_NOTHING, shownSchema: inputSchema };
-  const rules = topmost(entries);
-  const steps = inOrder(rules);
+  if (entries.length === 0) return { ...NO_INJECTION, modelSchema: inputSchema };
+  const outermost = outermostPaths(entries);
+  const steps = sortEntries(outermost);
   const sensitive = entries.filter(({ property }) => property.isSensitive);
   return {
     isEmpty: false,
-    filledNames: new Set(entries.map(({ path }) => String(path[0]))),
-    shownSchema: toShown(inputSchema, rules, sensitive),
-    fill: (args, agentInput) => steps.reduce((filled, step) => applyStep(filled, step, agentInput), args),
-    masked: (args) => asObject(copyOf(mask(args, sensitive, 0))),
-    secretsIn: (args) => sensitive.flatMap(({ path }) => allAt(args, path).flatMap(textsIn)),
+    injectedNames: new Set(entries.map(({ path }) => String(path[0]))),
+    modelSchema: toModelSchema(inputSchema, outermost, sensitive),
+    inject: (args, agentInput) => steps.reduce((result, step) => applyEntry(result, step, agentInput), args),
+    mask: (args) => asObject(cloneValue(maskPaths(args, sensitive, 0))),
+    collectSecrets: (args) => sensitive.flatMap(({ path }) => getAllAtPath(args, path).flatMap(collectTexts)),
   };
 }
 
 function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entry[] {
   const issues: ConfigIssue[] = [];
   const entries: Entry[] = [];
-  const listed = new Set<string>();
+  const seen = new Set<string>();
   for (const [key, property] of Object.entries(properties)) {
-    const complain = (message: string) =>
+    const addIssue = (message: string) =>
       issues.push({ path: formatPath(["argumentProperties", key]), message });
     const path = parseJsonPath(key);
-    const valueFor =
+    const getValue =
       property.variant === "arrayBuilder"
-        ? (input: JsonObject) => listFrom(path ?? [], entries, input)
-        : toSource(property);
-    const place = path?.map((segment) => `${typeof segment}:${String(segment)}`).join("\n") ?? "";
+        ? (input: JsonObject) => buildArray(path ?? [], entries, input)
+        : toValueSource(property);
+    const normalized = path?.map((segment) => `${typeof segment}:${String(segment)}`).join("\n") ?? "";
     if (path === undefined || typeof path[0] !== "string")
-      complain(`is no path to an argument; allowed are ${READABLE_PATHS}`);
-    else if (valueFor === undefined)
-      complain(`has an argumentPath that cannot be read; allowed are ${READABLE_PATHS}`);
-    else if (listed.has(place)) complain("is written twice, in two spellings");
-    else entries.push({ path, property, valueFor });
-    listed.add(place);
+      addIssue(`is not a supported argument path; supported: ${SUPPORTED_PATHS}`);
+    else if (getValue === undefined)
+      addIssue(`has an unsupported argumentPath; supported: ${SUPPORTED_PATHS}`);
+    else if (seen.has(normalized))
+      addIssue("is a duplicate: another key is the same path in another notation");
+    else entries.push({ path, property, getValue });
+    seen.add(normalized);
   }
   if (issues.length > 0) throw configError("A tool of the agent definition", issues);
   return entries;
 }
 
-function topmost(entries: readonly Entry[]): Entry[] {
-  return entries.filter(({ path }) => !entries.some((other) => isAbove(other.path, path)));
+function outermostPaths(entries: readonly Entry[]): Entry[] {
+  return entries.filter(({ path }) => !entries.some((candidate) => isAncestor(candidate.path, path)));
 }
 
-function isAbove(parent: JsonPath, path: JsonPath): boolean {
+function isAncestor(parent: JsonPath, path: JsonPath): boolean {
   if (parent.length >= path.length) return false;
   return parent.every((segment, index) => {
-    const below = path[index];
-    return segment === below || (segment === EVERY_ITEM && typeof below === "number");
+    const candidate = path[index];
+    return segment === candidate || (segment === WILDCARD && typeof candidate === "number");
   });
 }
 
 /**
- * Places with a name come first, so that what they create is there for `[*]`, and once more after
- * it: the more exact path has the last word.
+ * Exact paths are applied before `[*]` paths, so that the items they create exist, and again after them,
+ * because the exact path takes precedence.
  */
-function inOrder(rules: readonly Entry[]): Entry[] {
-  const sweeping = rules.filter(({ path }) => path.includes(EVERY_ITEM));
-  const exact = rules.filter(({ path }) => !path.includes(EVERY_ITEM));
-  return sweeping.length === 0 ? exact : [...exact, ...sweeping, ...exact];
+function sortEntries(entries: readonly Entry[]): Entry[] {
+  const wildcard = entries.filter(({ path }) => path.includes(WILDCARD));
+  const exact = entries.filter(({ path }) => !path.includes(WILDCARD));
+  return wildcard.length === 0 ? exact : [...exact, ...wildcard, ...exact];
 }
 
 /**
- * A list of the entries at `base[0]`, `base[1]` … and below. What has no value leaves a gap. Only those
- * of the very same base: what was meant for one place, and may be a secret there, goes to no other.
+ * Builds an array of the entries at `base[0]`, `base[1]` … and below. An entry without a value leaves a gap.
+ * Only entries of exactly this base are used: a value, possibly a secret, is never sent in another argument.
  */
-function listFrom(base: JsonPath, entries: readonly Entry[], agentInput: JsonObject): unknown {
-  const below = entries.filter(
+function buildArray(base: JsonPath, entries: readonly Entry[], agentInput: JsonObject): unknown {
+  const descendants = entries.filter(
     ({ path }) =>
       base.every((segment, index) => segment === path[index]) && typeof path[base.length] === "number",
   );
-  return topmost(below).reduce<unknown>((list, { path, valueFor }) => {
-    const place = path.slice(base.length);
-    const value = valueFor(agentInput) ?? (place.length === 1 ? null : undefined);
-    return value === undefined ? list : setAt(list, place, () => value);
+  return outermostPaths(descendants).reduce<unknown>((array, { path, getValue }) => {
+    const relativePath = path.slice(base.length);
+    const value = getValue(agentInput) ?? (relativePath.length === 1 ? null : undefined);
+    return value === undefined ? array : setAtPath(array, relativePath, () => value);
   }, []);
 }
 
-function applyStep(
+function applyEntry(
   args: JsonObject,
-  { path, property, valueFor }: Entry,
+  { path, property, getValue }: Entry,
   agentInput: JsonObject,
 ): JsonObject {
-  const value = valueFor(agentInput);
-  if (value !== undefined) return asObject(setAt(args, path, () => copyOf(value)));
-  // The model cannot see it, so whatever stands there is not for us to send.
-  return property.isSensitive ? asObject(removeAt(args, path)) : args;
+  const value = getValue(agentInput);
+  if (value !== undefined) return asObject(setAtPath(args, path, () => cloneValue(value)));
+  // A sensitive argument is hidden from the model, so a value that the model sent for it is removed.
+  return property.isSensitive ? asObject(removeAtPath(args, path)) : args;
 }
 
-/** `from` is where the value stands: paths count from there. */
-function mask(value: unknown, sensitive: readonly Entry[], from: number): unknown {
-  return sensitive.reduce((masked, { path }) => replaceAt(masked, path.slice(from), MASK), value);
+/** `depth` is the number of path segments that lead to `value`. */
+function maskPaths(value: unknown, sensitive: readonly Entry[], depth: number): unknown {
+  return sensitive.reduce((masked, { path }) => replaceAtPath(masked, path.slice(depth), MASK), value);
 }
 
-function textsIn(value: unknown): string[] {
-  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(textsIn);
+function collectTexts(value: unknown): string[] {
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(collectTexts);
   return typeof value === "string" || typeof value === "number" ? [String(value)] : [];
 }
 
-function toShown(schema: JsonObject, rules: readonly Entry[], sensitive: readonly Entry[]): JsonObject {
-  return rules.reduce((shown, { path, property }) => {
-    const below = sensitive.filter((entry) => isAbove(path, entry.path));
+function toModelSchema(
+  schema: JsonObject,
+  entries: readonly Entry[],
+  sensitive: readonly Entry[],
+): JsonObject {
+  return entries.reduce((edited, { path, property }) => {
+    const descendants = sensitive.filter((entry) => isAncestor(path, entry.path));
     return editSchemaAt(
-      shown,
+      edited,
       path,
-      toEdit(property, (value) => mask(value, below, path.length)),
+      toEdit(property, (value) => maskPaths(value, descendants, path.length)),
     );
-  }, detachReferences(schema));
+  }, inlineRootRefs(schema));
 }
 
-function toEdit(property: ArgumentProperty, masked: (value: unknown) => unknown): SchemaEdit {
+function toEdit(property: ArgumentProperty, mask: (value: unknown) => unknown): SchemaEdit {
   if (property.isSensitive) return { type: "hide" };
   if (property.variant === "argument")
-    return { type: "note", text: "Taken from the agent's input when it is there: then, " + REPLACED };
-  const value = fixedValueOf(property);
-  if (value === undefined) return { type: "note", text: `Filled in for you: ${REPLACED}` };
-  if (typeof value !== "object" || value === null) return { type: "pin", value };
-  const shown = cutText(toJson(masked(value)), LONGEST_NOTE);
-  return { type: "note", text: `Always ${shown}: ${REPLACED}` };
+    return { type: "annotate", text: `Taken from the agent's input if present there: then ${REPLACED}` };
+  const value = staticValue(property);
+  if (value === undefined) return { type: "annotate", text: `Set automatically: ${REPLACED}` };
+  if (typeof value !== "object" || value === null) return { type: "fix", value };
+  const json = truncate(toJson(mask(value)), MAX_NOTE_LENGTH);
+  return { type: "annotate", text: `Always ${json}: ${REPLACED}` };
 }
 
-/** What is sent, shown or logged may be changed by whoever gets it. */
-function copyOf(value: unknown): unknown {
-  return copyUntrusted(value, { foreign: "keep", maxDepth: Number.POSITIVE_INFINITY }).copy;
+/** Copies a value, so that changes to what is sent, shown or logged do not affect the definition. */
+function cloneValue(value: unknown): unknown {
+  return safeClone(value, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY }).copy;
 }
 
 function asObject(value: unknown): JsonObject {
   return isPlainObject(value) ? value : {};
+}
+
+/** Returns `undefined` for an unsupported `argumentPath`. */
+function toValueSource(
+  property: Exclude<ArgumentProperty, { variant: "arrayBuilder" }>,
+): ValueSource | undefined {
+  switch (property.variant) {
+    case "static":
+      return () => property.value;
+    case "argument": {
+      const path = parseJsonPath(property.argumentPath);
+      return path === undefined ? undefined : (input) => getAtPath(input, path);
+    }
+    case "textBuilder": {
+      const renderers = property.tokens.map(toTokenRenderer);
+      return (input) => renderers.map((render) => render(input)).join("");
+    }
+  }
+}
+
+/** Returns the value if it does not depend on the agent's input. */
+function staticValue(property: ArgumentProperty): unknown {
+  if (property.variant === "static") return property.value;
+  if (property.variant !== "textBuilder") return undefined;
+  const isStatic = property.tokens.every(({ type }) => type !== "variable");
+  return isStatic ? property.tokens.map(({ rawString }) => rawString).join("") : undefined;
+}
+
+/** Expression tokens are not evaluated, neither here nor by the platform they come from: they are literal text. */
+function toTokenRenderer({ type, rawString }: TextToken): (input: JsonObject) => string {
+  if (type !== "variable") return () => rawString;
+  const paths = agentInputPaths(rawString.trim());
+  return (input) => {
+    const values = paths.map((path) => getAtPath(input, path));
+    return toText(values.find((value) => value !== undefined));
+  };
+}
+
+/** `input` is the whole input; `input.user.name` and `user.name` are the same path in it. */
+function agentInputPaths(variable: string): JsonPath[] {
+  const withoutPrefix = variable.replace(/^input(?:\.|(?=\[)|$)/i, "");
+  if (withoutPrefix === "") return [[]];
+  return [...new Set([withoutPrefix, variable])].map((text) => parseJsonPath(text) ?? text.split("."));
+}
+
+/** Strings as they are, other values as JSON, `null` and `undefined` as an empty string. */
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    // Cyclic, or nested too deeply for the stack.
+    return "";
+  }
 }

@@ -1,7 +1,8 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { isPlainObject, type JsonObject } from "../json/json.js";
+import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
 
-/** What LangGraph's checkpointers have: the interrupts of a task are among the writes of its checkpoint. */
+/** The part of LangGraph's checkpointer that is needed: a task's interrupts are pending writes of its checkpoint. */
 interface Checkpointer {
   getTuple(config: JsonObject): Promise<{ pendingWrites?: [string, string, unknown][] } | undefined>;
 }
@@ -10,7 +11,7 @@ const INTERRUPT = "__interrupt__";
 const CHECKPOINTER = "__pregel_checkpointer";
 const SEPARATOR = "|";
 
-/** The task of a LangGraph graph in which a config is used: read from the config alone, so LangGraph is not loaded. */
+/** The LangGraph task that a config belongs to. Reads only the config, so that LangGraph need not be loaded. */
 export class GraphTask {
   readonly #config: RunnableConfig;
 
@@ -18,15 +19,15 @@ export class GraphTask {
     this.#config = config;
   }
 
-  /** Pauses the graph with a question, or gives the answer; where there is neither graph nor checkpointer, nothing. */
+  /** Interrupts the graph with a question, or returns its answer. `undefined` without a graph or a checkpointer. */
   get interrupt(): ((question: unknown) => unknown) | undefined {
     const interrupt: unknown = Reflect.get(this.#config, "interrupt");
-    const isAbleToPause = typeof interrupt === "function" && this.#checkpointer !== undefined;
-    return isAbleToPause ? (interrupt as (question: unknown) => unknown) : undefined;
+    const canInterrupt = typeof interrupt === "function" && this.#checkpointer !== undefined;
+    return canInterrupt ? (interrupt as (question: unknown) => unknown) : undefined;
   }
 
-  /** Tells the graph and its thread from others. */
-  get graph(): string {
+  /** Identifies the graph and its thread. */
+  get graphKey(): string {
     return JSON.stringify([this.#configurable["thread_id"], this.#namespace]);
   }
 
@@ -38,21 +39,21 @@ export class GraphTask {
       : undefined;
   }
 
-  /** Somebody has answered a question of this task, so it runs again. */
+  /** Whether the task runs again because an interrupt was answered. */
   get isResumed(): boolean {
     const scratchpad = Object(this.#configurable["__pregel_scratchpad"]) as JsonObject;
     const { resume, nullResume } = scratchpad;
     return nullResume !== undefined || (Array.isArray(resume) && resume.length > 0);
   }
 
-  /** The last question that this task paused with, perhaps in another process. */
+  /** Reads the value of the task's last interrupt from the checkpoint; it may be from another process. */
   async lastQuestion(): Promise<unknown> {
     const { thread_id, checkpoint_map: checkpoints, __pregel_task_id: task } = this.#configurable;
     const checkpoint_id = isPlainObject(checkpoints) ? checkpoints[this.#namespace] : undefined;
-    const place = { thread_id, checkpoint_ns: this.#namespace, checkpoint_id };
-    const saved = await this.#checkpointer?.getTuple({ configurable: place });
-    const paused = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);
-    const interrupts = [paused?.[2]].flat();
+    const configurable = { thread_id, checkpoint_ns: this.#namespace, checkpoint_id };
+    const saved = await this.#checkpointer?.getTuple({ configurable });
+    const write = saved?.pendingWrites?.findLast(([id, channel]) => id === task && channel === INTERRUPT);
+    const interrupts = [write?.[2]].flat();
     return Reflect.get(Object(interrupts.at(-1)), "value");
   }
 
@@ -61,14 +62,38 @@ export class GraphTask {
   }
 
   get #checkpointer(): Checkpointer | undefined {
-    const checkpointer = this.#configurable[CHECKPOINTER];
-    const isOne = typeof checkpointer === "object" && checkpointer !== null && "getTuple" in checkpointer;
-    return isOne ? (checkpointer as Checkpointer) : undefined;
+    const value = this.#configurable[CHECKPOINTER];
+    const isCheckpointer = typeof value === "object" && value !== null && "getTuple" in value;
+    return isCheckpointer ? (value as Checkpointer) : undefined;
   }
 
-  /** Of the graph: that of its task without the last part. */
+  /** The namespace of the graph: the task's namespace without its last segment. */
   get #namespace(): string {
-    const ofTask = this.#configurable["checkpoint_ns"];
-    return typeof ofTask === "string" ? ofTask.split(SEPARATOR).slice(0, -1).join(SEPARATOR) : "";
+    const taskNamespace = this.#configurable["checkpoint_ns"];
+    return typeof taskNamespace === "string"
+      ? taskNamespace.split(SEPARATOR).slice(0, -1).join(SEPARATOR)
+      : "";
   }
+}
+
+interface PendingCalls {
+  readonly messageId: string | undefined;
+  readonly allCalls: readonly ToolCall[];
+  /** The calls without a ToolMessage. */
+  readonly unanswered: readonly ToolCall[];
+}
+
+/** Finds the tool calls of the last AI message in a graph's state, or in an array of messages. */
+export function findPendingCalls(state: unknown): PendingCalls {
+  const messages = messagesOf(state);
+  const lastMessage = messages.findLast((message): message is AIMessage => message.type === "ai");
+  const answeredIds = new Set(messages.map((message) => Reflect.get(message, "tool_call_id")));
+  const allCalls = lastMessage?.tool_calls ?? [];
+  const unanswered = allCalls.filter(({ id }) => id === undefined || !answeredIds.has(id));
+  return { messageId: lastMessage?.id, allCalls, unanswered };
+}
+
+function messagesOf(state: unknown): BaseMessage[] {
+  const messages: unknown = isPlainObject(state) ? state["messages"] : state;
+  return Array.isArray(messages) ? messages.filter((message) => isBaseMessage(message)) : [];
 }

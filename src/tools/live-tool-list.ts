@@ -4,30 +4,30 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { McpTool } from "./mcp-tool.js";
 import { EMPTY_ARTIFACT, toToolFailure } from "./tool-failure.js";
 
-/** A tool as a model is told of it, where the tool itself may not take the place of an older one. */
+/** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
 export interface ToolDescription {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
 }
 
-/** The tools of a toolset as they are now, for agents that copied them once. */
-export class CurrentTools {
+/** The current tools of a toolset, for agents that copied the list once. */
+export class LiveToolList {
   readonly #list: () => readonly McpTool[];
-  readonly #seen = new WeakSet<McpTool>();
-  readonly #names = new Set<string>();
-  readonly #first: ReadonlySet<string>;
+  readonly #knownTools = new WeakSet<McpTool>();
+  readonly #knownNames = new Set<string>();
+  readonly #initialNames: ReadonlySet<string>;
 
   constructor(list: () => readonly McpTool[]) {
     this.#list = list;
-    this.#first = new Set(this.current.map(({ name }) => name));
+    this.#initialNames = new Set(this.current.map(({ name }) => name));
   }
 
   get current(): readonly McpTool[] {
     const tools = this.#list();
     for (const tool of tools) {
-      this.#seen.add(tool);
-      this.#names.add(tool.name);
+      this.#knownTools.add(tool);
+      this.#knownNames.add(tool.name);
     }
     return tools;
   }
@@ -36,35 +36,34 @@ export class CurrentTools {
     return this.current.find((tool) => tool.name === name);
   }
 
-  /** Whether it is, or once was, a tool of this toolset. */
-  isOurs(tool: unknown): boolean {
-    return tool instanceof McpTool && this.#seen.has(tool);
+  /** Whether it is, or was, a tool of this toolset. */
+  isToolsetTool(tool: unknown): boolean {
+    return tool instanceof McpTool && this.#knownTools.has(tool);
   }
 
-  /** It was there, and is not any more. */
-  isGone(name: string): boolean {
-    return this.find(name) === undefined && this.#names.has(name);
+  wasRemoved(name: string): boolean {
+    return this.find(name) === undefined && this.#knownNames.has(name);
   }
 
   /**
-   * An agent's tools with those of this toolset brought up to date: changed ones as they are now, those
-   * that are gone left out, those that came later at the end. Who left a tool out has meant it.
+   * Updates the toolset's tools in an agent's list: changed ones are replaced, removed ones dropped, new ones
+   * appended. An initial tool that the agent does not have is not added: it was left out on purpose.
    */
   update<Tool>(tools: readonly Tool[]): (Tool | McpTool | ToolDescription)[] {
     const { current } = this;
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
-      if (!(tool instanceof McpTool) || !this.isOurs(tool)) return [tool];
-      const now = current.find(({ name }) => name === tool.name);
-      if (now === undefined) return [];
-      return [now === tool ? tool : describe(now)];
+      if (!(tool instanceof McpTool) || !this.isToolsetTool(tool)) return [tool];
+      const latest = current.find(({ name }) => name === tool.name);
+      if (latest === undefined) return [];
+      return [latest === tool ? tool : describe(latest)];
     });
     const names = new Set(kept.map((tool) => Reflect.get(Object(tool), "name")));
-    return [...kept, ...current.filter(({ name }) => !this.#first.has(name) && !names.has(name))];
+    return [...kept, ...current.filter(({ name }) => !this.#initialNames.has(name) && !names.has(name))];
   }
 
-  /** What a model reads that calls a tool which is gone. */
-  answerGone({ name, id = "" }: ToolCall): ToolMessage {
-    const content = `There is no tool "${name}" any more, and it was not called. Do without it.`;
+  /** The result of a call of a tool that was removed. */
+  removedToolMessage({ name, id = "" }: ToolCall): ToolMessage {
+    const content = `The tool "${name}" no longer exists and was not called. Continue without it.`;
     const failure = new McpRuntimeError("not-found", content, { tool: name });
     const artifact = { ...EMPTY_ARTIFACT, error: toToolFailure(failure) };
     return new ToolMessage({ status: "error", content, tool_call_id: id, name, artifact });

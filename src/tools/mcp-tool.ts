@@ -8,130 +8,166 @@ import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
 import type { ToolArtifact } from "./content/tool-artifact.js";
 import { toToolContent } from "./content/tool-content.js";
 import { systemClock } from "../async/clock.js";
-import { checkObject } from "../config/assert-object.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { assertObject } from "../config/assert-object.js";
+import { isPlainObject, type JsonObject, cloneJson } from "../json/json.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { HeldCall } from "./elicitation/interrupt-for-input.js";
-import { withCustomData } from "./custom-data.js";
-import { toFailureMessage } from "./failure-message.js";
+import type { DeferredCall } from "./elicitation/interrupt-for-input.js";
+import {
+  toFailureMessage,
+  EMPTY_ARTIFACT,
+  isGraphBubbleUp,
+  toModelFailure,
+  toolError,
+  toToolFailure,
+} from "./tool-failure.js";
 import { mayNeedApproval } from "./approval/needs-approval.js";
-import { once } from "./lazy.js";
-import { progressListeners, ProgressReport } from "./progress-reporter.js";
-import { ReviewedCall, type Settlement } from "./approval/reviewable-call.js";
-import { timeoutOf, ToolContext } from "./tool-context.js";
-import { detailsOf, type McpToolDetails, metadataOf } from "./tool-details.js";
-import { EMPTY_ARTIFACT, isBubblingUp, tellableFailure, toolError, toToolFailure } from "./tool-failure.js";
-import type { ToolInside } from "./tool-internals.js";
-import type { ToolParts } from "./tool-runtime.js";
-import { prepareRun, runTool, type ToolRun } from "./tool-call.js";
+import { getProgressListeners, ProgressReporter } from "./progress-reporter.js";
+import { ReviewableCall, type ApprovalOutcome } from "./approval/reviewable-call.js";
+import { configTimeout, ToolContext } from "./tool-context.js";
+import { toToolDetails, type McpToolDetails, toToolMetadata, type ToolRuntime } from "./tool-runtime.js";
+import { prepareToolCall, executeToolCall, type ToolRun } from "./tool-call.js";
 
 export interface McpToolFields {
   /** The name that models see. */
   readonly name: string;
   readonly description: string;
-  /** Besides what all tools of MCP servers tell. */
+  /** Added to the metadata that every MCP tool has. */
   readonly metadata: JsonObject;
-  readonly parts: ToolParts;
+  readonly runtime: ToolRuntime;
 }
 
-type Shown = ReturnType<typeof toToolContent>;
+interface ToolInternals {
+  readonly runtime: ToolRuntime;
+  /**
+   * The tool as `StructuredTool.call` sees it: with a schema that accepts everything. Created by the first
+   * call, because creating it makes the tool a prototype object, which costs more than the tool itself.
+   */
+  readonly withoutSchemaCheck: () => StructuredTool;
+  /** By the arguments object that was created for the call. */
+  approvals?: WeakMap<object, ApprovalOutcome>;
+  deferred?: WeakMap<object, DeferredCall>;
+}
+
+type ConvertedResult = ReturnType<typeof toToolContent>;
 type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: ToolArtifact];
 
-type RunParts = Pick<ToolRun, "context" | "report" | "onNote">;
-
 /**
- * Arguments are checked in `_call`, where callbacks see the call and we choose the words. Core takes
- * seven times as long over a JSON schema that says nothing.
+ * Arguments are validated in `_call`, so that callbacks see invalid calls and the error message is ours.
+ * A zod schema, because LangChain takes seven times as long to validate against an empty JSON schema.
  */
-const ACCEPTS_EVERYTHING = z.unknown();
+const ANY_SCHEMA = z.unknown();
 
 /**
- * An MCP tool as a LangChain tool. With a tool call id, a failure comes back as a ToolMessage that
- * the model can act on; a direct `invoke(args)` throws it.
+ * An MCP tool as a LangChain tool. Invoked with a tool call, a failure is returned as a `ToolMessage` with
+ * `status: "error"` that the model can act on (see the option `onToolError`). Invoked with plain arguments,
+ * a failure is thrown as an `McpRuntimeError`.
  *
- * No private fields: `call` runs on an object that inherits from this one.
+ * @example
+ * ```ts
+ * const [tool] = toolset.getTools();
+ * const message = await tool.invoke({ type: "tool_call", id: "1", name: tool.name, args: { city: "Rome" } });
+ * ```
  */
+// No private fields: `call` runs on an object that inherits from the tool.
 export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, unknown> {
   static override lc_name(): string {
     return "McpTool";
   }
 
+  /** The name that models see; `mcp.name` is the name on the server. */
   override readonly name: string;
   override readonly description: string;
   override readonly responseFormat = "content_and_artifact";
+  /** The tool as its server describes it. */
   readonly mcp: McpToolDetails;
-  declare private readonly inside: ToolInside;
+  declare private readonly internals: ToolInternals;
 
+  /** Called by the factories, for example `createMcpTools`. */
   constructor(fields: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
-    // Not through the constructor, which reads all of it, and some of it takes time to make.
-    this.metadata = metadataOf(fields.parts, fields.metadata);
+    // Not passed to `super`, which reads every property: `schema_hash` is computed on demand.
+    this.metadata = toToolMetadata(fields.runtime, fields.metadata);
     this.name = fields.name;
     this.description = fields.description;
-    this.mcp = detailsOf(fields.parts);
-    const unchecked = once(() => Object.create(this, { schema: { value: ACCEPTS_EVERYTHING } }) as this);
-    const inside: ToolInside = { parts: fields.parts, unchecked };
-    // Kept out of what is printed and serialised: it leads to clients and their credentials.
-    Object.defineProperty(this, "inside", { value: inside });
+    this.mcp = toToolDetails(fields.runtime);
+    let uncheckedTool: StructuredTool | undefined;
+    const withoutSchemaCheck = () =>
+      (uncheckedTool ??= Object.create(this, { schema: { value: ANY_SCHEMA } }) as StructuredTool);
+    const internals: ToolInternals = { runtime: fields.runtime, withoutSchemaCheck };
+    // Not enumerable, so that it is neither printed nor serialized: it refers to clients and credentials.
+    Object.defineProperty(this, "internals", { value: internals });
   }
 
-  /** The schema that models see: of the tool as it is known now. */
+  /** The input schema that models see, for the tool as last seen. */
   override get schema(): JsonObject {
-    return this.parts.schema.shown();
+    return this.runtime.schema.modelSchema();
   }
 
-  /** The run's name is the tool's, in every trace. No arguments are an empty object. */
+  /** Runs the tool. The run is named after the tool in traces; missing arguments become an empty object. */
   override call(
     ...[arg, configArg, tags]: Parameters<StructuredTool["call"]>
   ): ReturnType<StructuredTool["call"]> {
-    // What is spread comes last: Node 20 takes ten times as long to add to a copy.
+    // The spread comes last: on Node 20, adding properties to a spread copy is ten times slower.
     const config: JsonObject = { runName: this.name, ...parseCallbackConfigArg(configArg) };
     config["runName"] ??= this.name;
-    if (!isToolCall(arg))
-      return super.call.call(this.inside.unchecked(), (arg ?? {}) as JsonObject, config, tags);
+    const tool = this.internals.withoutSchemaCheck();
+    if (!isToolCall(arg)) return super.call.call(tool, (arg ?? {}) as JsonObject, config, tags);
     config["toolCall"] = arg;
-    return super.call.call(this.inside.unchecked(), (arg.args ?? {}) as JsonObject, config, tags);
-  }
-
-  /** The result as MCP has it, for callers that are no model: rules, hooks and checks apply as to any call. */
-  async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    checkObject(config, { subject: `The call of tool ${JSON.stringify(this.name)}`, path: "config" });
-    const context = new ToolContext(this.mcp, config);
-    const report = this.reportTo(config, context, undefined);
-    return runTool(this.parts, this.runOf(args, config, { context, report })).catch((error: unknown) => {
-      throw tellableFailure(error, this.parts, context);
-    });
-  }
-
-  /** @internal Whether a door has to look at its calls before they run. */
-  get needsReview(): boolean {
-    return mayNeedApproval(this.parts);
-  }
-
-  /** @internal Prepares a call, for a door that asks for approval before any call of a message runs. */
-  async review(call: ToolCall, config: RunnableConfig): Promise<ReviewedCall> {
-    const context = new ToolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
-    const outcome = await prepareRun(this.parts, { given: call.args, context }).catch((error: unknown) =>
-      tellableFailure(error, this.parts, context),
-    );
-    return new ReviewedCall({ name: this.name, parts: this.parts, context, outcome });
+    return super.call.call(tool, (arg.args ?? {}) as JsonObject, config, tags);
   }
 
   /**
-   * @internal Arguments that stand for a call as a door has settled it, for one run. What was settled
-   * travels by the identity of this object and not in a config, which anybody may write.
+   * Calls the tool and returns the MCP result instead of content for a model. Rules, hooks and validation apply
+   * as in every call.
+   *
+   * @throws McpRuntimeError of any kind; an error result of the tool is returned, not thrown.
+   *
+   * @example
+   * ```ts
+   * const result = await tool.run({ city: "Rome" });
+   * console.log(result.isError, result.text());
+   * ```
    */
-  carry(call: ToolCall, settlement: Settlement): JsonObject {
+  async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
+    assertObject(config, { subject: `The call of tool ${JSON.stringify(this.name)}`, path: "config" });
+    const context = new ToolContext(this.mcp, config);
+    const progress = this.createProgressReporter(config, context, undefined);
+    return executeToolCall(this.runtime, this.createRun(args, config, { context, progress })).catch(
+      (error: unknown) => {
+        throw toModelFailure(error, this.runtime, context);
+      },
+    );
+  }
+
+  /** @internal Whether the middleware or tool node has to prepare its calls before they run. */
+  get mayNeedApproval(): boolean {
+    return mayNeedApproval(this.runtime);
+  }
+
+  /** @internal Prepares a call, so that approval can be requested before any call of a message runs. */
+  async prepareReview(call: ToolCall, config: RunnableConfig): Promise<ReviewableCall> {
+    const context = new ToolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
+    const outcome = await prepareToolCall(this.runtime, { args: call.args, context }).catch(
+      (error: unknown) => toModelFailure(error, this.runtime, context),
+    );
+    return new ReviewableCall({ name: this.name, runtime: this.runtime, context, outcome });
+  }
+
+  /**
+   * @internal Returns arguments that carry the outcome of an approval into one run. The outcome is found by the
+   * identity of this object and not through a config, which any caller can set.
+   */
+  attachApproval(call: ToolCall, outcome: ApprovalOutcome): JsonObject {
     const args = { ...call.args };
-    this.inside.settled ??= new WeakMap();
-    this.inside.settled.set(args, settlement);
+    this.internals.approvals ??= new WeakMap();
+    this.internals.approvals.set(args, outcome);
     return args;
   }
 
-  /** @internal Has these arguments, which stand for a call, wait for what a door asks for. */
-  hold(args: JsonObject, held: HeldCall): void {
-    this.inside.held ??= new WeakMap();
-    this.inside.held.set(args, held);
+  /** @internal Lets the tool node request the input that the server needs for the call with these arguments. */
+  attachInput(args: JsonObject, deferred: DeferredCall): void {
+    this.internals.deferred ??= new WeakMap();
+    this.internals.deferred.set(args, deferred);
   }
 
   protected override async _call(
@@ -140,74 +176,93 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
     const context = new ToolContext(this.mcp, config, runManager?.runId);
-    const report = this.reportTo(config, context, runManager);
-    const notes: string[] = [];
-    const run = this.runOf(args, config, { context, report, onNote: (note) => notes.push(note) });
+    const progress = this.createProgressReporter(config, context, runManager);
+    const notices: string[] = [];
+    const onNotice = (notice: string) => notices.push(notice);
+    const run = this.createRun(args, config, { context, progress, onNotice });
     let result: ToolResult;
     try {
-      result = await runTool(this.parts, run);
+      result = await executeToolCall(this.runtime, run);
     } catch (error) {
-      const failure = tellableFailure(error, this.parts, context);
-      const isRejected = run.settled?.type === "rejected";
-      return this.answerFailure(failure, context, { shown: undefined, isRejected });
+      const failure = toModelFailure(error, this.runtime, context);
+      const isRejected = run.approval?.type === "rejected";
+      return this.toFailureOutput(failure, context, { converted: undefined, isRejected });
     }
-    const shown = this.contentOf(result, context, notes);
-    if (!result.isError) return [shown.content, shown.artifact];
-    return this.answerFailure(toolError(this.parts, result), context, { shown, isRejected: false });
+    const converted = this.convertResult(result, context, notices);
+    if (!result.isError) return [converted.content, converted.artifact];
+    return this.toFailureOutput(toolError(this.runtime, result), context, { converted, isRejected: false });
   }
 
-  private get parts(): ToolParts {
-    return this.inside.parts;
+  private get runtime(): ToolRuntime {
+    return this.internals.runtime;
   }
 
-  private runOf(given: unknown, config: RunnableConfig, { context, report, onNote }: RunParts): ToolRun {
+  private createRun(
+    args: unknown,
+    config: RunnableConfig,
+    { context, progress, onNotice }: Pick<ToolRun, "context" | "progress" | "onNotice">,
+  ): ToolRun {
     const { name } = this;
-    const settled = this.takeSettled(given);
-    const held = this.inside.held?.get(Object(given) as object);
-    return { name, given, context, timeoutMs: timeoutOf(config), settled, held, report, onNote };
+    const approval = this.consumeApproval(args);
+    const deferredInput = this.internals.deferred?.get(Object(args) as object);
+    const timeoutMs = configTimeout(config);
+    return { name, args, context, timeoutMs, approval, deferredInput, progress, onNotice };
   }
 
-  private takeSettled(args: unknown): Settlement | undefined {
+  private consumeApproval(args: unknown): ApprovalOutcome | undefined {
     if (typeof args !== "object" || args === null) return undefined;
-    const settled = this.inside.settled?.get(args);
-    this.inside.settled?.delete(args);
-    return settled;
+    const approval = this.internals.approvals?.get(args);
+    this.internals.approvals?.delete(args);
+    return approval;
   }
 
-  /** `undefined` where nobody listens. */
-  private reportTo(
+  /** Returns `undefined` when there is no listener. */
+  private createProgressReporter(
     config: RunnableConfig,
     { toolCallId }: ToolContext,
     runManager: CallbackManagerForToolRun | undefined,
-  ): ProgressReport | undefined {
-    const { parts, name: tool } = this;
-    const listeners = progressListeners(parts.settings.onProgress, config, runManager);
+  ): ProgressReporter | undefined {
+    const { runtime, name: tool } = this;
+    const listeners = getProgressListeners(runtime.settings.onProgress, config, runManager);
     if (listeners.length === 0) return undefined;
-    const about = { server: parts.server, tool, toolCallId };
-    return new ProgressReport({ about, listeners, clock: systemClock, warn: parts.warn });
+    const source = { server: runtime.server, tool, toolCallId };
+    return new ProgressReporter({ source, listeners, clock: systemClock, warn: runtime.warn });
   }
 
-  private contentOf(result: ToolResult, { toolCallId }: ToolContext, notes: readonly string[]): Shown {
-    const { structuredContent, outputHandling, contentChars } = this.parts.settings;
-    const cut = toolCallId !== undefined;
-    const shown = toToolContent(result, { structuredContent, outputHandling, contentChars, cut });
+  private convertResult(
+    result: ToolResult,
+    { toolCallId }: ToolContext,
+    notices: readonly string[],
+  ): ConvertedResult {
+    const { structuredContent, outputHandling, contentChars } = this.runtime.settings;
+    const truncate = toolCallId !== undefined;
+    const { content, artifact } = toToolContent(result, {
+      structuredContent,
+      outputHandling,
+      contentChars,
+      truncate,
+    });
     return {
-      artifact: withCustomData(shown.artifact, result, this.parts),
-      content: withNotes(shown.content, notes),
+      artifact: withCustomData(artifact, result, this.runtime),
+      content: withNotices(content, notices),
     };
   }
 
-  private async answerFailure(
+  /** Throws the failure where there is no tool call or `onToolError` is "throw"; a rejection is never thrown. */
+  private async toFailureOutput(
     failure: McpRuntimeError,
     { toolCallId }: ToolContext,
-    { shown, isRejected }: { readonly shown: Shown | undefined; readonly isRejected: boolean },
+    {
+      converted,
+      isRejected,
+    }: { readonly converted: ConvertedResult | undefined; readonly isRejected: boolean },
   ): Promise<ToolOutput> {
-    const isThrown = this.parts.settings.onToolError === "throw" && !isRejected;
+    const isThrown = this.runtime.settings.onToolError === "throw" && !isRejected;
     if (toolCallId === undefined || isThrown) throw failure;
-    const artifact = { ...(shown?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
+    const artifact = { ...(converted?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
       status: "error",
-      content: await this.wordsFor(failure, shown),
+      content: await this.getFailureContent(failure, converted),
       tool_call_id: toolCallId,
       name: this.name,
       artifact,
@@ -216,24 +271,24 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return [message, artifact];
   }
 
-  /** The user's words where a function finds some, else the tool's own where it had any, else ours. */
-  private async wordsFor(
+  /** The text of the user's `onToolError`, else the content of the error result, else our message for the kind. */
+  private async getFailureContent(
     failure: McpRuntimeError,
-    shown: Shown | undefined,
+    converted: ConvertedResult | undefined,
   ): Promise<string | LangChainBlock[]> {
-    const { onToolError: onToolError } = this.parts.settings;
-    const isSilent = shown === undefined || shown.content === "" || shown.content.length === 0;
-    const words = isSilent ? toFailureMessage(failure, this.name) : shown.content;
-    if (typeof onToolError !== "function") return words;
+    const { onToolError } = this.runtime.settings;
+    const isEmpty = converted === undefined || converted.content === "" || converted.content.length === 0;
+    const content = isEmpty ? toFailureMessage(failure, this.name) : converted.content;
+    if (typeof onToolError !== "function") return content;
     try {
-      const own: unknown = await onToolError(failure);
-      if (typeof own === "string") return own;
-      this.parts.warn("onToolError gave no text; the model is told as usual.");
+      const custom: unknown = await onToolError(failure);
+      if (typeof custom === "string") return custom;
+      this.runtime.warn("onToolError did not return a string; the default message is used.");
     } catch (error) {
-      if (isBubblingUp(error)) throw error;
-      this.parts.warn(`onToolError failed; the model is told as usual: ${String(error)}`);
+      if (isGraphBubbleUp(error)) throw error;
+      this.runtime.warn(`onToolError failed; the default message is used: ${String(error)}`);
     }
-    return words;
+    return content;
   }
 }
 
@@ -241,8 +296,32 @@ function isToolCall(value: unknown): value is ToolCall {
   return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
-function withNotes(content: Shown["content"], notes: readonly string[]): Shown["content"] {
-  if (notes.length === 0) return content;
+function withNotices(
+  content: ConvertedResult["content"],
+  notices: readonly string[],
+): ConvertedResult["content"] {
+  if (notices.length === 0) return content;
   const blocks = typeof content === "string" ? [textBlock(content)] : content;
-  return [...notes.map(textBlock), ...blocks];
+  return [...notices.map(textBlock), ...blocks];
+}
+
+/** Adds what the option `customData` returns. When the user's callback fails, the artifact stays as it is. */
+function withCustomData(
+  artifact: ToolArtifact,
+  { content, structuredContent, isError, meta }: ToolResult,
+  { settings, warn }: Pick<ToolRuntime, "settings" | "warn">,
+): ToolArtifact {
+  if (settings.customData === undefined) return artifact;
+  try {
+    const customData = settings.customData(structuredClone({ content, structuredContent, isError, meta }));
+    if (customData instanceof Promise) {
+      customData.catch(() => undefined);
+      warn("customData returned a promise, which is ignored: it has to return its value synchronously.");
+      return artifact;
+    }
+    return customData === undefined ? artifact : { ...artifact, customData: cloneJson(customData) };
+  } catch (error) {
+    warn(`customData failed and is ignored: ${String(error)}`);
+    return artifact;
+  }
 }

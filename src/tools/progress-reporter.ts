@@ -1,12 +1,13 @@
 import type { CallbackManagerForToolRun } from "@langchain/core/callbacks/manager";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Clock } from "../async/clock.js";
-import { toReadable } from "../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { Progress } from "../session/session.js";
 
-/** How far a call is, as its server tells. */
+/** A progress notification of a running tool call. */
 export interface ToolProgress extends Progress {
   readonly type: "mcp_progress";
+  /** The name of the server. */
   readonly server: string;
   /** The tool's name, as models see it. */
   readonly tool: string;
@@ -15,81 +16,81 @@ export interface ToolProgress extends Progress {
 
 export type ProgressListener = (progress: ToolProgress) => unknown;
 
-interface ProgressParts {
-  readonly about: Pick<ToolProgress, "server" | "tool" | "toolCallId">;
+interface ProgressReporterOptions {
+  readonly source: Pick<ToolProgress, "server" | "tool" | "toolCallId">;
   readonly listeners: readonly ProgressListener[];
   readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
 
 /**
- * Who listens to a call: the user's function, LangGraph's `config.writer`, and callbacks that take
- * events of tools, as those of `streamMode: "tools"` do.
+ * Collects the listeners of a call: the option `onProgress`, LangGraph's `config.writer`, and callback handlers
+ * with `handleToolEvent`, which `streamMode: "tools"` uses.
  */
-export function progressListeners(
+export function getProgressListeners(
   onProgress: ProgressListener | undefined,
   config: RunnableConfig,
   runManager: CallbackManagerForToolRun | undefined,
 ): ProgressListener[] {
   const writer: unknown = Reflect.get(config, "writer");
-  const takesEvents = runManager?.handlers.some((handler) => handler.handleToolEvent !== undefined) === true;
+  const acceptsEvents =
+    runManager?.handlers.some((handler) => handler.handleToolEvent !== undefined) === true;
   return [
     ...(onProgress === undefined ? [] : [onProgress]),
     ...(typeof writer === "function" ? [writer as ProgressListener] : []),
-    ...(takesEvents ? [(progress: ToolProgress) => runManager.handleToolEvent(progress)] : []),
+    ...(acceptsEvents ? [(progress: ToolProgress) => runManager.handleToolEvent(progress)] : []),
   ];
 }
 
-/** Whoever looks at it is a person, or tells one. */
-const SHORTEST_PAUSE_MS = 100;
+const MIN_INTERVAL_MS = 100;
 
-/** Passes progress on: the first at once, then no more often than people can look, the last one always. */
-export class ProgressReport {
-  readonly #parts: ProgressParts;
+/** Throttles progress: the first notification is passed on at once, the last one always. */
+export class ProgressReporter {
+  readonly #options: ProgressReporterOptions;
   #latest: Progress | undefined;
-  #stopWaiting: (() => void) | undefined;
-  #isOver = false;
-  #telling: Promise<unknown> = Promise.resolve();
+  #cancelTimer: (() => void) | undefined;
+  #isEnded = false;
+  #flushing: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ProgressParts) {
-    this.#parts = parts;
+  constructor(options: ProgressReporterOptions) {
+    this.#options = options;
   }
 
-  hear(progress: Progress): void {
-    if (this.#isOver) return;
+  report(progress: Progress): void {
+    if (this.#isEnded) return;
     this.#latest = progress;
-    if (this.#stopWaiting === undefined) this.#tell();
+    if (this.#cancelTimer === undefined) this.#flush();
   }
 
-  /** The call is over: what was held back is told, and nothing more. */
+  /** Passes on a pending notification, ignores later ones, and waits for the listeners. */
   async end(): Promise<void> {
-    this.#isOver = true;
-    this.#stopWaiting?.();
-    if (this.#latest !== undefined) this.#tellAll(this.#latest);
-    await this.#telling;
+    this.#isEnded = true;
+    this.#cancelTimer?.();
+    if (this.#latest !== undefined) this.#notifyAll(this.#latest);
+    await this.#flushing;
   }
 
-  #tell(): void {
+  #flush(): void {
     const progress = this.#latest;
     this.#latest = undefined;
-    this.#stopWaiting = undefined;
+    this.#cancelTimer = undefined;
     if (progress === undefined) return;
-    this.#stopWaiting = this.#parts.clock.after(SHORTEST_PAUSE_MS, () => this.#tell());
-    this.#tellAll(progress);
+    this.#cancelTimer = this.#options.clock.after(MIN_INTERVAL_MS, () => this.#flush());
+    this.#notifyAll(progress);
   }
 
-  /** A listener that fails is told of, and harms neither the call nor the others. */
-  #tellAll({ progress, total, message }: Progress): void {
-    const { about, listeners, warn } = this.#parts;
-    const readable = message === undefined ? undefined : toReadable(message);
-    const told: ToolProgress = { type: "mcp_progress", ...about, progress, total, message: readable };
-    const telling = listeners.map(async (listener) => {
+  /** A failing listener is logged and affects neither the call nor other listeners. */
+  #notifyAll({ progress, total, message }: Progress): void {
+    const { source, listeners, warn } = this.#options;
+    const sanitized = message === undefined ? undefined : stripHiddenCharacters(message);
+    const event: ToolProgress = { type: "mcp_progress", ...source, progress, total, message: sanitized };
+    const notifications = listeners.map(async (listener) => {
       try {
-        await listener({ ...told });
+        await listener({ ...event });
       } catch (error) {
-        warn(`A listener to progress failed: ${String(error)}`);
+        warn(`A progress listener failed: ${String(error)}`);
       }
     });
-    this.#telling = Promise.all([this.#telling, ...telling]);
+    this.#flushing = Promise.all([this.#flushing, ...notifications]);
   }
 }

@@ -1,12 +1,9 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallContext } from "../config/call-context.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import type { McpToolDetails } from "./tool-details.js";
+import type { McpToolDetails } from "./tool-runtime.js";
 
-/**
- * Who calls a tool, read from the run's config when somebody looks: most calls ask nobody. Functions of
- * the user's get `forUser()`.
- */
+/** The context of a call, read lazily from the run's config. User callbacks receive `toPlainContext()`. */
 export class ToolContext implements CallContext {
   readonly purpose = "call";
   readonly server: string;
@@ -20,14 +17,14 @@ export class ToolContext implements CallContext {
     const { toolCall } = config as JsonObject;
     this.server = server;
     this.tool = name;
-    // A tool call without an id is one all the same: its failure is told, not thrown.
-    this.toolCallId = isPlainObject(toolCall) ? idOf(toolCall) : undefined;
+    // A tool call without an id counts, too: its failure is returned, not thrown.
+    this.toolCallId = isPlainObject(toolCall) ? toolCallIdOf(toolCall) : undefined;
     this.signal = config.signal;
     this.runId = runId;
     this.#config = config;
   }
 
-  /** The run's own: not for users, who could change it. */
+  /** The original config. Not for user callbacks, which could mutate it. */
   get runConfig(): RunnableConfig {
     return this.#config;
   }
@@ -54,20 +51,20 @@ export class ToolContext implements CallContext {
     return isPlainObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
   }
 
-  /** A plain object, and copies as far as they can be made. */
-  forUser(): CallContext {
+  /** Returns a plain object with copies where copying is possible. */
+  toPlainContext(): CallContext {
     const { purpose, server, tool, toolCallId, configurable } = this;
     const { context, state, store, signal, runId, config } = this;
     return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
   }
 }
 
-/** LangChain keeps the time limit of a run in its metadata, next to the signal that enforces it. */
-export function timeoutOf({ metadata }: RunnableConfig): number | undefined {
+/** LangChain stores the timeout of a run in its metadata, in addition to the signal that enforces it. */
+export function configTimeout({ metadata }: RunnableConfig): number | undefined {
   const timeoutMs: unknown = metadata?.["timeoutMs"];
   return typeof timeoutMs === "number" && timeoutMs > 0 ? timeoutMs : undefined;
 }
 
-function idOf({ id }: JsonObject): string {
+function toolCallIdOf({ id }: JsonObject): string {
   return typeof id === "string" ? id : "";
 }

@@ -3,19 +3,18 @@ import type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
 import type { ToolContext } from "./tool-context.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { quoteServer } from "../errors/sanitize-text.js";
-import { refusal } from "./denied-error.js";
-import type { ToolParts } from "./tool-runtime.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import type { ToolRuntime } from "./tool-runtime.js";
 
-/** What only a person can act on. It is thrown, whoever calls. */
+/** Only the application can act on these, so they are thrown even when a model made the call. */
 const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled"]);
 
-/** The tool ran and says that it failed. */
-export function toolError({ schema: { info }, server }: ToolParts, result: ToolResult): McpRuntimeError {
-  const said = quoteServer(result.text());
+/** The tool ran and returned an error result. */
+export function toolError({ schema: { info }, server }: ToolRuntime, result: ToolResult): McpRuntimeError {
+  const serverText = excerpt(result.text());
   return new McpRuntimeError(
     "tool-error",
-    `Tool "${info.name}" of server "${server}" reported an error: ${said}`,
+    `Tool "${info.name}" of server "${server}" reported an error: ${serverText}`,
     {
       server,
       tool: info.name,
@@ -24,31 +23,45 @@ export function toolError({ schema: { info }, server }: ToolParts, result: ToolR
   );
 }
 
+/** The call was denied by a rule, a hook or a reviewer. */
+export function deniedError(
+  { schema: { info }, server }: ToolRuntime,
+  reason: string,
+  cause?: unknown,
+): McpRuntimeError {
+  const text = `The call of tool "${info.name}" was denied: ${reason}`;
+  return new McpRuntimeError("denied", text, { server, tool: info.name, cause });
+}
+
 /**
- * The failure, if a model may be told of it. Throws what has to go through untouched: the caller's
- * own cancellation, LangGraph's interrupts and commands, and what no model can help with.
+ * Returns the failure if it may be reported to a model. Throws everything else: the caller's own cancellation,
+ * LangGraph's interrupts and commands, and failures that only the application can act on.
  */
-export function tellableFailure(error: unknown, parts: ToolParts, { signal }: ToolContext): McpRuntimeError {
-  if (isBubblingUp(error)) throw error;
+export function toModelFailure(
+  error: unknown,
+  runtime: ToolRuntime,
+  { signal }: ToolContext,
+): McpRuntimeError {
+  if (isGraphBubbleUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
     if (ALWAYS_THROWN.has(error.kind)) throw error;
     return error;
   }
-  if (signal?.aborted === true) return outOfTime(signal.reason, parts);
-  // What is left comes from a hook or a rule's function. Its words are for its author, not for a model.
-  parts.warn(`A function that runs before the call failed: ${String(error)}`);
-  return refusal(parts, "a check before the call failed.", error);
+  if (signal?.aborted === true) return callerTimeoutError(signal.reason, runtime);
+  // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
+  runtime.warn(`A hook or rule function failed before the call: ${String(error)}`);
+  return deniedError(runtime, "a check before the call failed.", error);
 }
 
-/** A signal that ran out of time is told; any other is the caller's own, and is thrown as it is. */
-function outOfTime(reason: unknown, { schema: { info }, server }: ToolParts): McpRuntimeError {
+/** Only the timeout of a signal is reported to the model; any other abort reason is rethrown. */
+function callerTimeoutError(reason: unknown, { schema: { info }, server }: ToolRuntime): McpRuntimeError {
   if (!(reason instanceof Error && reason.name === "TimeoutError")) throw reason;
-  const text = `Tool "${info.name}" ran out of the time that its caller gave it.`;
+  const text = `Tool "${info.name}" exceeded the timeout of its caller.`;
   return new McpRuntimeError("timeout", text, { server, tool: info.name, cause: reason });
 }
 
-/** LangGraph marks what has to reach the graph: interrupts and commands to a parent. */
-export function isBubblingUp(error: unknown): boolean {
+/** Whether LangGraph has to receive this error: an interrupt, or a command to a parent graph. */
+export function isGraphBubbleUp(error: unknown): boolean {
   return typeof error === "object" && error !== null && Reflect.get(error, "is_bubble_up") === true;
 }
 
@@ -71,10 +84,83 @@ export function toToolFailure(error: McpRuntimeError): ToolFailure {
   };
 }
 
-/** The artifact of a call that brought nothing. */
+/** The artifact of a call without a result. */
 export const EMPTY_ARTIFACT: ToolArtifact = {
   structuredContent: undefined,
   meta: undefined,
   isError: true,
   content: [],
 };
+
+interface FailureText {
+  /** What happened, for a model to read. */
+  readonly summary: string;
+  /** What the model can do next. */
+  readonly advice: string;
+}
+
+const TRY_OTHERWISE = "Try another way, or tell the user.";
+const TRY_LATER = "Try again later, or continue without it and say so.";
+const REPORT_TO_USER = "Calling it again will not help. Tell the user.";
+
+/** Kinds that are always thrown have no entry: no model reads them. */
+const FAILURE_TEXTS: Partial<Record<FailureKind, FailureText>> = {
+  "session-lost": {
+    summary: "The server keeps losing the session. The tool was not run.",
+    advice: TRY_LATER,
+  },
+  "not-sent": { summary: "The server cannot be reached. The tool was not run.", advice: TRY_LATER },
+  "connection-lost": { summary: "The connection was lost before the response arrived.", advice: TRY_LATER },
+  timeout: { summary: "The tool did not respond in time.", advice: TRY_LATER },
+  "rate-limited": {
+    summary: "The server rejected the call: too many requests. The tool was not run.",
+    advice: TRY_LATER,
+  },
+  unavailable: { summary: "The server is not available.", advice: TRY_LATER },
+  "server-error": { summary: "The server failed.", advice: TRY_OTHERWISE },
+  unauthorized: { summary: "The server rejected the credentials.", advice: REPORT_TO_USER },
+  "not-found": { summary: "The server does not have this tool.", advice: REPORT_TO_USER },
+  "invalid-request": { summary: "The server rejected the request.", advice: REPORT_TO_USER },
+  "invalid-response": { summary: "The response cannot be used.", advice: TRY_OTHERWISE },
+  "too-large": { summary: "The response is too large.", advice: "Ask for less." },
+  "unsupported-protocol": {
+    summary: "The server uses an unsupported protocol version.",
+    advice: REPORT_TO_USER,
+  },
+  "circuit-open": {
+    summary: "The server failed repeatedly and is not called for a while. The tool was not run.",
+    advice: TRY_LATER,
+  },
+  denied: { summary: "The call was denied.", advice: "Do not call it again unless you are asked to." },
+};
+
+const INVALID_PARAMS = -32_602;
+const MAY_HAVE_RUN = "The tool may have run: check before you call it again.";
+
+/**
+ * Describes a failure to a model: what happened, whether the tool may have run, what to do next. The error's own
+ * message is included only where it is safe: our messages about arguments and denials, and the message of a
+ * JSON-RPC error. Other messages may contain hosts and paths.
+ */
+export function toFailureMessage(error: McpRuntimeError, toolName: string): string {
+  const { summary, advice } = FAILURE_TEXTS[error.kind] ?? {
+    summary: "It failed.",
+    advice: TRY_OTHERWISE,
+  };
+  const isSafe =
+    error.issues.length > 0 || error.code !== undefined || error.kind === "denied" || toolRan(error);
+  const isCorrectable =
+    error.kind === "invalid-request" && (error.issues.length > 0 || error.code === INVALID_PARAMS);
+  const next = isCorrectable ? "Correct the arguments and call the tool again." : advice;
+  const lines = [
+    `Tool "${toolName}" failed: ${isSafe ? error.message : summary}`,
+    ...(error.retryAt === undefined ? [] : [`The server asks to wait until ${error.retryAt.toISOString()}.`]),
+    ...(error.outcomeUnknown ? [MAY_HAVE_RUN] : []),
+  ];
+  return [...lines, ...(error.outcomeUnknown && next === TRY_LATER ? [] : [next])].join("\n");
+}
+
+/** The tool ran, but its result cannot be used: the message is ours. */
+function toolRan({ kind, outcomeUnknown }: McpRuntimeError): boolean {
+  return kind === "invalid-response" && !outcomeUnknown;
+}

@@ -4,14 +4,33 @@ import { describeValue } from "../json/describe-value.js";
 import { isPlainObject } from "../json/json.js";
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 
+/** How the names of LangChain tools are derived from the names on the servers. */
 export interface NamingOptions {
-  /** What stands before a tool's name: `server__tool`, nothing, `mcp__server__tool`, or what a function makes of both. */
+  /**
+   * The prefix of tool names: "server" gives `server__tool`, "mcp" gives `mcp__server__tool`, "none" gives
+   * `tool`. A function returns the whole name.
+   *
+   * @default "server" in `createMcpTools`, "none" in the other factories
+   */
   readonly prefix?: "server" | "none" | "mcp" | ((server: string, tool: string) => string);
-  /** What becomes of characters that models do not take. */
+  /**
+   * Whether characters that model providers do not accept are replaced with `_` or deleted.
+   *
+   * @default "replace"
+   */
   readonly invalidCharacters?: "replace" | "delete";
-  /** What happens when two tools get the same name. */
+  /**
+   * What happens when two tools get the same name: "error" throws, "suffix" appends a hash to both, "prefix"
+   * adds the server's name to both.
+   *
+   * @default "error"
+   */
   readonly onCollision?: "error" | "suffix" | "prefix";
-  /** Names that other tools of yours have. */
+  /**
+   * Names of other tools of your agent, which MCP tools must not use.
+   *
+   * @default []
+   */
   readonly reserved?: readonly string[];
 }
 
@@ -30,9 +49,9 @@ const CHOICES = {
   onCollision: ["error", "suffix", "prefix"],
 } as const;
 
-/** What was left out, or is `undefined`, is filled in. */
+/** @throws McpRuntimeError `invalid-config` */
 export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
-  const issues = issuesOfNaming(options);
+  const issues = validateNaming(options);
   if (issues.length > 0) throw configError("The set of options", issues);
   const { prefix = defaultPrefix, invalidCharacters, onCollision, reserved } = options;
   return {
@@ -43,69 +62,71 @@ export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming
   };
 }
 
-function issuesOfNaming(options: unknown): ConfigIssue[] {
+function validateNaming(options: unknown): ConfigIssue[] {
   const keys = Object.keys(NAMING_DEFAULTS);
   if (!isPlainObject(options)) {
-    const message = `expected an object with ${keys.join(", ")}, found ${describeValue(options)}`;
+    const message = `expected an object with ${keys.join(", ")}, got ${describeValue(options)}`;
     return [{ path: "naming", message }];
   }
   return Object.entries(options).flatMap(([key, value]) => {
     const path = `naming.${key}`;
-    if (!keys.includes(key)) return [{ path, message: `is no option; options are ${keys.join(", ")}` }];
-    const expected = expectedOf(key, value);
+    if (!keys.includes(key)) return [{ path, message: `unknown option; valid options: ${keys.join(", ")}` }];
+    const expected = describeExpected(key, value);
     return expected === undefined
       ? []
-      : [{ path, message: `expected ${expected}, found ${describeValue(value)}` }];
+      : [{ path, message: `expected ${expected}, got ${describeValue(value)}` }];
   });
 }
 
-/** What the value of an option should be, if it is something else. */
-function expectedOf(key: string, value: unknown): string | undefined {
+/** Returns `undefined` for a valid value. */
+function describeExpected(key: string, value: unknown): string | undefined {
   if (value === undefined || (key === "prefix" && typeof value === "function")) return undefined;
   const choices: readonly unknown[] | undefined = CHOICES[key as keyof typeof CHOICES];
   if (choices !== undefined) return choices.includes(value) ? undefined : `one of ${choices.join(", ")}`;
   const isNames = Array.isArray(value) && value.every((name) => typeof name === "string");
-  return isNames ? undefined : "a list of names";
+  return isNames ? undefined : "an array of names";
 }
 
-/** A tool of a server, by its server's own name for it. */
+/** A tool by its name on the server. */
 export interface NamedTool {
   readonly server: string;
   readonly tool: string;
 }
 
-const LONGEST_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * A name for each tool, in their order: `^[a-zA-Z0-9_-]{1,64}$`, each only once. Which name a tool
- * gets does not depend on the order in which servers answer.
+ * Returns a unique name matching `^[a-zA-Z0-9_-]{1,64}$` for each tool, in their order. The names do not depend
+ * on the order in which servers respond.
+ *
+ * @throws McpRuntimeError `invalid-config` for a collision
  */
-export function nameTools(tools: readonly NamedTool[], naming: Naming): string[] {
-  const first = tools.map((tool) => toSafeName(prefixed(tool, naming.prefix), naming));
+export function assignToolNames(tools: readonly NamedTool[], naming: Naming): string[] {
+  const safeNames = tools.map((tool) => toSafeName(addPrefix(tool, naming.prefix), naming));
   if (naming.onCollision === "error") {
-    const collisions = findCollisions(tools, first, naming.reserved);
+    const collisions = findCollisions(tools, safeNames, naming.reserved);
     if (collisions.length > 0) throw collisionError(collisions);
-    return first;
+    return safeNames;
   }
-  const second =
+  const prefixedNames =
     naming.onCollision === "prefix"
-      ? renamed(tools, first, naming, (tool) => prefixed(tool, "server"))
-      : first;
-  const third = renamed(tools, second, naming, (tool, name) => withHash(tool, name));
-  // A server may list what another one's hash would give.
-  const collisions = findCollisions(tools, third, naming.reserved);
+      ? renameCollisions(tools, safeNames, naming, (tool) => addPrefix(tool, "server"))
+      : safeNames;
+  const names = renameCollisions(tools, prefixedNames, naming, (tool, name) => appendHash(tool, name));
+  // A server may list a tool whose name equals the hashed name of another tool.
+  const collisions = findCollisions(tools, names, naming.reserved);
   if (collisions.length > 0) throw collisionError(collisions);
-  return third;
+  return names;
 }
 
-/** Two servers may have sanitised to one prefix; a hash of both names tells them apart. */
-function withHash({ server, tool }: NamedTool, name: string): string {
-  return `${name.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}_${hashOf(`${server}\0${tool}`)}`;
+/** Hashes the server's name, too: two server names may be sanitized to the same prefix. */
+function appendHash({ server, tool }: NamedTool, name: string): string {
+  return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(`${server}\0${tool}`)}`;
 }
 
-/** Gives every tool whose name is taken another one: all of them, so that order decides nothing. */
-function renamed(
+/** Renames every tool of a collision, not only the later ones: the names must not depend on the order. */
+function renameCollisions(
   tools: readonly NamedTool[],
   names: readonly string[],
   naming: Naming,
@@ -119,34 +140,34 @@ function renamed(
   });
 }
 
-function prefixed({ server, tool }: NamedTool, prefix: Naming["prefix"]): string | readonly string[] {
-  if (typeof prefix === "function") return prefixedBy(prefix, server, tool);
+function addPrefix({ server, tool }: NamedTool, prefix: Naming["prefix"]): string | readonly string[] {
+  if (typeof prefix === "function") return prefixWith(prefix, server, tool);
   if (prefix === "none") return tool;
   return prefix === "mcp" ? ["mcp", server, tool] : [server, tool];
 }
 
-function prefixedBy(prefix: (server: string, tool: string) => unknown, server: string, tool: string): string {
+function prefixWith(prefix: (server: string, tool: string) => unknown, server: string, tool: string): string {
   const name = prefix(server, tool);
   if (typeof name === "string") return name;
-  const message = `gave ${describeValue(name)} for tool ${JSON.stringify(tool)}; expected a name`;
+  const message = `expected a name for tool ${JSON.stringify(tool)}, got ${describeValue(name)}`;
   throw configError("naming.prefix", [{ path: "", message }]);
 }
 
-/** Parts are made safe one by one and joined with `__`. */
+/** Sanitizes each segment and joins them with `__`. */
 function toSafeName(
   name: string | readonly string[],
-  { invalidCharacters: invalidCharacters }: Pick<Naming, "invalidCharacters">,
+  { invalidCharacters }: Pick<Naming, "invalidCharacters">,
 ): string {
-  const parts = typeof name === "string" ? [name] : name;
-  const safe = parts.map((part) => toSafePart(part, invalidCharacters)).join("__");
-  if (safe.length <= LONGEST_NAME) return safe;
-  return `${safe.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}_${hashOf(parts.join("\0"))}`;
+  const segments = typeof name === "string" ? [name] : name;
+  const safe = segments.map((segment) => toSafeSegment(segment, invalidCharacters)).join("__");
+  if (safe.length <= MAX_NAME_LENGTH) return safe;
+  return `${safe.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(segments.join("\0"))}`;
 }
 
-/** A part with no letter or digit left says nothing; it is named by its hash. */
-function toSafePart(part: string, invalidCharacters: Naming["invalidCharacters"]): string {
-  const safe = part.trim().replace(/[^a-zA-Z0-9_-]/gu, invalidCharacters === "replace" ? "_" : "");
-  return /[a-zA-Z0-9]/.test(safe) ? safe : `tool_${hashOf(part)}`;
+/** A segment without any letter or digit left is replaced with its hash. */
+function toSafeSegment(segment: string, invalidCharacters: Naming["invalidCharacters"]): string {
+  const safe = segment.trim().replace(/[^a-zA-Z0-9_-]/gu, invalidCharacters === "replace" ? "_" : "");
+  return /[a-zA-Z0-9]/.test(safe) ? safe : `tool_${hashOf(segment)}`;
 }
 
 function hashOf(text: string): string {
@@ -163,21 +184,21 @@ function findCollisions(
   names: readonly string[],
   reserved: readonly string[],
 ): Collision[] {
-  const all = [...reserved, ...names];
-  if (new Set(all).size === all.length) return [];
-  const owners = new Map<string, string[]>(
-    reserved.map((name) => [name, ["a name of yours (naming.reserved)"]]),
+  const allNames = [...reserved, ...names];
+  if (new Set(allNames).size === allNames.length) return [];
+  const ownersByName = new Map<string, string[]>(
+    reserved.map((name) => [name, ["a reserved name (naming.reserved)"]]),
   );
   tools.forEach(({ server, tool }, index) => {
     const name = names[index] ?? "";
-    owners.set(name, [
-      ...(owners.get(name) ?? []),
+    ownersByName.set(name, [
+      ...(ownersByName.get(name) ?? []),
       `${JSON.stringify(tool)} of server ${JSON.stringify(server)}`,
     ]);
   });
-  return [...owners]
-    .filter(([, list]) => list.length > 1)
-    .map(([name, list]) => ({ name, owners: list.toSorted() }));
+  return [...ownersByName]
+    .filter(([, owners]) => owners.length > 1)
+    .map(([name, owners]) => ({ name, owners: owners.toSorted() }));
 }
 
 function collisionError(collisions: readonly Collision[]): Error {
@@ -185,6 +206,6 @@ function collisionError(collisions: readonly Collision[]): Error {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, owners }) => ({ path: name, message: `is the name of ${owners.join(" and ")}` }));
   const fix =
-    'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or leave one out with tools rules';
-  return configError("The set of tool names", [...issues, { path: "", message: `To mend it, ${fix}.` }]);
+    'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or exclude one with tools rules';
+  return configError("The set of tool names", [...issues, { path: "", message: `To fix this, ${fix}.` }]);
 }

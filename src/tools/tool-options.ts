@@ -7,44 +7,88 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ToolProgress } from "./progress-reporter.js";
 
-/** A call that is about to be made. What a hook does to it harms nobody: it is a copy. */
+/** The call that a hook receives. A copy: mutating it has no effect. */
 export interface BeforeToolCallInput {
+  /** The name of the server. */
   readonly server: string;
-  /** The server's own name of the tool. */
+  /** The tool's name on the server. */
   readonly tool: string;
+  /** The arguments that would be sent. */
   readonly args: JsonObject;
   readonly context: CallContext;
 }
 
+/** What `beforeToolCall` may return to change or deny a call. */
 export interface BeforeToolCallResult {
-  /** Sent instead. */
+  /** Arguments to send instead. */
   readonly args?: JsonObject;
   /** HTTP headers for this call only. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Do not call; the model is told why. */
+  /** Denies the call with this reason, which the model sees. */
   readonly deny?: string;
 }
 
+/** The parts of a result that `afterToolCall` receives and may replace. */
 export type AfterToolCallResult = Pick<ToolResult, "content" | "structuredContent" | "isError" | "meta">;
 
-/** How tools behave. Everything is optional; `TOOL_DEFAULTS` has the defaults. */
+/** How tools behave. All options are optional; `TOOL_DEFAULTS` has the defaults. */
 export interface ToolOptions {
-  /** Show models a schema that all providers take, or the server's as it is. */
+  /**
+   * The schema that models see: one that all providers accept, or the server's original.
+   *
+   * @default "portable"
+   */
   readonly schema?: "portable" | "as-is";
+  /**
+   * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
+   * "prefer": instead of the text blocks; "append": after them, unless one of them is the same JSON; "artifact":
+   * never.
+   *
+   * @default "fallback"
+   */
   readonly structuredContent?: ContentOptions["structuredContent"];
+  /**
+   * Whether the model sees images, audio and embedded resources ("content"), or they are only in the artifact
+   * ("artifact").
+   *
+   * @default { image: "content", audio: "content", resource: "content" }
+   */
   readonly outputHandling?: Partial<ContentOptions["outputHandling"]>;
-  /** What happens when a result does not fit the tool's `outputSchema`. */
+  /**
+   * What happens when a result does not match the tool's `outputSchema`: a warning, an error of kind
+   * `invalid-response`, or nothing.
+   *
+   * @default "warn"
+   */
   readonly outputValidation?: "warn" | "error" | "off";
   readonly limits?: {
-    /** The most characters of text that a model is shown of one result. */
+    /**
+     * The maximum number of characters of text of one result that a model sees.
+     *
+     * @default 100000
+     */
     readonly contentChars?: number;
   };
-  /** A failed tool call: tell the model, throw, or tell the model in your own words. */
+  /**
+   * What a failed tool call does: return an error message to the model, throw, or return the string of your
+   * function to the model.
+   *
+   * @default "return"
+   */
   readonly onToolError?: "return" | "throw" | ((error: McpRuntimeError) => string | Promise<string>);
+  /**
+   * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
+   * throws.
+   *
+   * @example
+   * ```ts
+   * beforeToolCall: ({ tool, args }) => (tool === "delete" && args.all ? { deny: "not everything" } : undefined)
+   * ```
+   */
   readonly beforeToolCall?: (
     call: BeforeToolCallInput,
   ) => BeforeToolCallResult | undefined | void | Promise<BeforeToolCallResult | undefined | void>;
-  /** What it gives back takes the place of the result. */
+  /** Runs after each call. The fields it returns replace those of the result. */
   readonly afterToolCall?: (
     call: BeforeToolCallInput & { readonly result: AfterToolCallResult },
   ) =>
@@ -52,19 +96,23 @@ export interface ToolOptions {
     | undefined
     | void
     | Promise<Partial<AfterToolCallResult> | undefined | void>;
-  /** What it finds in a result is kept in the artifact, as `customData`: plain JSON, which no model sees. */
+  /** Extracts plain JSON from a result into `artifact.customData`, which the model does not see. Synchronous. */
   readonly customData?: (result: AfterToolCallResult) => unknown;
   /** Sent to the server as `_meta`. */
   readonly meta?:
     | JsonObject
     | ((context: CallContext) => JsonObject | undefined | Promise<JsonObject | undefined>);
-  /** Asked before a tool runs whose rule says `requireApproval`. Without it such a tool is refused. */
+  /**
+   * Decides whether a call that needs approval (`requireApproval` in its rule) may run, where an interrupt of
+   * `mcpMiddleware` or `McpToolNode` has not decided it. Only `true` approves. Without it, the call is denied
+   * unless the graph can be interrupted.
+   */
   readonly onApproval?: (call: BeforeToolCallInput) => boolean | Promise<boolean>;
-  /** Told how far a call is, no more often than ten times a second. */
+  /** Receives the progress notifications of a call, at most ten per second. */
   readonly onProgress?: (progress: ToolProgress) => void;
 }
 
-/** Every default of a tool, in one place. */
+/** The defaults of `ToolOptions`, and of the factory option `resourceTools`. */
 export const TOOL_DEFAULTS = {
   schema: "portable",
   structuredContent: CONTENT_DEFAULTS.structuredContent,
@@ -75,6 +123,7 @@ export const TOOL_DEFAULTS = {
   resourceTools: false,
 } as const;
 
+/** `ToolOptions` with defaults applied. */
 export type ToolSettings = Required<
   Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onToolError">
 > &
@@ -86,8 +135,9 @@ export type ToolSettings = Required<
     readonly contentChars: number;
   };
 
+/** @throws McpRuntimeError `invalid-config` */
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
-  const issues = issuesOf(options);
+  const issues = validateToolOptions(options);
   if (issues.length > 0) throw configError("The set of tool options", issues);
   const { beforeToolCall, afterToolCall, customData, meta, onApproval, onProgress } = options;
   return {
@@ -118,47 +168,47 @@ const CHOICES: readonly (readonly [
 ];
 const FUNCTIONS = ["beforeToolCall", "afterToolCall", "customData", "onApproval", "onProgress"] as const;
 
-function issuesOf(options: ToolOptions): ConfigIssue[] {
+function validateToolOptions(options: ToolOptions): ConfigIssue[] {
   const choices = CHOICES.filter(([key, allowed, orFunction]) => {
     const value = options[key];
-    const isFine =
+    const isValid =
       value === undefined || allowed.includes(value as string) || (orFunction && typeof value === "function");
-    return !isFine;
+    return !isValid;
   }).map(([path, allowed]) => ({
     path,
-    message: `expected one of ${allowed.join(", ")}, found ${describeValue(options[path])}`,
+    message: `expected one of ${allowed.join(", ")}, got ${describeValue(options[path])}`,
   }));
   const functions = FUNCTIONS.filter(
     (path) => options[path] !== undefined && typeof options[path] !== "function",
-  ).map((path) => ({ path, message: `expected a function, found ${describeValue(options[path])}` }));
-  const handling = issuesOfHandling(options.outputHandling);
+  ).map((path) => ({ path, message: `expected a function, got ${describeValue(options[path])}` }));
+  const handling = validateOutputHandling(options.outputHandling);
   const { meta } = options;
   const isMeta = meta === undefined || typeof meta === "function" || isPlainObject(meta);
   return [
     ...choices,
     ...functions,
-    ...issuesOfLimits(options.limits),
+    ...validateLimits(options.limits),
     ...handling,
     ...(isMeta ? [] : [{ path: "meta", message: "expected an object or a function" }]),
   ];
 }
 
-function issuesOfLimits(limits: unknown): ConfigIssue[] {
+function validateLimits(limits: unknown): ConfigIssue[] {
   if (limits === undefined) return [];
   if (!isPlainObject(limits))
-    return [{ path: "limits", message: `expected { contentChars }, found ${describeValue(limits)}` }];
+    return [{ path: "limits", message: `expected { contentChars }, got ${describeValue(limits)}` }];
   const { contentChars, ...others } = limits;
   const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && Number(contentChars) > 0);
   return [
-    ...(isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number from 1" }]),
+    ...(isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number above 0" }]),
     ...Object.keys(others).map((key) => ({
       path: `limits.${key}`,
-      message: "is no limit of tools, which is contentChars; those of a server stand in its definition",
+      message: "unknown option; valid options: contentChars. The limits of a server belong in its definition",
     })),
   ];
 }
 
-function issuesOfHandling(handling: unknown): ConfigIssue[] {
+function validateOutputHandling(handling: unknown): ConfigIssue[] {
   if (handling === undefined) return [];
   if (!isPlainObject(handling))
     return [{ path: "outputHandling", message: "expected { image, audio, resource }" }];
@@ -170,6 +220,6 @@ function issuesOfHandling(handling: unknown): ConfigIssue[] {
     )
     .map(([key]) => ({
       path: `outputHandling.${key}`,
-      message: "expected image, audio or resource as content or artifact",
+      message: "expected image, audio or resource with the value content or artifact",
     }));
 }

@@ -1,70 +1,73 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
-import type { ArgumentProperty } from "../config/argument-property.js";
+import type { ArgumentProperty } from "../config/agent/argument-property.js";
 import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { ToolRule } from "../config/tool-rules.js";
-import { type ArgumentFiller, compileArgumentProperties } from "./argument-injector.js";
-import { editSchemaAt } from "../json-schema/edit-schema.js";
-import { DefaultArguments } from "../json-schema/apply-defaults.js";
-import { detachReferences } from "../json-schema/inline-root-refs.js";
-import { ArgumentCheck } from "../json-schema/schema-validator.js";
-import { once } from "./lazy.js";
-import { toShownSchema } from "../json-schema/portable-schema.js";
+import { type ArgumentInjector, createArgumentInjector } from "./argument-injector.js";
+import { editSchemaAt, inlineRootRefs } from "../json-schema/edit-schema.js";
+import { DefaultsApplier } from "../json-schema/apply-defaults.js";
+import { SchemaValidator } from "../json-schema/schema-validator.js";
+import { toPortableSchema } from "../json-schema/portable-schema.js";
 import type { ToolSettings } from "./tool-options.js";
 
-interface ToolSchemaParts {
+interface ToolSchemaOptions {
   readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
   readonly rule: ToolRule;
   readonly settings: Pick<ToolSettings, "schema">;
   readonly warn: (message: string) => void;
 }
 
-/** A tool as its server describes it at one time, and all that follows from it. Made when it is needed. */
+/** One version of a server's tool description, with the schemas and validators derived from it. */
 export class ToolSchema {
   readonly info: McpToolInfo;
-  readonly filler: ArgumentFiller;
-  readonly defaults: DefaultArguments;
-  readonly inputCheck: ArgumentCheck;
-  readonly outputCheck: ArgumentCheck | undefined;
-  /** Changes when the input schema does. */
-  readonly hash: () => string;
-  /** What models see. */
-  readonly shown: () => JsonObject;
-  readonly #parts: ToolSchemaParts;
+  readonly injector: ArgumentInjector;
+  readonly defaults: DefaultsApplier;
+  readonly inputValidator: SchemaValidator;
+  readonly outputValidator: SchemaValidator | undefined;
+  readonly #options: ToolSchemaOptions;
+  #hash: string | undefined;
+  #modelSchema: JsonObject | undefined;
 
-  constructor(info: McpToolInfo, parts: ToolSchemaParts) {
+  constructor(info: McpToolInfo, options: ToolSchemaOptions) {
     const { inputSchema, outputSchema } = info;
     this.info = info;
-    this.#parts = parts;
-    this.filler = compileArgumentProperties(parts.argumentProperties, inputSchema);
-    this.defaults = new DefaultArguments(inputSchema);
-    this.inputCheck = new ArgumentCheck(inputSchema);
-    this.outputCheck = outputSchema === undefined ? undefined : new ArgumentCheck(outputSchema);
-    this.hash = once(() => schemaHash(inputSchema));
-    this.shown = once(() => this.#show());
+    this.#options = options;
+    this.injector = createArgumentInjector(options.argumentProperties, inputSchema);
+    this.defaults = new DefaultsApplier(inputSchema);
+    this.inputValidator = new SchemaValidator(inputSchema);
+    this.outputValidator = outputSchema === undefined ? undefined : new SchemaValidator(outputSchema);
   }
 
-  /** The same tool, as it is described now. */
-  of(info: McpToolInfo): ToolSchema {
-    return new ToolSchema(info, this.#parts);
+  /** A hash of the input schema. */
+  hash(): string {
+    return (this.#hash ??= schemaHash(this.info.inputSchema));
   }
 
-  /** Without what is filled in by us: the model neither sees nor sends it. */
-  #show(): JsonObject {
-    const { rule, settings, warn } = this.#parts;
-    const visible = withoutArguments(this.filler.shownSchema, Object.keys(rule.args ?? {}));
+  /** The input schema that models see, without injected arguments. */
+  modelSchema(): JsonObject {
+    return (this.#modelSchema ??= this.#toModelSchema());
+  }
+
+  /** The same tool with a newer description. */
+  withInfo(info: McpToolInfo): ToolSchema {
+    return new ToolSchema(info, this.#options);
+  }
+
+  #toModelSchema(): JsonObject {
+    const { rule, settings, warn } = this.#options;
+    const visible = hideArguments(this.injector.modelSchema, Object.keys(rule.args ?? {}));
     if (settings.schema === "as-is") return visible;
-    const { schema, warnings } = toShownSchema(visible);
+    const { schema, warnings } = toPortableSchema(visible);
     for (const warning of warnings) warn(warning);
     return schema;
   }
 }
 
-/** Wherever the schema describes them: at its top, in a part of it, or behind a reference. */
-function withoutArguments(schema: JsonObject, hidden: readonly string[]): JsonObject {
-  if (hidden.length === 0) return schema;
-  return hidden.reduce(
-    (shown, name) => editSchemaAt(shown, [name], { type: "hide" }),
-    detachReferences(schema),
+/** Hides arguments wherever the schema declares them: at the root, in a subschema, or behind a `$ref`. */
+function hideArguments(schema: JsonObject, names: readonly string[]): JsonObject {
+  if (names.length === 0) return schema;
+  return names.reduce(
+    (visible, name) => editSchemaAt(visible, [name], { type: "hide" }),
+    inlineRootRefs(schema),
   );
 }

@@ -4,66 +4,75 @@ import type { McpTool } from "../tools/mcp-tool.js";
 import type { ToolsetCall } from "./mcp-toolset.js";
 
 interface Tools {
-  /** Those that are offered, and all that have an answer. */
-  readonly shown: readonly McpTool[];
+  /** The tools that are offered to models. */
+  readonly visible: readonly McpTool[];
+  /** Includes blocked tools and those of disconnected servers. */
   readonly all: readonly McpTool[];
 }
 
 /**
- * The tool that a call means: by the name models see, else by the server's own name if that is enough.
- * `silent`: servers of which no tools are known.
+ * Finds the tool of a call by the name that models see or, if it is unique, by its name on the server.
+ * `serversWithoutTools` are mentioned in the error if the tool is not found.
  */
-export function findTool({ shown, all }: Tools, call: ToolsetCall, silent: readonly string[]): McpTool {
+export function findTool(
+  { visible, all }: Tools,
+  call: ToolsetCall,
+  serversWithoutTools: readonly string[],
+): McpTool {
   if (typeof call?.name !== "string") {
-    throw new McpRuntimeError("invalid-config", "A call needs the name of a tool: { name, args }.");
+    throw new McpRuntimeError("invalid-config", "Missing tool name. Expected { name, args }.");
   }
   const { name, server } = call;
   if (server !== undefined && typeof server !== "string") {
-    const text = `A call names its server by a text, found ${describeValue(server)}.`;
+    const text = `The server of a tool call must be a string, got ${describeValue(server)}.`;
     throw new McpRuntimeError("invalid-config", text, { tool: name });
   }
   const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
-  const offered = shown.filter(isCandidate);
-  const found = [offered, all.filter(isCandidate)].map((tools) => named(tools, name)).find(isAny) ?? [];
-  const [tool, another] = found;
+  const candidates = visible.filter(isCandidate);
+  const matches =
+    [candidates, all.filter(isCandidate)]
+      .map((tools) => findByName(tools, name))
+      .find(({ length }) => length > 0) ?? [];
+  const [tool, another] = matches;
   if (tool !== undefined && another === undefined) return tool;
-  if (tool === undefined) throw notFound(offered, call, silent);
-  const servers = found.map(({ mcp }) => `"${mcp.server}"`).join(", ");
+  if (tool === undefined) throw createNotFoundError(candidates, call, serversWithoutTools);
+  const servers = matches.map(({ mcp }) => `"${mcp.server}"`).join(", ");
   throw new McpRuntimeError(
     "invalid-config",
-    `Several servers have a tool "${name}": ${servers}. Say which one: { server, name }.`,
+    `Several servers have a tool "${name}": ${servers}. Specify one: { server, name }.`,
     {
       tool: name,
     },
   );
 }
 
-function named(tools: readonly McpTool[], name: string): McpTool[] {
-  const shown = tools.filter((tool) => tool.name === name);
-  return shown.length > 0 ? shown : tools.filter(({ mcp }) => mcp.name === name);
+function findByName(tools: readonly McpTool[], name: string): McpTool[] {
+  const matches = tools.filter((tool) => tool.name === name);
+  return matches.length > 0 ? matches : tools.filter(({ mcp }) => mcp.name === name);
 }
 
-function isAny({ length }: readonly McpTool[]): boolean {
-  return length > 0;
-}
+const MAX_NAMES = 20;
 
-const MOST_NAMES = 20;
-
-function notFound(
+function createNotFoundError(
   candidates: readonly McpTool[],
   { name, server }: ToolsetCall,
-  silent: readonly string[],
+  serversWithoutTools: readonly string[],
 ): McpRuntimeError {
   const names = candidates
-    .slice(0, MOST_NAMES)
+    .slice(0, MAX_NAMES)
     .map((tool) => tool.name)
     .join(", ");
-  const rest = candidates.length > MOST_NAMES ? `, and ${candidates.length - MOST_NAMES} more` : "";
+  const rest = candidates.length > MAX_NAMES ? `, and ${candidates.length - MAX_NAMES} more` : "";
   const where = server === undefined ? "This toolset" : `Server "${server}"`;
-  const there = candidates.length === 0 ? "no tools" : `these: ${names}${rest}`;
-  const unheard = silent.length === 0 ? "" : ` Nothing is known yet of ${silent.join(", ")}.`;
-  return new McpRuntimeError("not-found", `${where} has no tool "${name}"; it has ${there}.${unheard}`, {
-    server,
-    tool: name,
-  });
+  const available = candidates.length === 0 ? "none" : `${names}${rest}`;
+  const pending =
+    serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
+  return new McpRuntimeError(
+    "not-found",
+    `${where} has no tool "${name}"; available tools: ${available}.${pending}`,
+    {
+      server,
+      tool: name,
+    },
+  );
 }

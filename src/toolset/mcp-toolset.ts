@@ -1,11 +1,16 @@
 import type { Document } from "@langchain/core/documents";
 import type { BaseMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { CallOutcome, CallToolOptions, CallToolsOptions, ToolCall } from "../client/call-options.js";
-import type { ServerMetrics } from "../client/server-metrics.js";
-import type { McpClientEvents } from "../client/mcp-client-events.js";
-import type { McpClient } from "../client/mcp-client.js";
-import type { PromptCall } from "../client/prompt.js";
+import type {
+  CallOutcome,
+  CallToolOptions,
+  CallToolsOptions,
+  ToolCall,
+  CallerContext,
+} from "../client/call-options.js";
+import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
+import type { McpClientEvents } from "../client/client-events.js";
+import type { PromptCall } from "../client/prompt-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import type { ServerDrift } from "../catalog/drift.js";
@@ -13,10 +18,13 @@ import type { JsonObject } from "../json/json.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerManagerEvents, ServerStatus } from "../manager/server-status.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { describeValue } from "../json/describe-value.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { configError } from "../errors/config-error.js";
 
 /**
- * The events of all clients, each with the name of its server, and those of the servers as a whole.
- * `toolsChanged` is told when `tools` is another list.
+ * The events of all clients and servers, each with the server's name. `toolsChanged` is emitted when `tools`
+ * has changed.
  */
 export type ToolsetEvents<Name extends string = string> = {
   [Event in keyof (McpClientEvents & ServerManagerEvents)]: (McpClientEvents & ServerManagerEvents)[Event] & {
@@ -24,80 +32,148 @@ export type ToolsetEvents<Name extends string = string> = {
   };
 };
 
-/** A call of a tool by the name that models see or, where only one server has it, by the server's own. */
+/** A tool call. `name` is the name that models see or, if it is unique, the tool's name on its server. */
 export interface ToolsetCall<Name extends string = string> extends ToolCall {
-  /** Which server, when several have a tool of that name. */
+  /** Selects the server if several have a tool of that name. */
   readonly server?: Name | undefined;
 }
 
-/** Resources of one server. */
+/** Selects resources of one server. */
 export interface ResourceSelection<Name extends string = string> {
   readonly server: Name;
+  /** The URIs to read. @default all resources that the server lists */
   readonly uris?: readonly string[] | undefined;
 }
 
+/** A prompt of one server, with its arguments. */
 export interface ToolsetPromptCall<Name extends string = string> extends PromptCall {
   readonly server: Name;
 }
 
-/** Whose call it is: the config of a LangChain run. */
+/** The config of a LangChain run, which identifies the caller. */
 export type CallerConfig = Pick<RunnableConfig, "configurable"> & JsonObject;
 
+/** Options of toolset calls. */
 export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
-  /** Needed where a server tells its users apart (`identity`). */
+  /** Identifies the caller. Required for servers with an `identity` per user. @default {} */
   readonly config?: CallerConfig | undefined;
 }
 
+/** Options of `McpToolset.approveTools`. */
 export interface ApproveToolsOptions<Name extends string = string> {
-  /** Only these; all, when left out. */
+  /** The servers whose tools are approved. @default all servers */
   readonly servers?: readonly Name[] | undefined;
-  /** As whom the tools are looked at. Needed where a server tells its users apart (`identity`). */
+  /** The caller whose tools are approved. Required for servers with an `identity` per user. @default {} */
   readonly config?: CallerConfig | undefined;
 }
 
-/** LangChain tools, and the clients behind them, which you close. */
+/**
+ * LangChain tools of MCP servers, with the clients behind them. Close it when it is no longer used.
+ *
+ * @example
+ * ```ts
+ * await using toolset = await createMcpTools({ weather: { url: "https://weather.example.com/mcp" } });
+ * const agent = createAgent({ model, tools: toolset.tools });
+ * const result = await toolset.callTool({ name: "forecast", args: { city: "Oslo" } });
+ * ```
+ */
 export interface McpToolset<Name extends string = string> extends AsyncDisposable {
   /**
-   * The tools as they are known now. When a server comes late, changes its tools or goes, this is
-   * another list (`toolsChanged`); a tool that did not change stays the same object.
+   * The current tools. It is replaced by a new array when a server connects late, changes its tools or is removed
+   * (event `toolsChanged`); an unchanged tool stays the same object.
    */
   readonly tools: McpTool[];
-  /** Adds, removes, connects and disconnects servers while the toolset is in use. */
+  /** Adds, removes, connects and disconnects servers at run time. */
   readonly servers: McpServerManager;
+  /** The clients, by server name. */
   readonly clients: Readonly<Record<Name, McpClient>>;
-  /** The tools of these servers; of all, when none is named. */
+  /**
+   * The tools of the given servers, or of all.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server
+   */
   getTools(...servers: Name[]): McpTool[];
-  /** What the servers offer to whoever this config belongs to. Their calls go by the config of each call. */
+  /**
+   * Lists the tools that the servers offer to one caller. A call of these tools still uses the config of that call.
+   * @throws McpRuntimeError why a server that is not `optional` could not be listed
+   */
   toolsFor(config: CallerConfig): Promise<McpTool[]>;
-  /** Lists every server anew, whatever is at hand. */
+  /**
+   * Lists the tools of all servers again, regardless of the cache.
+   * @throws McpRuntimeError why a server could not be listed
+   */
   refresh(config?: CallerConfig): Promise<void>;
-  /** How the servers differ from what the tools of this set were made of. */
+  /** Compares the servers' current tools with those that this toolset was created from. */
   detectDrift(config?: CallerConfig): Promise<Readonly<Record<Name, ServerDrift>>>;
-  /** With `pin`: what the servers' tools say about themselves now is approved. */
+  /**
+   * Approves the current tools of the servers, for use with option `pin`.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a server could not be listed
+   */
   approveTools(options?: ApproveToolsOptions<Name>): Promise<void>;
-  /** As the tool would, with rules, hooks and checks; gives the result as MCP has it. */
+  /**
+   * Calls a tool with the same rules, hooks and validation as the LangChain tool, and returns the MCP result.
+   * @throws McpRuntimeError kind `not-found` for an unknown tool, or why the call failed
+   */
   callTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<ToolResult>;
+  /** Like `callTool`, but returns an `McpRuntimeError` in the outcome instead of throwing it. */
   tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;
+  /**
+   * Calls several tools concurrently. The outcomes are in the order of the calls.
+   * @throws McpRuntimeError kind `invalid-config` if the arguments are invalid
+   */
   callTools(
     calls: readonly ToolsetCall<Name>[],
     options?: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency">,
   ): Promise<CallOutcome[]>;
-  /** What resources of a server hold, as LangChain's documents; all that it lists, when no URIs are given. */
+  /**
+   * Reads resources of a server as LangChain documents.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why a resource could not be read
+   */
   getResources(
-    wanted: ResourceSelection<Name>,
+    selection: ResourceSelection<Name>,
     options?: ToolsetCallOptions,
   ): Promise<Document<ResourceMetadata>[]>;
-  /** A prompt of a server, with its arguments filled in, as LangChain's messages. */
+  /**
+   * Gets a prompt of a server as LangChain messages.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why the prompt could not be read
+   */
   getPrompt(call: ToolsetPromptCall<Name>, options?: ToolsetCallOptions): Promise<BaseMessage[]>;
-  /** How the servers that are connected want to be used, where they say so. For a system prompt. */
+  /** The `instructions` of the connected servers that have any, for a system prompt. */
   instructions(): Readonly<Partial<Record<Name, string>>>;
+  /** The state of each server, by name. */
   status(): Readonly<Record<Name, ServerStatus>>;
-  /** What became of the calls, by server and tool: a frozen copy. */
+  /** Call metrics by server and tool, as a frozen copy. */
   metrics(): Readonly<Record<Name, ServerMetrics>>;
+  /**
+   * Subscribes to an event. Returns a function that unsubscribes.
+   * @throws McpRuntimeError kind `invalid-config` for an unknown event or a listener that is not a function
+   */
   on<Event extends keyof ToolsetEvents<Name>>(
     event: Event,
     listener: (event: ToolsetEvents<Name>[Event]) => void,
   ): () => void;
-  /** Closes every client. Tools of this set then fail with kind `closed`. */
+  /** Closes all clients. Calls of this toolset's tools then fail with kind `closed`. */
   close(): Promise<void>;
+}
+
+/** Throws kind `invalid-config` unless it is a toolset; its tools, or a promise of it, are easily passed instead. */
+export function assertToolset(caller: string, toolset: unknown): void {
+  const methods: readonly unknown[] = ["getTools", "on"].map((name) => Reflect.get(Object(toolset), name));
+  if (methods.every((method) => typeof method === "function")) return;
+  const text = `${caller} needs a toolset, as returned by createMcpTools or createMcpToolsFromAgent; got ${describeValue(toolset)}.`;
+  throw new McpRuntimeError("invalid-config", text);
+}
+
+/** Throws kind `invalid-config` if it is not the config of a run. */
+export function toCallerContext(config: CallerConfig): CallerContext {
+  if (typeof config !== "object" || config === null || config instanceof Promise) {
+    const message = `expected a run config, { configurable: { … } }, got ${describeValue(config)}`;
+    throw configError("The call to a toolset", [{ path: "config", message }]);
+  }
+  return {
+    configurable: { ...config.configurable },
+    context: config["context"],
+    state: config["state"],
+    store: config["store"],
+    config,
+  };
 }

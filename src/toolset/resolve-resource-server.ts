@@ -1,69 +1,76 @@
-import type { McpAgentResource } from "../config/agent-definition.js";
+import type { McpAgentResource } from "../config/agent/agent-definition.js";
 import { configError } from "../errors/config-error.js";
 import { parseServer } from "../config/parse-server.js";
 import type { AddressedServerDefinition, ServerDefinition } from "../config/server-definition.js";
 import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { AgentToolsOptions, ServerLookup } from "./agent-tools-options.js";
+import type { AgentToolsOptions, ServerLookup } from "./toolset-options.js";
 
-type Found = { readonly definition: ServerDefinition } | { readonly issue: ConfigIssue };
+type ResolvedServer = { readonly definition: ServerDefinition } | { readonly issue: ConfigIssue };
 
-/** What an agent file may name when only addresses are allowed: nothing that runs here. */
-const REMOTE_KINDS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
+/** Transports that `allowInlineServers: "remote"` allows: none that runs a local command. */
+const REMOTE_TRANSPORTS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
 
-/** The server of a resource: the operator's word first, the file's own where that is allowed. */
-export function serverOfResource(resource: McpAgentResource, options: AgentToolsOptions): Found {
+/** Finds the server of a resource: option `servers` first, then the agent definition itself, if allowed. */
+export function resolveResourceServer(
+  resource: McpAgentResource,
+  options: AgentToolsOptions,
+): ResolvedServer {
   const { servers } = options;
   if (typeof servers === "function")
     return {
-      definition: { resolve: (context) => lookUp(resource, () => servers(resource, context), options) },
+      definition: { resolve: (context) => runLookup(resource, () => servers(resource, context), options) },
     };
   for (const key of [resource.slug, resource.name]) {
     const definition = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
     if (definition !== undefined) return { definition };
   }
   if (resource.server !== undefined)
-    return inlineServer(resource, resource.server, options.allowInlineServers ?? false);
-  const ways = `servers: { ${JSON.stringify(resource.slug)}: { url } }, or servers: (resource) => …`;
-  return { issue: { path: pathOf(resource), message: `nothing says where its server is: give ${ways}` } };
+    return resolveInlineServer(resource, resource.server, options.allowInlineServers ?? false);
+  const hint = `servers: { ${JSON.stringify(resource.slug)}: { url } }, or servers: (resource) => …`;
+  return { issue: { path: pathOf(resource), message: `no server is configured for it. Add ${hint}` } };
 }
 
-/** A lookup that knows nothing of a resource leaves it to the file, where that is allowed. */
-async function lookUp(
+/** A lookup that returns `undefined` falls back to the agent definition, if allowed. */
+async function runLookup(
   resource: McpAgentResource,
-  ask: () => ReturnType<ServerLookup>,
+  lookup: () => ReturnType<ServerLookup>,
   options: AgentToolsOptions,
 ): Promise<AddressedServerDefinition> {
-  const found: AddressedServerDefinition | undefined = await ask();
-  if (found !== undefined) return found;
-  const other = serverOfResource(resource, { ...options, servers: {} });
-  if ("issue" in other) throw configError("The agent definition", [other.issue]);
-  return other.definition as AddressedServerDefinition;
+  const definition: AddressedServerDefinition | undefined = await lookup();
+  if (definition !== undefined) return definition;
+  const fallback = resolveResourceServer(resource, { ...options, servers: {} });
+  if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
+  return fallback.definition as AddressedServerDefinition;
 }
 
-/** What a file may say of a server: where it is. How it is treated is the operator's to say. */
+/** Options that an agent definition may set: the address. Policies are set in option `servers`. */
 const INLINE_KEYS: ReadonlySet<string> = new Set(
   "type transport url headers command args env cwd encoding functionName qualifier region endpoint".split(
     " ",
   ),
 );
 
-function inlineServer(resource: McpAgentResource, server: object, allowed: "remote" | boolean): Found {
+function resolveInlineServer(
+  resource: McpAgentResource,
+  server: object,
+  allowed: "remote" | boolean,
+): ResolvedServer {
   const path = `${pathOf(resource)}.server`;
   if (allowed === false) {
     const message =
-      'a server in an agent definition is not used unless allowInlineServers is "remote" or true';
+      'servers in an agent definition are not allowed unless allowInlineServers is "remote" or true';
     return { issue: { path, message } };
   }
-  const surplus = Object.keys(server).filter((key) => !INLINE_KEYS.has(key));
-  if (surplus.length > 0) {
-    const message = `${surplus.join(", ")} cannot stand in an agent definition; allowed are ${[...INLINE_KEYS].join(", ")}`;
+  const unknownKeys = Object.keys(server).filter((key) => !INLINE_KEYS.has(key));
+  if (unknownKeys.length > 0) {
+    const message = `${unknownKeys.join(", ")} not allowed in an agent definition; allowed: ${[...INLINE_KEYS].join(", ")}`;
     return { issue: { path, message } };
   }
   const definition = server as ServerDefinition;
   try {
     const { address } = parseServer(resource.name, definition);
-    if (allowed === true || REMOTE_KINDS.has(address.kind)) return { definition };
-    const message = `is of kind ${address.kind}; allowInlineServers: "remote" allows addresses only`;
+    if (allowed === true || REMOTE_TRANSPORTS.has(address.kind)) return { definition };
+    const message = `has transport ${address.kind}; allowInlineServers: "remote" allows remote servers only`;
     return { issue: { path, message } };
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;

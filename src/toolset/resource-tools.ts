@@ -1,20 +1,19 @@
 import type { CallToolOptions, RequestOptions, ToolCall } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
-import type { McpResourceContent } from "../client/resource-content.js";
+import type { McpResourceContent } from "../client/resource-client.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { withSentence } from "../errors/sanitize-text.js";
-import type { ToolOffer } from "../tools/create-tools.js";
+import { appendSentence } from "../errors/sanitize-text.js";
+import type { ServerTools } from "../tools/create-tools.js";
 
-/** What they need of a client. */
 type ResourceReader = Pick<McpClient, "name" | "listResources" | "listResourceTemplates" | "readResource">;
 
-interface ResourceToolsParts {
+interface ResourceToolsOptions {
   readonly reader: ResourceReader;
-  /** Throws while nothing may be sent. */
-  readonly guard?: () => void;
+  /** Throws while the server must not be used. */
+  readonly assertEnabled?: () => void;
 }
 
 interface ResourceTool {
@@ -26,49 +25,51 @@ const READ_ONLY = { readOnlyHint: true, idempotentHint: true };
 const NO_SUCH_RESOURCE: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
 
 /**
- * What a server offers, and two tools with which a model finds and reads its resources. They are tools
- * like all others: named, ruled and cut by the same options. A tool of the server's own of such a name
- * stays what it is.
+ * Adds two tools with which a model lists and reads the server's resources. The same options (naming, rules,
+ * limits) apply to them. A tool of the server with the same name takes precedence.
  */
-export function withResourceTools(offer: ToolOffer, { reader, guard }: ResourceToolsParts): ToolOffer {
-  const taken = new Set(offer.tools.map(({ info }) => info.name));
+export function withResourceTools(
+  serverTools: ServerTools,
+  { reader, assertEnabled }: ResourceToolsOptions,
+): ServerTools {
+  const existing = new Set(serverTools.tools.map(({ info }) => info.name));
   const added = new Map(
-    [listTool(reader.name), readTool(reader.name)]
-      .filter(({ info }) => !taken.has(info.name))
+    [createListTool(reader.name), createReadTool(reader.name)]
+      .filter(({ info }) => !existing.has(info.name))
       .map((tool) => [tool.info.name, tool]),
   );
-  const { caller, view } = offer;
+  const { caller, lookup } = serverTools;
   return {
-    ...offer,
-    tools: [...offer.tools, ...[...added.values()].map(({ info }) => ({ info }))],
+    ...serverTools,
+    tools: [...serverTools.tools, ...[...added.values()].map(({ info }) => ({ info }))],
     caller: {
       closed: caller.closed,
       callTool: async (call, options) => {
         const tool = added.get(call.name);
         if (tool === undefined) return caller.callTool(call, options);
-        guard?.();
-        return tool.run(reader, call, askerOf(options));
+        assertEnabled?.();
+        return tool.run(reader, call, toRequestOptions(options));
       },
     },
-    view: {
-      lookUp: async (name, options) => {
+    lookup: {
+      find: async (name, options) => {
         const tool = added.get(name);
-        return tool === undefined ? view.lookUp(name, options) : { state: "listed", info: tool.info };
+        return tool === undefined ? lookup.find(name, options) : { state: "listed", info: tool.info };
       },
     },
   };
 }
 
-function askerOf({ signal, timeoutMs, context }: CallToolOptions): RequestOptions {
+function toRequestOptions({ signal, timeoutMs, context }: CallToolOptions): RequestOptions {
   return { signal, timeoutMs, context };
 }
 
-function listTool(server: string): ResourceTool {
+function createListTool(server: string): ResourceTool {
   return {
     info: {
       name: "list_resources",
       title: "List resources",
-      description: `Lists the resources of server "${server}", documents and data that can be read: those it names, and templates of URIs for others.`,
+      description: `Lists the resources of server "${server}" (documents and data that can be read) and its URI templates.`,
       inputSchema: { type: "object", properties: {} },
       annotations: READ_ONLY,
     },
@@ -100,7 +101,7 @@ function listTool(server: string): ResourceTool {
   };
 }
 
-function readTool(server: string): ResourceTool {
+function createReadTool(server: string): ResourceTool {
   return {
     info: {
       name: "read_resource",
@@ -109,7 +110,7 @@ function readTool(server: string): ResourceTool {
       inputSchema: {
         type: "object",
         properties: {
-          uri: { type: "string", description: "As it is listed, or made from a listed template." },
+          uri: { type: "string", description: "A listed URI, or one built from a listed template." },
         },
         required: ["uri"],
       },
@@ -117,7 +118,7 @@ function readTool(server: string): ResourceTool {
     },
     run: async (reader, { name: tool, args }, options) => {
       const contents = await reader.readResource(String(args?.["uri"]), options).catch((error: unknown) => {
-        throw isUnknown(error) ? asArgumentError(error) : error;
+        throw isUnknownResource(error) ? toArgumentError(error) : error;
       });
       const content = contents.map((resource) => toBlock(resource, contents.length === 1));
       return new ToolResult({ content }, undefined, { server, tool });
@@ -125,20 +126,20 @@ function readTool(server: string): ResourceTool {
   };
 }
 
-/** Text is what was asked for, whatever is done with resources that tools add to their results. */
-function toBlock(resource: McpResourceContent, isAlone: boolean): JsonObject {
+/** Text is returned as text, not as an embedded resource: options for embedded resources do not apply to it. */
+function toBlock(resource: McpResourceContent, isOnly: boolean): JsonObject {
   const { uri, text } = resource;
   if (text === undefined) return { type: "resource", resource };
-  return { type: "text", text: isAlone ? text : `${uri}:\n${text}` };
+  return { type: "text", text: isOnly ? text : `${uri}:\n${text}` };
 }
 
-function isUnknown(error: unknown): error is McpRuntimeError {
+function isUnknownResource(error: unknown): error is McpRuntimeError {
   return error instanceof McpRuntimeError && NO_SUCH_RESOURCE.has(error.code);
 }
 
-/** A model can mend that. */
-function asArgumentError(error: McpRuntimeError): McpRuntimeError {
-  const hint = "The resources that are listed can be read.";
-  const issues = [{ path: "uri", message: "names no resource of the server" }];
-  return error.with({ kind: "invalid-request", message: withSentence(error.message, hint), issues });
+/** A wrong URI is an argument error, which the model can correct. */
+function toArgumentError(error: McpRuntimeError): McpRuntimeError {
+  const hint = "Use a listed URI, or one built from a listed template.";
+  const issues = [{ path: "uri", message: "not a resource of the server" }];
+  return error.with({ kind: "invalid-request", message: appendSentence(error.message, hint), issues });
 }

@@ -1,82 +1,85 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
 import type { CallerContext } from "../client/call-options.js";
-import { mapLimited } from "../async/map-concurrent.js";
+import { mapConcurrent } from "../async/map-concurrent.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
-import type { ServerFleet } from "../manager/server-set.js";
+import type { ServerSet } from "../manager/server-set.js";
 import {
   type CreateToolsOptions,
   createTools,
-  type ToolOffer,
-  warnOfUnmetRules,
+  type ServerTools,
+  warnUnmatchedRules,
 } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { withResourceTools } from "./resource-tools.js";
-import { toolOffer } from "./with-server-rules.js";
+import type { McpClient } from "../client/mcp-client.js";
+import { RuleSet } from "../tools/tool-policy.js";
 
-/** What a server's tools are made of. */
-export type OfferDetails = Pick<ToolOffer, "tools" | "metadata" | "refreshesSchema">;
+export type ServerToolsInput = Pick<ServerTools, "tools" | "metadata" | "refreshSchemaBeforeCall">;
 
-/** Everything that a server lists. */
-export function listedOffer(
+/** All tools that a server lists. */
+export function toListedTools(
   server: string,
   listed: readonly McpToolInfo[] | undefined,
-): OfferDetails | undefined {
+): ServerToolsInput | undefined {
   if (listed === undefined) return undefined;
   const metadata = { slug: server, folder_path: undefined };
-  return { tools: listed.map((info) => ({ info })), metadata, refreshesSchema: false };
+  return { tools: listed.map((info) => ({ info })), metadata, refreshSchemaBeforeCall: false };
 }
 
-interface LiveToolsParts {
-  readonly fleet: ServerFleet;
+interface ToolListDependencies {
+  readonly servers: ServerSet;
   readonly create: CreateToolsOptions;
-  /** What to make of what a server lists. `undefined`: nothing is known of it yet. */
-  readonly offer: (server: string, listed: readonly McpToolInfo[] | undefined) => OfferDetails | undefined;
-  /** Whether servers with resources get tools that read them. */
+  /** Selects the tools of a server. Returns `undefined` if it must be listed first. */
+  readonly toServerTools: (
+    server: string,
+    listed: readonly McpToolInfo[] | undefined,
+  ) => ServerToolsInput | undefined;
+  /** Whether servers with resources get tools to list and read them. */
   readonly resourceTools: boolean;
 }
 
 /**
- * The tools of all servers as they are known now. When a server comes late, changes its tools or goes,
- * its part is replaced; a tool that is the same stays the same object.
+ * The current tools of all servers. Rebuilt when a server connects late, changes its tools or is removed; an
+ * unchanged tool stays the same object.
  */
-export class LiveTools {
-  readonly #parts: LiveToolsParts;
-  readonly #create: CreateToolsOptions;
+export class ToolList {
+  readonly #deps: ToolListDependencies;
+  readonly #createOptions: CreateToolsOptions;
   readonly #listeners = new Set<(event: { readonly server: string }) => void>();
-  /** What each server said last: while its session is gone, nobody can ask. */
-  readonly #hasResources = new WeakMap<ManagedServer, boolean>();
+  /** The last known capability of each server, for the time when it has no session. */
+  readonly #resourceSupport = new WeakMap<ManagedServer, boolean>();
   #all: McpTool[] = [];
-  #shown: McpTool[] = [];
+  #visible: McpTool[] = [];
 
-  constructor(parts: LiveToolsParts) {
-    const said = new Set<string>();
+  constructor(deps: ToolListDependencies) {
+    const logged = new Set<string>();
     const warn = (message: string) => {
-      if (said.has(message)) return;
-      said.add(message);
-      parts.create.warn(message);
+      if (logged.has(message)) return;
+      logged.add(message);
+      deps.create.warn(message);
     };
-    this.#parts = parts;
-    this.#create = { ...parts.create, warn };
+    this.#deps = deps;
+    this.#createOptions = { ...deps.create, warn };
   }
 
-  /** Also those that are blocked, or whose server is disconnected: a call of them has its own answer. */
+  /** Includes tools that are blocked or whose server is disconnected: calling them fails with a specific error. */
   get all(): readonly McpTool[] {
     return this.#all;
   }
 
-  /** Those that are offered. */
-  get shown(): McpTool[] {
-    return this.#shown;
+  /** The tools that are offered to models. */
+  get visible(): McpTool[] {
+    return this.#visible;
   }
 
-  /** Makes the tools, and keeps them up to date from now on. Throws when names collide. */
+  /** Creates the tools and keeps them up to date. Throws if names collide. */
   start(): void {
-    const { fleet } = this.#parts;
-    this.#build();
-    fleet.events.on("toolsChanged", ({ server }) => this.update(server));
-    fleet.events.on("serverChanged", ({ server }) => this.update(server));
+    const { servers } = this.#deps;
+    this.#rebuild();
+    servers.events.on("toolsChanged", ({ server }) => this.update(server));
+    servers.events.on("serverChanged", ({ server }) => this.update(server));
   }
 
   onChange(listener: (event: { readonly server: string }) => void): () => void {
@@ -84,104 +87,123 @@ export class LiveTools {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Something about this server may be different. What cannot be taken in is told, and nothing changes. */
+  /** Rebuilds the list after a change of this server. If that fails, logs it and keeps the current tools. */
   update(server: string): void {
-    const { fleet, create } = this.#parts;
-    if (fleet.closed.isCancelled) return;
-    const before = this.#shown;
+    const { servers, create } = this.#deps;
+    if (servers.closed.isCancelled) return;
+    const before = this.#visible;
     try {
-      this.#build();
+      this.#rebuild();
     } catch (error) {
-      create.warn(`The tools of server "${server}" cannot be taken in, the last ones stay: ${String(error)}`);
+      create.warn(
+        `Could not update the tools of server "${server}"; the previous ones stay in use: ${String(error)}`,
+      );
     }
     const isUnchanged =
-      before.length === this.#shown.length && before.every((tool, n) => tool === this.#shown[n]);
-    if (isUnchanged) this.#shown = before;
+      before.length === this.#visible.length && before.every((tool, index) => tool === this.#visible[index]);
+    if (isUnchanged) this.#visible = before;
     else for (const listener of this.#listeners) listener({ server });
   }
 
-  /** What the servers offer to a caller, now. */
-  async listFor(context: CallerContext): Promise<McpTool[]> {
-    const { fleet } = this.#parts;
-    const servers = fleet.all.filter(({ isOff }) => !isOff);
-    const offers = await mapLimited(servers, fleet.settings.concurrency, async (server) => {
-      const listed = server.isListed ? await this.#listed(server, context) : undefined;
-      return this.#offerOf(server, listed);
+  /** Lists the tools that the servers offer to a caller. */
+  async listForCaller(context: CallerContext): Promise<McpTool[]> {
+    const { servers } = this.#deps;
+    const serverTools = await mapConcurrent(servers.enabled, servers.settings.concurrency, async (server) => {
+      const listed = server.listsTools ? await this.#listServer(server, context) : undefined;
+      return this.#toServerTools(server, listed);
     });
-    return offered(this.#make(offers.flat()), fleet);
+    return filterVisible(this.#createTools(serverTools.flat()), servers);
   }
 
-  /** What a store gave of an optional server may turn out to be unreadable when it is looked at. */
-  #make(offers: readonly ToolOffer[]): McpTool[] {
+  /** A stored list turns out to be corrupt only when its tools are parsed; an optional server is then excluded. */
+  #createTools(serverTools: readonly ServerTools[]): McpTool[] {
     try {
-      return createTools(offers, this.#create);
+      return createTools(serverTools, this.#createOptions);
     } catch (error) {
       const { server } = error instanceof McpRuntimeError && error.kind === "invalid-response" ? error : {};
-      const others = offers.filter((offer) => offer.server !== server);
-      const isPardoned = this.#parts.fleet.all.some((one) => one.name === server && one.isOptional);
-      if (!isPardoned || others.length === offers.length) throw error;
-      this.#create.warn(`Optional server "${server}" is left out: ${String(error)}`);
-      return this.#make(others);
+      const remaining = serverTools.filter((tools) => tools.server !== server);
+      const isTolerated = this.#deps.servers.all.some(
+        ({ name, isOptional }) => name === server && isOptional,
+      );
+      if (!isTolerated || remaining.length === serverTools.length) throw error;
+      this.#createOptions.warn(`Optional server "${server}" is excluded: ${String(error)}`);
+      return this.#createTools(remaining);
     }
   }
 
-  async #listed(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
+  async #listServer(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
     try {
-      return await server.member.catalogue.list({ context });
+      return await server.internals.catalog.list({ context });
     } catch (error) {
-      const isPardoned =
+      const isTolerated =
         server.isOptional && error instanceof McpRuntimeError && error.kind !== "invalid-config";
-      if (!isPardoned) throw error;
-      this.#create.warn(`Optional server "${server.name}" is left out: ${error.message}`);
+      if (!isTolerated) throw error;
+      this.#createOptions.warn(`Optional server "${server.name}" is excluded: ${error.message}`);
       return [];
     }
   }
 
-  #build(): void {
-    const { fleet } = this.#parts;
-    const offers = fleet.all.flatMap((server) => this.#offerOf(server, server.known.tools));
-    const known = new Map(this.#all.map((tool) => [tool.name, tool]));
-    this.#all = this.#make(offers).map((tool) => {
-      const before = known.get(tool.name);
+  #rebuild(): void {
+    const { servers } = this.#deps;
+    const serverTools = servers.all.flatMap((server) =>
+      this.#toServerTools(server, server.latestTools.current),
+    );
+    const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
+    this.#all = this.#createTools(serverTools).map((tool) => {
+      const before = existing.get(tool.name);
       return before !== undefined && isSame(before, tool) ? before : tool;
     });
-    this.#shown = offered(this.#all, fleet);
-    const isPending = offers.length < fleet.all.length;
-    warnOfUnmetRules(offers, isPending ? { ...this.#create, rules: undefined } : this.#create);
+    this.#visible = filterVisible(this.#all, servers);
+    const isPending = serverTools.length < servers.all.length;
+    warnUnmatchedRules(
+      serverTools,
+      isPending ? { ...this.#createOptions, rules: undefined } : this.#createOptions,
+    );
   }
 
-  #offerOf(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ToolOffer[] {
-    const details = this.#parts.offer(server.name, listed);
-    const { client, catalogue: view } = server.member;
-    if (details === undefined) return [];
-    const offer = toolOffer({ ...details, client, view, caller: server.caller });
-    if (!this.#parts.resourceTools || !this.#offersResources(server)) return [offer];
-    return [withResourceTools(offer, { reader: client, guard: () => server.throwIfOff() })];
+  #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {
+    const input = this.#deps.toServerTools(server.name, listed);
+    const { client, catalog } = server.internals;
+    if (input === undefined) return [];
+    const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server.caller });
+    if (!this.#deps.resourceTools || !this.#hasResources(server)) return [serverTools];
+    return [withResourceTools(serverTools, { reader: client, assertEnabled: () => server.assertEnabled() })];
   }
 
-  #offersResources(server: ManagedServer): boolean {
+  #hasResources(server: ManagedServer): boolean {
     const { capabilities } = server.client;
-    if (capabilities !== undefined) this.#hasResources.set(server, capabilities["resources"] !== undefined);
-    return this.#hasResources.get(server) ?? false;
+    if (capabilities !== undefined)
+      this.#resourceSupport.set(server, capabilities["resources"] !== undefined);
+    return this.#resourceSupport.get(server) ?? false;
   }
 }
 
-function offered(tools: readonly McpTool[], fleet: ServerFleet): McpTool[] {
-  const servers = new Map(fleet.on.map((server) => [server.name, server]));
+function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
+  const servers = new Map(enabled.map((server) => [server.name, server]));
   return tools.filter(({ mcp }) => {
     const server = servers.get(mcp.server);
-    return server !== undefined && server.member.pins?.isBlocked(mcp.name) !== true;
+    return server !== undefined && server.internals.pins?.isBlocked(mcp.name) !== true;
   });
 }
 
-/** To whoever uses them. What is the same object, as of a list that was not listed again, is not read. */
-function isSame(before: McpTool, now: McpTool): boolean {
-  if (before.description !== now.description) return false;
-  const details = Object.keys(now.mcp) as (keyof McpTool["mcp"])[];
+/** Compares by reference first, so that lazy tools of an unchanged list are not parsed. */
+function isSame(before: McpTool, after: McpTool): boolean {
+  if (before.description !== after.description) return false;
+  const details = Object.keys(after.mcp) as (keyof McpTool["mcp"])[];
   return details.every((key) => {
-    // Made from the schema, which is compared.
+    // Derived from the schema, which is compared.
     if (key === "schemaHash") return true;
-    const [was, is] = [before.mcp[key], now.mcp[key]];
-    return was === is || schemaHash(was) === schemaHash(is);
+    const [previous, current] = [before.mcp[key], after.mcp[key]];
+    return previous === current || schemaHash(previous) === schemaHash(current);
   });
+}
+
+interface ServerRulesInput extends Omit<ServerTools, "server" | "rules" | "trustAnnotations"> {
+  readonly client: McpClient;
+}
+
+/** Adds the tool rules of the server's definition. The only place where they are applied. */
+export function withServerRules({ client, ...input }: ServerRulesInput): ServerTools {
+  const { tools: rules, trustAnnotations } = client.toolPolicy;
+  return { ...input, server: client.name, rules: new RuleSet(rules), trustAnnotations };
 }

@@ -1,47 +1,47 @@
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
-import type { SourceParts, TransportFactory } from "./transport-factory.js";
+import type { TransportDependencies, TransportFactory } from "./transport-factory.js";
 
-/** Loads what this kind of server needs, and nothing else. */
-export async function openTransportSource(
+/** Creates the transport factory of a server. Only the modules of its transport are loaded. */
+export async function createTransportFactory(
   config: ServerConfig,
   address: ServerAddress,
-  parts: SourceParts,
+  dependencies: TransportDependencies,
 ): Promise<TransportFactory> {
   switch (address.kind) {
     case "http":
     case "sse": {
-      const { openHttpSource } = await import("./http/http-transport-factory.js");
-      return openHttpSource(config, address, parts);
+      const { createHttpFactory } = await import("./http/http-transport-factory.js");
+      return createHttpFactory(config, address, dependencies);
     }
     case "in-process": {
-      const { openInProcessTransport } = await import("./in-process.js");
+      const { openInProcessTransport } = await import("./in-process-transport.js");
       return {
         openTransport: async () => openInProcessTransport(await address.open()),
-        close: nothingShared,
+        close: noop,
       };
     }
     case "custom":
-      return { openTransport: async () => address.open(), close: nothingShared };
+      return { openTransport: async () => address.open(), close: noop };
     case "stdio": {
-      const { StdioSource } = await import("./stdio/stdio-transport-factory.js");
-      return new StdioSource({
+      const { StdioTransportFactory } = await import("./stdio/stdio-transport-factory.js");
+      return new StdioTransportFactory({
         server: config.name,
         address,
         maxBytes: config.limits.responseBytes,
-        ...parts,
+        ...dependencies,
       });
     }
     case "websocket": {
-      const { openWebSocketSource } = await import("./websocket/websocket-transport-factory.js");
-      return openWebSocketSource(config, address, parts);
+      const { createWebSocketFactory } = await import("./websocket/websocket-transport-factory.js");
+      return createWebSocketFactory(config, address, dependencies);
     }
     case "lambda": {
-      const { openLambdaSource } = await import("./lambda/lambda-transport-factory.js");
-      return openLambdaSource(config, address, parts);
+      const { createLambdaFactory } = await import("./lambda/lambda-transport-factory.js");
+      return createLambdaFactory(config, address, dependencies);
     }
   }
 }
 
-async function nothingShared(): Promise<void> {
-  // Each transport owns all it has.
+async function noop(): Promise<void> {
+  // The transports share nothing.
 }

@@ -2,17 +2,17 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { quoteServer } from "../errors/sanitize-text.js";
+import { excerpt } from "../errors/sanitize-text.js";
 
 export type RequestId = string | number;
 
-/** What a received value is to the request with this id. */
-export type Received =
-  | { readonly is: "answer"; readonly message: JsonRpcMessage }
-  /** A request or notification of the server. */
-  | { readonly is: "call"; readonly message: JsonRpcMessage }
-  | { readonly is: "answer to another"; readonly why: string }
-  | { readonly is: "garbage"; readonly why: string };
+/** A received value, relative to the request whose response is awaited. */
+export type ClassifiedMessage =
+  | { readonly type: "response"; readonly message: JsonRpcMessage }
+  /** A request or notification from the server. */
+  | { readonly type: "server-message"; readonly message: JsonRpcMessage }
+  | { readonly type: "other-response"; readonly reason: string }
+  | { readonly type: "invalid"; readonly reason: string };
 
 const INTERNAL_ERROR = -32_603;
 
@@ -22,120 +22,147 @@ export function isRequest(
   return message.method !== undefined && message.id !== undefined;
 }
 
-/** As it travels. Arguments that JSON cannot say are the caller's mistake. */
+/** @throws `McpRuntimeError` of kind `invalid-config` when the arguments cannot be serialized. */
 export function toJsonText(message: JsonRpcMessage, server: string): string {
   try {
     return JSON.stringify(message);
   } catch (cause) {
-    const text = `The arguments for server "${server}" cannot be written as JSON: ${String(cause)}`;
+    const text = `The arguments for server "${server}" cannot be serialized as JSON: ${String(cause)}`;
     throw new McpRuntimeError("invalid-config", text, { server, cause });
   }
 }
 
-/** The messages in one JSON text, which holds one or a list of them; `undefined` when it is broken. */
+/** Parses one message or an array of messages. Returns `undefined` when the text is not valid JSON. */
 export function parseMessages(text: string): unknown[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
     return Array.isArray(parsed) ? parsed : [parsed];
   } catch {
-    // The parser's error is not kept: it quotes the text, and with it whatever the text holds.
+    // The parser's error is dropped: it quotes the text, which may contain secrets.
     return undefined;
   }
 }
 
 /**
- * Sorts what came on the stream of one request. Answers are rebuilt with nothing but what belongs
- * there: during the handshake the SDK ignores a message that has a key too many, and would wait for ever.
+ * Classifies a value that was received while the request with this id is pending. Responses are rebuilt
+ * from their known fields: during the handshake the SDK ignores a message with extra keys and would wait
+ * forever.
  */
-export function sortReceived(value: unknown, id: RequestId): Received {
-  if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return garbage("it is not JSON-RPC 2.0");
-  if (typeof value["method"] === "string") return { is: "call", message: value as unknown as JsonRpcMessage };
+export function classifyMessage(value: unknown, id: RequestId): ClassifiedMessage {
+  if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return invalidMessage("it is not JSON-RPC 2.0");
+  if (typeof value["method"] === "string")
+    return { type: "server-message", message: value as unknown as JsonRpcMessage };
   const { error, result } = value;
-  // A server that could not read the request answers without its id; on this stream it is still ours.
-  const isError = isErrorAnswer(value);
-  const isOurs = sameId(value["id"], id) || (value["id"] == null && isError);
-  if (!isOurs) {
-    return { is: "answer to another", why: `it answers another request (id ${JSON.stringify(value["id"])})` };
+  // A server that could not parse the request responds without an id.
+  const isError = isErrorResponse(value);
+  const isMatch = isSameId(value["id"], id) || (value["id"] == null && isError);
+  if (!isMatch) {
+    const reason = `it responds to another request (id ${JSON.stringify(value["id"])})`;
+    return { type: "other-response", reason };
   }
-  if (isError) return { is: "answer", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
-  if (!isPlainObject(result)) return garbage("its result is not an object");
-  return { is: "answer", message: { jsonrpc: "2.0", id, result: withUsableMeta(result) } };
+  if (isError) return { type: "response", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
+  if (!isPlainObject(result)) return invalidMessage("its result is not an object");
+  return { type: "response", message: { jsonrpc: "2.0", id, result: dropInvalidMeta(result) } };
 }
 
-/** Servers that write every field send null for none. */
-export function isErrorAnswer({ error, result }: { error?: unknown; result?: unknown }): boolean {
+/** Some servers send every field and use null for the ones that are not set. */
+export function isErrorResponse({ error, result }: { error?: unknown; result?: unknown }): boolean {
   return error !== undefined && (error !== null || result === undefined || result === null);
 }
 
-function garbage(why: string): Received {
-  return { is: "garbage", why };
+function invalidMessage(reason: string): ClassifiedMessage {
+  return { type: "invalid", reason };
 }
 
-/** Some servers send numbers back as strings. */
-function sameId(received: unknown, id: RequestId): boolean {
+/** Some servers return numeric ids as strings. */
+function isSameId(received: unknown, id: RequestId): boolean {
   return received === id || (typeof received === "string" && received === String(id));
 }
 
-/** What a server calls an error may be anything. */
+/** Normalizes an `error` field, which may hold anything. */
 export function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
   if (!isPlainObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
   const { code, message, data } = error;
   return {
     code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
-    message: typeof message === "string" ? message : "The server gave no reason.",
+    message: typeof message === "string" ? message : "The server did not give a reason.",
     ...(data === undefined ? {} : { data }),
   };
 }
 
-/** The SDK drops a greeting whose `_meta` is not an object. */
-function withUsableMeta(result: JsonObject): JsonObject {
+/** The SDK drops an `initialize` result whose `_meta` is not an object. */
+function dropInvalidMeta(result: JsonObject): JsonObject {
   if (result["_meta"] === undefined || isPlainObject(result["_meta"])) return result;
   const { _meta: _, ...rest } = result;
   return rest;
 }
 
 /**
- * A failure of ours in the shape of an answer. It takes the same way up as a server's answer, so that
- * whatever is kept for the request is cleared; `failureIn` takes it out again at the other end.
+ * Wraps a local error in a JSON-RPC error response. It travels the same path as a server's response, so
+ * that all state of the request is cleared. `getLocalError` unwraps it.
  */
-export function toFailureAnswer(id: RequestId, failure: unknown): JsonRpcMessage {
+export function toLocalErrorResponse(id: RequestId, failure: unknown): JsonRpcMessage {
   return {
     jsonrpc: "2.0",
     id,
-    error: { code: INTERNAL_ERROR, message: "local failure", data: new LocalFailure(failure) },
+    error: { code: INTERNAL_ERROR, message: "local error", data: new LocalErrorData(failure) },
   };
 }
 
-class LocalFailure {
+class LocalErrorData {
   constructor(readonly reason: unknown) {}
 }
 
-/** The failure that `toFailureAnswer` put in. No server can forge it: JSON has no instances. */
-export function failureIn(data: unknown): { readonly reason: unknown } | undefined {
-  return data instanceof LocalFailure ? data : undefined;
+/** Unwraps the error of `toLocalErrorResponse`. A server cannot forge it: parsed JSON has no class instances. */
+export function getLocalError(data: unknown): { readonly reason: unknown } | undefined {
+  return data instanceof LocalErrorData ? data : undefined;
 }
 
-export function malformedAnswer({ server, redactor }: AnswerContext, why: string): McpRuntimeError {
-  const said = quoteServer(redactor.text(why));
-  return new McpRuntimeError(
-    "invalid-response",
-    `Server "${server}" sent something that is no answer: ${said}.`,
-    {
-      server,
-      outcomeUnknown: true,
-    },
-  );
+export function invalidResponseError({ server, redactor }: ErrorContext, reason: string): McpRuntimeError {
+  const quoted = excerpt(redactor.redact(reason));
+  return new McpRuntimeError("invalid-response", `Server "${server}" sent an invalid response: ${quoted}.`, {
+    server,
+    outcomeUnknown: true,
+  });
 }
 
-interface AnswerContext {
+interface ErrorContext {
   readonly server: string;
   readonly redactor: Redactor;
 }
 
-export function tooLargeAnswer(server: string, maxBytes: number): McpRuntimeError {
+export function responseTooLargeError(server: string, maxBytes: number): McpRuntimeError {
   return new McpRuntimeError(
     "too-large",
-    `Server "${server}" sent an answer of more than ${maxBytes} bytes. Ask for less, or raise limits.responseBytes.`,
+    `Server "${server}" sent a response of more than ${maxBytes} bytes. Request less data, or raise limits.responseBytes.`,
     { server, outcomeUnknown: true },
   );
+}
+
+/** A message that could not be parsed. */
+type TruncatedMessage =
+  | { readonly type: "response"; readonly id: RequestId }
+  /** A response to an unknown request. */
+  | { readonly type: "unidentified-response" }
+  /** A request or notification from the server. */
+  | { readonly type: "server-message" }
+  | { readonly type: "invalid" };
+
+const VERSION = String.raw`"jsonrpc"\s*:\s*"2\.0"`;
+const ID = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]*")`;
+/** Only these fields may precede an id or a method that belongs to the message itself. */
+const METHOD_FIRST = new RegExp(String.raw`^\{\s*(?:${VERSION}\s*,\s*)?(?:${ID}\s*,\s*)?"method"\s*:`);
+const ID_FIRST = new RegExp(String.raw`^\{\s*(?:${VERSION}\s*,\s*)?${ID}\s*,`);
+/** The last brace closes the message, so the fields right before it belong to the message itself. */
+const ID_LAST = new RegExp(String.raw`,\s*${ID}\s*(?:,\s*${VERSION}\s*)?\}$`);
+
+/** Classifies a message by its first and last characters, which is where servers put the id. */
+export function classifyTruncated(head: string, tail: string): TruncatedMessage {
+  const start = head.trimStart();
+  if (!/^[{[]/.test(start)) return { type: "invalid" };
+  if (METHOD_FIRST.test(start)) return { type: "server-message" };
+  const id = ID_FIRST.exec(start)?.[1] ?? ID_LAST.exec(tail.trimEnd())?.[1];
+  return id === undefined
+    ? { type: "unidentified-response" }
+    : { type: "response", id: JSON.parse(id) as RequestId };
 }

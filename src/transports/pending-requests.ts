@@ -1,16 +1,16 @@
 import { isPlainObject } from "../json/json.js";
 import type { RequestId } from "./json-rpc.js";
 
-/** Requests that wait for their answers on one channel, where these come in whatever order. */
-export class OpenRequests<Request extends { readonly id: RequestId }> {
-  /** By id as a text: some servers send numbers back as texts. */
+/** The requests of one channel that await a response. Responses may arrive in any order. */
+export class PendingRequests<Request extends { readonly id: RequestId }> {
+  /** Keyed by the id as a string: some servers return numeric ids as strings. */
   readonly #requests = new Map<string, Request>();
 
   get size(): number {
     return this.#requests.size;
   }
 
-  /** They may be deleted on the way. */
+  /** Requests may be deleted while iterating. */
   [Symbol.iterator](): IterableIterator<Request> {
     return this.#requests.values();
   }
@@ -27,8 +27,8 @@ export class OpenRequests<Request extends { readonly id: RequestId }> {
     return typeof id === "string" || typeof id === "number" ? this.#requests.get(String(id)) : undefined;
   }
 
-  /** The one that a message answers. An error without an id answers the only one there is. */
-  answeredBy(message: unknown): Request | undefined {
+  /** Finds the request that a message responds to. An error without an id belongs to the only pending request. */
+  matchResponse(message: unknown): Request | undefined {
     if (!isPlainObject(message) || message["method"] !== undefined) return undefined;
     if (message["id"] != null) return this.get(message["id"]);
     const [only, ...others] = this;

@@ -1,18 +1,18 @@
 import type { Clock } from "../async/clock.js";
 import type { MessageTransport } from "../config/message-transport.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { ServerLog } from "../telemetry/server-log.js";
+import type { ServerLog } from "../telemetry/logger.js";
 import type { Credentials } from "../auth/credentials.js";
 import type { ClientKeys } from "../auth/dpop.js";
 
-/** What a client opens once: it gives a fresh transport for each session and owns what they share. */
+/** Opens a transport for each session of a client, and owns the resources that they share. */
 export interface TransportFactory {
-  /** `resumed` goes on with a session that is open already, where transports can. */
+  /** @param resumed - An existing session to continue, if the transport supports it. */
   openTransport(
     credentials: Credentials | undefined,
     resumed: ResumedSession | undefined,
   ): Promise<MessageTransport>;
-  /** The credentials of one identity, where requests carry any that are not the same for everybody. */
+  /** Creates the credentials of one identity. Only set if the credentials depend on the identity. */
   createCredentials?: (() => Credentials) | undefined;
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface ResumedSession {
   readonly protocolVersion: string | undefined;
 }
 
-export interface SourceParts {
+export interface TransportDependencies {
   readonly redactor: Redactor;
   readonly clock: Clock;
   readonly log: ServerLog;

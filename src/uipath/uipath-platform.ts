@@ -2,115 +2,117 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import { classifyFailure } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { quoteServer } from "../errors/sanitize-text.js";
-import { toConnectionFailure, toRetryAt } from "../transports/http/http-errors.js";
-import { reasonOf } from "../net/unwrap-fetch-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { fromConnectionError, toRetryAt } from "../transports/http/http-errors.js";
+import { unwrapFetchError } from "../net/connect-errors.js";
 import type { UipathSettings } from "./uipath-settings.js";
 
-interface UipathPlatformParts {
+interface UipathPlatformDependencies {
   readonly settings: UipathSettings;
   readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
   readonly redactor: Redactor;
   readonly signal: AbortSignal;
 }
 
-interface Question {
+interface ApiRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const FOLDERS_A_PAGE = 20;
-const MOST_PAGES = 50;
+const FOLDER_PAGE_SIZE = 20;
+const MAX_PAGES = 50;
 
-/** The platform's HTTP API, as far as it tells where an MCP server is. */
+/** The part of the UiPath HTTP API that locates MCP servers. */
 export class UipathPlatform {
-  readonly #parts: UipathPlatformParts;
+  readonly #deps: UipathPlatformDependencies;
 
-  constructor(parts: UipathPlatformParts) {
-    this.#parts = parts;
+  constructor(deps: UipathPlatformDependencies) {
+    this.#deps = deps;
   }
 
-  /** The key of a folder by its path from the top, `Shared/Travel`; `undefined` when the token sees none. */
-  async folderKey(folderPath: string): Promise<string | undefined> {
+  /**
+   * The key of a folder by its full path, `Shared/Travel`; `undefined` when it is not visible to the token.
+   */
+  async findFolderKey(folderPath: string): Promise<string | undefined> {
     const path = "orchestrator_/api/FoldersNavigation/GetFoldersForCurrentUser";
     const searchText = folderPath.slice(folderPath.lastIndexOf("/") + 1);
-    for (let page = 0; page < MOST_PAGES; page += 1) {
-      const query = { searchText, skip: `${page * FOLDERS_A_PAGE}`, take: `${FOLDERS_A_PAGE}` };
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const query = { searchText, skip: `${page * FOLDER_PAGE_SIZE}`, take: `${FOLDER_PAGE_SIZE}` };
       const { PageItems: folders } = (await this.#get({ path, query })) ?? {};
-      if (!Array.isArray(folders)) throw this.#malformed("a list of folders");
+      if (!Array.isArray(folders)) throw this.#invalidResponse("a list of folders");
       const folder: unknown = folders.find(
-        (one) => isPlainObject(one) && one["FullyQualifiedName"] === folderPath,
+        (item) => isPlainObject(item) && item["FullyQualifiedName"] === folderPath,
       );
       if (isPlainObject(folder) && typeof folder["Key"] === "string") return folder["Key"];
-      if (folders.length < FOLDERS_A_PAGE) return undefined;
+      if (folders.length < FOLDER_PAGE_SIZE) return undefined;
     }
     return undefined;
   }
 
-  /** The address of the server with this slug in a folder; `undefined` when there is none. */
-  async mcpUrl(slug: string, folderKey: string): Promise<URL | undefined> {
+  /** The URL of the server with this slug in a folder; `undefined` when there is none. */
+  async findMcpUrl(slug: string, folderKey: string): Promise<URL | undefined> {
     const path = `agenthub_/api/servers/${encodeURIComponent(slug)}`;
     const server = await this.#get({ path, headers: { "x-uipath-folderkey": folderKey } });
     if (server === undefined) return undefined;
     const { mcpUrl } = server;
     if (typeof mcpUrl === "string" && /^https?:/.test(mcpUrl) && URL.canParse(mcpUrl)) return new URL(mcpUrl);
-    throw this.#malformed("a server with an address (mcpUrl)");
+    throw this.#invalidResponse("a server with a URL (mcpUrl)");
   }
 
-  /** What the platform says; `undefined` for 404. */
-  async #get({ path, query = {}, headers = {} }: Question): Promise<JsonObject | undefined> {
-    const { settings, fetch, signal } = this.#parts;
+  /** Sends a GET request; `undefined` for 404. */
+  async #get({ path, query = {}, headers = {} }: ApiRequest): Promise<JsonObject | undefined> {
+    const { settings, fetch, signal } = this.#deps;
     const url = new URL(`${settings.base.pathname.replace(/\/+$/, "")}/${path}`, settings.base.origin);
     url.search = new URLSearchParams(query).toString();
-    const sent = { accept: "application/json", ...headers, ...settings.headers };
-    // A redirect could lead the token elsewhere.
-    const init: RequestInit = { headers: sent, redirect: "manual", signal };
+    const requestHeaders = { accept: "application/json", ...headers, ...settings.headers };
+    // Following a redirect could send the token to another origin.
+    const init: RequestInit = { headers: requestHeaders, redirect: "manual", signal };
     const response = await fetch(url, init).catch((error: unknown) => {
       throw this.#toFailure(error);
     });
     if (response.status === 404) return undefined;
-    const answer = parsed(await response.text());
-    if (response.status !== 200) throw this.#refused(response, answer);
-    if (!isPlainObject(answer)) throw this.#malformed("an answer in JSON");
-    return answer;
+    const body = tryParseJson(await response.text());
+    if (response.status !== 200) throw this.#httpError(response, body);
+    if (!isPlainObject(body)) throw this.#invalidResponse("a JSON object");
+    return body;
   }
 
   #toFailure(error: unknown): unknown {
-    const { settings, redactor, signal } = this.#parts;
+    const { settings, redactor, signal } = this.#deps;
     if (signal.aborted) return signal.reason;
-    const reason = reasonOf(error);
+    const reason = unwrapFetchError(error);
     if (reason.name === "TimeoutError")
-      return new McpRuntimeError("timeout", `UiPath at ${settings.base.origin} did not answer in time.`);
-    return toConnectionFailure(reason, false, { server: "UiPath", origin: settings.base.origin, redactor });
+      return new McpRuntimeError("timeout", `UiPath at ${settings.base.origin} did not respond in time.`);
+    return fromConnectionError(reason, false, { server: "UiPath", origin: settings.base.origin, redactor });
   }
 
-  #refused({ status, headers }: Response, answer: unknown): McpRuntimeError {
-    const { settings, redactor } = this.#parts;
-    const said = isPlainObject(answer) && typeof answer["message"] === "string" ? answer["message"] : "";
-    const quoted = said === "" ? "" : `: ${quoteServer(redactor.text(said)).replace(/\.$/, "")}`;
-    const text = `UiPath at ${settings.base.origin} answered HTTP ${status}${quoted}. ${adviceFor(status, settings)}`;
+  #httpError({ status, headers }: Response, body: unknown): McpRuntimeError {
+    const { settings, redactor } = this.#deps;
+    const serverText = isPlainObject(body) && typeof body["message"] === "string" ? body["message"] : "";
+    const quoted = serverText === "" ? "" : `: ${excerpt(redactor.redact(serverText)).replace(/\.$/, "")}`;
+    const text = `UiPath at ${settings.base.origin} returned HTTP ${status}${quoted}. ${hintFor(status, settings)}`;
     const retryAt = toRetryAt(headers.get("retry-after") ?? undefined);
     const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
     return new McpRuntimeError(kind, text.trim(), { status, retryAt });
   }
 
-  #malformed(expected: string): McpRuntimeError {
-    const { origin } = this.#parts.settings.base;
-    const text = `UiPath at ${origin} did not answer with ${expected}. Is its address right, with organisation and tenant?`;
+  #invalidResponse(expected: string): McpRuntimeError {
+    const { origin } = this.#deps.settings.base;
+    const text = `UiPath at ${origin} did not return ${expected}. Check its URL, including organization and tenant.`;
     return new McpRuntimeError("invalid-response", text);
   }
 }
 
-function adviceFor(status: number, { tokenFrom }: UipathSettings): string {
-  if (status === 401) return `Is the token in ${tokenFrom} still valid?`;
-  if (status === 403) return `May the token in ${tokenFrom} see folders and MCP servers?`;
+function hintFor(status: number, { tokenSource }: UipathSettings): string {
+  if (status === 401) return `Check that the token in ${tokenSource} is still valid.`;
+  if (status === 403) return `Check that the token in ${tokenSource} may read folders and MCP servers.`;
   if (status >= 300 && status < 400)
-    return "Redirects are not followed. Is its address right, with organisation and tenant?";
+    return "Redirects are not followed. Check its URL, including organization and tenant.";
   return "";
 }
 
-function parsed(text: string): unknown {
+function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

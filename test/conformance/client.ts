@@ -1,42 +1,42 @@
-// The client that the conformance suite tests: lists the tools of the server at the given address and
-// calls each of them once, as an agent would. The suite names the scenario and what belongs to it.
+// The client under test: lists the tools of the server at the given URL and calls each of them once, as an
+// agent would. The suite passes the scenario and its context in environment variables.
 import { McpClient } from "langchain-mcp-runtime";
-import { authFor } from "./auth-for.js";
+import { createAuth } from "./create-auth.js";
 import { withLogins } from "./with-logins.js";
 
-interface WantedCall {
+interface ToolCall {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
 }
 
 const url = process.argv[2] ?? "";
 const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
-// The older suite names none: then the client finds out.
+// The older suite does not set it: then the client negotiates.
 const version = process.env["MCP_CONFORMANCE_PROTOCOL_VERSION"];
 const context = JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}") as Record<string, string>;
-const { toolCalls } = context as { toolCalls?: readonly WantedCall[] };
+const { toolCalls } = context as { toolCalls?: readonly ToolCall[] };
 
 const ARGUMENTS: Readonly<Record<string, object>> = { add_numbers: { a: 2, b: 3 } };
-/** Their servers list tools, and know no call. */
-const ONLY_LISTED: ReadonlySet<string> = new Set(["json-schema-ref-no-deref"]);
+/** The servers of these scenarios do not support calls. */
+const LIST_ONLY_SCENARIOS: ReadonlySet<string> = new Set(["json-schema-ref-no-deref"]);
 
-const auth = await authFor(scenario, url, context);
+const auth = await createAuth(scenario, url, context);
 await using client = new McpClient({
   name: "conformance",
   url,
   protocol: version === "2026-07-28" ? version : "auto",
-  // Leaves everything out: what arrives there are the defaults.
+  // Accepts without content, so that the defaults apply.
   onElicitationRequest: { form: () => ({ action: "accept" }) },
   ...(auth === undefined ? {} : { auth }),
 });
 
 const tools = await withLogins(client, () => client.listTools());
-// One tool wants to see another's schema as it arrived here.
+// One tool expects another tool's schema as the client received it.
 const { inputSchema: schema } = tools.find(({ name }) => name === "json_schema_2020_12_tool") ?? {};
-const known: typeof ARGUMENTS = { ...ARGUMENTS, json_schema_echo: { schema } };
-const each = tools.map(({ name }) => ({ name, arguments: { ...known[name] } }));
-const calls = ONLY_LISTED.has(scenario) ? [] : (toolCalls ?? each);
+const argumentsByTool: typeof ARGUMENTS = { ...ARGUMENTS, json_schema_echo: { schema } };
+const defaultCalls = tools.map(({ name }) => ({ name, arguments: { ...argumentsByTool[name] } }));
+const calls = LIST_ONLY_SCENARIOS.has(scenario) ? [] : (toolCalls ?? defaultCalls);
 for (const { name, arguments: args } of calls) {
   const result = await withLogins(client, () => client.callTool({ name, args }));
-  console.log(name, result.isError ? "failed:" : "gave:", result.text());
+  console.log(name, result.isError ? "failed:" : "returned:", result.text());
 }

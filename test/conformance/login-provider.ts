@@ -1,13 +1,13 @@
 import type { OAuthProvider, OAuthTokens } from "langchain-mcp-runtime";
 
 interface LoginProviderOptions {
-  /** What the client is known by where it was registered before. */
+  /** The client information of a pre-registered client. */
   readonly information?: object;
-  /** The address of a document about the client, for servers that take it in place of a registration. */
+  /** The URL of a client ID metadata document, for servers that accept it instead of a registration. */
   readonly metadataUrl?: string;
 }
 
-/** A client for people who log in. Everything is kept in memory. */
+/** An in-memory OAuth provider for interactive logins. */
 export class LoginProvider implements OAuthProvider {
   readonly redirectUrl = "http://localhost:3000/callback";
   readonly clientMetadata = {
@@ -44,7 +44,7 @@ export class LoginProvider implements OAuthProvider {
   }
 
   redirectToAuthorization(): void {
-    // The address also comes with the failure, and is opened there.
+    // The error contains the URL as well; `withLogins` opens it from there.
   }
 
   saveCodeVerifier(verifier: string): void {

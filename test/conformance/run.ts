@@ -1,5 +1,5 @@
-// Runs the client scenarios of two releases of the official conformance suite, one after the other:
-// some of them measure time. Usage: npm run conformance [-- <scenario>…]
+// Runs the client scenarios of two releases of the official conformance suite, sequentially because some
+// measure time. Usage: npm run conformance [-- <scenario>…]
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,16 +16,16 @@ interface Check {
 interface Outcome {
   readonly isPassed: boolean;
   readonly passedChecks: number;
-  /** Zero: all were skipped, and it proves nothing. */
+  /** Zero if all checks were skipped. */
   readonly allChecks: number;
   /** Why it failed, or why nothing was checked. */
   readonly reason: string;
 }
 
-/** The folder of a release, and how many of its scenarios have to pass, by at least one check each. */
+/** The folder of a release, and how many of its scenarios must pass with at least one check each. */
 interface Suite {
   readonly folder: string;
-  readonly enough: number;
+  readonly minPassed: number;
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -33,11 +33,11 @@ const modules = fileURLToPath(new URL("node_modules", import.meta.url));
 const SCENARIO_TIMEOUT_MS = 60_000;
 
 const SUITES: readonly Suite[] = [
-  { folder: "@modelcontextprotocol/conformance", enough: 26 },
-  { folder: "conformance-next", enough: 44 },
+  { folder: "@modelcontextprotocol/conformance", minPassed: 26 },
+  { folder: "conformance-next", minPassed: 44 },
 ];
 
-/** Runs the suite on its own Node.js. */
+/** Runs the suite with the Node.js version that it requires. */
 function runSuite(
   { folder }: Suite,
   ...args: string[]
@@ -70,12 +70,12 @@ async function run(suite: Suite, scenario: string): Promise<Outcome> {
     const all = readChecks(folder);
     const counted = all.filter(({ status }) => status === "SUCCESS" || status === "FAILURE");
     const passed = counted.filter(({ status }) => status === "SUCCESS");
-    const skipped = counted.length === 0 ? reasonsOf(all, "SKIPPED") : "";
+    const skipped = counted.length === 0 ? describeChecks(all, "SKIPPED") : "";
     return {
       isPassed: isSuccess,
       passedChecks: passed.length,
       allChecks: counted.length,
-      reason: isSuccess ? skipped : failureOf(all, stderr),
+      reason: isSuccess ? skipped : describeFailure(all, stderr),
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -88,66 +88,66 @@ function readChecks(folder: string): Check[] {
   return path === undefined ? [] : (JSON.parse(readFileSync(join(folder, path), "utf8")) as Check[]);
 }
 
-function failureOf(checks: readonly Check[], stderr: string): string {
-  const reasons = reasonsOf(checks, "FAILURE", "WARNING");
+function describeFailure(checks: readonly Check[], stderr: string): string {
+  const reasons = describeChecks(checks, "FAILURE", "WARNING");
   if (reasons !== "") return reasons;
-  const said = stderr.split("\n").find((line) => /error|timed out/i.test(line));
-  return said?.trim() ?? "The client ended with an error.";
+  const errorLine = stderr.split("\n").find((line) => /error|timed out/i.test(line));
+  return errorLine?.trim() ?? "The client failed.";
 }
 
-/** What the checks that ended so say, each thing once. */
-function reasonsOf(checks: readonly Check[], ...statuses: Check["status"][]): string {
-  const meant = checks.filter(({ status }) => statuses.includes(status));
-  const reasons = meant.map(
+/** Describes the checks with these statuses, without duplicates. */
+function describeChecks(checks: readonly Check[], ...statuses: Check["status"][]): string {
+  const matching = checks.filter(({ status }) => statuses.includes(status));
+  const reasons = matching.map(
     ({ name, errorMessage, description }) => `${name}: ${errorMessage ?? description}`,
   );
   return [...new Set(reasons)].join("; ");
 }
 
-function versionOf({ folder }: Suite): string {
+function readVersion({ folder }: Suite): string {
   const text = readFileSync(join(modules, folder, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Whether enough of them pass. */
-async function runAll(suite: Suite, scenarios: readonly string[], enough: number): Promise<boolean> {
-  console.log(`\nConformance suite ${versionOf(suite)}\n`);
+/** Runs the scenarios and returns whether enough of them pass. */
+async function runAll(suite: Suite, scenarios: readonly string[], minPassed: number): Promise<boolean> {
+  console.log(`\nConformance suite ${readVersion(suite)}\n`);
   const width = Math.max(...scenarios.map(({ length }) => length));
   const outcomes = new Map<string, Outcome>();
   for (const scenario of scenarios) {
     const outcome = await run(suite, scenario);
     outcomes.set(scenario, outcome);
-    console.log(lineOf(scenario.padEnd(width), outcome));
+    console.log(formatOutcome(scenario.padEnd(width), outcome));
   }
-  const namesOf = (isMeant: (outcome: Outcome) => boolean) =>
-    scenarios.filter((name) => isMeant(outcomes.get(name) as Outcome));
-  const passed = namesOf(({ isPassed }) => isPassed);
-  const unchecked = namesOf(({ allChecks }) => allChecks === 0);
-  const proven = passed.filter((name) => !unchecked.includes(name));
+  const filterNames = (isMatch: (outcome: Outcome) => boolean) =>
+    scenarios.filter((name) => isMatch(outcomes.get(name) as Outcome));
+  const passed = filterNames(({ isPassed }) => isPassed);
+  const unchecked = filterNames(({ allChecks }) => allChecks === 0);
+  const checked = passed.filter((name) => !unchecked.includes(name));
   console.log(
-    `\n${passed.length} of ${scenarios.length} scenarios passed, ${proven.length} of them by checks.`,
+    `\n${passed.length} of ${scenarios.length} scenarios passed, ${checked.length} of them with checks.`,
   );
   if (unchecked.length > 0) console.log(`No check ran in ${unchecked.join(", ")}.`);
-  return proven.length >= enough;
+  return checked.length >= minPassed;
 }
 
-function lineOf(scenario: string, { isPassed, passedChecks, allChecks, reason }: Outcome): string {
+function formatOutcome(scenario: string, { isPassed, passedChecks, allChecks, reason }: Outcome): string {
   const checks = allChecks === 0 ? "no check" : `${passedChecks}/${allChecks}`;
   return `${isPassed ? "passed" : "FAILED"}  ${scenario}  ${checks.padStart(8)}  ${reason}`.trimEnd();
 }
 
-const named = process.argv.slice(2);
-const known = new Map(
+const requested = process.argv.slice(2);
+const scenariosBySuite = new Map(
   await Promise.all(SUITES.map(async (suite) => [suite, await listScenarios(suite)] as const)),
 );
-const names = new Set([...known.values()].flat());
-const unknown = named.filter((name) => !names.has(name));
+const names = new Set([...scenariosBySuite.values()].flat());
+const unknown = requested.filter((name) => !names.has(name));
 if (unknown.length > 0)
-  throw new Error(`There is no scenario ${unknown.join(", ")}. There are: ${[...names].join(", ")}.`);
-let isEnough = true;
-for (const [suite, scenarios] of known) {
-  const chosen = named.length === 0 ? scenarios : scenarios.filter((name) => named.includes(name));
-  const enough = named.length === 0 ? suite.enough : chosen.length;
-  if (chosen.length > 0) isEnough = (await runAll(suite, chosen, enough)) && isEnough;
+  throw new Error(`Unknown scenario: ${unknown.join(", ")}. Valid scenarios: ${[...names].join(", ")}.`);
+let hasPassed = true;
+for (const [suite, scenarios] of scenariosBySuite) {
+  const chosen = requested.length === 0 ? scenarios : scenarios.filter((name) => requested.includes(name));
+  const minPassed = requested.length === 0 ? suite.minPassed : chosen.length;
+  if (chosen.length > 0) hasPassed = (await runAll(suite, chosen, minPassed)) && hasPassed;
 }
-process.exitCode = isEnough ? 0 : 1;
+process.exitCode = hasPassed ? 0 : 1;

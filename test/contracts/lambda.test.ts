@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, vi } from "vitest";
 import { McpClient } from "../../src/index.js";
-import { ONCE } from "../fixtures/clients.js";
+import { NO_RETRY } from "../fixtures/clients.js";
 import { ERAS, EraServer } from "../fixtures/era-server.js";
 import { AWS_ENVIRONMENT, LambdaEndpoint } from "../fixtures/lambda-endpoint.js";
 import { describeTransport } from "./transport-contract.js";
@@ -13,8 +13,8 @@ afterEach(() => {
 });
 
 /**
- * The AWS client is the real one. A function has neither a connection nor a process that outlives a
- * call: what dies and comes back here is the endpoint of AWS, with whatever runs behind it.
+ * Uses the real AWS client. A function has no connection or process that outlives a call, so the AWS
+ * endpoint is what stops and restarts here.
  */
 for (const era of ERAS) {
   describeTransport(`AWS Lambda, a ${era} server`, async (tools) => {
@@ -22,7 +22,7 @@ for (const era of ERAS) {
     const endpoint = await LambdaEndpoint.serve(server);
     const client = new McpClient({
       name: "function",
-      ...ONCE,
+      ...NO_RETRY,
       functionName: "tools",
       region: "eu-north-1",
       endpoint: endpoint.url,
@@ -32,7 +32,7 @@ for (const era of ERAS) {
       client,
       kill: () => endpoint.stop(),
       revive: () => endpoint.start(),
-      isLeft: () => endpoint.openSockets === 0,
+      isClean: () => endpoint.openSockets === 0,
       async [Symbol.asyncDispose]() {
         await client.close();
         await endpoint.stop();

@@ -8,18 +8,18 @@ import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { dynamoStore, fileStore, fromBaseStore, memoryStore, redisStore } from "../../src/stores/index.js";
-import { entryFileOf } from "../../src/stores/drivers/entry-file.js";
+import { entryFileName } from "../../src/stores/drivers/entry-file.js";
 import { DynamoServer } from "../fixtures/dynamo-server.js";
 import { HAS_REDIS, RedisServer } from "../fixtures/redis-server.js";
 import { describeStore, type StoreSubject, type StoreTraits } from "./store-contract.js";
 
 const NAMESPACE = "langchain-mcp-runtime";
-/** Nothing here is about time, and the machine may be busy. */
-const PATIENT = { timeoutMs: 15_000 };
+/** Generous, because the machine may be busy. */
+const LONG_TIMEOUT = { timeoutMs: 15_000 };
 const SHARED: StoreTraits = { isShared: true, hasNamespaces: true, hasFeed: false };
 
-function subjectOf(
-  subject: Pick<StoreSubject, "open" | "plant">,
+function createSubject(
+  subject: Pick<StoreSubject, "open" | "writeRaw">,
   dispose: () => unknown = () => undefined,
 ): StoreSubject {
   return {
@@ -31,15 +31,15 @@ function subjectOf(
 }
 
 describeStore("memory", { isShared: false, hasNamespaces: false, hasFeed: false }, async () =>
-  subjectOf({ open: ({ now, maxBytes } = {}) => memoryStore({ now, maxTotalBytes: maxBytes }) }),
+  createSubject({ open: ({ now, maxBytes } = {}) => memoryStore({ now, maxTotalBytes: maxBytes }) }),
 );
 
 describeStore("files", { ...SHARED, hasNamespaces: false }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "file-store-"));
-  return subjectOf(
+  return createSubject(
     {
-      open: (options) => fileStore(folder, { ...PATIENT, ...options }),
-      plant: async (key, text) => writeFileSync(join(folder, entryFileOf(key)), text),
+      open: (options) => fileStore(folder, { ...LONG_TIMEOUT, ...options }),
+      writeRaw: async (key, text) => writeFileSync(join(folder, entryFileName(key)), text),
     },
     () => rmSync(folder, { recursive: true }),
   );
@@ -56,18 +56,24 @@ describe.skipIf(!HAS_REDIS)("on a real Redis", () => {
     await client.quit();
     await server[Symbol.asyncDispose]();
   });
-  const plant = async (key: string, text: string) => {
+  const writeRaw = async (key: string, text: string) => {
     await client.set(`${NAMESPACE}:${key}`, text);
   };
 
   describeStore("Redis", { ...SHARED, hasFeed: true }, async () => {
     await client.flushall();
-    return subjectOf({ open: (options) => redisStore(server.url, { ...PATIENT, ...options }), plant });
+    return createSubject({
+      open: (options) => redisStore(server.url, { ...LONG_TIMEOUT, ...options }),
+      writeRaw,
+    });
   });
 
-  describeStore("Redis, through a client of the user's own", { ...SHARED, hasFeed: true }, async () => {
+  describeStore("Redis with the user's client", { ...SHARED, hasFeed: true }, async () => {
     await client.flushall();
-    return subjectOf({ open: (options) => redisStore(client, { ...PATIENT, ...options }), plant });
+    return createSubject({
+      open: (options) => redisStore(client, { ...LONG_TIMEOUT, ...options }),
+      writeRaw,
+    });
   });
 });
 
@@ -84,9 +90,9 @@ describe("on a DynamoDB table", () => {
   describeStore("DynamoDB", SHARED, async () => {
     const table = `table-${(tables += 1)}`;
     await server.createTable(table);
-    return subjectOf({
-      open: (options) => dynamoStore(table, { ...PATIENT, ...options, client: server.client }),
-      plant: async (key, text) => {
+    return createSubject({
+      open: (options) => dynamoStore(table, { ...LONG_TIMEOUT, ...options, client: server.client }),
+      writeRaw: async (key, text) => {
         const item = { pk: { S: NAMESPACE }, sk: { S: key }, record: { B: gzipSync(text) } };
         await server.client.send(new PutItemCommand({ TableName: table, Item: item }));
       },
@@ -96,19 +102,22 @@ describe("on a DynamoDB table", () => {
 
 describeStore("a LangChain store", SHARED, async () => {
   const langchain = new LangChainStore<Uint8Array>();
-  const plant = (key: string, text: string) =>
+  const writeRaw = (key: string, text: string) =>
     langchain.mset([[`${NAMESPACE}:${key}`, new TextEncoder().encode(text)]]);
-  return subjectOf({ open: (options) => fromBaseStore(langchain, options), plant });
+  return createSubject({ open: (options) => fromBaseStore(langchain, options), writeRaw });
 });
 
-describeStore("a LangChain store of texts", SHARED, async () => {
+describeStore("a LangChain store of strings", SHARED, async () => {
   const langchain = new LangChainStore<string>();
-  const plant = (key: string, text: string) => langchain.mset([[`${NAMESPACE}:${key}`, text]]);
-  return subjectOf({ open: (options) => fromBaseStore(langchain, { ...options, values: "text" }), plant });
+  const writeRaw = (key: string, text: string) => langchain.mset([[`${NAMESPACE}:${key}`, text]]);
+  return createSubject({
+    open: (options) => fromBaseStore(langchain, { ...options, values: "text" }),
+    writeRaw,
+  });
 });
 
 describeStore("a LangGraph store", SHARED, async () => {
   const langgraph = new LangGraphStore();
-  const plant = (key: string, text: string) => langgraph.put([NAMESPACE], key, { record: text });
-  return subjectOf({ open: (options) => fromBaseStore(langgraph, options), plant });
+  const writeRaw = (key: string, text: string) => langgraph.put([NAMESPACE], key, { record: text });
+  return createSubject({ open: (options) => fromBaseStore(langgraph, options), writeRaw });
 });

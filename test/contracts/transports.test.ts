@@ -3,26 +3,26 @@ import { Agent, fetch } from "undici";
 import { afterEach, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
-import { clientOf, ONCE } from "../fixtures/clients.js";
+import { createTestClient, NO_RETRY } from "../fixtures/clients.js";
 import { startConnectProxy } from "../fixtures/connect-proxy.js";
 import { ERAS, EraServer } from "../fixtures/era-server.js";
-import { pemFile } from "../fixtures/pem-file.js";
-import { startTlsFront } from "../fixtures/tls-proxy.js";
-import { stdioClient, stdioServer } from "../fixtures/stdio-servers.js";
-import { ToolDesk } from "../fixtures/approval-fixture.js";
-import { LegacySseServer } from "../fixtures/sse-server.js";
+import { readPemFile } from "../fixtures/read-pem-file.js";
+import { startTlsProxy } from "../fixtures/tls-proxy.js";
+import { createStdioClient, stdioServer } from "../fixtures/stdio-servers.js";
+import { ToolHost } from "../fixtures/tool-host.js";
+import { SseServer } from "../fixtures/sse-server.js";
 import { type ContractSubject, describeTransport } from "./transport-contract.js";
 
-function subjectOf(
+function createSubject(
   server: ContractSubject["server"] & Pick<McpTestServer, "close">,
   client: McpClient,
-  life: Pick<ContractSubject, "kill" | "revive">,
+  lifecycle: Pick<ContractSubject, "kill" | "revive">,
 ): ContractSubject {
   return {
     server,
     client,
-    isLeft: () => server.openSockets === 0 && server.openSessions.length === 0,
-    ...life,
+    isClean: () => server.openSockets === 0 && server.openSessions.length === 0,
+    ...lifecycle,
     async [Symbol.asyncDispose]() {
       await client.close();
       await server.close();
@@ -30,34 +30,37 @@ function subjectOf(
   };
 }
 
-for (const answers of ["json", "sse"] as const) {
-  describeTransport(`Streamable HTTP, ${answers} answers`, async (tools) => {
-    const server = await startMcpTestServer({ tools, responseFormat: answers });
-    return subjectOf(server, clientOf(server), { kill: () => server.stop(), revive: () => server.start() });
+for (const responseFormat of ["json", "sse"] as const) {
+  describeTransport(`Streamable HTTP, ${responseFormat} responses`, async (tools) => {
+    const server = await startMcpTestServer({ tools, responseFormat });
+    return createSubject(server, createTestClient(server), {
+      kill: () => server.stop(),
+      revive: () => server.start(),
+    });
   });
 }
 
 for (const type of ["sse", "http"] as const) {
-  describeTransport(`legacy SSE, ${type === "sse" ? "by name" : "fallen back to"}`, async (tools) => {
-    const server = await LegacySseServer.start({ tools });
-    const client = new McpClient({ name: "legacy", type, url: server.url, ...ONCE });
-    return subjectOf(server, client, { kill: () => server.stop(), revive: () => server.start() });
+  describeTransport(`SSE, ${type === "sse" ? "configured" : "detected"}`, async (tools) => {
+    const server = await SseServer.start({ tools });
+    const client = new McpClient({ name: "sse", type, url: server.url, ...NO_RETRY });
+    return createSubject(server, client, { kill: () => server.stop(), revive: () => server.start() });
   });
 }
 
-/** A client that comes by another way than straight, and what stands on that way. */
-function subjectOnTheWay(
-  server: McpTestServer | LegacySseServer,
+/** A client that connects through intermediaries, which are disposed after it. */
+function createIndirectSubject(
+  server: McpTestServer | SseServer,
   definition: ServerDefinition,
-  ...onTheWay: readonly AsyncDisposable[]
+  ...intermediaries: readonly AsyncDisposable[]
 ): ContractSubject {
-  const client = new McpClient({ name: "on the way", ...ONCE, ...definition } as never);
-  const subject = subjectOf(server, client, { kill: () => server.stop(), revive: () => server.start() });
+  const client = new McpClient({ name: "indirect", ...NO_RETRY, ...definition } as never);
+  const subject = createSubject(server, client, { kill: () => server.stop(), revive: () => server.start() });
   return {
     ...subject,
     async [Symbol.asyncDispose]() {
       await subject[Symbol.asyncDispose]();
-      for (const part of onTheWay) await part[Symbol.asyncDispose]();
+      for (const intermediary of intermediaries) await intermediary[Symbol.asyncDispose]();
     },
   };
 }
@@ -66,62 +69,62 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describeTransport("Streamable HTTP over TLS, both sides with certificates", async (tools) => {
+describeTransport("Streamable HTTP over mutual TLS", async (tools) => {
   const server = await startMcpTestServer({ tools });
-  const ca = pemFile("authority");
-  const front = await startTlsFront(server.url, { ca, requestCert: true, rejectUnauthorized: true });
-  const tls = { ca, cert: pemFile("client"), key: pemFile("client-key") };
-  return subjectOnTheWay(server, { url: front.url, tls }, front);
+  const ca = readPemFile("authority");
+  const front = await startTlsProxy(server.url, { ca, requestCert: true, rejectUnauthorized: true });
+  const tls = { ca, cert: readPemFile("client"), key: readPemFile("client-key") };
+  return createIndirectSubject(server, { url: front.url, tls }, front);
 });
 
 describeTransport("Streamable HTTP over TLS through a proxy", async (tools) => {
   const server = await startMcpTestServer({ tools });
-  const front = await startTlsFront(server.url);
+  const front = await startTlsProxy(server.url);
   const proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
   vi.stubEnv("HTTPS_PROXY", proxy.url);
-  const tls = { ca: pemFile("authority") };
-  return subjectOnTheWay(server, { url: "https://mcp.test/mcp", tls }, front, proxy);
+  const tls = { ca: readPemFile("authority") };
+  return createIndirectSubject(server, { url: "https://mcp.test/mcp", tls }, front, proxy);
 });
 
-// Connections of the caller's own, which end by themselves: what they leave open is theirs.
-const shortLived = () => {
+// Connections of a user's dispatcher are not closed by the client, so they have a short keep-alive.
+const createShortLivedAgent = () => {
   const agent = new Agent({ keepAliveTimeout: 20, keepAliveMaxTimeout: 20 });
   return { agent, [Symbol.asyncDispose]: () => agent.close() };
 };
 
-describeTransport("Streamable HTTP by a dispatcher of the caller's own", async (tools) => {
+describeTransport("Streamable HTTP with a custom dispatcher", async (tools) => {
   const server = await startMcpTestServer({ tools });
-  const lent = shortLived();
-  return subjectOnTheWay(server, { url: server.url, dispatcher: lent.agent }, lent);
+  const connections = createShortLivedAgent();
+  return createIndirectSubject(server, { url: server.url, dispatcher: connections.agent }, connections);
 });
 
-for (const answers of ["json", "sse"] as const) {
-  describeTransport(`Streamable HTTP by a fetch of the caller's own, ${answers} answers`, async (tools) => {
-    const server = await startMcpTestServer({ tools, responseFormat: answers });
-    const lent = shortLived();
+for (const responseFormat of ["json", "sse"] as const) {
+  describeTransport(`Streamable HTTP with a custom fetch, ${responseFormat} responses`, async (tools) => {
+    const server = await startMcpTestServer({ tools, responseFormat });
+    const connections = createShortLivedAgent();
     const definition = {
       url: server.url,
-      fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: lent.agent }),
+      fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: connections.agent }),
     };
-    return subjectOnTheWay(server, definition, lent);
+    return createIndirectSubject(server, definition, connections);
   });
 }
 
 describeTransport("stdio", async (tools) => {
-  const desk = await ToolDesk.open(tools);
-  const client = stdioClient(stdioServer("desk", String(desk.port)));
-  return subjectOf(desk, client, { kill: () => desk.killAll(), revive: async () => undefined });
+  const desk = await ToolHost.open(tools);
+  const client = createStdioClient(stdioServer("remote-tools", String(desk.port)));
+  return createSubject(desk, client, { kill: () => desk.killAll(), revive: async () => undefined });
 });
 
-describeTransport("legacy SSE by a fetch of the caller's own", async (tools) => {
-  const server = await LegacySseServer.start({ tools });
-  const lent = shortLived();
+describeTransport("SSE with a custom fetch", async (tools) => {
+  const server = await SseServer.start({ tools });
+  const connections = createShortLivedAgent();
   const definition = {
     type: "sse" as const,
     url: server.url,
-    fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: lent.agent }),
+    fetch: (url: string, request: object) => fetch(url, { ...request, dispatcher: connections.agent }),
   };
-  return subjectOnTheWay(server, definition, lent);
+  return createIndirectSubject(server, definition, connections);
 });
 
 for (const era of ERAS) {
@@ -137,7 +140,7 @@ for (const era of ERAS) {
         },
       }),
     });
-    return subjectOf(server, client, {
+    return createSubject(server, client, {
       kill: async () => {
         await Promise.all(links.map((link) => link.close()));
       },
@@ -147,14 +150,14 @@ for (const era of ERAS) {
 }
 
 describeTransport(
-  "one of the user's own: the SDK's HTTP transport, JSON answers",
+  "a custom transport: the SDK's HTTP transport, JSON responses",
   async (tools: readonly TestTool[]) => {
     const server = await startMcpTestServer({ tools, responseFormat: "json" });
-    const lent = shortLived();
-    const fetchByIt = (url: string | URL, request: object = {}) =>
-      fetch(url, { ...request, dispatcher: lent.agent });
+    const connections = createShortLivedAgent();
+    const fetchWithAgent = (url: string | URL, request: object = {}) =>
+      fetch(url, { ...request, dispatcher: connections.agent });
     const openTransport = () =>
-      new StreamableHTTPClientTransport(new URL(server.url), { fetch: fetchByIt as never });
-    return subjectOnTheWay(server, { openTransport }, lent);
+      new StreamableHTTPClientTransport(new URL(server.url), { fetch: fetchWithAgent as never });
+    return createIndirectSubject(server, { openTransport }, connections);
   },
 );

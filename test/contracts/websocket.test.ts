@@ -1,20 +1,20 @@
 import { McpClient } from "../../src/index.js";
-import { ONCE } from "../fixtures/clients.js";
+import { NO_RETRY } from "../fixtures/clients.js";
 import { ERAS, EraServer } from "../fixtures/era-server.js";
-import { WebSocketHost } from "../fixtures/websocket-server.js";
+import { WebSocketTestServer } from "../fixtures/websocket-server.js";
 import { describeTransport } from "./transport-contract.js";
 
 for (const era of ERAS) {
   describeTransport(`WebSocket, a ${era} server`, async (tools) => {
     const server = new EraServer(era, { tools });
-    const host = await WebSocketHost.serve(server);
-    const client = new McpClient({ name: "socket", ...ONCE, url: host.url });
+    const host = await WebSocketTestServer.serve(server);
+    const client = new McpClient({ name: "socket", ...NO_RETRY, url: host.url });
     return {
       server,
       client,
       kill: () => host.stop(),
       revive: () => host.start(),
-      isLeft: () => host.openConnections === 0,
+      isClean: () => host.openConnections === 0,
       async [Symbol.asyncDispose]() {
         await client.close();
         await host.stop();

@@ -1,24 +1,25 @@
-// tsx test/soak/chaos.ts [minutes]: 32 callers on a failing network, for each way a server answers.
-// Prints what happened; fails on what must not. CHAOS_MINUTES and CHAOS_SEED set the rest.
-import { chaosSeed, describeViolations, runChaos } from "../fixtures/chaos.js";
+// tsx test/soak/chaos.ts [minutes]: 32 callers on a failing network, for each response format and transport.
+// Prints a report; fails on any violation. CHAOS_MINUTES and CHAOS_SEED set the defaults.
+import { getChaosSeed, describeViolations, runChaos } from "../fixtures/chaos.js";
 
 const minutes = Number(process.argv[2] ?? process.env["CHAOS_MINUTES"] ?? 3);
-if (!(minutes > 0)) throw new Error("How many minutes? tsx test/soak/chaos.ts 3");
+if (!(minutes > 0))
+  throw new Error("Usage: tsx test/soak/chaos.ts [minutes]; minutes must be a positive number.");
 
-const seed = chaosSeed();
-const ways = [
-  { name: "json", answers: "json", resumable: false },
-  { name: "sse", answers: "sse", resumable: false },
-  { name: "resumable sse", answers: "sse", resumable: true },
-  { name: "fresh session json", answers: "json", resumable: false, freshSession: true },
-  { name: "legacy sse", answers: "legacy sse", resumable: false },
+const seed = getChaosSeed();
+const scenarios = [
+  { name: "json", responseFormat: "json", resumable: false },
+  { name: "sse", responseFormat: "sse", resumable: false },
+  { name: "resumable sse", responseFormat: "sse", resumable: true },
+  { name: "fresh session json", responseFormat: "json", resumable: false, freshSession: true },
+  { name: "sse transport", responseFormat: "sse transport", resumable: false },
 ] as const;
 
-for (const { name, ...way } of ways) {
+for (const { name, ...scenario } of scenarios) {
   console.log(`${name}  CHAOS_SEED=${seed}`);
-  const forMs = (minutes * 60_000) / ways.length;
-  const { calls, outcomes, executions, faults, disturbances, healedAfterMs, violations } = await runChaos({
-    ...way,
+  const forMs = (minutes * 60_000) / scenarios.length;
+  const { calls, outcomes, executions, faults, disturbances, recoveredAfterMs, violations } = await runChaos({
+    ...scenario,
     seed,
     forMs,
     callers: 32,
@@ -28,15 +29,15 @@ for (const { name, ...way } of ways) {
   console.log(`${name}  ${executions.size} executed, ${repeated} of them more than once`);
   console.log(`${name}  faults  ${toText(faults)}`);
   console.log(`${name}  disturbances  ${toText(disturbances)}`);
-  console.log(`${name}  healed after ${healedAfterMs.toFixed(0)} ms`);
-  const found = describeViolations(violations);
-  if (found.length > 0)
-    throw new Error(`${name}, seed ${seed}: ${found.length} violations\n${found.join("\n")}`);
+  console.log(`${name}  recovered after ${recoveredAfterMs.toFixed(0)} ms`);
+  const problems = describeViolations(violations);
+  if (problems.length > 0)
+    throw new Error(`${name}, seed ${seed}: ${problems.length} violations\n${problems.join("\n")}`);
 }
 
 function toText(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
-    .toSorted(([, one], [, other]) => other - one)
+    .toSorted(([, left], [, right]) => right - left)
     .map(([name, count]) => `${name} ${count}`)
     .join(", ");
 }

@@ -1,28 +1,31 @@
-// npm run soak: 100,000 calls on one client for each kind of answer. Prints what it reads; fails on a trend.
-import { bytesPerCall, endure } from "../fixtures/endurance.js";
+// npm run soak: 100,000 calls on one client for each response format. Prints measurements; fails on heap growth.
+import { bytesPerCall, runEndurance } from "../fixtures/endurance.js";
 
 /**
- * Whatever a call could leave behind takes more: a single number in a list is eight bytes. What is
- * less is code that still gets faster, and it gets less with every call.
+ * Any leak per call takes more: a single number in an array is eight bytes. Smaller growth is code that
+ * is still being optimized, and it decreases with every call.
  */
-const MOST_BYTES_PER_CALL = 2;
+const MAX_BYTES_PER_CALL = 2;
 
-for (const answers of ["json", "sse"] as const) {
-  const readings = await endure({
-    answers,
+for (const responseFormat of ["json", "sse"] as const) {
+  const measurements = await runEndurance({
+    responseFormat,
     calls: 102_400,
-    readings: 20,
-    onReading: ({ calls, heapBytes, sockets, listeners }) => {
+    measurements: 20,
+    onMeasurement: ({ calls, heapBytes, sockets, listeners }) => {
       const megabytes = (heapBytes / 1024 / 1024).toFixed(2);
       console.log(
-        `${answers}  ${calls} calls  heap ${megabytes} MB  ${sockets} sockets  ${listeners} listeners`,
+        `${responseFormat}  ${calls} calls  heap ${megabytes} MB  ${sockets} sockets  ${listeners} listeners`,
       );
     },
   });
-  const halves = [readings.slice(0, readings.length / 2), readings.slice(readings.length / 2)] as const;
+  const halves = [
+    measurements.slice(0, measurements.length / 2),
+    measurements.slice(measurements.length / 2),
+  ] as const;
   const [early, slope] = [bytesPerCall(halves[0]), bytesPerCall(halves[1])];
   console.log(
-    `${answers}  ${early.toFixed(2)} bytes a call in the first half, ${slope.toFixed(2)} in the second`,
+    `${responseFormat}  ${early.toFixed(2)} bytes per call in the first half, ${slope.toFixed(2)} in the second`,
   );
-  if (slope > MOST_BYTES_PER_CALL) throw new Error(`The heap grows by ${slope.toFixed(2)} bytes a call.`);
+  if (slope > MAX_BYTES_PER_CALL) throw new Error(`The heap grows by ${slope.toFixed(2)} bytes per call.`);
 }

@@ -1,4 +1,4 @@
-// Compiled with the rest and never run: what the types allow, and what they refuse.
+// Type tests, compiled but never run: which server definitions are valid.
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -8,7 +8,7 @@ import { uipathServers } from "langchain-mcp-runtime/uipath";
 
 declare const sdkProvider: OAuthClientProvider;
 
-export const allowed: ServerDefinition[] = [
+export const valid: ServerDefinition[] = [
   { url: "http://localhost/mcp", auth: sdkProvider },
   {
     url: "http://localhost/mcp",
@@ -57,41 +57,41 @@ export const allowed: ServerDefinition[] = [
   },
 ];
 
-export const refused: ServerDefinition[] = [
-  // @ts-expect-error an identity is a text, and known at once
+export const invalid: ServerDefinition[] = [
+  // @ts-expect-error an identity is a string and synchronous
   { url: "http://localhost/mcp", identity: async () => "alice" },
-  // @ts-expect-error a program has no credentials of this kind
+  // @ts-expect-error auth is for HTTP
   { command: "npx", auth: () => "token" },
-  // @ts-expect-error a grant has somebody to be shown to
+  // @ts-expect-error issuer is missing
   { url: "http://localhost/mcp", auth: { grant: "jwt-bearer", assertion: "a.b.c" } },
-  // @ts-expect-error two kinds at once
+  // @ts-expect-error two transports
   { url: "http://localhost/mcp", command: "npx" },
   // @ts-expect-error headers are for HTTP
   { command: "npx", headers: { a: "b" } },
   // @ts-expect-error tls is for HTTP
   { command: "npx", tls: { ca: "…" } },
-  // @ts-expect-error a dispatcher dispatches
+  // @ts-expect-error not a dispatcher
   { url: "http://localhost/mcp", dispatcher: {} },
-  // @ts-expect-error a fetch gives a response
+  // @ts-expect-error fetch must return a response
   { url: "http://localhost/mcp", fetch: async () => "text" },
-  // @ts-expect-error a kind that does not exist
+  // @ts-expect-error unknown type
   { type: "carrier-pigeon", url: "http://localhost/mcp" },
-  // @ts-expect-error the kind's own key is missing
+  // @ts-expect-error command is missing
   { type: "stdio", args: [] },
-  // @ts-expect-error an option that does not exist
+  // @ts-expect-error unknown option
   { url: "http://localhost/mcp", timeout: 5 },
-  // @ts-expect-error an answer of a model has the model's name
+  // @ts-expect-error a sampling result needs the model's name
   { url: "http://localhost/mcp", onSamplingRequest: () => ({ content: "text" }) },
-  // @ts-expect-error an answer that does not exist
+  // @ts-expect-error unknown action
   { url: "http://localhost/mcp", onElicitationRequest: { url: () => ({ action: "maybe" }) } },
-  // @ts-expect-error a header is a text
+  // @ts-expect-error a header value is a string
   { url: "http://localhost/mcp", headers: { a: 1 } },
 ];
 
-// @ts-expect-error a client has a name
-export const nameless = new McpClient({ url: "http://localhost/mcp" });
+// @ts-expect-error name is missing
+export const unnamed = new McpClient({ url: "http://localhost/mcp" });
 export const named = new McpClient({ name: "a", url: "http://localhost/mcp" });
-// @ts-expect-error an event that does not exist
+// @ts-expect-error unknown event
 named.on("toolChanged", () => undefined);
 
 export const onUipath: AgentToolsOptions = {

@@ -1,4 +1,4 @@
-// Compiled with the rest and never run: whose clients and stores fit, and what comes back.
+// Type tests, compiled but never run: which clients and stores are accepted, and what reads return.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import type { BaseStore as LangChainStore, InMemoryStore } from "@langchain/core/stores";
@@ -14,38 +14,40 @@ import {
   redisStore,
 } from "langchain-mcp-runtime/stores";
 
-export function theClientsOfOthersFit(redis: Redis): KeyValueStore[] {
+export function userClientsAreAccepted(redis: Redis): KeyValueStore[] {
   const dynamo = new DynamoDBClient({});
   return [
-    redisStore(redis, { namespace: "mine" }),
+    redisStore(redis, { namespace: "custom" }),
     dynamoStore("table", { client: dynamo }),
     dynamoStore("table", { client: DynamoDBDocumentClient.from(dynamo) }),
   ];
 }
 
-export function bothKindsOfBaseStoreFit(
+export function bothBaseStoresAreAccepted(
   langchain: LangChainStore<string, Uint8Array>,
-  texts: LangChainStore<string, string>,
+  strings: LangChainStore<string, string>,
   memory: InMemoryStore,
   langgraph: LangGraphStore,
 ): KeyValueStore[] {
   return [
     fromBaseStore(langchain),
-    fromBaseStore(texts, { values: "text" }),
+    fromBaseStore(strings, { values: "text" }),
     fromBaseStore(memory),
     fromBaseStore(langgraph, { namespace: "mcp" }),
   ];
 }
 
-export async function whatIsReadIsJson(store: KeyValueStore): Promise<void> {
+export async function readsReturnJson(store: KeyValueStore): Promise<void> {
   const value: JsonValue | undefined = await store.get("k");
   await store.set("k", { any: ["JSON", value ?? null] }, { ttlMs: 1_000, signal: AbortSignal.timeout(100) });
-  const stop: (() => Promise<void>) | undefined = await store.watch?.((key: string | undefined) => void key);
-  await stop?.();
+  const unwatch: (() => Promise<void>) | undefined = await store.watch?.(
+    (key: string | undefined) => void key,
+  );
+  await unwatch?.();
 }
 
-/** Nothing of the SDKs is needed to write a store of one's own. */
-export const own: KeyValueStore = {
+/** A custom store needs no SDK types. */
+export const customStore: KeyValueStore = {
   get: async () => ({ a: [1, null] }),
   set: async () => undefined,
   delete: async () => undefined,
@@ -54,13 +56,13 @@ export const own: KeyValueStore = {
   [Symbol.asyncDispose]: async () => undefined,
 };
 
-export function whatDoesNotFit(): void {
-  // @ts-expect-error no client
+export function invalidStoresAreRejected(): void {
+  // @ts-expect-error not a client
   redisStore({ url: "redis://localhost" });
-  // @ts-expect-error no such option
+  // @ts-expect-error unknown option
   memoryStore({ ttlMs: 1_000 });
-  // @ts-expect-error a folder is the only namespace that files need
-  fileStore("cache", { namespace: "mine" });
-  // @ts-expect-error neither kind of BaseStore
+  // @ts-expect-error a file store has no namespace
+  fileStore("cache", { namespace: "custom" });
+  // @ts-expect-error not a BaseStore
   fromBaseStore(new Map());
 }

@@ -2,77 +2,74 @@ import type { ToolResult } from "../../client/tool-result.js";
 import type { JsonObject } from "../../json/json.js";
 import type { McpToolInfo } from "../../config/tool-info.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { toReadable } from "../../errors/sanitize-text.js";
-import { readArguments, toArguments } from "./call-arguments.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { readArguments, toArguments, parseCall, findTool } from "./parse-call.js";
 import { toCallOutcome } from "./call-outcome.js";
-import { toCallRequest } from "./parse-call.js";
-import { chooseServers, requireServers } from "../servers/select-servers.js";
+import { selectServers, requireServers } from "../servers/select-servers.js";
 import type { Command, CommandContext, Outcome, Page } from "../command-context.js";
-import { exitOf } from "../to-exit.js";
+import { toExit, type Finding } from "../findings/finding.js";
 import { toFailureFinding } from "../findings/failure-finding.js";
-import type { Finding } from "../findings/finding.js";
-import { findTool } from "./find-tool.js";
-import { withOpenChoice } from "../servers/with-connected-selection.js";
-import type { OpenedServer } from "../servers/connect-servers.js";
-import { sectionLines } from "../render/render-sections.js";
-import { secondsText } from "../terminal/format-time.js";
+import { withConnectedSelection, type ConnectedServer } from "../servers/connect-servers.js";
+import { renderSections } from "../render/render-sections.js";
+import { formatSeconds } from "../terminal/text-format.js";
 
-/** Calls one tool. Nobody is asked for approval: whoever typed it has meant it. */
+/** Calls one tool. Approval rules do not apply: the user typed the call. */
 export const callCommand: Command = async (context) => {
   const { line } = context;
-  const all = requireServers(await chooseServers(context, []));
-  const request = toCallRequest(line.words, all);
-  const choice = requireServers(await chooseServers(context, [request.server]));
-  const given = await readArguments(context);
-  return withOpenChoice(choice, context, async ({ opened: [opened], findings }) => {
-    if (opened?.tools === undefined) return failed(findings);
-    const tool = findTool(opened.tools, request.server, request.tool);
-    return callTool(opened, tool, toArguments(given, request, tool), context);
+  const all = requireServers(await selectServers(context, []));
+  const request = parseCall(line.positionals, all);
+  const selection = requireServers(await selectServers(context, [request.server]));
+  const baseArgs = await readArguments(context);
+  return withConnectedSelection(selection, context, async ({ connected: [connected], findings }) => {
+    if (connected?.tools === undefined) return toFailedOutcome(findings);
+    const tool = findTool(connected.tools, request.server, request.tool);
+    return callTool(connected, tool, toArguments(baseArgs, request, tool), context);
   });
 };
 
 async function callTool(
-  opened: OpenedServer,
+  connected: ConnectedServer,
   tool: McpToolInfo,
   args: JsonObject,
   context: CommandContext,
 ): Promise<Outcome> {
-  const { client, server } = opened;
+  const { client, server } = connected;
   const startedAt = performance.now();
   try {
-    const result = await withLiveLine(tool.name, context, (onProgress) =>
+    const result = await withSpinner(tool.name, context, (onProgress) =>
       client.callTool({ name: tool.name, args }, { signal: context.signal, onProgress }),
     );
     const latencyMs = Math.round(performance.now() - startedAt);
     return await toCallOutcome(result, { server: server.name, tool: tool.name, latencyMs }, context);
   } catch (error) {
     if (!(error instanceof McpRuntimeError) || context.signal.aborted) throw error;
-    return failed([toFailureFinding(error, server, true)]);
+    return toFailedOutcome([toFailureFinding(error, server, true)]);
   }
 }
 
-async function withLiveLine(
+async function withSpinner(
   tool: string,
-  { live }: CommandContext,
+  { spinner }: CommandContext,
   call: (
     onProgress: (progress: { progress: number; total?: number | undefined }) => void,
   ) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const startedAt = performance.now();
   let progress = "";
-  const hide = live.show(
-    () => `calling ${toReadable(tool)}  ${secondsText(performance.now() - startedAt)}${progress}`,
+  const stopSpinner = spinner.show(
+    () =>
+      `calling ${stripHiddenCharacters(tool)}  ${formatSeconds(performance.now() - startedAt)}${progress}`,
   );
   try {
     return await call(({ progress: value, total }) => {
       progress = `  ${value}${total === undefined ? "" : `/${total}`}`;
     });
   } finally {
-    hide();
+    stopSpinner();
   }
 }
 
-function failed(findings: readonly Finding[]): Outcome {
-  const view = (page: Page) => `${sectionLines([], findings, page).join("\n")}\n`;
-  return { exit: exitOf(findings), document: { findings }, view, stream: "stderr" };
+function toFailedOutcome(findings: readonly Finding[]): Outcome {
+  const render = (page: Page) => `${renderSections([], findings, page).join("\n")}\n`;
+  return { exit: toExit(findings), json: { findings }, render, stream: "stderr" };
 }

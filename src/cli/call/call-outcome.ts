@@ -1,74 +1,74 @@
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
-import { toReadable } from "../../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import type { CommandContext, Outcome } from "../command-context.js";
-import { markText } from "../terminal/symbols.js";
-import { blockText, contentText, filesOf } from "../render/result-content.js";
+import { renderStatus } from "../terminal/colors.js";
+import { renderBlock, renderContent, toOutputFiles } from "../render/result-content.js";
 import type { OutputStream } from "../terminal/terminal.js";
 import { writeOutput } from "../terminal/write-output.js";
 
-interface CallFacts {
+interface CallInfo {
   readonly server: string;
   readonly tool: string;
   readonly latencyMs: number;
 }
 
-type Surroundings = Pick<CommandContext, "line" | "terminal">;
+type OutputContext = Pick<CommandContext, "line" | "terminal">;
 
-/** The result of a tool: saved where `--output` wants it, and shown. */
+/** Writes the result to `--output` if requested, and renders it. */
 export async function toCallOutcome(
   result: ToolResult,
-  facts: CallFacts,
-  context: Surroundings,
+  info: CallInfo,
+  context: OutputContext,
 ): Promise<Outcome> {
   const { line, terminal } = context;
-  if (result.isError) return ofFailure(result, facts, context);
+  if (result.isError) return toErrorOutcome(result, info, context);
   const output = line.value("output");
-  const files = output === undefined ? [] : filesOf(result, output);
+  const files = output === undefined ? [] : toOutputFiles(result, output);
   for (const { file, content } of files) await writeOutput(file, content, terminal);
   return {
     exit: "ok",
-    document: { ...facts, ...toDocument(result), saved: files.map(({ file }) => file) },
-    view: ({ paint }) => {
-      const lineOf = (file: string) => `${markText("ok", paint)} ${file}`;
+    json: { ...info, ...resultToJson(result), saved: files.map(({ file }) => file) },
+    render: ({ colors }) => {
+      const formatFile = (file: string) => `${renderStatus("ok", colors)} ${file}`;
       const [first] = files;
-      if (first !== undefined && first.block === undefined) return `${lineOf(first.file)}\n`;
-      const places = new Map(files.map(({ block, file }) => [block, lineOf(file)]));
-      return resultText(result, terminal.stdout, places);
+      if (first !== undefined && first.block === undefined) return `${formatFile(first.file)}\n`;
+      const savedLines = new Map(files.map(({ block, file }) => [block, formatFile(file)]));
+      return renderResult(result, terminal.stdout, savedLines);
     },
   };
 }
 
-/** What a tool says of its failure is not what the file is for. */
-function ofFailure(result: ToolResult, facts: CallFacts, { line, terminal }: Surroundings): Outcome {
+/** A tool error is not written to the output file. */
+function toErrorOutcome(result: ToolResult, info: CallInfo, { line, terminal }: OutputContext): Outcome {
   const output = line.value("output");
   const stream = output === undefined ? "stdout" : "stderr";
   return {
     exit: "toolError",
-    document: { ...facts, ...toDocument(result), saved: [] },
+    json: { ...info, ...resultToJson(result), saved: [] },
     stream,
-    view: ({ paint }) => {
-      const unwritten = output === undefined ? "" : `, and ${output} was not written`;
-      const note = `${markText("error", paint)} The tool reported an error${unwritten}:\n`;
-      const isTold = output !== undefined || terminal[stream].isTTY === true;
-      return `${isTold ? note : ""}${resultText(result, terminal[stream])}`;
+    render: ({ colors }) => {
+      const suffix = output === undefined ? "" : `; ${output} was not written`;
+      const notice = `${renderStatus("error", colors)} The tool reported an error${suffix}:\n`;
+      const showsNotice = output !== undefined || terminal[stream].isTTY === true;
+      return `${showsNotice ? notice : ""}${renderResult(result, terminal[stream])}`;
     },
   };
 }
 
-function toDocument({ isError, content, structuredContent, meta }: ToolResult) {
+function resultToJson({ isError, content, structuredContent, meta }: ToolResult) {
   return { isError, content, structuredContent, meta };
 }
 
-/** A terminal obeys what it is shown; a pipe gets the text as it is. Of what was saved, it says where. */
-function resultText(
+/** Strips escape sequences for a terminal; a pipe gets the original text. Saved blocks are replaced by their file name. */
+function renderResult(
   result: ToolResult,
   { isTTY = false }: OutputStream,
   saved: ReadonlyMap<ContentBlock | undefined, string> = new Map(),
 ): string {
-  const shown = (text: string) => (isTTY ? toReadable(text) : text);
+  const sanitize = (text: string) => (isTTY ? stripHiddenCharacters(text) : text);
   const text =
     saved.size === 0
-      ? shown(contentText(result))
-      : contentText(result, (block) => saved.get(block) ?? shown(blockText(block)));
+      ? sanitize(renderContent(result))
+      : renderContent(result, (block) => saved.get(block) ?? sanitize(renderBlock(block)));
   return `${text.replace(/\n$/, "")}\n`;
 }

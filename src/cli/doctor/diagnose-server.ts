@@ -1,70 +1,70 @@
 import type { ServerDefinition } from "../../config/server-definition.js";
-import { toReadable } from "../../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { MODERN_VERSION } from "../../transports/http/modern-era.js";
 import { createFinding, type Finding } from "../findings/finding.js";
-import { loginHint } from "./login-hint.js";
-import type { OpenedServer } from "../servers/connect-servers.js";
-import { otherPath } from "./find-mcp-path.js";
-import { isAnswering } from "./probe.js";
-import { findingsOfTools } from "../findings/tool-findings.js";
+import { fetchLoginHint } from "./login-hint.js";
+import type { ConnectedServer } from "../servers/connect-servers.js";
+import { findMcpPath, canHandshake } from "./probe.js";
+import { checkTools } from "../findings/tool-findings.js";
 
-/** What else can be found out about a server that was opened. */
-export async function diagnoseServer(opened: OpenedServer, signal: AbortSignal): Promise<Finding[]> {
-  const { server, tools = [], error } = opened;
-  const ofTools = error === undefined ? findingsOfTools(server.name, tools) : [];
-  const redacted = ofTools.map((finding) => ({ ...finding, text: server.redactor.text(finding.text) }));
-  return [...warningsOf(opened), ...(await legacyOf(opened, signal)), ...redacted];
+/** Checks a connected server: warnings, transport and tools. */
+export async function diagnoseServer(connected: ConnectedServer, signal: AbortSignal): Promise<Finding[]> {
+  const { server, tools = [], error } = connected;
+  const toolFindings = error === undefined ? checkTools(server.name, tools) : [];
+  const redacted = toolFindings.map((finding) => ({
+    ...finding,
+    text: server.redactor.redact(finding.text),
+  }));
+  return [...toWarnings(connected), ...(await detectSse(connected, signal)), ...redacted];
 }
 
-/** A failure, with what the server says about it when it is asked. */
-export async function explainFailure(
+/** Adds login information or the correct path to a finding about a failed connection. */
+export async function addFailureHints(
   finding: Finding,
-  { server }: OpenedServer,
+  { server }: ConnectedServer,
   signal: AbortSignal,
 ): Promise<Finding> {
   if (finding.code === "login-needed") {
-    const hint = await loginHint(server, signal);
+    const hint = await fetchLoginHint(server, signal);
     return hint === undefined
       ? finding
-      : { ...finding, text: server.redactor.text(`${finding.text} ${hint}`) };
+      : { ...finding, text: server.redactor.redact(`${finding.text} ${hint}`) };
   }
   if (finding.code !== "wrong-path") return finding;
-  const found = await otherPath(server, signal);
+  const mcpUrl = await findMcpPath(server, signal);
   const where = server.file === undefined ? "" : ` in ${server.file}`;
-  return found === undefined
-    ? finding
-    : { ...finding, next: `${found} answers: write that address${where}.` };
+  return mcpUrl === undefined ? finding : { ...finding, hint: `Use ${mcpUrl}${where}: it is an MCP server.` };
 }
 
-function warningsOf({ server, warnings }: OpenedServer): Finding[] {
+function toWarnings({ server, warnings }: ConnectedServer): Finding[] {
   return warnings.map(({ message, code }) => {
     const isNoise = code === "stdout-noise";
-    const [text = ""] = toReadable(message).split("\n");
-    const next = isNoise
-      ? "Make it write logs to stderr: stdout is for messages. It is used all the same."
-      : "Correct it on the server.";
-    return createFinding(isNoise ? "stdout-noise" : "server-warned", { server: server.name, text, next });
+    const [text = ""] = stripHiddenCharacters(message).split("\n");
+    const hint = isNoise
+      ? "Change the server to log to stderr; stdout is for protocol messages."
+      : "Correct this on the server.";
+    return createFinding(isNoise ? "stdout-noise" : "server-warned", { server: server.name, text, hint });
   });
 }
 
-/** The first word of an older server is its endpoint; one that streams something else is waited for in vain. */
-const LEGACY_MS = 1_000;
+/** An SSE server sends its endpoint event at once; other streams never do. */
+const SSE_PROBE_MS = 1_000;
 
-/** `http` falls back to the older transport by itself: which one it is shows by asking for the older one. */
-async function legacyOf(opened: OpenedServer, signal: AbortSignal): Promise<Finding[]> {
-  const { server, client, error, latencyMs } = opened;
+/** The `http` type falls back to SSE silently, so SSE is detected by a handshake with type `sse`. */
+async function detectSse(connected: ConnectedServer, signal: AbortSignal): Promise<Finding[]> {
+  const { server, client, error, latencyMs } = connected;
   const { name, kind, definition } = server;
   if (error !== undefined || (kind !== "http" && kind !== "sse")) return [];
   if (client.protocolVersion === MODERN_VERSION) return [];
-  const { transport: _, ...others } = definition;
-  const older = { ...others, type: "sse" } as ServerDefinition;
-  const limits = { signal, mostMs: LEGACY_MS + latencyMs };
-  const isLegacy = kind === "sse" || (await isAnswering(name, older, limits));
-  if (!isLegacy) return [];
-  const text = "It speaks HTTP+SSE, the transport of protocol version 2024-11-05.";
-  const next =
+  const { transport: _, ...rest } = definition;
+  const sseDefinition = { ...rest, type: "sse" } as ServerDefinition;
+  const limits = { signal, maxMs: SSE_PROBE_MS + latencyMs };
+  const isSse = kind === "sse" || (await canHandshake(name, sseDefinition, limits));
+  if (!isSse) return [];
+  const text = "The server uses HTTP+SSE, the transport of protocol version 2024-11-05.";
+  const hint =
     kind === "sse"
-      ? "Nothing to do. A newer version of the server may speak Streamable HTTP."
-      : 'If it speaks nothing newer, type: "sse" saves a refused request at every start.';
-  return [createFinding("legacy-sse", { server: name, text, next })];
+      ? "No action needed. A newer version of the server may support Streamable HTTP."
+      : 'If it supports nothing newer, type: "sse" saves a rejected request at every start.';
+  return [createFinding("legacy-sse", { server: name, text, hint })];
 }

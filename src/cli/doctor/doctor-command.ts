@@ -1,80 +1,91 @@
-import { mapLimited } from "../../async/map-concurrent.js";
-import { chooseServers } from "../servers/select-servers.js";
+import { mapConcurrent } from "../../async/map-concurrent.js";
+import { selectServers } from "../servers/select-servers.js";
 import type { Command, CommandContext } from "../command-context.js";
-import { diagnoseServer, explainFailure } from "./diagnose-server.js";
-import { doctorText } from "../render/render-doctor.js";
-import { exitOf } from "../to-exit.js";
-import type { Finding, Severity } from "../findings/finding.js";
-import { findingsOfNames } from "../findings/name-findings.js";
-import { type OpenedChoice, withOpenChoice } from "../servers/with-connected-selection.js";
-import type { OpenedServer } from "../servers/connect-servers.js";
+import { diagnoseServer, addFailureHints } from "./diagnose-server.js";
+import { renderDoctor } from "../render/render-doctor.js";
+import { toExit, type Finding, type Severity } from "../findings/finding.js";
+import { checkNames } from "../findings/tool-findings.js";
+import {
+  type ConnectedSelection,
+  withConnectedSelection,
+  type ConnectedServer,
+} from "../servers/connect-servers.js";
 import { checkRecovery } from "./recovery-check.js";
-import { serverDocument } from "../render/server-to-json.js";
-import { SILENT_LOGGER } from "../terminal/silent-logger.js";
-import { secondsText } from "../terminal/format-time.js";
+import { serverToJson } from "../render/to-json.js";
+import { SILENT_LOGGER } from "../terminal/loggers.js";
+import { formatSeconds } from "../terminal/text-format.js";
 
-const MOST_AT_ONCE = 16;
+const MAX_CONCURRENT = 16;
 
-/** What is wrong, and what to do about it. */
-export const doctorCommand: Command = async (given) => {
-  // Warnings are among the findings; whoever asks for a log gets it as well.
-  const isLogWanted = given.terminal.env["LANGCHAIN_MCP_LOG"] !== undefined;
-  const context = isLogWanted ? given : { ...given, logger: SILENT_LOGGER };
-  const choice = await chooseServers(context, context.line.words);
-  return withOpenChoice(choice, context, async (opening) => {
-    const findings = await examine(opening, context);
-    const servers = choice.servers.map((server) => ({
+/** Diagnoses config files, connections, logins and tools. */
+export const doctorCommand: Command = async (baseContext) => {
+  // Warnings are reported as findings; logging is enabled only by LANGCHAIN_MCP_LOG.
+  const isLoggingEnabled = baseContext.terminal.env["LANGCHAIN_MCP_LOG"] !== undefined;
+  const context = isLoggingEnabled ? baseContext : { ...baseContext, logger: SILENT_LOGGER };
+  const selection = await selectServers(context, context.line.positionals);
+  return withConnectedSelection(selection, context, async (connectedSelection) => {
+    const findings = await diagnose(connectedSelection, context);
+    const servers = selection.servers.map((server) => ({
       server,
-      opened: opening.opened.find((one) => one.server === server),
+      connected: connectedSelection.connected.find((candidate) => candidate.server === server),
     }));
     const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
-    const hintsAtRecovery = !context.line.flags.has("recovery") && opening.opened.some(hasSession);
+    const suggestRecoveryCheck =
+      !context.line.flags.has("recovery") && connectedSelection.connected.some(hasSession);
     const counts = { errors: count("error"), warnings: count("warning"), notes: count("note") };
     return {
-      exit: exitOf(findings),
-      document: {
-        files: choice.files,
-        servers: servers.map(({ server, opened }) => ({
-          ...serverDocument(server, opened),
-          tools: opened?.tools?.length,
+      exit: toExit(findings),
+      json: {
+        files: selection.files,
+        servers: servers.map(({ server, connected }) => ({
+          ...serverToJson(server, connected),
+          tools: connected?.tools?.length,
         })),
         findings,
         counts,
       },
-      view: (page) => doctorText({ files: choice.files, servers, findings, counts, hintsAtRecovery }, page),
+      render: (page) =>
+        renderDoctor({ files: selection.files, servers, findings, counts, suggestRecoveryCheck }, page),
     };
   });
 };
 
-/** One that can be lost: others end with their connection. */
-function hasSession({ server, client }: OpenedServer): boolean {
+/** Only sessions of Streamable HTTP can be lost; others end with their connection. */
+function hasSession({ server, client }: ConnectedServer): boolean {
   return server.kind === "http" && client.sessionId !== undefined;
 }
 
-async function examine({ opened, findings }: OpenedChoice, context: CommandContext): Promise<Finding[]> {
-  const { signal, live, line } = context;
+async function diagnose(
+  { connected, findings }: ConnectedSelection,
+  context: CommandContext,
+): Promise<Finding[]> {
+  const { signal, spinner, line } = context;
   const startedAt = performance.now();
-  const hide = live.show(() => `looking closer  ${secondsText(performance.now() - startedAt)}`);
+  const stopSpinner = spinner.show(() => `diagnosing  ${formatSeconds(performance.now() - startedAt)}`);
   try {
-    const explained = await mapLimited(findings, MOST_AT_ONCE, async (finding) => {
-      const failed = opened.find(
+    const withHints = await mapConcurrent(findings, MAX_CONCURRENT, async (finding) => {
+      const failed = connected.find(
         ({ server, error }) => server.name === finding.server && error !== undefined,
       );
-      return failed === undefined ? finding : explainFailure(finding, failed, signal);
+      return failed === undefined ? finding : addFailureHints(finding, failed, signal);
     });
-    const diagnosed = await mapLimited(opened, MOST_AT_ONCE, (one) => diagnoseServer(one, signal));
-    const working = line.flags.has("recovery") ? opened.filter(({ error }) => error === undefined) : [];
-    const recovered = await mapLimited(working, MOST_AT_ONCE, ({ server }) => checkRecovery(server, signal));
-    const tools = opened.flatMap(({ server, tools: listed = [] }) =>
+    const diagnosed = await mapConcurrent(connected, MAX_CONCURRENT, (result) =>
+      diagnoseServer(result, signal),
+    );
+    const working = line.flags.has("recovery") ? connected.filter(({ error }) => error === undefined) : [];
+    const recovered = await mapConcurrent(working, MAX_CONCURRENT, ({ server }) =>
+      checkRecovery(server, signal),
+    );
+    const tools = connected.flatMap(({ server, tools: listed = [] }) =>
       listed.map(({ name }) => ({ server: server.name, tool: name })),
     );
     return [
-      ...explained,
+      ...withHints,
       ...diagnosed.flat(),
       ...recovered.filter((finding) => finding !== undefined),
-      ...findingsOfNames(tools),
+      ...checkNames(tools),
     ];
   } finally {
-    hide();
+    stopSpinner();
   }
 }

@@ -1,78 +1,87 @@
 import { CLIENT_INFO } from "../../config/client-info.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { HttpServerDefinition } from "../../config/server-definition.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
-import type { ChosenServer } from "../servers/selected-server.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import type { SelectedServer } from "../servers/selected-server.js";
 
-const MOST_MS = 3_000;
-const LONGEST_METADATA = 100_000;
+const MAX_LOOKUP_MS = 3_000;
+const MAX_METADATA_BYTES = 100_000;
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-const GREETING = {
+const INITIALIZE_BODY = {
   jsonrpc: "2.0",
   id: 1,
   method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT_INFO },
 };
 
-type Ask = (url: URL, init?: RequestInit) => Promise<Response>;
+type FetchFn = (url: URL, init?: RequestInit) => Promise<Response>;
 
 /**
- * What a server that answers 401 says about how to log in: the scheme it wants, and who gives out
- * tokens. Asked without any credentials, by the same proxy and authority as the server itself, and of
- * the server's own origin only; nothing, where that does not work.
+ * Describes how to authenticate to a server that responded with 401: the scheme of its challenge and its
+ * authorization servers (RFC 9728). Sends no credentials, uses the proxy and CA of the server, and contacts only its
+ * origin. Returns `undefined` if the lookup fails.
  */
-export async function loginHint(
-  { definition, redactor }: ChosenServer,
+export async function fetchLoginHint(
+  { definition, redactor }: SelectedServer,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const url = "url" in definition ? new URL(definition.url) : undefined;
   if (url === undefined || !url.protocol.startsWith("http")) return undefined;
-  const bare = new URL(`${url.origin}${url.pathname}`);
+  const endpoint = new URL(`${url.origin}${url.pathname}`);
   const ca = (definition as HttpServerDefinition).tls?.ca;
-  const server = { url: bare, tls: ca === undefined ? undefined : { ca } };
-  const { SideFetch } = await import("../../net/auth-fetch.js");
-  const side = new SideFetch({ server, connectMs: MOST_MS, timeoutMs: MOST_MS, redactor });
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
-  const ask: Ask = (address, init) => side.fetch(address, { ...init, redirect: "manual", signal: limited });
+  const server = { url: endpoint, tls: ca === undefined ? undefined : { ca } };
+  const { OneOffFetch } = await import("../../net/one-off-fetch.js");
+  const oneOffFetch = new OneOffFetch({
+    server,
+    connectMs: MAX_LOOKUP_MS,
+    timeoutMs: MAX_LOOKUP_MS,
+    redactor,
+  });
+  const timeoutSignal = AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOKUP_MS)]);
+  const fetchFn: FetchFn = (address, init) =>
+    oneOffFetch.fetch(address, { ...init, redirect: "manual", signal: timeoutSignal });
   try {
-    const challenge = await challengeOf(bare, ask);
-    const metadata = await metadataOf(bare, challenge, ask);
-    return [schemeText(challenge), issuerText(metadata)].filter((text) => text !== "").join(" ") || undefined;
+    const challenge = await fetchChallenge(endpoint, fetchFn);
+    const metadata = await fetchMetadata(endpoint, challenge, fetchFn);
+    return (
+      [describeScheme(challenge), describeIssuers(metadata)].filter((text) => text !== "").join(" ") ||
+      undefined
+    );
   } catch {
     return undefined;
   } finally {
-    await side.close();
+    await oneOffFetch.close();
   }
 }
 
-async function challengeOf(url: URL, ask: Ask): Promise<string> {
-  const response = await ask(url, {
+async function fetchChallenge(url: URL, fetchFn: FetchFn): Promise<string> {
+  const response = await fetchFn(url, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
-    body: JSON.stringify(GREETING),
+    body: JSON.stringify(INITIALIZE_BODY),
   });
   return response.headers.get("www-authenticate") ?? "";
 }
 
-/** RFC 9728. What the challenge points to at another origin is not asked. */
-async function metadataOf(url: URL, challenge: string, ask: Ask): Promise<JsonObject> {
-  const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "";
+/** Fetches the protected resource metadata (RFC 9728). URLs at another origin are ignored. */
+async function fetchMetadata(url: URL, challenge: string, fetchFn: FetchFn): Promise<JsonObject> {
+  const advertised = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "";
   const path = url.pathname === "/" ? "" : url.pathname;
-  const places = [named, `${METADATA_PATH}${path}`, METADATA_PATH]
-    .filter((place) => place !== "" && URL.canParse(place, url.href))
-    .map((place) => new URL(place, url))
+  const urls = [advertised, `${METADATA_PATH}${path}`, METADATA_PATH]
+    .filter((metadataUrl) => metadataUrl !== "" && URL.canParse(metadataUrl, url.href))
+    .map((metadataUrl) => new URL(metadataUrl, url))
     .filter(({ origin }) => origin === url.origin);
-  for (const place of places) {
-    const response = await ask(place);
+  for (const metadataUrl of urls) {
+    const response = await fetchFn(metadataUrl);
     const text = response.ok ? await response.text() : "";
-    const metadata = text.length < LONGEST_METADATA ? parsed(text) : undefined;
+    const metadata = text.length < MAX_METADATA_BYTES ? tryParseJson(text) : undefined;
     if (isPlainObject(metadata)) return metadata;
   }
   return {};
 }
 
-function parsed(text: string): unknown {
+function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -80,21 +89,21 @@ function parsed(text: string): unknown {
   }
 }
 
-function schemeText(challenge: string): string {
+function describeScheme(challenge: string): string {
   const [, scheme] = /^\s*([\w-]+)/.exec(challenge) ?? [];
   if (scheme === undefined) return "";
-  const described = /error_description="([^"]+)"/.exec(challenge)?.[1];
-  return `It asks for ${quoteServer(scheme)}${described === undefined ? "" : ` ("${quoteServer(described)}")`}.`;
+  const description = /error_description="([^"]+)"/.exec(challenge)?.[1];
+  return `It requires ${excerpt(scheme)}${description === undefined ? "" : ` ("${excerpt(description)}")`}.`;
 }
 
-function issuerText(metadata: JsonObject): string {
-  const issuers = textsIn(metadata["authorization_servers"]);
+function describeIssuers(metadata: JsonObject): string {
+  const issuers = toStrings(metadata["authorization_servers"]);
   if (issuers.length === 0) return "";
-  const scopes = textsIn(metadata["scopes_supported"]);
-  return `Tokens come from ${issuers.join(", ")}${scopes.length === 0 ? "" : `, with the scopes ${scopes.join(", ")}`}.`;
+  const scopes = toStrings(metadata["scopes_supported"]);
+  return `Tokens are issued by ${issuers.join(", ")}${scopes.length === 0 ? "" : `; scopes: ${scopes.join(", ")}`}.`;
 }
 
-function textsIn(value: unknown): string[] {
+function toStrings(value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [];
-  return list.filter((item) => typeof item === "string").map((item) => quoteServer(item));
+  return list.filter((item) => typeof item === "string").map((item) => excerpt(item));
 }

@@ -1,23 +1,24 @@
 import { McpClient } from "../../client/mcp-client.js";
-import type { ServerDefinition } from "../../config/server-definition.js";
-import { SILENT_LOGGER } from "../terminal/silent-logger.js";
+import type { ServerDefinition, HttpServerDefinition } from "../../config/server-definition.js";
+import { SILENT_LOGGER } from "../terminal/loggers.js";
+import type { SelectedServer } from "../servers/selected-server.js";
 
-const MOST_MS = 3_000;
+const MAX_PROBE_MS = 3_000;
 
-/** A client that tries once, not for long, and without a word: for finding out, not for work. */
-export function createProbe(name: string, definition: ServerDefinition, mostMs = MOST_MS): McpClient {
-  const timeouts = { connectMs: mostMs, requestMs: mostMs, totalMs: 2 * mostMs };
-  const server = { ...definition, name, timeouts, retry: false, breaker: false };
+/** Creates a client with a short timeout, without retries and without logging. */
+export function createProbe(name: string, definition: ServerDefinition, maxMs = MAX_PROBE_MS): McpClient {
+  const timeouts = { connectMs: maxMs, requestMs: maxMs, totalMs: 2 * maxMs };
+  const server = { ...definition, name, timeouts, retry: false, circuitBreaker: false };
   return new McpClient(server as ConstructorParameters<typeof McpClient>[0], { logger: SILENT_LOGGER });
 }
 
-/** Whether a handshake works. */
-export async function isAnswering(
+/** Returns true if a handshake succeeds. */
+export async function canHandshake(
   name: string,
   definition: ServerDefinition,
-  { signal, mostMs }: { readonly signal: AbortSignal; readonly mostMs?: number },
+  { signal, maxMs }: { readonly signal: AbortSignal; readonly maxMs?: number },
 ): Promise<boolean> {
-  const probe = createProbe(name, definition, mostMs);
+  const probe = createProbe(name, definition, maxMs);
   try {
     await probe.ensureSession({ signal });
     return true;
@@ -26,4 +27,28 @@ export async function isAnswering(
   } finally {
     await probe.close();
   }
+}
+
+/** Common paths of MCP endpoints. */
+const PATHS = ["/mcp", "/sse", "/mcp/", "/", "/api/mcp", "/v1/mcp"];
+
+/**
+ * Finds another path of the same origin that completes an MCP handshake. Sends no credentials, since another path
+ * may belong to another application.
+ */
+export async function findMcpPath(
+  { name, definition }: SelectedServer,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!("url" in definition)) return undefined;
+  const { url: configuredUrl, tls } = definition as HttpServerDefinition;
+  const { origin, pathname } = new URL(configuredUrl);
+  const addresses = PATHS.filter((path) => path !== pathname).map((path) => `${origin}${path}`);
+  const results = await Promise.all(
+    addresses.map((url) => {
+      const bare: HttpServerDefinition = { url, ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }) };
+      return canHandshake(name, bare, { signal });
+    }),
+  );
+  return addresses.find((_, index) => results[index]);
 }

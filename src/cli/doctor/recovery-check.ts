@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { McpClient } from "../../client/mcp-client.js";
 import { isPlainObject } from "../../json/json.js";
-import type { ServerDefinition } from "../../config/server-definition.js";
-import type { SessionStore } from "../../config/session-store.js";
+import type { ServerDefinition, SessionStore } from "../../config/server-definition.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ChosenServer } from "../servers/selected-server.js";
-import { createFinding, type Finding, NOTHING_TO_DO } from "../findings/finding.js";
+import type { SelectedServer } from "../servers/selected-server.js";
+import { createFinding, type Finding, NO_ACTION } from "../findings/finding.js";
 import { createProbe } from "./probe.js";
 
-/** Sessions that somebody left, and that can be spoiled. */
-class SpoiltStore implements SessionStore {
+/** A session store whose session ids can be replaced with unknown ones. */
+class CorruptingStore implements SessionStore {
   readonly #entries = new Map<string, unknown>();
 
   async get(key: string): Promise<unknown> {
@@ -24,52 +23,72 @@ class SpoiltStore implements SessionStore {
     this.#entries.delete(key);
   }
 
-  /** From now on the server is asked with a session id that it has never given out. */
-  spoil(): void {
+  /** Replaces all session ids with ids that the server never issued. */
+  corruptSessionIds(): void {
     for (const [key, entry] of this.#entries)
       if (isPlainObject(entry)) this.#entries.set(key, { ...entry, id: randomUUID() });
   }
 }
 
 /**
- * Whether a server's tools come back after it has forgotten a session: it is asked for its tools with
- * a session id that it does not know, as after a restart. Two sessions are opened and ended, no tool
- * is called, and sessions of others are left alone. Only Streamable HTTP has sessions that can be lost so.
+ * Checks whether a server works after it lost a session: lists its tools with an unknown session id, as after a
+ * restart. Opens and ends two sessions, calls no tool and does not touch other sessions. Applies to Streamable HTTP
+ * only.
  */
-export async function checkRecovery(server: ChosenServer, signal: AbortSignal): Promise<Finding | undefined> {
+export async function checkRecovery(
+  server: SelectedServer,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
   if (server.kind !== "http") return undefined;
-  const store = new SpoiltStore();
+  const store = new CorruptingStore();
   const definition = {
     ...server.definition,
-    // Whose sessions a store holds has to be told; this one is nobody else's.
+    // A session store requires an identity; this store is used only here.
     identity: () => "doctor",
     session: { store, terminateOnClose: true },
   } as ServerDefinition;
   const [first, second] = [createProbe(server.name, definition), createProbe(server.name, definition)];
   try {
-    const refusal = await failureOf(first.ensureSession({ signal }), signal);
-    if (refusal !== undefined) return notRecovered(server, "It refuses a second session", refusal);
+    const failure = await catchRuntimeError(first.ensureSession({ signal }), signal);
+    if (failure !== undefined) return toFailedResult(server, "The server rejects a second session", failure);
     if (first.sessions().every(({ id }) => id === undefined))
-      return found("session-none", server, "It keeps no sessions: none can be lost.", NOTHING_TO_DO);
-    store.spoil();
-    return await afterLoss(second, server, signal);
+      return createResult(
+        "session-none",
+        server,
+        "The server has no sessions, so none can be lost.",
+        NO_ACTION,
+      );
+    store.corruptSessionIds();
+    return await checkAfterLoss(second, server, signal);
   } finally {
     await Promise.allSettled([first.close(), second.close()]);
   }
 }
 
-async function afterLoss(client: McpClient, server: ChosenServer, signal: AbortSignal): Promise<Finding> {
+async function checkAfterLoss(
+  client: McpClient,
+  server: SelectedServer,
+  signal: AbortSignal,
+): Promise<Finding> {
   let losses = 0;
   client.on("sessionLost", () => (losses += 1));
-  const failure = await failureOf(client.listTools({ signal }), signal);
+  const failure = await catchRuntimeError(client.listTools({ signal }), signal);
   if (failure !== undefined)
-    return notRecovered(server, "It did not come back after an unknown session id", failure);
+    return toFailedResult(server, "The server did not recover after an unknown session id", failure);
   return losses === 0
-    ? found("session-none", server, "It takes any session id: none can be lost.", NOTHING_TO_DO)
-    : found("session-recovered", server, "A lost session was replaced by a new one.", NOTHING_TO_DO);
+    ? createResult(
+        "session-none",
+        server,
+        "The server accepts any session id, so none can be lost.",
+        NO_ACTION,
+      )
+    : createResult("session-recovered", server, "A lost session was replaced by a new one.", NO_ACTION);
 }
 
-async function failureOf(work: Promise<unknown>, signal: AbortSignal): Promise<McpRuntimeError | undefined> {
+async function catchRuntimeError(
+  work: Promise<unknown>,
+  signal: AbortSignal,
+): Promise<McpRuntimeError | undefined> {
   try {
     await work;
     return undefined;
@@ -79,12 +98,12 @@ async function failureOf(work: Promise<unknown>, signal: AbortSignal): Promise<M
   }
 }
 
-function notRecovered(server: ChosenServer, what: string, { message }: McpRuntimeError): Finding {
-  const next =
-    "Update the server. If it tells a lost session in a way of its own, classify in its definition can say so.";
-  return found("session-not-recovered", server, `${what}: ${message}`, next);
+function toFailedResult(server: SelectedServer, summary: string, { message }: McpRuntimeError): Finding {
+  const hint =
+    "Update the server. If it reports a lost session in a non-standard way, use classify in its definition.";
+  return createResult("session-not-recovered", server, `${summary}: ${message}`, hint);
 }
 
-function found(code: Finding["code"], server: ChosenServer, text: string, next: string): Finding {
-  return createFinding(code, { server: server.name, text: server.redactor.text(text), next });
+function createResult(code: Finding["code"], server: SelectedServer, text: string, hint: string): Finding {
+  return createFinding(code, { server: server.name, text: server.redactor.redact(text), hint });
 }

@@ -1,18 +1,18 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
-import type { ChosenServer } from "../servers/selected-server.js";
+import type { SelectedServer } from "../servers/selected-server.js";
 import { createFinding, type Finding, type FindingCode } from "./finding.js";
 
-const UNTRUSTED =
+const UNTRUSTED_CERT =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_UNTRUSTED|CERT_SIGNATURE_FAILURE)$/;
 
-/** What the system or TLS calls it. The first that matches counts. */
+/** System and TLS error codes. The first match wins. */
 const BY_NETWORK: readonly (readonly [RegExp, FindingCode])[] = [
   [/^ECONNREFUSED$/, "connection-refused"],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, "unknown-host"],
   [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "tls-expired"],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, "tls-wrong-host"],
-  [UNTRUSTED, "tls-untrusted"],
+  [UNTRUSTED_CERT, "tls-untrusted"],
   [/^(?:CERT_|ERR_SSL_|ERR_TLS_)/, "tls-failed"],
 ];
 
@@ -43,79 +43,87 @@ const BY_KIND: Partial<Record<FailureKind, FindingCode>> = {
   "invalid-config": "config-invalid",
 };
 
-const NEXT: Partial<Record<FindingCode, (server: ChosenServer) => string>> = {
-  "connection-refused": (server) => `Start the server, or correct its address${inFile(server)}.`,
-  "unknown-host": (server) => `Correct the host${inFile(server)}, or check your network and VPN.`,
+const HINTS: Partial<Record<FindingCode, (server: SelectedServer) => string>> = {
+  "connection-refused": (server) => `Start the server, or correct its URL${toFileSuffix(server)}.`,
+  "unknown-host": (server) => `Correct the host${toFileSuffix(server)}, or check your network and VPN.`,
   unreachable: () => "Check network, firewall and proxy (HTTPS_PROXY, NO_PROXY).",
   "tls-untrusted": () =>
-    "Give the authority: NODE_EXTRA_CA_CERTS=company-ca.pem for this command, tls.ca in code.",
-  "tls-expired": () => "Have the certificate renewed, or set the clock of this machine.",
-  "tls-wrong-host": (server) => `Use a name that the certificate has${inFile(server)}.`,
-  "tls-failed": (server) => `Check whether the address should begin with http://${inFile(server)}.`,
+    "Add the certificate authority: NODE_EXTRA_CA_CERTS=company-ca.pem for this command, tls.ca in code.",
+  "tls-expired": () => "Renew the certificate, or correct the clock of this machine.",
+  "tls-wrong-host": (server) => `Use a host name of the certificate${toFileSuffix(server)}.`,
+  "tls-failed": (server) => `Check whether the URL should start with http://${toFileSuffix(server)}.`,
   "login-needed": (server) =>
     server.scope === "command-line"
-      ? 'Give a token: --header "authorization: Bearer …". In code, auth takes an OAuth provider.'
-      : `Give a token as headers.authorization${inFile(server)}. In code, auth takes an OAuth provider.`,
-  forbidden: () => "Use credentials that may do this, or ask whoever runs the server.",
+      ? 'Pass a token: --header "authorization: Bearer …". In code, use auth with an OAuth provider.'
+      : `Set a token as headers.authorization${toFileSuffix(server)}. In code, use auth with an OAuth provider.`,
+  forbidden: () => "Use credentials with this permission, or ask the operator of the server.",
   "wrong-path": (server) =>
-    `Correct the path of the address${inFile(server)}; many servers answer at /mcp, and doctor looks for it.`,
-  redirected: (server) => `Write the address it redirects to${inFile(server)}.`,
+    `Correct the path of the URL${toFileSuffix(server)}; many servers use /mcp. The doctor command searches common paths.`,
+  redirected: (server) => `Use the URL it redirects to${toFileSuffix(server)}.`,
   "protocol-mismatch": () => "Update the server, or this package.",
-  "not-mcp": (server) => `Check that the address${inFile(server)} is that of an MCP server.`,
-  "handshake-timeout": () => "Look at the server's own log; give it longer with --timeout 60.",
-  "too-slow": () => "Look at the server's own log; give it longer with --timeout 120.",
-  "server-failing": () => "Look at the server's own log.",
-  "command-not-found": (server) => `Install it, or correct the command${inFile(server)}.`,
+  "not-mcp": (server) => `Check that the URL${toFileSuffix(server)} is an MCP server.`,
+  "handshake-timeout": () => "Check the log of the server, or allow more time with --timeout 60.",
+  "too-slow": () => "Check the log of the server, or allow more time with --timeout 120.",
+  "server-failing": () => "Check the log of the server.",
+  "command-not-found": (server) => `Install it, or correct the command${toFileSuffix(server)}.`,
   "command-not-executable": (server) =>
-    `Make it executable (chmod +x), or correct the command${inFile(server)}.`,
+    `Make it executable (chmod +x), or correct the command${toFileSuffix(server)}.`,
   "command-exited": (server) =>
-    `Run it yourself: ${server.address}. It gets a clean environment: name what it needs in env.`,
-  "config-invalid": (server) => `Correct the definition${inFile(server)}.`,
+    `Run it manually: ${server.address}. The server gets a minimal environment; list the variables it needs in env.`,
+  "config-invalid": (server) => `Correct the definition${toFileSuffix(server)}.`,
 };
 
-/** A failure to connect or to list, with its cause told by what it is and never by its words. */
-export function toFailureFinding(error: McpRuntimeError, server: ChosenServer, hasSession: boolean): Finding {
-  const code = codeOf(error, server, hasSession);
-  const next = NEXT[code]?.(server) ?? "Run it again with LANGCHAIN_MCP_LOG=debug.";
-  return createFinding(code, { server: server.name, text: server.redactor.text(error.message), next });
+/** Converts a connection error to a finding. The code is derived from kinds, codes and statuses, never from the message. */
+export function toFailureFinding(
+  error: McpRuntimeError,
+  server: SelectedServer,
+  hasSession: boolean,
+): Finding {
+  const code = toFindingCode(error, server, hasSession);
+  const hint = HINTS[code]?.(server) ?? "Run it again with LANGCHAIN_MCP_LOG=debug.";
+  return createFinding(code, { server: server.name, text: server.redactor.redact(error.message), hint });
 }
 
-function codeOf(
+function toFindingCode(
   error: McpRuntimeError,
-  { kind: serverKind }: ChosenServer,
+  { kind: serverKind }: SelectedServer,
   hasSession: boolean,
 ): FindingCode {
   const { status, kind } = error;
   if (serverKind === "stdio" && (kind === "not-sent" || kind === "connection-lost"))
-    return codeOfCommand(error);
+    return toCommandCode(error);
   if (status !== undefined && !hasSession && BY_STATUS[status] !== undefined) return BY_STATUS[status];
   if (status === 401 || status === 403) return status === 401 ? "login-needed" : "forbidden";
   if (kind === "timeout") return hasSession ? "too-slow" : "handshake-timeout";
-  const network = networkCodesOf(error);
-  const known = BY_NETWORK.find(([pattern]) => network.some((name) => pattern.test(name)));
-  return known?.[1] ?? BY_KIND[kind] ?? "failed";
+  const errorCodes = collectErrorCodes(error);
+  const match = BY_NETWORK.find(([pattern]) => errorCodes.some((name) => pattern.test(name)));
+  return match?.[1] ?? BY_KIND[kind] ?? "failed";
 }
 
-function codeOfCommand(error: McpRuntimeError): FindingCode {
-  const codes = networkCodesOf(error);
+function toCommandCode(error: McpRuntimeError): FindingCode {
+  const codes = collectErrorCodes(error);
   if (codes.includes("ENOENT") || codes.includes("ENOTDIR")) return "command-not-found";
   if (codes.includes("EACCES")) return "command-not-executable";
   return "command-exited";
 }
 
-/** The codes of a failure and of what caused it. */
-function networkCodesOf(error: unknown): string[] {
+/** Collects the `code` properties of an error and its causes. */
+function collectErrorCodes(error: unknown): string[] {
   const codes: string[] = [];
-  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
-    const inner = at instanceof AggregateError ? (at.errors as unknown[]) : [];
-    for (const one of [at, ...inner]) {
-      const code: unknown = Reflect.get(Object(one), "code");
+  for (
+    let current = error, depth = 0;
+    current instanceof Error && depth < 8;
+    current = current.cause, depth += 1
+  ) {
+    const inner = current instanceof AggregateError ? (current.errors as unknown[]) : [];
+    for (const source of [current, ...inner]) {
+      const code: unknown = Reflect.get(Object(source), "code");
       if (typeof code === "string") codes.push(code);
     }
   }
   return codes;
 }
 
-function inFile({ file }: ChosenServer): string {
+function toFileSuffix({ file }: SelectedServer): string {
   return file === undefined ? "" : ` in ${file}`;
 }

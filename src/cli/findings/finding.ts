@@ -1,89 +1,101 @@
+import type { ExitReason } from "../exit-codes.js";
+
 export type Severity = "error" | "warning" | "note";
 
 /**
- * What can be found, how bad it is, and what it means. Programs decide by the code, so none is
- * renamed. The README's table is printed from here.
+ * All finding codes with severity and meaning. Codes are part of the JSON output. The table in the README is
+ * generated from here.
  */
 export const FINDINGS = {
-  "config-missing": ["error", "there are no servers: no config file, or none with a server in it"],
-  "config-broken": ["error", "a config file cannot be read; where is told by line and column"],
-  "config-invalid": ["error", "a server in a config file is wrong, and left out"],
-  "config-doubtful": ["note", "something in a config file has no effect"],
+  "config-missing": ["error", "no servers: no config file, or no enabled server in it"],
+  "config-broken": ["error", "a config file cannot be parsed; the location has line and column"],
+  "config-invalid": ["error", "a server in a config file is invalid and was skipped"],
+  "config-warning": ["note", "an entry of a config file has no effect"],
   "variable-unset": ["error", "a server needs an environment variable that is not set"],
-  "yes-needed": [
+  "consent-required": [
     "error",
-    "a project's file would start a command, or be sent variables, and nobody said yes",
+    "a project file would start a command or receive variables, and this was not approved",
   ],
-  "connection-refused": ["error", "nothing listens at the port"],
-  "unknown-host": ["error", "the host name leads nowhere"],
-  unreachable: ["error", "no connection came about: no route, a firewall, a proxy"],
-  "tls-untrusted": ["error", "a certificate of an authority that is not trusted, such as a self-signed one"],
-  "tls-expired": ["error", "a certificate that has expired, or is not valid yet"],
-  "tls-wrong-host": ["error", "a certificate for other names"],
-  "tls-failed": ["error", "another failure of TLS"],
-  "login-needed": ["error", "401: the server wants to know who asks, and says how to log in"],
-  forbidden: ["error", "403: it knows who asks, and says no"],
-  "wrong-path": ["error", "404 or 405: a web server, but no MCP server at this path"],
+  "connection-refused": ["error", "nothing is listening on the port"],
+  "unknown-host": ["error", "the host name cannot be resolved"],
+  unreachable: ["error", "no connection: no route, a firewall or a proxy"],
+  "tls-untrusted": [
+    "error",
+    "the certificate authority is not trusted, for example a self-signed certificate",
+  ],
+  "tls-expired": ["error", "the certificate has expired or is not valid yet"],
+  "tls-wrong-host": ["error", "the certificate is for other host names"],
+  "tls-failed": ["error", "another TLS error"],
+  "login-needed": ["error", "401: the server requires authentication"],
+  forbidden: ["error", "403: the credentials do not permit the request"],
+  "wrong-path": ["error", "404 or 405: a web server without an MCP endpoint at this path"],
   redirected: ["error", "the server redirects to another origin"],
-  "legacy-sse": ["note", "the server speaks the older HTTP+SSE transport"],
-  "protocol-mismatch": ["error", "the server speaks no protocol version that this client speaks"],
-  "not-mcp": ["error", "something answers, but not as an MCP server"],
-  "handshake-timeout": ["error", "connected, and then no answer to the handshake"],
-  "too-slow": ["error", "the handshake works, and what comes after it takes too long"],
-  "server-failing": ["error", "the server answers with errors (5xx, 429, JSON-RPC)"],
-  "command-not-found": ["error", "the command of a server does not exist here"],
-  "command-not-executable": ["error", "the command may not be executed"],
-  "command-exited": ["error", "the command ended before it answered; its last lines are shown"],
-  "stdout-noise": ["warning", "a program prints on stdout what is no message"],
-  "server-warned": ["warning", "something else that costs nobody a call, such as a tool that is left out"],
+  "legacy-sse": ["note", "the server uses the older HTTP+SSE transport"],
+  "protocol-mismatch": ["error", "the server supports no protocol version of this client"],
+  "not-mcp": ["error", "the endpoint responds, but not as an MCP server"],
+  "handshake-timeout": ["error", "connected, but no response to the handshake"],
+  "too-slow": ["error", "the handshake works, but a later request takes too long"],
+  "server-failing": ["error", "the server responds with errors (5xx, 429, JSON-RPC)"],
+  "command-not-found": ["error", "the command of a server was not found"],
+  "command-not-executable": ["error", "the command is not executable"],
+  "command-exited": ["error", "the command exited before it responded; its last output is shown"],
+  "stdout-noise": ["warning", "a stdio server writes non-protocol output to stdout"],
+  "server-warned": ["warning", "another warning that does not affect calls, such as a skipped tool"],
   "no-tools": ["note", "the server lists no tools"],
-  "name-changed": ["note", "models see the tool by another name"],
-  "name-collision": ["error", "two tools get the same name: createMcpTools throws"],
-  "name-shared": ["note", "two servers have a tool of this name: it matters without a prefix"],
-  "schema-changed": ["note", "providers refuse the schema as it is; models see a portable one"],
-  "schema-loosened": ["warning", "a part of the schema cannot be used, and was left out"],
-  "hidden-characters": ["warning", "a text has characters that nobody sees; they are removed"],
-  "no-description": ["note", "a model has only the name of the tool to go by"],
-  "session-recovered": ["note", "a lost session was replaced, and the list came"],
-  "session-none": ["note", "the server keeps no session that could be lost"],
-  "session-not-recovered": ["warning", "after a lost session nothing works any more"],
-  "nothing-saved": ["error", "there is nothing to compare a server with"],
+  "name-changed": ["note", "models see the tool under another name"],
+  "name-collision": ["error", "two tools get the same name; createMcpTools throws"],
+  "name-shared": ["note", "two servers have a tool with this name; relevant only without a prefix"],
+  "schema-changed": ["note", "some providers reject the schema; models see a portable one"],
+  "schema-loosened": ["warning", "part of the schema cannot be used and was removed"],
+  "hidden-characters": ["warning", "the text of a tool has invisible characters; they are removed"],
+  "no-description": ["note", "the tool has no description"],
+  "session-recovered": ["note", "a lost session was replaced and the tools were listed"],
+  "session-none": ["note", "the server has no session that could be lost"],
+  "session-not-recovered": ["warning", "the server does not work after a lost session"],
+  "nothing-saved": ["error", "there is no baseline to compare a server with"],
   failed: ["error", "anything else"],
 } as const satisfies Record<string, readonly [Severity, string]>;
 
-/** What comes next, where all is well. */
-export const NOTHING_TO_DO = "Nothing to do.";
+/** The hint of a finding that needs no action. */
+export const NO_ACTION = "No action needed.";
 
 export type FindingCode = keyof typeof FINDINGS;
 
-/** Where something stands in a file. */
-interface FilePlace {
+/** A position in a config file. */
+interface SourceLocation {
   readonly file: string;
   readonly line?: number | undefined;
   readonly column?: number | undefined;
 }
 
-/** One thing that somebody should know, and what to do about it. */
+/** A problem or a remark, with a hint on what to do. */
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
   readonly server?: string | undefined;
   readonly tool?: string | undefined;
-  readonly place?: FilePlace | undefined;
+  readonly location?: SourceLocation | undefined;
   readonly text: string;
-  readonly next: string;
+  readonly hint: string;
 }
 
 export function createFinding(code: FindingCode, details: Omit<Finding, "code" | "severity">): Finding {
   return { code, severity: FINDINGS[code][0], ...details };
 }
 
-/** What is wrong, and where. */
-export function factText({ place, text }: Finding): string {
-  return place === undefined ? text : `${placeText(place)}: ${text}`;
+/** Formats the location and text of a finding. */
+export function formatFinding({ location, text }: Finding): string {
+  return location === undefined ? text : `${formatLocation(location)}: ${text}`;
 }
 
-/** `.mcp.json:3:5`. */
-function placeText({ file, line, column }: FilePlace): string {
-  return [file, line, column].filter((part) => part !== undefined).join(":");
+/** Formats as `.mcp.json:3:5`. */
+function formatLocation({ file, line, column }: SourceLocation): string {
+  return [file, line, column].filter((value) => value !== undefined).join(":");
+}
+
+/** Returns `failed` for any error, `declined` if missing consent is the only error, else `ok`. */
+export function toExit(findings: readonly Finding[]): ExitReason {
+  const errors = findings.filter(({ severity }) => severity === "error");
+  if (errors.some(({ code }) => code !== "consent-required")) return "failed";
+  return errors.length > 0 ? "declined" : "ok";
 }

@@ -1,59 +1,64 @@
-import type { ChosenServer } from "../servers/selected-server.js";
-import type { Choice } from "../servers/select-servers.js";
+import type { SelectedServer } from "../servers/selected-server.js";
+import type { ServerSelection } from "../servers/select-servers.js";
 import type { Page } from "../command-context.js";
 import type { Finding } from "../findings/finding.js";
 import { toServerRow } from "./render-list.js";
-import { markText, worstOf } from "../terminal/symbols.js";
-import type { OpenedServer } from "../servers/connect-servers.js";
-import { sectionLines } from "./render-sections.js";
-import { serverLines } from "./render-servers.js";
-import { padToWidth, widthOf, wrapToWidth } from "../terminal/text-width.js";
+import { renderStatus, getWorstStatus } from "../terminal/colors.js";
+import type { ConnectedServer } from "../servers/connect-servers.js";
+import { renderSections } from "./render-sections.js";
+import { renderServers } from "./render-servers.js";
+import { padToWidth, textWidth, wrapToWidth } from "../terminal/text-format.js";
 
 interface DoctorReport {
-  readonly files: Choice["files"];
-  readonly servers: readonly { readonly server: ChosenServer; readonly opened: OpenedServer | undefined }[];
+  readonly files: ServerSelection["files"];
+  readonly servers: readonly {
+    readonly server: SelectedServer;
+    readonly connected: ConnectedServer | undefined;
+  }[];
   readonly findings: readonly Finding[];
   readonly counts: { readonly errors: number; readonly warnings: number; readonly notes: number };
-  /** There is something that could be tried, and was not. */
-  readonly hintsAtRecovery: boolean;
+  /** True if `--recovery` applies but was not used. */
+  readonly suggestRecoveryCheck: boolean;
 }
 
-/** Files, then each server with what was found, then how bad it is. */
-export function doctorText(report: DoctorReport, page: Page): string {
+/** Renders files, servers with findings, and the summary. */
+export function renderDoctor(report: DoctorReport, page: Page): string {
   const { servers, findings } = report;
-  const ofServer = (name: string) => findings.filter(({ server }) => server === name);
-  const rows = serverLines(
-    servers.map(({ server, opened }) =>
-      toServerRow(server, opened, worstOf(ofServer(server.name).map(({ severity }) => severity))),
+  const findingsOf = (name: string) => findings.filter(({ server }) => server === name);
+  const rows = renderServers(
+    servers.map(({ server, connected }) =>
+      toServerRow(server, connected, getWorstStatus(findingsOf(server.name).map(({ severity }) => severity))),
     ),
     page,
   );
   const sections = servers.map(({ server }, index) => ({ server: server.name, lines: [rows[index] ?? ""] }));
   const lines = [
-    ...fileLines(report, page),
-    ...sectionLines(sections, findings, page),
+    ...renderFiles(report, page),
+    ...renderSections(sections, findings, page),
     "",
-    ...summaryLines(report, page),
+    ...renderSummary(report, page),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function fileLines({ files }: DoctorReport, { paint }: Page): string[] {
-  const width = Math.max(0, ...files.map(({ file }) => widthOf(file)));
+function renderFiles({ files }: DoctorReport, { colors }: Page): string[] {
+  const width = Math.max(0, ...files.map(({ file }) => textWidth(file)));
   return files.map(({ file, servers }) => {
     const count = servers === 1 ? "1 server" : `${servers} servers`;
-    return `${markText("ok", paint)} ${padToWidth(file, width)}  ${paint.quiet(count)}`;
+    return `${renderStatus("ok", colors)} ${padToWidth(file, width)}  ${colors.dim(count)}`;
   });
 }
 
-function summaryLines({ counts, hintsAtRecovery }: DoctorReport, { paint, columns }: Page): string[] {
+function renderSummary({ counts, suggestRecoveryCheck }: DoctorReport, { colors, columns }: Page): string[] {
   const { errors, warnings, notes } = counts;
-  const summary = [many(errors, "error"), many(warnings, "warning"), many(notes, "note")].join(", ");
-  const brush = errors > 0 ? paint.bad : paint.good;
-  const hint = "doctor --recovery also tries whether sessions come back after they were lost.";
-  return [brush(`${summary}.`), ...(hintsAtRecovery ? wrapToWidth(hint, columns).map(paint.quiet) : [])];
+  const summary = [pluralize(errors, "error"), pluralize(warnings, "warning"), pluralize(notes, "note")].join(
+    ", ",
+  );
+  const style = errors > 0 ? colors.error : colors.success;
+  const hint = "doctor --recovery also checks recovery from a lost session.";
+  return [style(`${summary}.`), ...(suggestRecoveryCheck ? wrapToWidth(hint, columns).map(colors.dim) : [])];
 }
 
-function many(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

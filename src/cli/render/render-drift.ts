@@ -1,18 +1,18 @@
 import type { ParameterChange } from "../../json-schema/diff.js";
 import type { ServerDrift, ToolChange } from "../../catalog/drift.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 import type { Page } from "../command-context.js";
 import type { Finding } from "../findings/finding.js";
-import { type Mark, markText } from "../terminal/symbols.js";
-import { sectionLines } from "./render-sections.js";
-import { toolsText } from "./render-servers.js";
-import { padToWidth, widthOf, wrapToWidth } from "../terminal/text-width.js";
+import { type Status, renderStatus } from "../terminal/colors.js";
+import { renderSections } from "./render-sections.js";
+import { formatToolCount } from "./render-servers.js";
+import { padToWidth, textWidth, wrapToWidth } from "../terminal/text-format.js";
 
 export interface DriftRow {
   readonly name: string;
-  /** Missing where there was nothing to compare. */
+  /** Undefined if there was nothing to compare. */
   readonly drift: ServerDrift | undefined;
-  /** How many were saved. */
+  /** Number of saved tools. */
   readonly tools: number;
 }
 
@@ -21,71 +21,73 @@ interface DriftReport {
   readonly findings: readonly Finding[];
 }
 
-const WORDS: Readonly<Record<ParameterChange["what"], string>> = {
+const CHANGE_TEXTS: Readonly<Record<ParameterChange["what"], string>> = {
   added: "is new",
-  required: "is required now",
-  removed: "is gone",
-  type: "takes other values",
-  changed: "is described otherwise",
+  required: "is now required",
+  removed: "was removed",
+  type: "no longer accepts all previous values",
+  changed: "has a changed schema",
 };
 
-/** Each server, and what became of its tools. */
-export function driftText({ rows, findings }: DriftReport, page: Page): string {
-  const width = Math.max(0, ...rows.map(({ name }) => widthOf(name)));
+/** Renders each server with its tool changes. */
+export function renderDrift({ rows, findings }: DriftReport, page: Page): string {
+  const width = Math.max(0, ...rows.map(({ name }) => textWidth(name)));
   const sections = rows.map(({ name, drift, tools }) => {
-    const shown = page.paint.strong(padToWidth(name, width));
-    const line = `${markText(markOf(drift), page.paint)} ${shown}  ${stateText(drift, tools)}`;
-    return { server: name, lines: [line, ...changeLines(drift, page)] };
+    const title = page.colors.bold(padToWidth(name, width));
+    const line = `${renderStatus(toStatus(drift), page.colors)} ${title}  ${formatState(drift, tools)}`;
+    return { server: name, lines: [line, ...renderChanges(drift, page)] };
   });
-  return `${sectionLines(sections, findings, page).join("\n")}\n`;
+  return `${renderSections(sections, findings, page).join("\n")}\n`;
 }
 
-function markOf(drift: ServerDrift | undefined): Mark {
+function toStatus(drift: ServerDrift | undefined): Status {
   if (drift?.state === "same") return "ok";
   return drift?.state === "changed" && !isBreaking(drift) ? "warning" : "error";
 }
 
-/** Calls as they were made before may fail now. */
+/** Returns true if calls that worked before may fail now. */
 function isBreaking({ removed, changed }: ServerDrift): boolean {
   return removed.length > 0 || changed.some(({ change }) => change === "breaking");
 }
 
-function stateText(drift: ServerDrift | undefined, tools: number): string {
+function formatState(drift: ServerDrift | undefined, tools: number): string {
   switch (drift?.state) {
     case "same":
-      return `as it was, ${toolsText(tools)}`;
+      return `unchanged (${formatToolCount(tools)})`;
     case "changed":
       return isBreaking(drift) ? "changed; calls may fail" : "changed; calls still work";
     case "unreachable":
-      return "not reached, nobody can tell";
+      return "unreachable, not compared";
     case undefined:
       return "not compared";
   }
 }
 
-function changeLines(drift: ServerDrift | undefined, { paint, columns }: Page): string[] {
+function renderChanges(drift: ServerDrift | undefined, { colors, columns }: Page): string[] {
   if (drift === undefined) return [];
   const { added, removed, changed } = drift;
-  const lines = (texts: readonly string[], sign: string) =>
+  const lines = (texts: readonly string[], symbol: string) =>
     texts.flatMap((text) =>
-      wrapToWidth(text, columns - 6).map((part, index) => `    ${index === 0 ? sign : " "} ${part}`),
+      wrapToWidth(text, columns - 6).map((line, index) => `    ${index === 0 ? symbol : " "} ${line}`),
     );
   return [
     ...lines(
-      removed.map((name) => quoteServer(name)),
-      paint.bad("-"),
+      removed.map((name) => excerpt(name)),
+      colors.error("-"),
     ),
     ...lines(
-      added.map((name) => quoteServer(name)),
-      paint.good("+"),
+      added.map((name) => excerpt(name)),
+      colors.success("+"),
     ),
-    ...lines(changed.map(changeText), paint.doubtful("~")),
+    ...lines(changed.map(formatChange), colors.warning("~")),
   ];
 }
 
-function changeText({ tool, change, parameters, isDescriptionChanged }: ToolChange): string {
-  const what = parameters.map(({ parameter, what: kind }) => `${quoteServer(parameter)} ${WORDS[kind]}`);
-  const described = isDescriptionChanged ? ["another description"] : [];
+function formatChange({ tool, change, parameters, isDescriptionChanged }: ToolChange): string {
+  const changes = parameters.map(
+    ({ parameter, what: kind }) => `${excerpt(parameter)} ${CHANGE_TEXTS[kind]}`,
+  );
+  const descriptionChange = isDescriptionChanged ? ["changed description"] : [];
   const breaking = change === "breaking" ? " (breaking)" : "";
-  return `${quoteServer(tool)}${breaking}: ${[...what, ...described].join(", ") || "another schema"}`;
+  return `${excerpt(tool)}${breaking}: ${[...changes, ...descriptionChange].join(", ") || "changed schema"}`;
 }

@@ -1,69 +1,87 @@
 import type { McpToolInfo } from "../../config/tool-info.js";
-import type { ChosenServer } from "../servers/selected-server.js";
+import type { SelectedServer } from "../servers/selected-server.js";
 import type { Page } from "../command-context.js";
 import type { Finding } from "../findings/finding.js";
-import type { Mark } from "../terminal/symbols.js";
-import type { OpenedServer } from "../servers/connect-servers.js";
-import { sectionLines } from "./render-sections.js";
-import { serverLines, type ServerRow } from "./render-servers.js";
-import { cutToWidth, padToWidth, widthOf } from "../terminal/text-width.js";
-import { signatureOf, summaryOf } from "./tool-signature.js";
+import type { Status } from "../terminal/colors.js";
+import type { ConnectedServer } from "../servers/connect-servers.js";
+import { renderSections } from "./render-sections.js";
+import { renderServers, type ServerRow } from "./render-servers.js";
+import { truncateToWidth, padToWidth, textWidth } from "../terminal/text-format.js";
+import { isPlainObject } from "../../json/json.js";
+import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 
 interface ListReport {
   readonly listed: readonly {
-    readonly server: ChosenServer;
-    /** Missing where nobody said yes. */
-    readonly opened: OpenedServer | undefined;
+    readonly server: SelectedServer;
+    /** Undefined if consent was declined. */
+    readonly connected: ConnectedServer | undefined;
   }[];
   readonly findings: readonly Finding[];
 }
 
 const INDENT = 4;
-const WIDEST_SIGNATURE = 40;
+const MAX_SIGNATURE_WIDTH = 40;
 
-/** Each server with its tools, or with what is wrong. */
-export function listText({ listed, findings }: ListReport, page: Page): string {
-  const rows = serverLines(
-    listed.map(({ server, opened }) => toServerRow(server, opened)),
+/** Renders each server with its tools or findings. */
+export function renderList({ listed, findings }: ListReport, page: Page): string {
+  const rows = renderServers(
+    listed.map(({ server, connected }) => toServerRow(server, connected)),
     page,
   );
-  const tools = listed.flatMap(({ opened }) => opened?.tools ?? []);
-  const width = signatureWidth(tools, page);
-  const sections = listed.map(({ server, opened }, index) => ({
+  const tools = listed.flatMap(({ connected }) => connected?.tools ?? []);
+  const width = getSignatureWidth(tools, page);
+  const sections = listed.map(({ server, connected }, index) => ({
     server: server.name,
-    lines: [rows[index] ?? "", ...toolLines(opened?.tools ?? [], { width, server }, page)],
+    lines: [rows[index] ?? "", ...renderTools(connected?.tools ?? [], { width, server }, page)],
   }));
-  const worthwhile = findings.filter(({ severity }) => severity !== "note");
-  return `${sectionLines(sections, worthwhile, page).join("\n")}\n`;
+  const visible = findings.filter(({ severity }) => severity !== "note");
+  return `${renderSections(sections, visible, page).join("\n")}\n`;
 }
 
 export function toServerRow(
-  { name, kind, address }: ChosenServer,
-  opened: OpenedServer | undefined,
-  mark: Mark = opened?.tools === undefined ? "error" : "ok",
+  { name, kind, address }: SelectedServer,
+  connected: ConnectedServer | undefined,
+  status: Status = connected?.tools === undefined ? "error" : "ok",
 ): ServerRow {
-  const tools = opened?.tools?.length;
-  return { mark, name, kind, tools, latencyMs: opened?.latencyMs, address };
+  const tools = connected?.tools?.length;
+  return { status, name, kind, tools, latencyMs: connected?.latencyMs, address };
 }
 
-function signatureWidth(tools: readonly McpToolInfo[], { columns }: Page): number {
-  const widest = Math.max(0, ...tools.map((tool) => widthOf(signatureOf(tool))));
-  return Math.min(widest, WIDEST_SIGNATURE, Math.floor((columns - INDENT) / 2));
+function getSignatureWidth(tools: readonly McpToolInfo[], { columns }: Page): number {
+  const widest = Math.max(0, ...tools.map((tool) => textWidth(formatSignature(tool))));
+  return Math.min(widest, MAX_SIGNATURE_WIDTH, Math.floor((columns - INDENT) / 2));
 }
 
 interface ToolColumn {
   readonly width: number;
-  readonly server: ChosenServer;
+  readonly server: SelectedServer;
 }
 
-function toolLines(
+function renderTools(
   tools: readonly McpToolInfo[],
   { width, server: { redactor } }: ToolColumn,
-  { columns, paint }: Page,
+  { columns, colors }: Page,
 ): string[] {
   return tools.map((tool) => {
-    const signature = cutToWidth(redactor.text(signatureOf(tool)), width);
-    const summary = cutToWidth(redactor.text(summaryOf(tool)), columns - INDENT - width - 2);
-    return `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${paint.quiet(summary)}`.trimEnd();
+    const signature = truncateToWidth(redactor.redact(formatSignature(tool)), width);
+    const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - INDENT - width - 2);
+    return `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${colors.dim(summary)}`.trimEnd();
   });
+}
+
+/** Formats as `forecast(city, days?)`. */
+export function formatSignature({ name, inputSchema }: McpToolInfo): string {
+  const { properties, required } = inputSchema;
+  const requiredNames: readonly unknown[] = Array.isArray(required) ? required : [];
+  const names = Object.keys(isPlainObject(properties) ? properties : {});
+  const parameters = names
+    .toSorted((a, b) => Number(requiredNames.includes(b)) - Number(requiredNames.includes(a)))
+    .map((parameter) => `${stripHiddenCharacters(parameter)}${requiredNames.includes(parameter) ? "" : "?"}`);
+  return `${excerpt(name)}(${parameters.join(", ")})`;
+}
+
+/** Returns the first line of the description. */
+function getSummary({ description, title }: McpToolInfo): string {
+  const [first = ""] = (description ?? title ?? "").trim().split("\n");
+  return excerpt(first);
 }

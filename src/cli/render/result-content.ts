@@ -1,65 +1,65 @@
 import { extname } from "node:path";
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
 import { isPlainObject } from "../../json/json.js";
-import { toReadable } from "../../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 
-/** What can be saved of a block. */
+/** Binary content of a block. */
 interface Bytes {
   readonly bytes: Uint8Array;
   readonly type: string;
 }
 
-/** The bytes of a block that has some: an image, a sound, a document. */
-function bytesOf(block: ContentBlock): Bytes | undefined {
-  const holder = isPlainObject(block["resource"]) ? block["resource"] : block;
-  const data = holder["data"] ?? holder["blob"];
+/** Returns the binary content of an image, audio or resource block. */
+function getBytes(block: ContentBlock): Bytes | undefined {
+  const source = isPlainObject(block["resource"]) ? block["resource"] : block;
+  const data = source["data"] ?? source["blob"];
   if (typeof data !== "string") return undefined;
-  const type = typeof holder["mimeType"] === "string" ? holder["mimeType"] : "application/octet-stream";
+  const type = typeof source["mimeType"] === "string" ? source["mimeType"] : "application/octet-stream";
   return { bytes: Buffer.from(data, "base64"), type };
 }
 
-/** Texts as they are, and a line about everything else. */
-export function contentText(
+/** Renders text blocks verbatim and other blocks as one line. */
+export function renderContent(
   { content, structuredContent }: ToolResult,
-  textOf: (block: ContentBlock) => string = blockText,
+  render: (block: ContentBlock) => string = renderBlock,
 ): string {
   if (content.length === 0 && structuredContent !== undefined)
     return JSON.stringify(structuredContent, undefined, 2);
-  return content.map(textOf).join("\n");
+  return content.map(render).join("\n");
 }
 
-export function blockText(block: ContentBlock): string {
+export function renderBlock(block: ContentBlock): string {
   if (block.type === "text" && typeof block["text"] === "string") return block["text"];
   const { resource } = block;
   if (isPlainObject(resource) && typeof resource["text"] === "string") return resource["text"];
-  const found = bytesOf(block);
-  if (found !== undefined)
-    return `[${block.type}: ${toReadable(found.type)}, ${sizeText(found.bytes.length)}; save it with --output]`;
+  const binary = getBytes(block);
+  if (binary !== undefined)
+    return `[${block.type}: ${stripHiddenCharacters(binary.type)}, ${formatSize(binary.bytes.length)}; save it with --output]`;
   const { uri } = block;
-  return typeof uri === "string" ? `[${block.type}: ${toReadable(uri)}]` : JSON.stringify(block);
+  return typeof uri === "string" ? `[${block.type}: ${stripHiddenCharacters(uri)}]` : JSON.stringify(block);
 }
 
-function sizeText(bytes: number): string {
+function formatSize(bytes: number): string {
   return bytes < 1_000 ? `${bytes} bytes` : `${(bytes / 1_000).toFixed(1)} kB`;
 }
 
 interface OutputFile {
   readonly file: string;
   readonly content: string | Uint8Array;
-  /** The block that it holds; missing where it holds all text. */
+  /** The block in the file; undefined if it contains the text. */
   readonly block?: ContentBlock;
 }
 
-/** What `--output` writes: everything that has bytes, each into a file of its own, or else the text. */
-export function filesOf(result: ToolResult, output: string): readonly OutputFile[] {
-  const found = result.content.flatMap((block) => {
-    const content = bytesOf(block)?.bytes;
+/** Returns the files that `--output` writes: one per binary block, or one with the text. */
+export function toOutputFiles(result: ToolResult, output: string): readonly OutputFile[] {
+  const files = result.content.flatMap((block) => {
+    const content = getBytes(block)?.bytes;
     return content === undefined ? [] : [{ block, content }];
   });
-  const [only, another] = found;
-  if (only === undefined) return [{ file: output, content: contentText(result) }];
-  if (another === undefined) return [{ ...only, file: output }];
-  const ending = extname(output);
-  const stem = output.slice(0, output.length - ending.length);
-  return found.map((one, index) => ({ ...one, file: `${stem}-${index + 1}${ending}` }));
+  const [first, second] = files;
+  if (first === undefined) return [{ file: output, content: renderContent(result) }];
+  if (second === undefined) return [{ ...first, file: output }];
+  const extension = extname(output);
+  const stem = output.slice(0, output.length - extension.length);
+  return files.map((file, index) => ({ ...file, file: `${stem}-${index + 1}${extension}` }));
 }

@@ -1,60 +1,59 @@
-import { askYesNo } from "../terminal/confirm.js";
-import type { ChosenServer } from "./selected-server.js";
+import { confirm, isInteractive } from "../terminal/terminal.js";
+import type { SelectedServer } from "./selected-server.js";
 import type { CommandContext } from "../command-context.js";
 import { createFinding, type Finding } from "../findings/finding.js";
-import { canAsk } from "../terminal/terminal.js";
-import { padToWidth, widthOf } from "../terminal/text-width.js";
+import { padToWidth, textWidth } from "../terminal/text-format.js";
 
 interface Consent {
-  readonly allowed: readonly ChosenServer[];
-  readonly refused: readonly ChosenServer[];
+  readonly allowed: readonly SelectedServer[];
+  readonly declined: readonly SelectedServer[];
 }
 
 /**
- * Who opens a folder has not written its files. What such a file says is done only after a yes where
- * it could do harm by itself: start a command here, or be sent what is in environment variables.
+ * Asks before using a project's config file that would start a command or receive environment variables: the
+ * user of a folder may not have written its files.
  */
 export async function askConsent(
-  servers: readonly ChosenServer[],
+  servers: readonly SelectedServer[],
   { line, terminal, signal }: CommandContext,
 ): Promise<Consent> {
-  const asking = servers.filter(needsYes);
+  const undecided = servers.filter(needsConsent);
   const isAllowed =
-    asking.length === 0 ||
+    undecided.length === 0 ||
     line.flags.has("yes") ||
-    (canAsk(terminal) && (await askYesNo(terminal, question(asking), signal)));
-  if (isAllowed) return { allowed: servers, refused: [] };
-  return { allowed: servers.filter((server) => !asking.includes(server)), refused: asking };
+    (isInteractive(terminal) && (await confirm(terminal, formatQuestion(undecided), signal)));
+  if (isAllowed) return { allowed: servers, declined: [] };
+  return { allowed: servers.filter((server) => !undecided.includes(server)), declined: undecided };
 }
 
-function needsYes({ scope, kind, variables }: ChosenServer): boolean {
+function needsConsent({ scope, kind, variables }: SelectedServer): boolean {
   return scope === "project" && (kind === "stdio" || variables.length > 0);
 }
 
-function question(servers: readonly ChosenServer[]): string {
-  const width = Math.max(...servers.map(({ name }) => widthOf(name)));
-  const rows = servers.map((server) => `  ${padToWidth(server.name, width)}  ${whatItDoes(server)}`);
-  return ["Files of this folder want to:", ...rows, "Do you trust them?"].join("\n");
+function formatQuestion(servers: readonly SelectedServer[]): string {
+  const width = Math.max(...servers.map(({ name }) => textWidth(name)));
+  const rows = servers.map((server) => `  ${padToWidth(server.name, width)}  ${describeEffect(server)}`);
+  return ["Config files in this folder would:", ...rows, "Continue?"].join("\n");
 }
 
-function whatItDoes({ kind, address, recipients, variables, file }: ChosenServer): string {
-  const what = kind === "stdio" ? `start ${address}` : `connect to ${recipients.join(", ")}`;
-  const whom = recipients.length === 1 ? "it" : "them";
-  const given = variables.length === 0 ? "" : ` and give ${whom} ${variablesText(variables)}`;
-  return `${what}${given} (${file ?? ""})`;
+function describeEffect({ kind, address, recipients, variables, file }: SelectedServer): string {
+  const effect = kind === "stdio" ? `start ${address}` : `connect to ${recipients.join(", ")}`;
+  const recipient = recipients.length === 1 ? "it" : "them";
+  const passed = variables.length === 0 ? "" : ` and give ${recipient} ${formatVariables(variables)}`;
+  return `${effect}${passed} (${file ?? ""})`;
 }
 
-export function refusalOf(server: ChosenServer): Finding {
+export function toConsentFinding(server: SelectedServer): Finding {
   const { name, kind, file = "a file", variables } = server;
-  const what =
+  const effect =
     kind === "stdio"
       ? `${file} would start a command: ${server.address}`
-      : `${file} would send ${variablesText(variables)} to ${server.recipients.join(", ")}`;
-  const next = `If you trust ${file}: --yes, or name it yourself with --config ${file}.`;
-  return createFinding("yes-needed", { server: name, text: `${what}. Nobody said yes.`, next });
+      : `${file} would send ${formatVariables(variables)} to ${server.recipients.join(", ")}`;
+  const hint = `If you trust ${file}, use --yes or --config ${file}.`;
+  return createFinding("consent-required", { server: name, text: `${effect}. Not approved.`, hint });
 }
 
-/** `$TOKEN`; an input of VS Code is told by its id, `input:token`. */
-function variablesText(names: readonly string[]): string {
+/** Formats variable names as `$TOKEN`; VS Code inputs as `input:token`. */
+function formatVariables(names: readonly string[]): string {
   return names.map((name) => (name.startsWith("input:") ? name : `$${name}`)).join(", ");
 }

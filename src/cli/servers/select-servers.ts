@@ -1,28 +1,26 @@
 import { PROJECT_FILES } from "../../config/files/config-locations.js";
-import type { ConfigProblem, ConfigProblemKind } from "../../config/files/config-problem.js";
-import type { ConfigSource } from "../../config/files/config-source.js";
+import type { ConfigProblem, ConfigProblemKind, ConfigSource } from "../../config/files/config-source.js";
 import type { LoadedMcpServers } from "../../config/files/load-servers.js";
 import { loadMcpServers } from "../../config/files/load-mcp-servers.js";
-import { type ChosenServer, toChosenServer } from "./selected-server.js";
-import { closestWord } from "../did-you-mean.js";
+import { type SelectedServer, toSelectedServer } from "./selected-server.js";
+import { findClosestMatch } from "../did-you-mean.js";
 import type { CommandContext } from "../command-context.js";
-import { directServers } from "./inline-servers.js";
-import { shownPath } from "../terminal/display-path.js";
-import { createFinding, factText, type Finding, type FindingCode } from "../findings/finding.js";
-import type { Terminal } from "../terminal/terminal.js";
-import { UsageError } from "../usage-error.js";
+import { parseInlineServers } from "./inline-servers.js";
+import { displayPath, type Terminal } from "../terminal/terminal.js";
+import { createFinding, formatFinding, type Finding, type FindingCode } from "../findings/finding.js";
+import { UsageError } from "../exit-codes.js";
 
-/** The servers that a command is about, and what is wrong with the files they stand in. */
-export interface Choice {
-  readonly servers: readonly ChosenServer[];
+/** The servers that a command works on, and the findings about their config files. */
+export interface ServerSelection {
+  readonly servers: readonly SelectedServer[];
   readonly findings: readonly Finding[];
-  /** Servers that are switched off, with who says so: nothing to tell, unless one is asked for by name. */
-  readonly off: readonly { readonly name: string; readonly text: string }[];
-  /** The files that were read, as they are shown. */
+  /** Disabled servers with the reason. Reported only if one is named on the command line. */
+  readonly disabled: readonly { readonly name: string; readonly text: string }[];
+  /** The files that were read, with display paths. */
   readonly files: readonly { readonly file: string; readonly servers: number }[];
 }
 
-const CODES: Readonly<Record<ConfigProblemKind, FindingCode>> = {
+const FINDING_CODES: Readonly<Record<ConfigProblemKind, FindingCode>> = {
   "missing-file": "config-missing",
   unreadable: "config-broken",
   "broken-json": "config-broken",
@@ -32,36 +30,41 @@ const CODES: Readonly<Record<ConfigProblemKind, FindingCode>> = {
   "unknown-server": "config-invalid",
 };
 
-const NEXT: Readonly<Record<ConfigProblemKind, string>> = {
-  "missing-file": "Correct the path behind --config.",
+const HINTS: Readonly<Record<ConfigProblemKind, string>> = {
+  "missing-file": "Correct the path after --config.",
   unreadable: "Correct the file or its permissions.",
-  "broken-json": "Correct the file there; comments and trailing commas are allowed.",
+  "broken-json": "Correct the file at this position; comments and trailing commas are allowed.",
   "unknown-format": 'Write { "mcpServers": { "name": { "url": "http://localhost:3000/mcp" } } }.',
-  "unset-variable": "Set it for this command (NAME=value npx …), or --input id=value for an input.",
-  "bad-definition": "Correct the definition there.",
+  "unset-variable": "Set it for this command (NAME=value npx …). For an input, use --input id=value.",
+  "bad-definition": "Correct the definition in the file.",
   "unknown-server": "Correct the name.",
 };
 
-const NOWHERE =
-  "Write a .mcp.json here, name a file with --config, or a server with --url http://localhost:3000/mcp.";
+const NO_SERVERS_HINT =
+  "Create a .mcp.json in this folder, or use --config <file> or --url http://localhost:3000/mcp.";
 
-/** Opens nothing. Names choose among the servers that are found; none means all. */
-export async function chooseServers(context: CommandContext, names: readonly string[]): Promise<Choice> {
-  const direct = directServers(context.line);
-  const choice =
-    direct.length > 0 ? { servers: direct, findings: [], off: [], files: [] } : await fromFiles(context);
-  return names.length === 0 ? choice : chosen(choice, names);
+/** Selects servers by name, or all if no names are given. Does not connect. */
+export async function selectServers(
+  context: CommandContext,
+  names: readonly string[],
+): Promise<ServerSelection> {
+  const inline = parseInlineServers(context.line);
+  const selection =
+    inline.length > 0
+      ? { servers: inline, findings: [], disabled: [], files: [] }
+      : await loadFromFiles(context);
+  return names.length === 0 ? selection : filterByName(selection, names);
 }
 
-/** For commands that have nothing to do without a server. */
-export function requireServers(choice: Choice): Choice {
-  if (choice.servers.length > 0) return choice;
-  const reason = choice.findings.find(({ severity }) => severity === "error");
-  if (reason === undefined) throw new UsageError("There are no servers here.", NOWHERE);
-  throw new UsageError(factText(reason), reason.next);
+/** Throws a `UsageError` if the selection has no servers. */
+export function requireServers(selection: ServerSelection): ServerSelection {
+  if (selection.servers.length > 0) return selection;
+  const reason = selection.findings.find(({ severity }) => severity === "error");
+  if (reason === undefined) throw new UsageError("No servers found.", NO_SERVERS_HINT);
+  throw new UsageError(formatFinding(reason), reason.hint);
 }
 
-async function fromFiles({ line, terminal, signal }: CommandContext): Promise<Choice> {
+async function loadFromFiles({ line, terminal, signal }: CommandContext): Promise<ServerSelection> {
   const { cwd, env } = terminal;
   const files = line.values("config");
   const home = env["HOME"] ?? env["USERPROFILE"];
@@ -72,117 +75,115 @@ async function fromFiles({ line, terminal, signal }: CommandContext): Promise<Ch
     cwd,
     ...(home === undefined ? {} : { home }),
     env,
-    inputs: inputsOf(line.values("input")),
+    inputs: parseInputs(line.values("input")),
     signal,
   });
   const servers = Object.entries(loaded.servers).map(([name, definition]) => {
-    const source = sourceOf(name, loaded);
-    const variables = source?.servers.find((one) => isTaken(one, name))?.variables ?? [];
-    const file = source === undefined ? undefined : shownPath(source.file, terminal);
-    return toChosenServer({ name, definition, scope: source?.scope ?? "project", file, variables });
+    const source = findSource(name, loaded);
+    const variables = source?.servers.find((entry) => isLoaded(entry, name))?.variables ?? [];
+    const file = source === undefined ? undefined : displayPath(source.file, terminal);
+    return toSelectedServer({ name, definition, scope: source?.scope ?? "project", file, variables });
   });
   const findings = [
-    ...loaded.problems.map((problem) => ofProblem(problem, terminal)),
-    ...loaded.sources.flatMap((source) => ofSource(source, terminal)),
+    ...loaded.problems.map((problem) => toProblemFinding(problem, terminal)),
+    ...loaded.sources.flatMap((source) => toSourceFindings(source, terminal)),
   ];
-  const missing = servers.length === 0 && findings.every(({ severity }) => severity !== "error");
+  const isEmpty = servers.length === 0 && findings.every(({ severity }) => severity !== "error");
   return {
     servers,
-    findings: missing ? [...findings, noServers(loaded)] : findings,
-    off: loaded.sources.flatMap((source) => offIn(source, terminal)),
+    findings: isEmpty ? [...findings, toNoServersFinding(loaded)] : findings,
+    disabled: loaded.sources.flatMap((source) => findDisabled(source, terminal)),
     files: loaded.sources.map((source) => ({
-      file: shownPath(source.file, terminal),
-      servers: source.servers.filter(({ state }) => state === "taken").length,
+      file: displayPath(source.file, terminal),
+      servers: source.servers.filter(({ state }) => state === "loaded").length,
     })),
   };
 }
 
-function inputsOf(answers: readonly string[]): Record<string, string> {
+function parseInputs(inputs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    answers.map((answer) => {
-      const [, id, value] = /^([^=]+)=(.*)$/s.exec(answer) ?? [];
+    inputs.map((input) => {
+      const [, id, value] = /^([^=]+)=(.*)$/s.exec(input) ?? [];
       if (id === undefined || value === undefined)
-        throw new UsageError("An --input has no id.", "Write --input id=value.");
+        throw new UsageError("--input has no id.", "Write --input id=value.");
       return [id, value];
     }),
   );
 }
 
-function sourceOf(name: string, { sources }: LoadedMcpServers): ConfigSource | undefined {
-  return sources.find(({ servers }) => servers.some((one) => isTaken(one, name)));
+function findSource(name: string, { sources }: LoadedMcpServers): ConfigSource | undefined {
+  return sources.find(({ servers }) => servers.some((entry) => isLoaded(entry, name)));
 }
 
-function isTaken(one: ConfigSource["servers"][number], name: string): boolean {
-  return one.name === name && one.state === "taken";
+function isLoaded(entry: ConfigSource["servers"][number], name: string): boolean {
+  return entry.name === name && entry.state === "loaded";
 }
 
-function ofProblem(
+function toProblemFinding(
   { kind, message, server, file, line, column }: ConfigProblem,
   terminal: Terminal,
 ): Finding {
-  const place = file === undefined ? undefined : { file: shownPath(file, terminal), line, column };
-  return createFinding(CODES[kind], { server, place, text: message, next: NEXT[kind] });
+  const location = file === undefined ? undefined : { file: displayPath(file, terminal), line, column };
+  return createFinding(FINDING_CODES[kind], { server, location, text: message, hint: HINTS[kind] });
 }
 
-/** What a file says without effect. */
-function ofSource({ file, servers }: ConfigSource, terminal: Terminal): Finding[] {
-  const place = { file: shownPath(file, terminal) };
-  return servers.flatMap(({ name: server, state, reason = "it was defined before", ignored }) => {
+/** Reports entries of a config file that have no effect. */
+function toSourceFindings({ file, servers }: ConfigSource, terminal: Terminal): Finding[] {
+  const location = { file: displayPath(file, terminal) };
+  return servers.flatMap(({ name: server, state, reason = "already defined", ignored }) => {
     const notes =
       state === "shadowed"
-        ? [{ text: `"${server}" of this file is not used: ${reason}.`, next: "Take it away, or rename it." }]
+        ? [{ text: `"${server}" in this file is not used: ${reason}.`, hint: "Remove or rename it." }]
         : [];
-    if (state === "taken" && ignored.length > 0)
+    if (state === "loaded" && ignored.length > 0)
       notes.push({
-        text: `Keys without effect: ${ignored.join(", ")}.`,
-        next: "Take them away, or correct them.",
+        text: `Ignored keys: ${ignored.join(", ")}.`,
+        hint: "Remove or correct them.",
       });
-    return notes.map((note) => createFinding("config-doubtful", { server, place, ...note }));
+    return notes.map((note) => createFinding("config-warning", { server, location, ...note }));
   });
 }
 
-function offIn({ file, servers }: ConfigSource, terminal: Terminal): Choice["off"] {
-  return servers.flatMap(({ name, state, reason = "its file says so" }) =>
+function findDisabled({ file, servers }: ConfigSource, terminal: Terminal): ServerSelection["disabled"] {
+  return servers.flatMap(({ name, state, reason = "disabled in the file" }) =>
     state === "disabled"
-      ? [{ name, text: `"${name}" of ${shownPath(file, terminal)} is switched off: ${reason}.` }]
+      ? [{ name, text: `"${name}" of ${displayPath(file, terminal)} is disabled: ${reason}.` }]
       : [],
   );
 }
 
-function noServers({ sources }: LoadedMcpServers): Finding {
+function toNoServersFinding({ sources }: LoadedMcpServers): Finding {
   const text =
     sources.length === 0
-      ? `There is no config file here: no ${PROJECT_FILES.join(", ")}.`
-      : "No config file here has a server that is switched on.";
-  return createFinding("config-missing", { text, next: NOWHERE });
+      ? `No config file in this folder (${PROJECT_FILES.join(", ")}).`
+      : "The config files in this folder have no enabled server.";
+  return createFinding("config-missing", { text, hint: NO_SERVERS_HINT });
 }
 
-function chosen(choice: Choice, names: readonly string[]): Choice {
-  const known = choice.servers.map(({ name }) => name);
-  const broken = choice.findings.flatMap(({ server, severity }) =>
+function filterByName(selection: ServerSelection, names: readonly string[]): ServerSelection {
+  const serverNames = selection.servers.map(({ name }) => name);
+  const failedNames = selection.findings.flatMap(({ server, severity }) =>
     severity === "error" && server !== undefined ? [server] : [],
   );
   for (const name of names)
-    if (![...known, ...broken].includes(name)) throw unknownServer(name, { ...choice, known });
+    if (![...serverNames, ...failedNames].includes(name)) throw unknownServerError(name, selection);
   return {
-    ...choice,
-    servers: choice.servers.filter(({ name }) => names.includes(name)),
-    findings: choice.findings.filter(({ server }) => server === undefined || names.includes(server)),
+    ...selection,
+    servers: selection.servers.filter(({ name }) => names.includes(name)),
+    findings: selection.findings.filter(({ server }) => server === undefined || names.includes(server)),
   };
 }
 
-function unknownServer(
-  name: string,
-  { known, findings, off }: Pick<Choice, "findings" | "off"> & { readonly known: readonly string[] },
-): UsageError {
-  const idle = off.find((one) => one.name === name);
-  if (idle !== undefined) return new UsageError(idle.text, "Switch it on there.");
+function unknownServerError(name: string, { servers, findings, disabled }: ServerSelection): UsageError {
+  const names = servers.map((server) => server.name);
+  const disabledServer = disabled.find((server) => server.name === name);
+  if (disabledServer !== undefined) return new UsageError(disabledServer.text, "Enable it in that file.");
   const unused = findings.find(({ server }) => server === name);
-  if (unused !== undefined) return new UsageError(factText(unused), unused.next);
-  const meant = closestWord(name, known);
-  const all = known.length === 0 ? NOWHERE : `Servers are ${known.join(", ")}.`;
+  if (unused !== undefined) return new UsageError(formatFinding(unused), unused.hint);
+  const closest = findClosestMatch(name, names);
+  const all = names.length === 0 ? NO_SERVERS_HINT : `Servers: ${names.join(", ")}.`;
   return new UsageError(
-    `There is no server "${name}".`,
-    meant === undefined ? all : `Did you mean ${meant}?`,
+    `Unknown server "${name}".`,
+    closest === undefined ? all : `Did you mean ${closest}?`,
   );
 }

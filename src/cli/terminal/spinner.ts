@@ -1,15 +1,15 @@
-import { canRedraw, columnsOf, type Terminal } from "./terminal.js";
-import { cutToWidth } from "./text-width.js";
+import { canRedraw, getColumns, type Terminal } from "./terminal.js";
+import { truncateToWidth } from "./text-format.js";
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const FRAME_MS = 100;
 const ERASE = "\r\u001b[2K";
 
 /**
- * One line that tells what is being waited for, drawn again and again and gone at the end. Where
- * nobody looks there is none. Whatever else goes to stderr goes through `log`, so that neither tears the other.
+ * A progress line on stderr, shown only on a terminal. Other output to stderr must use `log`, so that the two do
+ * not overwrite each other.
  */
-export class LiveLine {
+export class Spinner {
   readonly #terminal: Terminal;
   readonly #isShown: boolean;
   #text: (() => string) | undefined;
@@ -21,7 +21,7 @@ export class LiveLine {
     this.#isShown = !isQuiet && canRedraw(terminal);
   }
 
-  /** Shown until the function that comes back is called. The text is asked for every time it is drawn. */
+  /** Shows a line and returns a function that removes it. `text` is called for every frame. */
   show(text: () => string): () => void {
     if (!this.#isShown) return () => undefined;
     this.#text = text;
@@ -35,7 +35,7 @@ export class LiveLine {
     };
   }
 
-  /** A line that stays. */
+  /** Prints a permanent line. */
   log(line: string): void {
     const isLive = this.#text !== undefined;
     this.#terminal.stderr.write(`${isLive ? ERASE : ""}${line}\n`);
@@ -46,7 +46,7 @@ export class LiveLine {
     if (this.#text === undefined) return;
     const { stderr } = this.#terminal;
     const frame = FRAMES[this.#frame++ % FRAMES.length] ?? "";
-    // A line that fills the last column has wrapped, and cannot be erased.
-    stderr.write(`${ERASE}${cutToWidth(`${frame} ${this.#text()}`, columnsOf(stderr) - 1)}`);
+    // A line that fills the last column wraps and could not be erased.
+    stderr.write(`${ERASE}${truncateToWidth(`${frame} ${this.#text()}`, getColumns(stderr) - 1)}`);
   }
 }

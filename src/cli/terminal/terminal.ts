@@ -1,34 +1,78 @@
-/** A stream that people or programs read. */
+import { isAbsolute, relative } from "node:path";
+import { createInterface } from "node:readline";
+
+/** An output stream of the process. */
 export interface OutputStream {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
 }
 
-/** Where a command reads and writes, and what surrounds it. It comes in as a parameter, so that a test can hold it. */
+/** The streams and environment of a command, passed as a parameter so that tests can replace them. */
 export interface Terminal {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The folder that the command was given in. */
+  /** The current folder. */
   readonly cwd: string;
 }
 
-const NARROWEST = 20;
+const MIN_WIDTH = 20;
 
-/** How wide a line may be; as wide as it likes, where no person reads it. */
-export function columnsOf({ isTTY, columns }: OutputStream): number {
+/** Returns the width of a terminal; infinite for a pipe. */
+export function getColumns({ isTTY, columns }: OutputStream): number {
   if (isTTY !== true || columns === undefined || columns === 0) return Number.POSITIVE_INFINITY;
-  return Math.max(NARROWEST, columns);
+  return Math.max(MIN_WIDTH, columns);
 }
 
-/** Somebody is there to answer a question. */
-export function canAsk({ stdin, stderr }: Terminal): boolean {
+/** Returns true if the user can be asked a question. */
+export function isInteractive({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-/** A line can be drawn again and again: people look at it, and the terminal can erase. */
+/** Returns true if a line can be redrawn. */
 export function canRedraw({ stdout, stderr, env }: Terminal): boolean {
   return stdout.isTTY === true && stderr.isTTY === true && env["TERM"] !== "dumb";
+}
+
+/** Shortens a path: relative to the current folder or to the home folder if it is inside. */
+export function displayPath(path: string, { cwd, env }: Pick<Terminal, "cwd" | "env">): string {
+  const fromHere = relative(cwd, path);
+  if (isBelow(fromHere)) return fromHere;
+  const home = env["HOME"] ?? env["USERPROFILE"] ?? "";
+  const fromHome = home === "" ? ".." : relative(home, path);
+  return isBelow(fromHome) ? `~/${fromHome}` : path;
+}
+
+function isBelow(path: string): boolean {
+  return path !== "" && !path.startsWith("..") && !isAbsolute(path);
+}
+
+/**
+ * Asks a yes/no question. Any other input, and the end of the input, means no. The terminal stays in line mode,
+ * so that Ctrl-C sends a signal.
+ */
+export async function confirm(
+  { stdin, stderr }: Terminal,
+  question: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  signal.throwIfAborted();
+  stderr.write(`${question} [y/N] `);
+  const lines = createInterface({ input: stdin, terminal: false });
+  try {
+    const answer = await new Promise<string>((resolve, reject) => {
+      lines.once("line", resolve);
+      lines.once("close", () => {
+        stderr.write("\n");
+        resolve("");
+      });
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    });
+    return /^\s*y(es)?\s*$/i.test(answer);
+  } finally {
+    lines.removeAllListeners("close");
+    lines.close();
+  }
 }

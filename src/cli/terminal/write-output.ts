@@ -1,16 +1,16 @@
 import { access, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Terminal } from "./terminal.js";
-import { UsageError } from "../usage-error.js";
+import { UsageError } from "../exit-codes.js";
 
-/** Somebody may have worked on a file that is there. */
-export async function refuseToOverwrite(file: string, { cwd }: Terminal): Promise<void> {
-  const isThere = await access(resolve(cwd, file)).then(
+/** Throws a `UsageError` if the file exists. */
+export async function assertDoesNotExist(file: string, { cwd }: Terminal): Promise<void> {
+  const exists = await access(resolve(cwd, file)).then(
     () => true,
     () => false,
   );
-  if (isThere)
-    throw new UsageError(`${file} is there already.`, "Write over it with --force, or choose another name.");
+  if (exists)
+    throw new UsageError(`${file} already exists.`, "Use --force to overwrite it, or choose another name.");
 }
 
 export async function writeOutput(
@@ -21,7 +21,11 @@ export async function writeOutput(
   try {
     await writeFile(resolve(cwd, file), content);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${file} cannot be written: ${why}.`, "Choose another file for --output.", "failed");
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(
+      `${file} cannot be written: ${reason}.`,
+      "Choose another file for --output.",
+      "failed",
+    );
   }
 }

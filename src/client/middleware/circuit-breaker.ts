@@ -1,43 +1,43 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { CircuitBreaker, Permit } from "../policies/circuit-breaker.js";
+import type { CircuitBreaker, CircuitPermit } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { Middleware } from "../request-context.js";
 
-export interface BreakerParts {
+export interface CircuitBreakerDependencies {
   readonly server: string;
-  /** By identity; `undefined` where the server has none. */
-  readonly breakerOf: (identity: string) => CircuitBreaker | undefined;
+  /** `undefined` with `circuitBreaker: false`. */
+  readonly getBreaker: (identity: string) => CircuitBreaker | undefined;
 }
 
-/** Lets no attempt through to a server that fails again and again. */
-export function breaker({ server, breakerOf }: BreakerParts): Middleware {
-  return (next) => (exchange) => {
-    const circuit = breakerOf(exchange.request.identity);
-    if (circuit === undefined) return next(exchange);
-    const permit = circuit.enter();
-    if (permit === undefined) return Promise.reject(circuitOpen(server, circuit));
-    return next(exchange).then(
+/** Rejects attempts while the circuit is open, and records the outcome of the others. */
+export function circuitBreaker({ server, getBreaker }: CircuitBreakerDependencies): Middleware {
+  return (next) => (ctx) => {
+    const breaker = getBreaker(ctx.request.identity);
+    if (breaker === undefined) return next(ctx);
+    const permit = breaker.tryAcquire();
+    if (permit === undefined) return Promise.reject(circuitOpenError(server, breaker));
+    return next(ctx).then(
       (result) => {
         permit.succeed();
         return result;
       },
       (error: unknown) => {
-        judge(error, permit);
+        recordOutcome(error, permit);
         throw error;
       },
     );
   };
 }
 
-function judge(error: unknown, permit: Permit): void {
+function recordOutcome(error: unknown, permit: CircuitPermit): void {
   const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
   if (isFailure) permit.fail();
   else permit.release();
 }
 
-function circuitOpen(server: string, circuit: CircuitBreaker): McpRuntimeError {
-  const { failures, recoversInMs } = circuit.stats();
+function circuitOpenError(server: string, breaker: CircuitBreaker): McpRuntimeError {
+  const { failures, recoversInMs } = breaker.stats();
   const seconds = Math.ceil(recoversInMs / 1000);
-  const text = `Server "${server}" failed ${failures} times in a row and is left alone for ${seconds} s. Nothing was sent.`;
+  const text = `Server "${server}" failed ${failures} times in a row; its circuit stays open for ${seconds} s. Nothing was sent.`;
   return new McpRuntimeError("circuit-open", text, { server, retryAt: new Date(Date.now() + recoversInMs) });
 }

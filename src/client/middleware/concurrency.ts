@@ -3,42 +3,42 @@ import type { Semaphore } from "../../async/semaphore.js";
 import type { RequestContext, Middleware, Handler } from "../request-context.js";
 import { RequestDeadline } from "./request-deadline.js";
 
-export interface ConcurrencyParts {
+export interface ConcurrencyDependencies {
   readonly server: string;
   readonly clock: Clock;
-  /** The slots of this server, which are made once. */
-  readonly slotsFor: (limit: number) => Semaphore;
+  /** Returns the semaphore of the server, which is created once. */
+  readonly semaphoreFor: (limit: number) => Semaphore;
 }
 
-/** So many requests at a time; the others wait their turn, for as long as their deadline lets them. */
-export function limitConcurrency(parts: ConcurrencyParts, limit: number): Middleware {
-  return (next) => (exchange) => inTurn(parts.slotsFor(limit), exchange, next, parts);
+/** Limits concurrent requests; others wait for a slot until their total deadline. */
+export function limitConcurrency(deps: ConcurrencyDependencies, limit: number): Middleware {
+  return (next) => (ctx) => runWithSlot(deps.semaphoreFor(limit), ctx, next, deps);
 }
 
-async function inTurn(
-  slots: Semaphore,
-  exchange: RequestContext,
+async function runWithSlot(
+  semaphore: Semaphore,
+  ctx: RequestContext,
   next: Handler,
-  parts: ConcurrencyParts,
+  deps: ConcurrencyDependencies,
 ): Promise<unknown> {
-  const leave = await takeSlot(slots, exchange, parts);
+  const release = await acquireSlot(semaphore, ctx, deps);
   try {
-    return await next(exchange);
+    return await next(ctx);
   } finally {
-    leave();
+    release();
   }
 }
 
-async function takeSlot(
-  slots: Semaphore,
-  exchange: RequestContext,
-  { server, clock }: ConcurrencyParts,
+async function acquireSlot(
+  semaphore: Semaphore,
+  ctx: RequestContext,
+  { server, clock }: ConcurrencyDependencies,
 ): Promise<() => void> {
-  const deadline = new RequestDeadline(exchange, { server, clock, limit: "totalMs" });
+  const deadline = new RequestDeadline(ctx, { server, clock, limit: "totalMs" });
   try {
-    const entering = slots.enter(deadline.cancellation);
+    const acquired = semaphore.acquire(deadline.cancellation);
     deadline.start();
-    return await entering;
+    return await acquired;
   } finally {
     deadline.end();
   }

@@ -3,53 +3,55 @@ import type { Progress } from "../../session/session.js";
 import type { RequestContext, Middleware } from "../request-context.js";
 import { RequestDeadline } from "./request-deadline.js";
 
-interface DeadlineParts {
+interface DeadlineDependencies {
   readonly server: string;
   readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
 
 /**
- * Everything together has `totalMs`, whatever the server does. The moment is passed on, and whatever
- * waits inside waits no longer: one more timer for each call would cost as much as the other links.
+ * Sets the total deadline of a request (`totalMs`). It is enforced by the inner waits: one more timer per call would cost
+ * as much as the other middleware.
  */
-export const totalDeadline: Middleware = (next) => (exchange) => {
-  const { startedAt, totalMs } = exchange.request;
-  if (totalMs !== 0) exchange.deadlineAt = startedAt + totalMs;
-  return next(exchange);
+export const totalDeadline: Middleware = (next) => (ctx) => {
+  const { startedAt, totalMs } = ctx.request;
+  if (totalMs !== 0) ctx.deadlineAt = startedAt + totalMs;
+  return next(ctx);
 };
 
-/** One attempt has `requestMs`; each sign of progress gives it that time once more, within the whole time. */
-export function attemptDeadline({ server, clock, warn }: DeadlineParts): Middleware {
-  const rules = { server, clock, limit: "requestMs" } as const;
-  return (next) => async (exchange) => {
-    const { onProgress } = exchange;
-    const deadline = new RequestDeadline(exchange, rules);
-    const hear = (progress: Progress) => {
-      deadline.renew();
-      if (onProgress !== undefined) tell(onProgress, progress, warn);
+/** Limits an attempt to `requestMs`. Each progress notification restarts it, within the total deadline. */
+export function attemptDeadline({ server, clock, warn }: DeadlineDependencies): Middleware {
+  const options = { server, clock, limit: "requestMs" } as const;
+  return (next) => async (ctx) => {
+    const { onProgress } = ctx;
+    const deadline = new RequestDeadline(ctx, options);
+    const onProgressReceived = (progress: Progress) => {
+      deadline.extend();
+      if (onProgress !== undefined) callListener(onProgress, progress, warn);
     };
     try {
-      const answer = next(exchange.with({ cancellation: deadline.cancellation, onProgress: hear }));
+      const response = next(
+        ctx.with({ cancellation: deadline.cancellation, onProgress: onProgressReceived }),
+      );
       deadline.start();
-      return await answer;
+      return await response;
     } finally {
       deadline.end();
     }
   };
 }
 
-/** A caller's function may throw or reject: that is told, and harms no call. */
-function tell(
+/** A listener that throws or rejects causes a warning; it does not fail the call. */
+function callListener(
   listener: NonNullable<RequestContext["onProgress"]>,
   progress: Progress,
   warn: (message: string) => void,
 ): void {
-  const failed = (error: unknown) => warn(`onProgress failed: ${String(error)}`);
+  const warnFailed = (error: unknown) => warn(`onProgress failed: ${String(error)}`);
   try {
     const returned: unknown = listener(progress);
-    if (returned instanceof Promise) returned.catch(failed);
+    if (returned instanceof Promise) returned.catch(warnFailed);
   } catch (error) {
-    failed(error);
+    warnFailed(error);
   }
 }

@@ -1,51 +1,59 @@
-import type { FallbackCall } from "../../config/fallback-call.js";
-import { isPlainObject } from "../../json/json.js";
-import type { FallbackOption } from "../../config/server-definition.js";
+import type { FallbackCall, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
-import { failureOfRequest } from "../with-request-details.js";
+import { isPlainObject } from "../../json/json.js";
+import {
+  type ClientRequest,
+  type RequestContext,
+  type Middleware,
+  type Handler,
+  withRequestDetails,
+} from "../request-context.js";
 
-export interface FallbackParts {
+export interface FallbackDependencies {
   readonly server: string;
   readonly warn: (message: string) => void;
 }
 
-/** What somebody has to hear of: no other answer takes its place. */
-const NOT_REPLACED: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled", "denied"]);
+/** Failures that must reach the caller: they are never replaced. */
+const NO_FALLBACK_KINDS: ReadonlySet<FailureKind> = new Set([
+  "closed",
+  "invalid-config",
+  "cancelled",
+  "denied",
+]);
 
-/** Answers a tool call in another way when everything else has failed. */
-export function fallback(parts: FallbackParts, option: FallbackOption): Middleware {
-  return (next) => (exchange) => {
-    const { request } = exchange;
+/** Lets the `fallback` option provide the result of a failed tool call. */
+export function fallback(deps: FallbackDependencies, option: FallbackOption): Middleware {
+  return (next) => (ctx) => {
+    const { request } = ctx;
     const { tool } = request;
-    if (tool === undefined) return next(exchange);
-    // Made after the call: arguments that cannot be copied have failed by then.
-    const call = () => toCall(request, tool, parts.server);
-    return withFallback(exchange, next, { ...parts, option, call });
+    if (tool === undefined) return next(ctx);
+    // Created after the call: arguments that cannot be cloned have failed by then.
+    const call = () => toFallbackCall(request, tool, deps.server);
+    return withFallback(ctx, next, { ...deps, option, call });
   };
 }
 
-interface FallbackOfCall extends FallbackParts {
+interface FallbackContext extends FallbackDependencies {
   readonly option: FallbackOption;
   readonly call: () => FallbackCall;
 }
 
 async function withFallback(
-  exchange: RequestContext,
+  ctx: RequestContext,
   next: Handler,
-  { option, call, server, warn }: FallbackOfCall,
+  { option, call, server, warn }: FallbackContext,
 ): Promise<unknown> {
-  const { answer, remember } =
-    typeof option === "function" ? { answer: option, remember: undefined } : option;
+  const { respond, record } = typeof option === "function" ? { respond: option, record: undefined } : option;
   try {
-    const result = await next(exchange);
-    if (isPlainObject(result)) remember?.(call(), result);
+    const result = await next(ctx);
+    if (isPlainObject(result)) record?.(call(), result);
     return result;
   } catch (error) {
-    if (!(error instanceof McpRuntimeError) || NOT_REPLACED.has(error.kind)) throw error;
-    const replacement = await tryAnswer(
-      () => answer(failureOfRequest(error, exchange.request, server), call()),
+    if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
+    const replacement = await tryFallback(
+      () => respond(withRequestDetails(error, ctx.request, server), call()),
       warn,
     );
     if (replacement === undefined) throw error;
@@ -53,7 +61,7 @@ async function withFallback(
   }
 }
 
-function toCall(
+function toFallbackCall(
   { params, identity, isIdempotent }: ClientRequest,
   tool: string,
   server: string,
@@ -62,14 +70,14 @@ function toCall(
   return { server, tool, args: structuredClone(args), identity, isIdempotent };
 }
 
-/** A fallback that fails leaves the failure that it was asked about. */
-async function tryAnswer(answer: () => unknown, warn: (message: string) => void): Promise<unknown> {
+/** A failed fallback causes a warning, and the original failure is kept. */
+async function tryFallback(respond: () => unknown, warn: (message: string) => void): Promise<unknown> {
   try {
-    const result = await answer();
+    const result = await respond();
     if (result === undefined || isPlainObject(result)) return result;
-    warn("The fallback gave something that is no result; the failure stays.");
+    warn("The fallback returned an invalid result; the original failure is kept.");
   } catch (error) {
-    warn(`The fallback failed, and the failure stays: ${String(error)}`);
+    warn(`The fallback failed; the original failure is kept: ${String(error)}`);
   }
   return undefined;
 }

@@ -1,24 +1,23 @@
 import type { Clock } from "../../async/clock.js";
-import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ClientRequest, Middleware } from "../request-context.js";
-import { failureOfRequest } from "../with-request-details.js";
-import type { RequestWatch } from "../request-event-emitter.js";
+import { isPlainObject } from "../../json/json.js";
+import { type ClientRequest, type Middleware, withRequestDetails } from "../request-context.js";
+import type { RequestEventEmitter } from "../request-event-emitter.js";
 
-interface ObserveParts {
+interface ObserveDependencies {
   readonly server: string;
   readonly clock: Clock;
-  readonly watch: RequestWatch;
+  readonly requestEvents: RequestEventEmitter;
 }
 
-/** Tells how each request began and ended, and gives its failure the names of what failed. */
-export function observe({ server, clock, watch }: ObserveParts): Middleware {
-  return (next) => async (exchange) => {
-    const { request } = exchange;
+/** Emits the start and end of each request, and adds request details to its failure. */
+export function observe({ server, clock, requestEvents }: ObserveDependencies): Middleware {
+  return (next) => async (ctx) => {
+    const { request } = ctx;
     const { trace } = request;
     let outcome: unknown;
     try {
-      outcome = await watch.start(exchange, next);
+      outcome = await requestEvents.run(ctx, next);
       if (isToolError(outcome)) trace.kind = "tool-error";
       return outcome;
     } catch (error) {
@@ -27,7 +26,7 @@ export function observe({ server, clock, watch }: ObserveParts): Middleware {
       throw outcome;
     } finally {
       trace.latencyMs = clock.now() - request.startedAt;
-      watch.ended(request, outcome);
+      requestEvents.onEnd(request, outcome);
     }
   };
 }
@@ -36,13 +35,13 @@ function isToolError(result: unknown): boolean {
   return isPlainObject(result) && result["isError"] === true;
 }
 
-/** A caller's own reason goes back as it is; only a deadline that the caller set is told as `timeout`. */
+/** The abort reason of the caller is kept; only the reason of `AbortSignal.timeout` becomes kind `timeout`. */
 function toFailure(error: unknown, request: ClientRequest, server: string): unknown {
-  if (error instanceof McpRuntimeError) return failureOfRequest(error, request, server);
+  if (error instanceof McpRuntimeError) return withRequestDetails(error, request, server);
   const { signal } = request;
   const isTimeout = error instanceof Error && error.name === "TimeoutError";
   if (!isTimeout || signal?.aborted !== true || error !== signal.reason) return error;
-  const text = `The caller's signal for server "${server}" ran out of time.`;
+  const text = `The request to server "${server}" was aborted by the timeout of the caller's signal.`;
   const timeout = new McpRuntimeError("timeout", text, { server, cause: error });
-  return failureOfRequest(timeout, request, server);
+  return withRequestDetails(timeout, request, server);
 }

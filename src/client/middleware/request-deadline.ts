@@ -1,64 +1,77 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import type { Clock } from "../../async/clock.js";
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { ClientRequest, RequestContext } from "../request-context.js";
-import { outOfTime } from "./deadline-error.js";
 
-interface DeadlineRules {
+interface DeadlineOptions {
   readonly server: string;
   readonly clock: Clock;
-  /** What there is: `requestMs`, which can be given again, or no more than what is left of the whole time. */
+  /** `requestMs`: the timeout of one attempt, within the total deadline. `totalMs`: the total deadline only. */
   readonly limit: "requestMs" | "totalMs";
 }
 
 /**
- * How long something may take that is done for a request, from `start()` to `end()`: it is cancelled when
- * time is up. Every attempt has one, and most need no failure: it is made of the request only then.
+ * Cancels work for a request when its time is up, from `start()` to `end()`. Every attempt has one, so the error is created
+ * only on expiry.
  */
 export class RequestDeadline {
-  /** Of what is done. */
+  /** The scope of the work. */
   readonly cancellation: CancelScope;
-  readonly #rules: DeadlineRules;
+  readonly #options: DeadlineOptions;
   readonly #request: ClientRequest;
-  readonly #endsAt: number;
-  #isOver = false;
+  readonly #totalDeadlineAt: number;
+  #isEnded = false;
   #disarm: (() => void) | undefined;
 
-  constructor({ request, cancellation, deadlineAt }: RequestContext, rules: DeadlineRules) {
+  constructor({ request, cancellation, deadlineAt }: RequestContext, options: DeadlineOptions) {
     this.cancellation = cancellation.child();
-    this.#rules = rules;
+    this.#options = options;
     this.#request = request;
-    this.#endsAt = deadlineAt;
+    this.#totalDeadlineAt = deadlineAt;
   }
 
-  /** Once it has begun: setting the timer then takes none of its time. It may have been renewed by then. */
+  /** Called after the work has begun, so that setting the timer does not delay it. It may already be extended. */
   start(): void {
-    if (!this.#isOver && this.#disarm === undefined) this.#arm();
+    if (!this.#isEnded && this.#disarm === undefined) this.#arm();
   }
 
-  /** `requestMs` once more. */
-  renew(): void {
-    if (this.#isOver) return;
+  /** Restarts `requestMs`. */
+  extend(): void {
+    if (this.#isEnded) return;
     this.#disarm?.();
     this.#arm();
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#disarm?.();
     this.#disarm = undefined;
-    this.cancellation.release();
+    this.cancellation.dispose();
   }
 
   #arm(): void {
-    const { clock, limit } = this.#rules;
-    const leftMs = Math.max(0, this.#endsAt - clock.now());
+    const { clock, limit } = this.#options;
+    const remainingMs = Math.max(0, this.#totalDeadlineAt - clock.now());
     const ms = limit === "requestMs" ? this.#request.requestMs : 0;
-    if (ms !== 0 && ms < leftMs) this.#disarm = clock.after(ms, () => this.#expire("requestMs"));
-    else if (leftMs !== Number.POSITIVE_INFINITY)
-      this.#disarm = clock.after(leftMs, () => this.#expire("totalMs"));
+    if (ms !== 0 && ms < remainingMs) this.#disarm = clock.after(ms, () => this.#expire("requestMs"));
+    else if (remainingMs !== Number.POSITIVE_INFINITY)
+      this.#disarm = clock.after(remainingMs, () => this.#expire("totalMs"));
   }
 
   #expire(limit: "requestMs" | "totalMs"): void {
-    this.cancellation.cancel(outOfTime(this.#request, limit, this.#rules.server));
+    this.cancellation.cancel(deadlineError(this.#request, limit, this.#options.server));
   }
+}
+
+function deadlineError(
+  request: ClientRequest,
+  limit: "requestMs" | "totalMs",
+  server: string,
+): McpRuntimeError {
+  const { tool, method, requestMs, trace } = request;
+  const subject = tool === undefined ? method : `tool "${tool}"`;
+  const within = limit === "requestMs" ? `${requestMs} ms` : "its total timeout";
+  const hint = trace.wasSent ? "It may still be running on the server." : "The request was not sent.";
+  const text = `Server "${server}" did not respond to ${subject} within ${within} (timeouts.${limit}). ${hint}`;
+  return new McpRuntimeError("timeout", text, { server });
 }

@@ -4,63 +4,64 @@ import type { RetrySettings } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
+import type { RetryBudgets } from "../policies/retry-budget.js";
 import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
-import type { RetryTokensByIdentity } from "../policies/retry-budgets.js";
 
-export interface RetryParts {
+export interface RetryDependencies {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly retry: () => RetrySettings;
-  readonly tokens: RetryTokensByIdentity;
+  readonly retrySettings: () => RetrySettings;
+  readonly budgets: RetryBudgets;
   readonly onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) => void;
 }
 
 /**
- * Sends a request again, where that is safe and may help: what provably did not run, or what somebody
- * who may know called idempotent. One budget for the whole call, handshakes included; no wait goes
- * beyond its deadline.
+ * Retries a request where that is safe: when it provably did not run, or when it is idempotent. The budget covers the
+ * whole call, handshakes included, and no delay exceeds the total deadline.
  */
-export function retry(parts: RetryParts): Middleware {
-  return (next) => (exchange) => {
-    const answer = next(exchange);
-    parts.tokens.of(exchange.request.identity).earn();
-    return answer.catch((error: unknown) => repeat(exchange, next, error, parts));
+export function retry(deps: RetryDependencies): Middleware {
+  return (next) => (ctx) => {
+    const response = next(ctx);
+    deps.budgets.get(ctx.request.identity).deposit();
+    return response.catch((error: unknown) => retryUntilDone(ctx, next, error, deps));
   };
 }
 
-/** From the first failure to a result, or to the failure that is the last. */
-async function repeat(
-  exchange: RequestContext,
+/** Retries from the first failure until a result or a final failure. */
+async function retryUntilDone(
+  ctx: RequestContext,
   next: Handler,
-  first: unknown,
-  parts: RetryParts,
+  firstError: unknown,
+  deps: RetryDependencies,
 ): Promise<unknown> {
-  const { clock, random, onRetry } = parts;
-  const { request, cancellation, deadlineAt } = exchange;
+  const { clock, random, onRetry } = deps;
+  const { request, cancellation, deadlineAt } = ctx;
   const { trace } = request;
-  const tokens = parts.tokens.of(request.identity);
-  const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = parts.retry();
+  const budget = deps.budgets.get(request.identity);
+  const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = deps.retrySettings();
   const backoff = new Backoff({ baseDelayMs, maxDelayMs, random });
-  let last = first;
+  let lastError = firstError;
   let attemptsBefore = 0;
-  for (let left = maxRetries; ; left -= 1) {
-    if (left === 0 || tokens.isEmpty || cancellation.isCancelled || !mayRepeat(last, request)) throw last;
-    const failed = last;
-    const waitMs = waitBefore(failed, backoff);
-    if (clock.now() + waitMs >= deadlineAt) throw failed;
-    tokens.spend();
-    trace.mayHaveRun ||= failed.outcomeUnknown || (failed.kind === "timeout" && trace.wasSent);
-    onRetry(request, failed, waitMs);
+  for (let retriesLeft = maxRetries; ; retriesLeft -= 1) {
+    if (retriesLeft === 0 || budget.isEmpty || cancellation.isCancelled || !isRetryable(lastError, request))
+      throw lastError;
+    const failure = lastError;
+    const waitMs = retryDelay(failure, backoff);
+    if (clock.now() + waitMs >= deadlineAt) throw failure;
+    budget.withdraw();
+    trace.mayHaveRun ||= failure.outcomeUnknown || (failure.kind === "timeout" && trace.wasSent);
+    onRetry(request, failure, waitMs);
     await delay(waitMs, clock, cancellation);
-    const isIsolated = freshSession && trace.attempts > attemptsBefore && isTransient(failed);
+    const useFreshSession = freshSession && trace.attempts > attemptsBefore && mayBeSessionSpecific(failure);
     attemptsBefore = trace.attempts;
     try {
-      return await next(exchange.with({ isIsolated }));
+      return await next(ctx.with({ useFreshSession }));
     } catch (error) {
-      const gotNoSession = isIsolated && trace.attempts === attemptsBefore && !mayRepeat(error, request);
-      // Left alone, or refused a session of its own: what the call failed of before says more.
-      if (isCircuitOpen(error) || (gotNoSession && !cancellation.isCancelled)) throw failed;
-      last = error;
+      const failedToOpenSession =
+        useFreshSession && trace.attempts === attemptsBefore && !isRetryable(error, request);
+      // Circuit open, or no fresh session available: the previous failure is more informative.
+      if (isCircuitOpen(error) || (failedToOpenSession && !cancellation.isCancelled)) throw failure;
+      lastError = error;
     }
   }
 }
@@ -69,22 +70,22 @@ function isCircuitOpen(error: unknown): boolean {
   return error instanceof McpRuntimeError && error.kind === "circuit-open";
 }
 
-/** It may be the session's own: its connection, its worker, its place behind a load balancer. */
-function isTransient({ kind }: McpRuntimeError): boolean {
+/** The cause may be the session: its connection, its worker, its route through a load balancer. */
+function mayBeSessionSpecific({ kind }: McpRuntimeError): boolean {
   return FAILURE_POLICIES[kind].retry === "if-idempotent";
 }
 
-function mayRepeat(error: unknown, { isIdempotent, trace }: ClientRequest): error is McpRuntimeError {
+function isRetryable(error: unknown, { isIdempotent, trace }: ClientRequest): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
-  const { retry: when } = FAILURE_POLICIES[error.kind];
-  if (when === "always") return true;
-  // A handshake that took all its time is not given as much again: the caller has waited enough.
+  const { retry: condition } = FAILURE_POLICIES[error.kind];
+  if (condition === "always") return true;
+  // A handshake that timed out is not retried: the caller has waited long enough.
   const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent;
-  return when === "if-idempotent" && (isIdempotent || wasNotSent);
+  return condition === "if-idempotent" && (isIdempotent || wasNotSent);
 }
 
-/** When the server said, if it did; else as the dice fall. */
-function waitBefore({ retryAt }: McpRuntimeError, backoff: Backoff): number {
+/** The backoff delay, or longer if the server sent a time to retry at. */
+function retryDelay({ retryAt }: McpRuntimeError, backoff: Backoff): number {
   const waitMs = backoff.nextMs();
   return retryAt === undefined ? waitMs : Math.max(waitMs, retryAt.getTime() - Date.now());
 }

@@ -1,131 +1,151 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
+import type { ServerConfig } from "../../config/server-config.js";
+import { isFailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Connection } from "../../session/connection.js";
-import type { SessionSlot } from "../../session/session-pool.js";
+import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
 import type { Session } from "../../session/session.js";
-import type { OpenSessionHandle } from "../../session/current-session.js";
-import { applyUserClassifier } from "./apply-user-classifier.js";
 import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
 
-export interface RecoverParts {
-  readonly onSessionLost: (request: ClientRequest, held: OpenSessionHandle) => void;
+export interface SessionRecoveryDependencies {
+  readonly onSessionLost: (request: ClientRequest, handle: OpenSessionHandle) => void;
   readonly warn: (message: string) => void;
 }
 
-/** Where a request is sent from. Made by those who need it: a call that goes well does not. */
-interface Place {
-  readonly parts: RecoverParts;
+/** Created only for failed attempts, so that successful calls do not allocate it. */
+interface RecoveryContext {
+  readonly deps: SessionRecoveryDependencies;
   readonly connection: Connection;
   readonly slot: SessionSlot;
 }
 
 /**
- * Gives a request the current session. When the server has forgotten that session it has not run
- * the request: a new session is opened and the request is sent once more. Safe here and nowhere
- * else.
+ * Provides the current session of a request. A server that no longer knows the session has not run the request, so it is
+ * sent again on a new session. This is the only place where that is safe for every request.
  */
-export function recoverSession(parts: RecoverParts): Middleware {
-  return (next) => async (exchange) => {
-    const { request, cancellation } = exchange;
-    const connected = request.connect();
-    const connection = connected instanceof Promise ? await cancellation.race(connected) : connected;
+export function recoverSession(deps: SessionRecoveryDependencies): Middleware {
+  return (next) => async (ctx) => {
+    const { request, cancellation } = ctx;
+    const connecting = request.connect();
+    const connection = connecting instanceof Promise ? await cancellation.race(connecting) : connecting;
     const { config, pool } = connection;
     const slot = pool.acquire(request.identity, request.context);
-    let leaveTurn: (() => void) | undefined;
+    let releaseTurn: (() => void) | undefined;
     try {
-      if (config.session.sequential) leaveTurn = await slot.mutex.enter(cancellation);
-      if (exchange.isIsolated && canIsolate(connection, slot))
-        return await sendIsolated(exchange, next, { parts, connection, slot });
+      if (config.session.sequential) releaseTurn = await slot.mutex.acquire(cancellation);
+      if (ctx.useFreshSession && canUseFreshSession(connection, slot))
+        return await sendOnFreshSession(ctx, next, { deps, connection, slot });
       for (let recoveries = 0; ;) {
-        const held = slot.keeper.ready ?? (await open({ parts, connection, slot }, cancellation));
+        const handle = slot.currentSession.ready ?? (await open({ deps, connection, slot }, cancellation));
         request.trace.attempts += 1;
-        request.trace.session = held.session;
+        request.trace.session = handle.session;
         try {
-          exchange.session = held.session;
-          return await next(exchange);
+          ctx.session = handle.session;
+          return await next(ctx);
         } catch (error) {
-          const place = { parts, connection, slot };
-          recoveries += recoveriesFor(error, { held, recoveries, request, place });
+          const recovery = { deps, connection, slot };
+          recoveries += planRecovery(error, { handle, recoveries, request, recovery });
         }
       }
     } finally {
-      leaveTurn?.();
+      releaseTurn?.();
       pool.release(slot);
     }
   };
 }
 
-async function open(place: Place, cancellation: CancelScope): Promise<OpenSessionHandle> {
+async function open(recovery: RecoveryContext, cancellation: CancelScope): Promise<OpenSessionHandle> {
   try {
-    return await place.slot.keeper.hold(cancellation);
+    return await recovery.slot.currentSession.acquire(cancellation);
   } catch (error) {
-    throw classified(error, place);
+    throw classifyError(error, recovery);
   }
 }
 
-interface FailedSending {
-  readonly held: OpenSessionHandle;
-  /** How often the request has got a new session so far. */
+interface FailedAttempt {
+  readonly handle: OpenSessionHandle;
+  /** How often the request was given a new session so far. */
   readonly recoveries: number;
   readonly request: ClientRequest;
-  readonly place: Place;
+  readonly recovery: RecoveryContext;
 }
 
-/** Throws unless the request may have another session; says what that counts for. */
-function recoveriesFor(error: unknown, { held, recoveries, request, place }: FailedSending): number {
-  const { id: pinnedId, maxRecoveries } = place.connection.config.session;
-  const failure = classified(error, place);
-  if (!isLoss(failure, held.session)) throw failure;
-  // Whoever does not know the session has not run the request.
-  request.trace.sending = undefined;
-  // A session that somebody pinned is that somebody's to replace.
-  if (pinnedId !== undefined) throw failure;
-  // Nobody had this session yet: it was found in the store, where two are tried at most before one
-  // is opened, and was gone already.
-  const wasNeverThere = !held.session.isProven;
-  const mayRecover = wasNeverThere || recoveries < maxRecoveries;
-  // Who gives up on a session that was just opened leaves it to the next caller: were it thrown
-  // away here, every caller that lost the one before would open yet another.
+/** Throws unless the request may be sent on another session; returns how many recoveries that counts for. */
+function planRecovery(error: unknown, { handle, recoveries, request, recovery }: FailedAttempt): number {
+  const { id: resumedId, maxRecoveries } = recovery.connection.config.session;
+  const failure = classifyError(error, recovery);
+  if (!isSessionLoss(failure, handle.session)) throw failure;
+  // A server that does not know the session has not run the request.
+  request.trace.sendStatus = undefined;
+  // A configured session id is replaced by the user, never by the client.
+  if (resumedId !== undefined) throw failure;
+  // A session from the store that never worked: it had already expired. At most two stored sessions are tried
+  // before a new one is opened.
+  const wasNeverConfirmed = !handle.session.isConfirmed;
+  const mayRecover = wasNeverConfirmed || recoveries < maxRecoveries;
+  // After the last recovery, the new session is left to the next caller: if each caller invalidated it, every caller
+  // that lost the previous session would open another one.
   if (mayRecover || recoveries === 0) {
-    place.slot.keeper.discard(held);
-    place.parts.onSessionLost(request, held);
+    recovery.slot.currentSession.invalidate(handle);
+    recovery.deps.onSessionLost(request, handle);
   }
   if (!mayRecover) throw failure;
-  return wasNeverThere ? 0 : 1;
+  return wasNeverConfirmed ? 0 : 1;
 }
 
-function classified(error: unknown, { connection, parts }: Place): unknown {
-  return applyUserClassifier(error, connection.config.classify, parts.warn);
+function classifyError(error: unknown, { connection, deps }: RecoveryContext): unknown {
+  return applyUserClassifier(error, connection.config.classify, deps.warn);
 }
 
 /**
- * Forgotten by the server, or gone on our side before the request left. A server without sessions
- * forgets none, but it may be replaced by one that has them, and the other way round: then it refuses
- * the request for the protocol it is written in.
+ * The server no longer knows the session, or it was closed locally before the request was sent. A server without sessions
+ * may be replaced by one with sessions, and vice versa: then it rejects the protocol version of the request.
  */
-function isLoss(failure: unknown, session: Session): failure is McpRuntimeError {
+function isSessionLoss(failure: unknown, session: Session): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError)) return false;
   if (failure.kind === "session-lost") return session.id !== undefined;
   if (failure.kind === "unsupported-protocol") return true;
   return failure.kind === "not-sent" && !session.isAlive;
 }
 
-/** Where a server has no sessions, and where somebody pinned one, there is nothing to get away from. */
-function canIsolate(connection: Connection, slot: SessionSlot): boolean {
-  return connection.config.session.id === undefined && slot.keeper.ready?.session.id !== undefined;
+/** Not for a server without sessions, nor with a configured session id. */
+function canUseFreshSession(connection: Connection, slot: SessionSlot): boolean {
+  return connection.config.session.id === undefined && slot.currentSession.ready?.session.id !== undefined;
 }
 
-/** Nobody else has this session, so there is nobody to recover it for. */
-async function sendIsolated(exchange: RequestContext, next: Handler, place: Place): Promise<unknown> {
-  const { connection, slot } = place;
+/** The session is used for this attempt only, so it is not recovered. */
+async function sendOnFreshSession(
+  ctx: RequestContext,
+  next: Handler,
+  recovery: RecoveryContext,
+): Promise<unknown> {
+  const { connection, slot } = recovery;
   try {
-    return await connection.withOwnSession(slot, exchange.cancellation, (session) => {
-      exchange.request.trace.attempts += 1;
-      exchange.request.trace.session = session;
-      exchange.session = session;
-      return next(exchange);
+    return await connection.withFreshSession(slot, ctx.cancellation, (session) => {
+      ctx.request.trace.attempts += 1;
+      ctx.request.trace.session = session;
+      ctx.session = session;
+      return next(ctx);
     });
   } catch (error) {
-    throw classified(error, place);
+    throw classifyError(error, recovery);
   }
+}
+
+/** Lets the user's `classify` change the kind of a failure. An invalid kind or an exception is only a warning. */
+function applyUserClassifier(
+  error: unknown,
+  classify: ServerConfig["classify"],
+  warn: (message: string) => void,
+): unknown {
+  if (classify === undefined || !(error instanceof McpRuntimeError)) return error;
+  try {
+    const kind: unknown = classify(error);
+    if (kind === undefined || kind === error.kind) return error;
+    if (isFailureKind(kind)) return error.with({ kind });
+    warn(`classify returned ${JSON.stringify(kind)}, which is not a failure kind; ignored.`);
+  } catch (thrown) {
+    warn(`classify threw an error; ignored: ${String(thrown)}`);
+  }
+  return error;
 }

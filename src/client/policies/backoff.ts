@@ -1,14 +1,11 @@
 export interface BackoffOptions {
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
-  /** From 0 to 1; the dice. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
 }
 
-/**
- * How long to wait before the next try: exponential with decorrelated jitter, so that callers that
- * failed together do not come back together.
- */
+/** Retry delays: exponential with decorrelated jitter, so that callers that failed together do not retry together. */
 export class Backoff {
   readonly #options: BackoffOptions;
   #lastMs: number;
@@ -20,8 +17,8 @@ export class Backoff {
 
   nextMs(): number {
     const { baseDelayMs, maxDelayMs, random } = this.#options;
-    const highest = Math.max(baseDelayMs, this.#lastMs * 3);
-    this.#lastMs = Math.min(maxDelayMs, baseDelayMs + random() * (highest - baseDelayMs));
+    const upperMs = Math.max(baseDelayMs, this.#lastMs * 3);
+    this.#lastMs = Math.min(maxDelayMs, baseDelayMs + random() * (upperMs - baseDelayMs));
     return this.#lastMs;
   }
 }

@@ -1,48 +1,50 @@
 import type { Clock } from "../../async/clock.js";
 
 /**
- * - `closed`: everything passes; failures in a row are counted
- * - `open`: nothing passes until `recoveryTimeoutMs` have gone by
- * - `half-open`: a few probes pass; enough successes close it, one failure opens it again
+ * The state of a circuit breaker.
+ * - `closed`: all calls pass; consecutive failures are counted
+ * - `open`: no calls pass for `recoveryTimeoutMs`
+ * - `half-open`: a few trial calls pass; enough successes close the circuit, one failure opens it again
  */
 export type BreakerState = "closed" | "open" | "half-open";
 
 export interface CircuitBreakerOptions {
-  /** Failures in a row that open it. */
+  /** Consecutive failures that open the circuit. */
   readonly failureThreshold: number;
   readonly recoveryTimeoutMs: number;
-  /** Probes at the same time while half-open. */
+  /** Concurrent trial calls while half-open. */
   readonly halfOpenMaxCalls: number;
-  /** Successful probes that close it. */
+  /** Successful trial calls that close the circuit. */
   readonly successThreshold: number;
 }
 
+/** A snapshot of a circuit breaker. */
 export interface BreakerStats {
   readonly state: BreakerState;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
-  /** Attempts that were not let through since the start. */
+  /** Attempts that were rejected since the client was created. */
   readonly blocked: number;
-  /** Until the next probe may pass; 0 when it may. */
+  /** Time until the next trial call may pass; 0 if it may pass now. */
   readonly recoversInMs: number;
 }
 
-/** How an attempt ended; `unknown`: in a way that says nothing about the server. */
-type Verdict = "success" | "failure" | "unknown";
+/** `unknown`: the outcome does not indicate the health of the server. */
+type AttemptResult = "success" | "failure" | "unknown";
 
-/** One attempt that was let through. Exactly one of the three ends it; later ones change nothing. */
-export class Permit {
-  readonly #judge: (permit: Permit, verdict: Verdict) => void;
+/** Permission for one attempt. Ended by the first call of `succeed`, `fail` or `release`; later calls have no effect. */
+export class CircuitPermit {
+  readonly #record: (permit: CircuitPermit, result: AttemptResult) => void;
   #isEnded = false;
 
   constructor(
-    /** How often the state had changed when it was given. */
-    readonly changes: number,
-    /** Its place among all that were given. */
-    readonly order: number,
-    judge: (permit: Permit, verdict: Verdict) => void,
+    /** The epoch of the breaker when the permit was issued. */
+    readonly epoch: number,
+    /** The number of the permit, in order of issue. */
+    readonly sequence: number,
+    record: (permit: CircuitPermit, result: AttemptResult) => void,
   ) {
-    this.#judge = judge;
+    this.#record = record;
   }
 
   succeed(): void {
@@ -53,55 +55,56 @@ export class Permit {
     this.#end("failure");
   }
 
-  /** It ended in a way that says nothing about the server. */
+  /** The outcome does not indicate the health of the server. */
   release(): void {
     this.#end("unknown");
   }
 
-  #end(verdict: Verdict): void {
+  #end(result: AttemptResult): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#judge(this, verdict);
+    this.#record(this, result);
   }
 }
 
-interface CircuitBreakerParts {
+interface CircuitBreakerDependencies {
   readonly clock: Clock;
   readonly onChange: (state: BreakerState) => void;
 }
 
-/** Leaves a server alone that fails again and again, and tries it again by itself. */
+/** Stops sending attempts after consecutive failures, and probes the server after a recovery timeout. */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  readonly #parts: CircuitBreakerParts;
+  readonly #deps: CircuitBreakerDependencies;
   #state: BreakerState = "closed";
   #failures = 0;
   #successes = 0;
-  #probing = 0;
+  #trialCalls = 0;
   #blocked = 0;
-  #opensUntil = 0;
-  #entered = 0;
-  /** Who entered before this had begun when the last failure was counted. */
-  #countedUpTo = 0;
-  /** Counts the changes of state: what was let through in an earlier state says nothing in this one. */
-  #changes = 0;
+  #openUntil = 0;
+  #lastSequence = 0;
+  /** Permits up to this number were issued before the last counted failure. */
+  #lastCountedSequence = 0;
+  /** Incremented on each state change: outcomes of permits from an earlier epoch are ignored. */
+  #epoch = 0;
 
-  constructor(options: CircuitBreakerOptions, parts: CircuitBreakerParts) {
+  constructor(options: CircuitBreakerOptions, deps: CircuitBreakerDependencies) {
     this.#options = options;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
-  /** A permit, or `undefined` when nothing passes now. */
-  enter(): Permit | undefined {
+  /** Returns a permit, or `undefined` if no call may pass now. */
+  tryAcquire(): CircuitPermit | undefined {
     if (this.#state === "open" && this.#recoversInMs() === 0) this.#change("half-open");
-    const isFull = this.#state === "half-open" && this.#probing >= this.#options.halfOpenMaxCalls;
+    const isFull = this.#state === "half-open" && this.#trialCalls >= this.#options.halfOpenMaxCalls;
     if (this.#state === "open" || isFull) {
       this.#blocked += 1;
       return undefined;
     }
-    return this.#permit();
+    return this.#createPermit();
   }
 
+  /** Returns a snapshot of the breaker. */
   stats(): BreakerStats {
     return {
       state: this.#state,
@@ -111,27 +114,28 @@ export class CircuitBreaker {
     };
   }
 
-  /** Lets nothing through for `recoveryTimeoutMs`. */
+  /** Opens the circuit for `recoveryTimeoutMs`. */
   forceOpen(): void {
     this.#open();
   }
 
+  /** Closes the circuit and resets the failures. */
   forceClose(): void {
     if (this.#state !== "closed") this.#change("closed");
     this.#failures = 0;
   }
 
-  #permit(): Permit {
-    this.#entered += 1;
-    if (this.#state === "half-open") this.#probing += 1;
-    return new Permit(this.#changes, this.#entered, this.#judge);
+  #createPermit(): CircuitPermit {
+    this.#lastSequence += 1;
+    if (this.#state === "half-open") this.#trialCalls += 1;
+    return new CircuitPermit(this.#epoch, this.#lastSequence, this.#record);
   }
 
-  readonly #judge = ({ changes, order }: Permit, verdict: Verdict): void => {
-    if (changes !== this.#changes) return;
-    if (this.#state === "half-open") this.#probing -= 1;
-    if (verdict === "success") this.#onSuccess();
-    if (verdict === "failure") this.#onFailure(order);
+  readonly #record = ({ epoch, sequence }: CircuitPermit, result: AttemptResult): void => {
+    if (epoch !== this.#epoch) return;
+    if (this.#state === "half-open") this.#trialCalls -= 1;
+    if (result === "success") this.#onSuccess();
+    if (result === "failure") this.#onFailure(sequence);
   };
 
   #onSuccess(): void {
@@ -142,31 +146,31 @@ export class CircuitBreaker {
   }
 
   /**
-   * In a row means one after the other: attempts that were under way together and broke together, as
-   * when a server restarts under a hundred calls, are one failure.
+   * Concurrent attempts that fail together, for example when a server restarts during a hundred calls, count as one
+   * failure.
    */
-  #onFailure(order: number): void {
-    if (order <= this.#countedUpTo) return;
-    this.#countedUpTo = this.#entered;
+  #onFailure(sequence: number): void {
+    if (sequence <= this.#lastCountedSequence) return;
+    this.#lastCountedSequence = this.#lastSequence;
     this.#failures += 1;
     if (this.#state === "half-open" || this.#failures >= this.#options.failureThreshold) this.#open();
   }
 
   #open(): void {
-    this.#opensUntil = this.#parts.clock.now() + this.#options.recoveryTimeoutMs;
+    this.#openUntil = this.#deps.clock.now() + this.#options.recoveryTimeoutMs;
     this.#change("open");
   }
 
   #change(state: BreakerState): void {
     this.#state = state;
-    this.#changes += 1;
-    this.#probing = 0;
+    this.#epoch += 1;
+    this.#trialCalls = 0;
     this.#successes = 0;
     if (state === "closed") this.#failures = 0;
-    this.#parts.onChange(state);
+    this.#deps.onChange(state);
   }
 
   #recoversInMs(): number {
-    return this.#state === "open" ? Math.max(0, this.#opensUntil - this.#parts.clock.now()) : 0;
+    return this.#state === "open" ? Math.max(0, this.#openUntil - this.#deps.clock.now()) : 0;
   }
 }

@@ -1,21 +1,22 @@
 import type { FailureKind } from "../../errors/failure-kinds.js";
 
 /**
- * When a failed request is sent again.
- * - `after-reconnect`: once, and always safe: the server has not run it
+ * When a failed request is retried.
+ * - `after-reconnect`: once, on a new session; always safe, because the server has not run it
  * - `always`: it has not run, or the server declined it
- * - `if-idempotent`: it may have run, so only where that does no harm, or where it certainly was not sent
- * - `never`: it would fail again, or somebody has to act first
+ * - `if-idempotent`: it may have run; retried only if it is idempotent or was provably not sent
+ * - `never`: it would fail again, or a person has to act first
  */
 export type RetryCondition = "after-reconnect" | "always" | "if-idempotent" | "never";
 
+/** How a kind of failure is handled. */
 export interface FailurePolicy {
   readonly retry: RetryCondition;
-  /** Whether it says that the server is not well. */
+  /** Whether the failure counts for the circuit breaker. */
   readonly countsForBreaker: boolean;
 }
 
-/** What follows from each kind of failure. The README's table is printed from here. */
+/** How each kind of failure is handled. The table in the README is generated from this. */
 export const FAILURE_POLICIES: Readonly<Record<FailureKind, FailurePolicy>> = {
   "session-lost": { retry: "after-reconnect", countsForBreaker: false },
   "not-sent": { retry: "always", countsForBreaker: true },

@@ -1,38 +1,45 @@
+import type { FallbackCall, FallbackResult, FallbackOption } from "../../config/server-definition.js";
 import { configError } from "../../errors/config-error.js";
 import { describeValue } from "../../json/describe-value.js";
-import type { FallbackCall, FallbackResult } from "../../config/fallback-call.js";
-import type { FallbackOption } from "../../config/server-definition.js";
 
 interface LastGoodResultOptions {
-  /** How old an answer may be. */
+  /** The maximum age of a result. */
   readonly maxAgeMs: number;
-  /** How many answers are kept; the ones not used for longest go first. */
+  /** The maximum number of results; the least recently recorded are evicted first. @default 500 */
   readonly maxEntries?: number;
 }
 
-const DEFAULT_ENTRIES = 500;
+const DEFAULT_MAX_ENTRIES = 500;
 
 /**
- * Answers with what the same call gave last, for tools that are idempotent, by identity and arguments.
- * The result says so in `_meta`: `"langchain-mcp-runtime/fallback": { kind, ageMs }`.
+ * Creates a `fallback` that returns the last successful result of the same call, by server, identity, tool and arguments.
+ * Applies to idempotent tools only. The result is marked in `_meta`:
+ * `"langchain-mcp-runtime/fallback": { kind, ageMs }`.
+ *
+ * @throws {McpRuntimeError} kind `invalid-config` if an option is not a non-negative number.
+ *
+ * @example
+ * ```ts
+ * const client = new McpClient({ name: "rates", url, fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+ * ```
  */
 export function lastGoodResult(
   options: LastGoodResultOptions,
 ): Exclude<FallbackOption, (...args: never) => unknown> {
-  const { maxAgeMs, maxEntries = DEFAULT_ENTRIES } = options ?? {};
-  checkNumber("maxAgeMs", maxAgeMs);
-  checkNumber("maxEntries", maxEntries);
-  const kept = new Map<string, { readonly result: FallbackResult; readonly at: number }>();
+  const { maxAgeMs, maxEntries = DEFAULT_MAX_ENTRIES } = options ?? {};
+  assertNonNegative("maxAgeMs", maxAgeMs);
+  assertNonNegative("maxEntries", maxEntries);
+  const results = new Map<string, { readonly result: FallbackResult; readonly at: number }>();
   return {
-    remember(call, result) {
+    record(call, result) {
       if (!call.isIdempotent || result["isError"] === true) return;
       const key = keyOf(call);
-      kept.delete(key);
-      kept.set(key, { result: structuredClone(result), at: performance.now() });
-      for (const oldest of kept.keys()) if (kept.size > maxEntries) kept.delete(oldest);
+      results.delete(key);
+      results.set(key, { result: structuredClone(result), at: performance.now() });
+      for (const oldest of results.keys()) if (results.size > maxEntries) results.delete(oldest);
     },
-    answer(failure, call) {
-      const last = call.isIdempotent ? kept.get(keyOf(call)) : undefined;
+    respond(failure, call) {
+      const last = call.isIdempotent ? results.get(keyOf(call)) : undefined;
       const ageMs = last === undefined ? Number.POSITIVE_INFINITY : performance.now() - last.at;
       if (last === undefined || ageMs > maxAgeMs) return undefined;
       const note = { kind: failure.kind, ageMs: Math.round(ageMs) };
@@ -42,13 +49,13 @@ export function lastGoodResult(
   };
 }
 
-function checkNumber(path: string, value: unknown): void {
+function assertNonNegative(path: string, value: unknown): void {
   if (typeof value === "number" && value >= 0) return;
-  const message = `expected a number of at least 0, found ${describeValue(value)}`;
-  throw configError("What lastGoodResult was given", [{ path, message }]);
+  const message = `expected a number of at least 0, got ${describeValue(value)}`;
+  throw configError("The options of lastGoodResult", [{ path, message }]);
 }
 
-/** The order of keys makes no difference. */
+/** Independent of the order of object keys. */
 function keyOf({ server, tool, args, identity }: FallbackCall): string {
   return JSON.stringify([server, identity, tool, args], (_, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)

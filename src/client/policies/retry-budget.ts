@@ -1,25 +1,74 @@
 import type { Clock } from "../../async/clock.js";
 
-/** A repetition for every ten calls, and at least ten a minute: a storm of failures stays a breeze. */
-const PER_CALL = 0.1;
-const PER_MINUTE = 10;
-const MOST = 100;
-const MINUTE_MS = 60_000;
-
-/** How many repetitions are left. Calls and time bring more. */
-export class RetryTokens {
+/** Retry budgets of each identity and of the whole server: one user cannot exhaust the budget of others. */
+export class RetryBudgets {
   readonly #clock: Clock;
-  #tokens = PER_MINUTE;
-  #at: number;
+  readonly #server: RetryBudget;
+  readonly #byIdentity = new Map<string, CombinedBudget>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#at = clock.now();
+    this.#server = new RetryBudget(clock);
   }
 
-  /** A call was made. */
-  earn(): void {
-    this.#tokens = Math.min(MOST, this.#tokens + PER_CALL);
+  get(identity: string): CombinedBudget {
+    const existing = this.#byIdentity.get(identity);
+    if (existing !== undefined) return existing;
+    const budget = new CombinedBudget(this.#server, new RetryBudget(this.#clock));
+    this.#byIdentity.set(identity, budget);
+    return budget;
+  }
+
+  delete(identity: string): void {
+    this.#byIdentity.delete(identity);
+  }
+}
+
+/** Requires a token of both the server and the identity. */
+class CombinedBudget {
+  readonly #server: RetryBudget;
+  readonly #identity: RetryBudget;
+
+  constructor(server: RetryBudget, identity: RetryBudget) {
+    this.#server = server;
+    this.#identity = identity;
+  }
+
+  get isEmpty(): boolean {
+    return this.#server.isEmpty || this.#identity.isEmpty;
+  }
+
+  deposit(): void {
+    this.#server.deposit();
+    this.#identity.deposit();
+  }
+
+  withdraw(): void {
+    this.#server.withdraw();
+    this.#identity.withdraw();
+  }
+}
+
+/** One retry for every ten calls, and at least ten per minute. */
+const TOKENS_PER_CALL = 0.1;
+const TOKENS_PER_MINUTE = 10;
+const MAX_TOKENS = 100;
+const MINUTE_MS = 60_000;
+
+/** A token bucket for retries. Calls and time add tokens. */
+export class RetryBudget {
+  readonly #clock: Clock;
+  #tokens = TOKENS_PER_MINUTE;
+  #refilledAt: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#refilledAt = clock.now();
+  }
+
+  /** Called for each call. */
+  deposit(): void {
+    this.#tokens = Math.min(MAX_TOKENS, this.#tokens + TOKENS_PER_CALL);
   }
 
   get isEmpty(): boolean {
@@ -27,16 +76,16 @@ export class RetryTokens {
     return this.#tokens < 1;
   }
 
-  spend(): void {
+  withdraw(): void {
     this.#refill();
     this.#tokens -= 1;
   }
 
   #refill(): void {
     const now = this.#clock.now();
-    const brought = ((now - this.#at) / MINUTE_MS) * PER_MINUTE;
-    this.#at = now;
-    // Time alone brings no more than a minute's worth: a quiet night is no licence for a storm.
-    if (this.#tokens < PER_MINUTE) this.#tokens = Math.min(PER_MINUTE, this.#tokens + brought);
+    const refill = ((now - this.#refilledAt) / MINUTE_MS) * TOKENS_PER_MINUTE;
+    this.#refilledAt = now;
+    // Time alone adds at most one minute of tokens, so that idle periods do not allow a burst of retries.
+    if (this.#tokens < TOKENS_PER_MINUTE) this.#tokens = Math.min(TOKENS_PER_MINUTE, this.#tokens + refill);
   }
 }

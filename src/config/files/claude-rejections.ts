@@ -1,48 +1,56 @@
 import { isPlainObject } from "../../json/json.js";
-import { at, namesIn, projectPaths } from "./parse-document.js";
-import { type ConfigFolders, pathOfPlace } from "./config-locations.js";
+import { getAtPath, collectNames, findProjectPaths } from "./parse-document.js";
+import { type ConfigFolders, resolveLocation } from "./config-locations.js";
 
-/** What a person has refused of a project's `.mcp.json` in Claude Code: the name, and the file that says so. */
-export type Rejections = ReadonlyMap<string, string>;
+/**
+ * Servers of a project's `.mcp.json` that the user rejected in Claude Code, with the file of the rejection.
+ */
+export type ClaudeRejections = ReadonlyMap<string, string>;
 
-interface RejectionPlace {
+interface RejectionLocation {
   readonly scope: "project" | "user";
   readonly path: string;
 }
 
-const PLACES: readonly RejectionPlace[] = [
+const REJECTION_LOCATIONS: readonly RejectionLocation[] = [
   { scope: "project", path: "{project}/.claude/settings.local.json" },
   { scope: "project", path: "{project}/.claude/settings.json" },
   { scope: "user", path: "{home}/.claude/settings.json" },
   { scope: "user", path: "{claude}/.claude.json" },
 ];
 
-interface RejectionParts {
+interface ReadRejectionsOptions {
   readonly folders: ConfigFolders;
   readonly scopes: ReadonlySet<string>;
-  /** `undefined` for what is not there or cannot be read. */
+  /** Returns `undefined` for missing and unreadable files. */
   readonly read: (file: string) => Promise<unknown>;
 }
 
 /**
- * Reads `disabledMcpjsonServers`. Its counterpart, `enabledMcpjsonServers`, is an agreement between a
- * person and Claude Code, and says nothing about who else may start a command.
+ * Reads `disabledMcpjsonServers`. Its counterpart `enabledMcpjsonServers` is ignored: that consent was given
+ * to Claude Code only.
  */
-export async function readClaudeRejections({ folders, scopes, read }: RejectionParts): Promise<Rejections> {
-  const places = PLACES.filter(({ scope }) => scopes.has(scope)).map((place) => pathOfPlace(place, folders));
-  const named = await Promise.all(
-    places.map(async (file) =>
-      rejectedIn(await read(file), folders.project).map((name) => [name, file] as const),
+export async function readClaudeRejections({
+  folders,
+  scopes,
+  read,
+}: ReadRejectionsOptions): Promise<ClaudeRejections> {
+  const files = REJECTION_LOCATIONS.filter(({ scope }) => scopes.has(scope)).map((location) =>
+    resolveLocation(location, folders),
+  );
+  const rejected = await Promise.all(
+    files.map(async (file) =>
+      collectRejected(await read(file), folders.project).map((name) => [name, file] as const),
     ),
   );
-  return new Map(named.flat().toReversed());
+  return new Map(rejected.flat().toReversed());
 }
 
-function rejectedIn(document: unknown, project: string): string[] {
+function collectRejected(document: unknown, project: string): string[] {
   if (!isPlainObject(document)) return [];
-  const ofProject = projectPaths(document, project).flatMap((path) => [
-    ...namesIn(at(document, [...path, "disabledMcpjsonServers"])),
-    ...namesIn(at(document, [...path, "disabledMcpServers"])),
+  const ofProject = findProjectPaths(document, project).flatMap((path) => [
+    ...collectNames(getAtPath(document, [...path, "disabledMcpjsonServers"])),
+    ...collectNames(getAtPath(document, [...path, "disabledMcpServers"])),
   ]);
-  return [...namesIn(at(document, ["disabledMcpjsonServers"])), ...ofProject];
+  return [...collectNames(getAtPath(document, ["disabledMcpjsonServers"])), ...ofProject];
 }

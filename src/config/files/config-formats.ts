@@ -1,15 +1,15 @@
-/** How a client's file is read. */
+/** How the config file of a client is parsed. */
 export interface ConfigFormat {
   readonly client: string;
-  /** Where its servers stand; the first key that is there counts. */
+  /** The keys that may hold the servers; the first existing one is used. */
   readonly keys: readonly string[];
-  /** What a `url` is that comes without a `type`. */
+  /** The transport of a `url` without a `type`. */
   readonly urlMeans: "http" | "sse";
-  /** What its `timeout` counts. */
+  /** The unit of `timeout`. */
   readonly timeoutUnitMs: number;
-  /** Whether `$NAME` is a variable, too. */
+  /** Whether `$NAME` without braces is a variable. */
   readonly hasBareVariables: boolean;
-  /** Whether names may stand at the top, without a key around them. */
+  /** Whether the servers may be at the top level, without a key. */
   readonly isBareMap: boolean;
 }
 
@@ -21,7 +21,7 @@ const COMMON: Omit<ConfigFormat, "client"> = {
   isBareMap: false,
 };
 
-/** Every format that is read. They agree on most things; what they do not agree on stands here. */
+/** The supported formats. They differ only in the properties of `ConfigFormat`. */
 export const CONFIG_FORMATS = {
   "mcp-json": {
     ...COMMON,
@@ -41,4 +41,5 @@ export const CONFIG_FORMATS = {
   zed: { ...COMMON, client: "Zed", keys: ["context_servers"] },
 } satisfies Record<string, ConfigFormat>;
 
+/** The name of a config file format. */
 export type ConfigFormatName = keyof typeof CONFIG_FORMATS;

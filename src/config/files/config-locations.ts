@@ -4,7 +4,7 @@ import type { ConfigScope } from "./config-source.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where this process is, and whose it is. */
+/** The folders and the environment that config files are searched in. */
 export interface ConfigFolders {
   readonly project: string;
   readonly home: string;
@@ -12,18 +12,18 @@ export interface ConfigFolders {
   readonly platform: NodeJS.Platform;
 }
 
-/** A file that is looked for. */
-export interface ConfigPlace {
+/** A file that is searched for. */
+export interface ConfigLocation {
   readonly scope: Exclude<ConfigScope, "given">;
-  /** Begins with a folder that depends on the machine, in braces. */
+  /** Starts with the name of a base folder in braces. */
   readonly path: string;
   readonly format: ConfigFormatName;
 }
 
 const EXTENSIONS = "{config}/Code/User/globalStorage";
 
-/** All of them, in order of precedence: of two servers of one name, that of the earlier file is taken. */
-export const CONFIG_PLACES: readonly ConfigPlace[] = [
+/** All locations, in order of precedence: the first definition of a server name is used. */
+export const CONFIG_LOCATIONS: readonly ConfigLocation[] = [
   { scope: "project", path: "{project}/.mcp.json", format: "mcp-json" },
   { scope: "project", path: "{project}/mcp.json", format: "mcp-json" },
   { scope: "project", path: "{project}/.vscode/mcp.json", format: "vscode" },
@@ -53,17 +53,17 @@ export const CONFIG_PLACES: readonly ConfigPlace[] = [
   { scope: "user", path: "{xdg}/zed/settings.json", format: "zed" },
 ];
 
-/** What is looked for in the folder of a project. */
-export const PROJECT_FILES: readonly string[] = CONFIG_PLACES.filter(({ scope }) => scope === "project").map(
-  ({ path }) => restOf(path),
-);
+/** The files that are searched for in a project folder. */
+export const PROJECT_FILES: readonly string[] = CONFIG_LOCATIONS.filter(
+  ({ scope }) => scope === "project",
+).map(({ path }) => relativeRest(path));
 
-export function pathOfPlace({ path }: Pick<ConfigPlace, "path">, folders: ConfigFolders): string {
+export function resolveLocation({ path }: Pick<ConfigLocation, "path">, folders: ConfigFolders): string {
   const [, root = "", rest = ""] = /^\{(\w+)\}\/(.*)$/.exec(path) ?? [];
-  return join(rootsOf(folders)[root] ?? "", rest);
+  return join(baseFolders(folders)[root] ?? "", rest);
 }
 
-function rootsOf({ project, home, env, platform }: ConfigFolders): Readonly<Record<string, string>> {
+function baseFolders({ project, home, env, platform }: ConfigFolders): Readonly<Record<string, string>> {
   const roaming = env["APPDATA"] ?? join(home, "AppData", "Roaming");
   const xdg = env["XDG_CONFIG_HOME"] ?? join(home, ".config");
   const config = { win32: roaming, darwin: join(home, "Library", "Application Support") };
@@ -77,10 +77,10 @@ function rootsOf({ project, home, env, platform }: ConfigFolders): Readonly<Reco
   };
 }
 
-/** How a file that was given is read, and the folder that it speaks for: by the place that it looks like. */
-export function recognise(file: string): { readonly format: ConfigFormatName; readonly folder: string } {
+/** Detects the format and the project folder of an explicitly passed file by its path. */
+export function detectFormat(file: string): { readonly format: ConfigFormatName; readonly folder: string } {
   const path = file.replaceAll("\\", "/").toLowerCase();
-  const [best] = CONFIG_PLACES.map((place) => ({ ...place, rest: restOf(place.path) }))
+  const [best] = CONFIG_LOCATIONS.map((location) => ({ ...location, rest: relativeRest(location.path) }))
     .filter(({ rest }) => path.endsWith(`/${rest.toLowerCase()}`))
     .toSorted((a, b) => b.rest.length - a.rest.length);
   if (best === undefined) return { format: "mcp-json", folder: dirname(file) };
@@ -88,6 +88,6 @@ export function recognise(file: string): { readonly format: ConfigFormatName; re
   return { format: best.format, folder: resolve(file, ...Array<string>(levels).fill("..")) };
 }
 
-function restOf(place: string): string {
-  return place.slice(place.indexOf("/") + 1);
+function relativeRest(location: string): string {
+  return location.slice(location.indexOf("/") + 1);
 }

@@ -8,43 +8,78 @@ import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
 import type { ConfigFolders } from "./config-locations.js";
 import type { ConfigSource } from "./config-source.js";
 
-/** A server that could be taken, for `filter`. */
+/** A valid server, as passed to `filter`. */
 export interface ConfigCandidate {
   readonly name: string;
   readonly source: Omit<ConfigSource, "servers">;
-  /** With its variables filled in: it may hold secrets. */
+  /** The definition with expanded variables. It may contain secrets. */
   readonly definition: ServerDefinition;
 }
 
+/** Options of `loadMcpServers`. */
 export interface LoadMcpServersOptions {
-  /** Files to read; those of the first count most. */
+  /**
+   * Files to read, in order of precedence, before those of `project` and `user`.
+   *
+   * @default []
+   */
   readonly files?: readonly string[];
-  /** Also the files that clients look for in a project's folder. */
+  /**
+   * Read the config files in the project folder.
+   *
+   * @default true
+   */
   readonly project?: boolean;
-  /** Also those of the clients that this user has. */
+  /**
+   * Read the config files of the user's clients in the home folder.
+   *
+   * @default false
+   */
   readonly user?: boolean;
-  /** The project's folder; where this process is. */
+  /**
+   * The project folder.
+   *
+   * @default process.cwd()
+   */
   readonly cwd?: string;
-  /** The user's folder. */
+  /**
+   * The home folder of the user.
+   *
+   * @default os.homedir()
+   */
   readonly home?: string;
-  /** Where variables come from; the environment of this process. */
+  /**
+   * The values of variables in the files.
+   *
+   * @default process.env
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Answers to what VS Code would ask for (`${input:id}`), by id. */
+  /** The values of inputs that VS Code would prompt for (`${input:id}`), by id. */
   readonly inputs?: Readonly<Record<string, string>>;
-  /** Only servers of these names. */
+  /**
+   * Load only servers with these names.
+   *
+   * @default all servers
+   */
   readonly enabledServers?: readonly string[];
-  /** No servers of these names, whatever `enabledServers` says. */
+  /**
+   * Do not load servers with these names. Takes precedence over `enabledServers`.
+   *
+   * @default []
+   */
   readonly disabledServers?: readonly string[];
-  /** A server for which it gives false is left out, as if it were not there. */
+  /** Returns false for servers to skip, as if they were not in the file. Must be synchronous. */
   readonly filter?: (server: ConfigCandidate) => boolean;
+  /** Aborts loading. */
   readonly signal?: AbortSignal;
 }
 
-/** Every default of the loader, in one place. */
+/** The defaults of `loadMcpServers`. */
 export const CONFIG_DEFAULTS = { project: true, user: false } as const;
 
+/** `LoadMcpServersOptions` with all defaults filled in. */
 export interface ConfigSettings {
-  /** Whole paths. */
+  /** Absolute paths. */
   readonly files: readonly string[];
   readonly scopes: ReadonlySet<"project" | "user">;
   readonly folders: ConfigFolders;
@@ -55,13 +90,13 @@ export interface ConfigSettings {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Throws kind `definition` for options that cannot be meant. */
+/** Validates the options and fills in the defaults. Throws kind `invalid-config`. */
 export function resolveConfigOptions(
   options: LoadMcpServersOptions,
   platform: NodeJS.Platform,
 ): ConfigSettings {
-  const issues = issuesOf(options);
-  if (issues.length > 0) throw configError("What loadMcpServers was given", issues);
+  const issues = validateOptions(options);
+  if (issues.length > 0) throw configError("The call to loadMcpServers", issues);
   const { project = CONFIG_DEFAULTS.project, user = CONFIG_DEFAULTS.user } = options;
   const { files = [], cwd = process.cwd(), home = homedir(), env = process.env } = options;
   const folders = { project: resolve(cwd), home: resolve(home), env, platform };
@@ -72,53 +107,55 @@ export function resolveConfigOptions(
     inputs: options.inputs ?? {},
     enabledServers: options.enabledServers,
     disabledServers: options.disabledServers ?? [],
-    filter: checked(options.filter ?? (() => true)),
+    filter: assertSynchronous(options.filter ?? (() => true)),
     signal: options.signal,
   };
 }
 
-/** A promise is always true: whoever decides later would let everything in. */
-function checked(filter: (server: ConfigCandidate) => unknown): (server: ConfigCandidate) => boolean {
+/** A promise is truthy, so an asynchronous filter would let every server through. */
+function assertSynchronous(
+  filter: (server: ConfigCandidate) => unknown,
+): (server: ConfigCandidate) => boolean {
   return (server) => {
-    const said = filter(server);
-    if (!(said instanceof Promise)) return Boolean(said);
-    said.catch(() => undefined);
-    const message = "expected true or false at once, got a promise";
-    throw configError("What loadMcpServers was given", [{ path: "filter", message }]);
+    const decision = filter(server);
+    if (!(decision instanceof Promise)) return Boolean(decision);
+    decision.catch(() => undefined);
+    const message = "expected true or false synchronously, got a promise";
+    throw configError("The call to loadMcpServers", [{ path: "filter", message }]);
   };
 }
 
-type Check = readonly [expected: string, isRight: (value: unknown) => boolean];
+type Check = readonly [expected: string, isValid: (value: unknown) => boolean];
 
-const isText = (value: unknown) => typeof value === "string";
-const NAMES: Check = ["a list of texts", (value) => Array.isArray(value) && value.every(isText)];
-const SWITCH: Check = ["true or false", (value) => typeof value === "boolean"];
-const FOLDER: Check = ["the path of a folder", isText];
-const TEXTS = (value: unknown) => isPlainObject(value) && Object.values(value).every(isText);
+const isString = (value: unknown) => typeof value === "string";
+const STRING_ARRAY: Check = ["an array of strings", (value) => Array.isArray(value) && value.every(isString)];
+const BOOLEAN: Check = ["true or false", (value) => typeof value === "boolean"];
+const FOLDER: Check = ["a folder path", isString];
+const isStringRecord = (value: unknown) => isPlainObject(value) && Object.values(value).every(isString);
 
 const CHECKS: Readonly<Record<keyof LoadMcpServersOptions, Check>> = {
-  files: NAMES,
-  project: SWITCH,
-  user: SWITCH,
+  files: STRING_ARRAY,
+  project: BOOLEAN,
+  user: BOOLEAN,
   cwd: FOLDER,
   home: FOLDER,
-  env: ["variables by name", (value) => typeof value === "object" && value !== null],
-  inputs: ["texts by id", TEXTS],
-  enabledServers: NAMES,
-  disabledServers: NAMES,
+  env: ["an object of variables by name", (value) => typeof value === "object" && value !== null],
+  inputs: ["an object of strings by id", isStringRecord],
+  enabledServers: STRING_ARRAY,
+  disabledServers: STRING_ARRAY,
   filter: ["a function", (value) => typeof value === "function"],
   signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
 };
 
-function issuesOf(options: LoadMcpServersOptions): ConfigIssue[] {
+function validateOptions(options: LoadMcpServersOptions): ConfigIssue[] {
   if (typeof options !== "object" || options === null)
-    return [{ path: "", message: `expected an object with options, found ${describeValue(options)}` }];
+    return [{ path: "", message: `expected an object with options, got ${describeValue(options)}` }];
   const allowed = Object.keys(CHECKS).join(", ");
   return Object.entries(options).flatMap(([path, value]: [string, unknown]) => {
     const check = Object.hasOwn(CHECKS, path) ? CHECKS[path as keyof typeof CHECKS] : undefined;
-    if (check === undefined) return [{ path, message: `is no option; options are ${allowed}` }];
-    const [expected, isRight] = check;
-    if (value === undefined || isRight(value)) return [];
-    return [{ path, message: `expected ${expected}, found ${describeValue(value)}` }];
+    if (check === undefined) return [{ path, message: `unknown option; valid options: ${allowed}` }];
+    const [expected, isValid] = check;
+    if (value === undefined || isValid(value)) return [];
+    return [{ path, message: `expected ${expected}, got ${describeValue(value)}` }];
   });
 }

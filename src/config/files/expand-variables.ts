@@ -1,13 +1,14 @@
 import { isSecretName } from "../collect-secrets.js";
-import type { ConfigInput } from "./config-inputs.js";
+import { isPlainObject } from "../../json/json.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 
-/** What references in a file can lead to. */
+/** The values that references in a file can resolve to. */
 export interface VariableScope {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Such as `workspaceFolder`. */
+  /** Predefined variables such as `workspaceFolder`. */
   readonly predefined: ReadonlyMap<string, string>;
   readonly inputs: ReadonlyMap<string, ConfigInput>;
-  /** Whether `$NAME` is a reference, too. */
+  /** Whether `$NAME` without braces is a reference. */
   readonly hasBareVariables: boolean;
 }
 
@@ -20,20 +21,20 @@ const NAMED = /^(?:env:)?([A-Za-z_][\w.()-]*)(?::-(.*))?$/s;
 const INPUT = /^input:(.+)$/s;
 const BARE = /\$([A-Za-z_]\w*)/g;
 
-/** A definition is not deeper; what is goes to the check as it is, and is refused there. */
-const DEEPEST_VALUE = 8;
-/** Of defaults within defaults. */
-const DEEPEST_REFERENCE = 8;
+/** Valid definitions are not deeper. Deeper values are left unexpanded and rejected by validation. */
+const MAX_VALUE_DEPTH = 8;
+/** The depth of nested defaults. */
+const MAX_REFERENCE_DEPTH = 8;
 
 /**
- * Puts values in the place of `${NAME}`, `${NAME:-default}` and their like, in texts and never in
- * keys. A value is not looked into again, and nothing is ever run: `$(…)` stays as it is.
+ * Expands `${NAME}`, `${NAME:-default}` and similar references in strings, but not in keys. Values are not
+ * expanded again, and commands are never run: `$(…)` is left unchanged.
  */
-export class VariableExpansion {
+export class VariableExpander {
   readonly problems: VariableProblem[] = [];
-  /** What was referred to, whether or not it has a value. */
+  /** All referenced variables, with or without a value. */
   readonly variables = new Set<string>();
-  /** Values that nobody should see. */
+  /** Values to redact. */
   readonly secrets = new Set<string>();
   readonly #scope: VariableScope;
 
@@ -42,52 +43,56 @@ export class VariableExpansion {
   }
 
   expand(value: unknown, path: readonly PropertyKey[]): unknown {
-    if (typeof value === "string") return this.#text(value, path, 0);
-    if (typeof value !== "object" || value === null || path.length > DEEPEST_VALUE) return value;
+    if (typeof value === "string") return this.#expandText(value, path, 0);
+    if (typeof value !== "object" || value === null || path.length > MAX_VALUE_DEPTH) return value;
     if (Array.isArray(value)) return value.map((item, index) => this.expand(item, [...path, index]));
     const entries = Object.entries(value).map(([key, item]) => [key, this.expand(item, [...path, key])]);
     return Object.fromEntries(entries);
   }
 
-  #text(text: string, path: readonly PropertyKey[], depth: number): string {
+  #expandText(text: string, path: readonly PropertyKey[], depth: number): string {
     let expanded = "";
     let done = 0;
     for (let start = text.indexOf("${"); start !== -1; start = text.indexOf("${", done)) {
-      expanded += this.#bare(text.slice(done, start), path);
-      const end = closingBrace(text, start + 2);
-      if (end === undefined || depth === DEEPEST_REFERENCE) {
-        const what = end === undefined ? "has a ${ without its }" : "has defaults nested too deeply";
+      expanded += this.#expandBare(text.slice(done, start), path);
+      const end = findClosingBrace(text, start + 2);
+      if (end === undefined || depth === MAX_REFERENCE_DEPTH) {
+        const what = end === undefined ? "has an unclosed ${" : "has defaults nested too deeply";
         this.problems.push({ path, message: what });
         return expanded;
       }
-      expanded += this.#reference(text.slice(start + 2, end), path, depth);
+      expanded += this.#resolveReference(text.slice(start + 2, end), path, depth);
       done = end + 1;
     }
-    return expanded + this.#bare(text.slice(done), path);
+    return expanded + this.#expandBare(text.slice(done), path);
   }
 
-  #bare(text: string, path: readonly PropertyKey[]): string {
+  #expandBare(text: string, path: readonly PropertyKey[]): string {
     if (!this.#scope.hasBareVariables) return text;
-    return text.replace(BARE, (_, name: string) => this.#variable(name, undefined, path) ?? "");
+    return text.replace(BARE, (_, name: string) => this.#resolveVariable(name, undefined, path) ?? "");
   }
 
-  #reference(reference: string, path: readonly PropertyKey[], depth: number): string {
+  #resolveReference(reference: string, path: readonly PropertyKey[], depth: number): string {
     const { predefined } = this.#scope;
-    const known = predefined.get(reference);
-    if (known !== undefined) return known;
+    const predefinedValue = predefined.get(reference);
+    if (predefinedValue !== undefined) return predefinedValue;
     const [, name, fallback] = NAMED.exec(reference) ?? [];
     if (name !== undefined) {
-      const value = this.#variable(name, fallback, path);
-      return value ?? this.#text(fallback ?? "", path, depth + 1);
+      const value = this.#resolveVariable(name, fallback, path);
+      return value ?? this.#expandText(fallback ?? "", path, depth + 1);
     }
     const [, id] = INPUT.exec(reference) ?? [];
-    if (id !== undefined) return this.#input(id, path);
-    this.problems.push({ path, message: notUnderstood(reference) });
+    if (id !== undefined) return this.#resolveInput(id, path);
+    this.problems.push({ path, message: describeUnsupportedSyntax(reference) });
     return "";
   }
 
-  /** `undefined`: its default counts, as in a shell also where it is empty. */
-  #variable(name: string, fallback: string | undefined, path: readonly PropertyKey[]): string | undefined {
+  /** `undefined` when the default applies. As in a shell, that includes an empty variable. */
+  #resolveVariable(
+    name: string,
+    fallback: string | undefined,
+    path: readonly PropertyKey[],
+  ): string | undefined {
     const value = this.#scope.env[name];
     this.variables.add(name);
     if (typeof value === "string" && (value !== "" || fallback === undefined)) {
@@ -100,36 +105,66 @@ export class VariableExpansion {
     return "";
   }
 
-  #input(id: string, path: readonly PropertyKey[]): string {
+  #resolveInput(id: string, path: readonly PropertyKey[]): string {
     const input = this.#scope.inputs.get(id);
     this.variables.add(`input:${id}`);
     if (input?.value !== undefined) {
       if (input.isSecret) this.secrets.add(input.value);
       return input.value;
     }
-    const asked = input?.description === undefined ? "" : ` (${input.description})`;
-    const answer = `give loadMcpServers({ inputs: { ${JSON.stringify(id)}: "…" } })`;
-    const message = `needs the input ${JSON.stringify(id)}${asked}, which has no value: ${answer}`;
+    const prompt = input?.description === undefined ? "" : ` (${input.description})`;
+    const hint = `pass loadMcpServers({ inputs: { ${JSON.stringify(id)}: "…" } })`;
+    const message = `needs the input ${JSON.stringify(id)}${prompt}, which has no value: ${hint}`;
     this.problems.push({ path, message });
     return "";
   }
 }
 
-/** Where a reference ends, past those in its default. */
-function closingBrace(text: string, from: number): number | undefined {
+/** Finds the end of a reference, skipping nested references in its default. */
+function findClosingBrace(text: string, from: number): number | undefined {
   let open = 1;
-  for (let at = from; at < text.length; at += 1) {
-    if (text.startsWith("${", at)) open += 1;
-    else if (text[at] === "}") open -= 1;
-    if (open === 0) return at;
+  for (let index = from; index < text.length; index += 1) {
+    if (text.startsWith("${", index)) open += 1;
+    else if (text[index] === "}") open -= 1;
+    if (open === 0) return index;
   }
   return undefined;
 }
 
-/** Only its kind is told: the rest may be anything. */
-function notUnderstood(reference: string): string {
-  const [, kind] = /^([A-Za-z]{1,20}):/.exec(reference) ?? [];
-  const what = kind === undefined ? "a ${…} that is not understood" : `\${${kind}:…}, which is not read here`;
-  const never = kind === "command" ? " (commands are never run)" : "";
+/** Shows only the prefix of the reference: the rest may contain secrets. */
+function describeUnsupportedSyntax(reference: string): string {
+  const [, prefix] = /^([A-Za-z]{1,20}):/.exec(reference) ?? [];
+  const what = prefix === undefined ? "an unsupported ${…}" : `\${${prefix}:…}, which is not supported`;
+  const never = prefix === "command" ? " (commands are never run)" : "";
   return `has ${what}${never}: write \${NAME} or \${NAME:-default} and set the environment variable NAME`;
+}
+
+/** An input that VS Code would prompt the user for: `${input:id}`. */
+export interface ConfigInput {
+  readonly value: string | undefined;
+  readonly description: string | undefined;
+  readonly isSecret: boolean;
+}
+
+/** The inputs that a file declares, with the given answers. Answers need no declaration. */
+export function parseInputs(
+  declared: unknown,
+  answers: Readonly<Record<string, string>>,
+): ReadonlyMap<string, ConfigInput> {
+  const items: readonly unknown[] = Array.isArray(declared) ? declared : [];
+  const answered = Object.entries(answers).map(([id, value]): [string, ConfigInput] => [
+    id,
+    { value, description: undefined, isSecret: true },
+  ]);
+  return new Map([...answered, ...items.flatMap((item) => parseInput(item, answers))]);
+}
+
+function parseInput(item: unknown, answers: Readonly<Record<string, string>>): [string, ConfigInput][] {
+  if (!isPlainObject(item) || typeof item["id"] !== "string") return [];
+  const { id, type, description, default: fallback, password } = item;
+  // Commands are never run: an input of type "command" needs an answer.
+  const preset = type !== "command" && typeof fallback === "string" ? fallback : undefined;
+  const answer = Object.hasOwn(answers, id) ? answers[id] : undefined;
+  const text = typeof description === "string" ? excerpt(description) : undefined;
+  return [[id, { value: answer ?? preset, description: text, isSecret: password === true }]];
 }

@@ -2,15 +2,25 @@ import { type LoadMcpServersOptions, resolveConfigOptions } from "./config-optio
 import type { LoadedMcpServers } from "./load-servers.js";
 
 /**
- * The servers of the config files of MCP clients, ready for `createMcpTools`. Nothing is started or
- * sent, and nothing that stands in a file is run. A file or a server that is no good costs only
- * itself; what throws are bad options (kind `definition`) and the caller's signal.
+ * Loads servers from the config files of MCP clients (Claude Code, VS Code, Cursor and others), for
+ * `createMcpTools`. No server is started or contacted, and no command in a file is run. An invalid file or
+ * server is reported in `problems` and does not affect the others.
+ *
+ * @throws McpRuntimeError of kind `invalid-config` for invalid options, and the reason of `signal` when it is
+ * aborted.
+ *
+ * @example
+ * ```ts
+ * const { servers, problems } = await loadMcpServers({ user: true });
+ * for (const { message } of problems) console.warn(message);
+ * await using toolset = await createMcpTools(servers);
+ * ```
  */
 export async function loadMcpServers(options: LoadMcpServersOptions = {}): Promise<LoadedMcpServers> {
   const resolved = resolveConfigOptions(options, process.platform);
-  const [{ loadConfig }, { openOnDisk }] = await Promise.all([
+  const [{ loadServers }, { openForReading }] = await Promise.all([
     import("./load-servers.js"),
-    import("./read-config-file.js"),
+    import("./config-reader.js"),
   ]);
-  return loadConfig(resolved, openOnDisk);
+  return loadServers(resolved, openForReading);
 }

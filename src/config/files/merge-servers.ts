@@ -1,69 +1,74 @@
 import { basename } from "node:path";
 import { formatPath } from "../../json/describe-value.js";
 import type { ServerDefinition } from "../server-definition.js";
-import { toReadable } from "../../errors/sanitize-text.js";
-import type { Rejections } from "./claude-rejections.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import type { ClaudeRejections } from "./claude-rejections.js";
 import type { ConfigEntry } from "./parse-document.js";
 import type { ConfigSettings } from "./config-options.js";
-import type { ConfigProblem } from "./config-problem.js";
+import type { ConfigProblem, ConfigFile, ConfigScope, ConfigServer, ConfigSource } from "./config-source.js";
 import type { ConfigReader } from "./config-reader.js";
-import type { ConfigFile, ConfigScope, ConfigServer, ConfigSource } from "./config-source.js";
 import { type ReadServer, readServer, type ServerProblem } from "./read-server.js";
-import { TextPlaces } from "./source-locations.js";
+import { SourceLocator } from "./source-locations.js";
 
-interface MergeParts {
+interface MergeDependencies {
   readonly settings: ConfigSettings;
   readonly reader: ConfigReader;
-  readonly rejections: Rejections;
+  readonly rejections: ClaudeRejections;
 }
 
-/** A definition, as it is named to people. */
-interface Definer {
+/** Where a server was defined first. */
+interface DefinitionOrigin {
   readonly name: string;
   readonly file: string;
 }
 
-type Read = DistributiveOmit<ReadServer, "variables" | "ignored">;
+type ReadResult = DistributiveOmit<ReadServer, "variables" | "ignored">;
 type DistributiveOmit<T, Key extends PropertyKey> = T extends unknown ? Omit<T, Key> : never;
-type Taken = ConfigServer & { readonly problems?: readonly ServerProblem[] };
+type MergedEntry = ConfigServer & { readonly problems?: readonly ServerProblem[] };
 
-/** A list of a million wrong arguments is told by its first ones. */
-const MOST_OF_SERVER = 10;
-const MOST_OF_FILE = 100;
+/** Limits for hostile files, such as one with a million invalid arguments. */
+const MAX_PROBLEMS_PER_SERVER = 10;
+const MAX_PROBLEMS_PER_FILE = 100;
 
 /**
- * Puts the servers of many files together. The first definition of a name counts, also where it is off
- * or no good: what it was meant to be is not replaced by something else of that name.
+ * Merges the servers of several files. The first definition of a name takes precedence, even when it is
+ * disabled or invalid, so that another server of the same name does not replace it.
  */
-export class ConfigMerge {
-  readonly #parts: MergeParts;
-  readonly #names = new Map<string, Definer>();
-  readonly #endpoints = new Map<string, Definer>();
+export class ServerMerger {
+  readonly #deps: MergeDependencies;
+  readonly #names = new Map<string, DefinitionOrigin>();
+  readonly #endpoints = new Map<string, DefinitionOrigin>();
   readonly #servers = new Map<string, ServerDefinition>();
   readonly #problems: ConfigProblem[] = [];
   readonly #sources: ConfigSource[] = [];
 
-  constructor(parts: MergeParts) {
-    this.#parts = parts;
+  constructor(deps: MergeDependencies) {
+    this.#deps = deps;
   }
 
-  /** Files come in order of precedence. */
+  /** Adds the servers of a file. Call it in order of precedence. */
   async add(file: ConfigFile): Promise<void> {
     const servers: ConfigServer[] = [];
-    const told: [ConfigEntry, ServerProblem][] = [];
+    const serverProblems: [ConfigEntry, ServerProblem][] = [];
     for (const entry of file.document.entries) {
-      const { problems = [], ...server } = await this.#take(entry, file);
-      servers.push(toShown(server));
-      told.push(
-        ...problems.slice(0, MOST_OF_SERVER).map((one): [ConfigEntry, ServerProblem] => [entry, one]),
+      const { problems = [], ...server } = await this.#addEntry(entry, file);
+      servers.push(sanitizeNames(server));
+      serverProblems.push(
+        ...problems
+          .slice(0, MAX_PROBLEMS_PER_SERVER)
+          .map((problem): [ConfigEntry, ServerProblem] => [entry, problem]),
       );
     }
     this.#sources.push({ ...originOf(file), servers });
-    const places = new TextPlaces(file.text);
-    for (const [entry, problem] of told.slice(0, MOST_OF_FILE)) {
+    const locator = new SourceLocator(file.text);
+    for (const [entry, problem] of serverProblems.slice(0, MAX_PROBLEMS_PER_FILE)) {
       const path = [...entry.path, ...problem.path];
-      const where = { file: file.file, path: toReadable(formatPath(path)), ...(await places.find(path)) };
-      this.#problems.push({ ...toTold(problem, entry.name), ...where });
+      const location = {
+        file: file.file,
+        path: stripHiddenCharacters(formatPath(path)),
+        ...(await locator.find(path)),
+      };
+      this.#problems.push({ ...toProblem(problem, entry.name), ...location });
     }
   }
 
@@ -76,72 +81,72 @@ export class ConfigMerge {
   }
 
   get problems(): readonly ConfigProblem[] {
-    const wanted = this.#parts.settings.enabledServers ?? [];
-    const unknown = wanted.filter((name) => !this.#names.has(name));
+    const enabledServers = this.#deps.settings.enabledServers ?? [];
+    const unknown = enabledServers.filter((name) => !this.#names.has(name));
     const notFound = unknown.map((name): ConfigProblem => ({
       kind: "unknown-server",
       server: name,
-      message: `No file has the server ${JSON.stringify(name)} of enabledServers. Is its name right, and are the files of its scope read (project, user)?`,
+      message: `No file defines the server ${JSON.stringify(name)} of enabledServers. Check its name, and that the files of its scope are read (project, user).`,
     }));
     return [...this.#problems, ...notFound];
   }
 
-  async #take(entry: ConfigEntry, file: ConfigFile): Promise<Taken> {
+  async #addEntry(entry: ConfigEntry, file: ConfigFile): Promise<MergedEntry> {
     const { name } = entry;
     const first = this.#names.get(name);
-    if (first !== undefined) return untouched(name, "shadowed", `${first.file} has a server of this name`);
-    const here = { name, file: file.file };
-    const off = this.#whyOff(here, file.scope);
-    if (off !== undefined) {
-      this.#names.set(name, here);
-      return untouched(name, "disabled", off);
+    if (first !== undefined) return skipped(name, "shadowed", `already defined in ${first.file}`);
+    const origin = { name, file: file.file };
+    const reason = this.#disabledReason(origin, file.scope);
+    if (reason !== undefined) {
+      this.#names.set(name, origin);
+      return skipped(name, "disabled", reason);
     }
-    const { settings, reader } = this.#parts;
+    const { settings, reader } = this.#deps;
     const readText = (path: string) => reader.text(path);
     const { variables, ignored, ...read } = await readServer(entry, {
       file,
       folders: settings.folders,
       readText,
     });
-    const told = { name, variables, ignored };
-    const isWanted = read.state !== "ready" || this.#isWanted(name, file, read.definition);
-    if (!isWanted) return { ...told, state: "filtered", reason: "your filter said no" };
-    this.#names.set(name, here);
-    return { ...told, ...this.#settle(here, read) };
+    const base = { name, variables, ignored };
+    const isIncluded = read.state !== "ready" || this.#passesFilter(name, file, read.definition);
+    if (!isIncluded) return { ...base, state: "filtered", reason: "rejected by your filter" };
+    this.#names.set(name, origin);
+    return { ...base, ...this.#register(origin, read) };
   }
 
-  #settle(here: Definer, read: Read): Omit<Taken, "name" | "variables" | "ignored"> {
-    if (read.state === "off") return { state: "disabled", reason: read.why };
+  #register(origin: DefinitionOrigin, read: ReadResult): Omit<MergedEntry, "name" | "variables" | "ignored"> {
+    if (read.state === "disabled") return read;
     if (read.state === "broken")
-      return { state: "broken", reason: "it cannot be used: see problems", problems: read.problems };
-    const same = this.#endpoints.get(read.endpoint);
-    if (same !== undefined)
+      return { state: "broken", reason: "invalid: see problems", problems: read.problems };
+    const duplicate = this.#endpoints.get(read.endpoint);
+    if (duplicate !== undefined)
       return {
         state: "shadowed",
-        reason: `it is ${JSON.stringify(same.name)} of ${same.file} by another name`,
+        reason: `same server as ${JSON.stringify(duplicate.name)} in ${duplicate.file}`,
       };
-    this.#endpoints.set(read.endpoint, here);
-    this.#servers.set(here.name, read.definition);
-    return { state: "taken" };
+    this.#endpoints.set(read.endpoint, origin);
+    this.#servers.set(origin.name, read.definition);
+    return { state: "loaded" };
   }
 
-  #isWanted(name: string, file: ConfigFile, definition: ServerDefinition): boolean {
-    return this.#parts.settings.filter({ name, source: originOf(file), definition });
+  #passesFilter(name: string, file: ConfigFile, definition: ServerDefinition): boolean {
+    return this.#deps.settings.filter({ name, source: originOf(file), definition });
   }
 
-  /** By what stands outside of its file. */
-  #whyOff({ name, file }: Definer, scope: ConfigScope): string | undefined {
-    const { settings, rejections } = this.#parts;
+  /** Why the server is disabled by settings outside of its file. */
+  #disabledReason({ name, file }: DefinitionOrigin, scope: ConfigScope): string | undefined {
+    const { settings, rejections } = this.#deps;
     const { enabledServers, disabledServers } = settings;
-    if (disabledServers.includes(name)) return "disabledServers has its name";
-    if (enabledServers?.includes(name) === false) return "enabledServers does not have its name";
+    if (disabledServers.includes(name)) return "listed in disabledServers";
+    if (enabledServers?.includes(name) === false) return "not listed in enabledServers";
     const isMcpJson = scope === "project" && basename(file) === ".mcp.json";
     const rejectedBy = isMcpJson ? rejections.get(name) : undefined;
-    return rejectedBy === undefined ? undefined : `it was rejected in Claude Code (${rejectedBy})`;
+    return rejectedBy === undefined ? undefined : `rejected in Claude Code (${rejectedBy})`;
   }
 }
 
-function untouched(name: string, state: "shadowed" | "disabled", reason: string): Taken {
+function skipped(name: string, state: "shadowed" | "disabled", reason: string): MergedEntry {
   return { name, state, reason, variables: [], ignored: [] };
 }
 
@@ -149,23 +154,23 @@ function originOf({ file, scope, format }: ConfigFile): Omit<ConfigSource, "serv
   return { file, scope, format };
 }
 
-/** Names and keys of a file may hold what changes how a terminal shows them. */
-function toShown({ name, variables, ignored, ...rest }: ConfigServer): ConfigServer {
-  const [shown = "", ...others] = [name, ...variables, ...ignored].map(toReadable);
+/** Names and keys of a file may contain characters that manipulate a terminal. */
+function sanitizeNames({ name, variables, ignored, ...rest }: ConfigServer): ConfigServer {
+  const [readableName = "", ...others] = [name, ...variables, ...ignored].map(stripHiddenCharacters);
   return {
     ...rest,
-    name: shown,
+    name: readableName,
     variables: others.slice(0, variables.length),
     ignored: others.slice(variables.length),
   };
 }
 
-function withStop(text: string): string {
+function withPeriod(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;
 }
 
-function toTold({ kind, path, message }: ServerProblem, server: string): ConfigProblem {
-  const name = toReadable(server);
-  const where = path.length === 0 ? "" : `, ${toReadable(formatPath(path))}`;
-  return { kind, server: name, message: withStop(`Server ${JSON.stringify(name)}${where}: ${message}`) };
+function toProblem({ kind, path, message }: ServerProblem, server: string): ConfigProblem {
+  const name = stripHiddenCharacters(server);
+  const location = path.length === 0 ? "" : `, ${stripHiddenCharacters(formatPath(path))}`;
+  return { kind, server: name, message: withPeriod(`Server ${JSON.stringify(name)}${location}: ${message}`) };
 }

@@ -1,17 +1,18 @@
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-formats.js";
-import { type ConfigInput, readInputs } from "./config-inputs.js";
+import { type ConfigInput, parseInputs } from "./expand-variables.js";
 
-/** A server as it stands in a file. */
+/** A server entry of a config file. */
 export interface ConfigEntry {
   readonly name: string;
   readonly value: unknown;
-  /** Of the value in its document. */
+  /** The path of the value in the document. */
   readonly path: readonly PropertyKey[];
-  /** The list of the file that switches it off, if any does. */
-  readonly offBy: string | undefined;
+  /** The key of the list in the file that disables it, if any. */
+  readonly disabledBy: string | undefined;
 }
 
+/** The content of a config file. */
 export interface ConfigDocument {
   readonly entries: readonly ConfigEntry[];
   readonly inputs: ReadonlyMap<string, ConfigInput>;
@@ -19,31 +20,31 @@ export interface ConfigDocument {
 
 interface DocumentOptions {
   readonly format: ConfigFormatName;
-  /** Whose part of a file that speaks for many projects is read. */
+  /** The project whose section is read, in files with sections for several projects. */
   readonly project: string;
-  /** To the inputs that it declares. */
+  /** Answers to the inputs that the file declares. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
-/** The servers of a file in order of precedence; `undefined` where it is no list of servers at all. */
-export function readDocument(
+/** The servers of a file in order of precedence; `undefined` when it is not a list of servers. */
+export function parseDocument(
   value: unknown,
   { format, project, answers }: DocumentOptions,
 ): ConfigDocument | undefined {
   if (!isPlainObject(value)) return undefined;
   const rules: ConfigFormat = CONFIG_FORMATS[format];
-  const offBy = switchesOf(value, format);
-  const lists = format === "claude-code" ? listsOfClaude(value, project) : listsOf(value, rules);
+  const getDisabledBy = findToggles(value, format);
+  const lists = format === "claude-code" ? findClaudeLists(value, project) : findServerLists(value, rules);
   if (lists === undefined) return undefined;
   const entries = lists.flatMap(({ path, servers }) =>
     Object.entries(servers).map(([name, server]) => ({
       name,
       value: server,
       path: [...path, name],
-      offBy: offBy(name),
+      disabledBy: getDisabledBy(name),
     })),
   );
-  return { entries, inputs: readInputs(value["inputs"], answers) };
+  return { entries, inputs: parseInputs(value["inputs"], answers) };
 }
 
 interface ServerList {
@@ -51,9 +52,9 @@ interface ServerList {
   readonly servers: JsonObject;
 }
 
-/** A file of settings may have no servers; one that exists for them and has other things is not understood. */
-function listsOf(document: JsonObject, { keys, isBareMap }: ConfigFormat): ServerList[] | undefined {
-  const key = keys.find((one) => document[one] !== undefined);
+/** A settings file may have no servers. A server list with unexpected content is not understood. */
+function findServerLists(document: JsonObject, { keys, isBareMap }: ConfigFormat): ServerList[] | undefined {
+  const key = keys.find((name) => document[name] !== undefined);
   if (key !== undefined) {
     const servers = document[key];
     return isPlainObject(servers) ? [{ path: [key], servers }] : undefined;
@@ -67,39 +68,44 @@ function looksLikeServer(value: unknown): boolean {
   return isPlainObject(value) && ["command", "url", "type", "functionName"].some((key) => key in value);
 }
 
-/** Those of the project come before those for all projects. */
-function listsOfClaude(document: JsonObject, project: string): ServerList[] {
-  const paths = [...projectPaths(document, project).map((path) => [...path, "mcpServers"]), ["mcpServers"]];
+/** Servers of the project take precedence over those for all projects. */
+function findClaudeLists(document: JsonObject, project: string): ServerList[] {
+  const paths = [
+    ...findProjectPaths(document, project).map((path) => [...path, "mcpServers"]),
+    ["mcpServers"],
+  ];
   return paths.flatMap((path) => {
-    const servers = at(document, path);
+    const servers = getAtPath(document, path);
     return isPlainObject(servers) ? [{ path, servers }] : [];
   });
 }
 
-/** Where Claude Code keeps what it knows of a project, if it knows it. On Windows with slashes, too. */
-export function projectPaths(document: JsonObject, project: string): string[][] {
+/** Where Claude Code stores the settings of a project. On Windows, the path may be written with slashes. */
+export function findProjectPaths(document: JsonObject, project: string): string[][] {
   const names = new Set([project, project.replaceAll("\\", "/")]);
-  return [...names].map((name) => ["projects", name]).filter((path) => isPlainObject(at(document, path)));
+  return [...names]
+    .map((name) => ["projects", name])
+    .filter((path) => isPlainObject(getAtPath(document, path)));
 }
 
-/** Names in a file that are on or off beside the servers themselves, by the key of their list. */
-function switchesOf(document: JsonObject, format: ConfigFormatName): (name: string) => string | undefined {
+/** Finds the lists of enabled and disabled names outside of the server entries. */
+function findToggles(document: JsonObject, format: ConfigFormatName): (name: string) => string | undefined {
   const [on, off] =
     format === "gemini-cli" ? ["mcp.allowed", "mcp.excluded"] : ["enabledServers", "disabledServers"];
-  const allowed = at(document, on.split("."));
-  const excluded = namesIn(at(document, off.split(".")));
+  const allowed = getAtPath(document, on.split("."));
+  const excluded = collectNames(getAtPath(document, off.split(".")));
   return (name) => {
     if (excluded.includes(name)) return off;
     return Array.isArray(allowed) && !allowed.includes(name) ? on : undefined;
   };
 }
 
-export function namesIn(value: unknown): string[] {
+export function collectNames(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
 
-/** By own keys only: a document may have any. */
-export function at(document: unknown, path: readonly string[]): unknown {
+/** Reads own properties only, because a document may contain any key. */
+export function getAtPath(document: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) => (isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     document,

@@ -1,16 +1,16 @@
-/** Counted from 1. */
-export interface TextPlace {
+/** Line and column, starting at 1. */
+export interface SourceLocation {
   readonly line: number;
   readonly column: number;
 }
 
 type FindOffset = (path: readonly PropertyKey[]) => number | undefined;
 
-/** Nobody looks for a line in what is longer. */
-const LONGEST = 1024 * 1024;
+/** Longer files were not written by hand, so lines are of no use. */
+const MAX_SOURCE_LENGTH = 1024 * 1024;
 
-/** Finds where things of a JSON text stand, with one look at the text for all of them. */
-export class TextPlaces {
+/** Finds the location of values in a JSON text, which is parsed once. */
+export class SourceLocator {
   readonly #text: string;
   #find: Promise<FindOffset> | undefined;
 
@@ -18,33 +18,33 @@ export class TextPlaces {
     this.#text = text;
   }
 
-  /** Where something stands, or as much of its path as is there. */
-  async find(path: readonly PropertyKey[]): Promise<TextPlace | undefined> {
-    if (this.#text.length > LONGEST) return undefined;
-    this.#find ??= offsetsIn(this.#text);
+  /** The location of a value, or of the nearest existing parent. */
+  async find(path: readonly PropertyKey[]): Promise<SourceLocation | undefined> {
+    if (this.#text.length > MAX_SOURCE_LENGTH) return undefined;
+    this.#find ??= createFindOffset(this.#text);
     const offset = (await this.#find)(path);
-    return offset === undefined ? undefined : placeOf(this.#text, offset);
+    return offset === undefined ? undefined : toLineColumn(this.#text, offset);
   }
 }
 
-async function offsetsIn(text: string): Promise<FindOffset> {
+async function createFindOffset(text: string): Promise<FindOffset> {
   const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
   let tree: ReturnType<typeof parseTree>;
   try {
     tree = parseTree(text, [], { allowTrailingComma: true });
   } catch {
-    // Too deep for its parser: then without places.
+    // Too deeply nested for the parser: no locations.
   }
-  const offsetOf: FindOffset = (path) => {
+  const findOffset: FindOffset = (path) => {
     const segments = path.map((key) => (typeof key === "number" ? key : String(key)));
     const node = tree && findNodeAtLocation(tree, segments);
-    const found = node?.parent?.type === "property" ? node.parent : node;
-    return path.length === 0 ? undefined : (found?.offset ?? offsetOf(path.slice(0, -1)));
+    const target = node?.parent?.type === "property" ? node.parent : node;
+    return path.length === 0 ? undefined : (target?.offset ?? findOffset(path.slice(0, -1)));
   };
-  return offsetOf;
+  return findOffset;
 }
 
-export function placeOf(text: string, offset: number): TextPlace {
+export function toLineColumn(text: string, offset: number): SourceLocation {
   const before = text.slice(0, offset);
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { JsonObject } from "../../json/json.js";
 import type {
   FormElicitation,
   FormHandler,
@@ -7,21 +6,28 @@ import type {
   UrlElicitation,
   UrlHandler,
 } from "../../config/server-request-handlers.js";
-import { toReadable } from "../../errors/sanitize-text.js";
-import { AnswerError, type Answerer, parseAsked, parseGiven, unusable } from "./server-request-handler.js";
-import { fillForm, FORM } from "./form-fields.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import type { JsonObject } from "../../json/json.js";
+import { applyFormDefaults, FORM } from "./form-fields.js";
+import {
+  HandlerError,
+  invalidResultError,
+  parseHandlerResult,
+  parseRequest,
+  type ServerRequestHandler,
+} from "./server-request-handler.js";
 
-const message = z.string().transform(toReadable);
+const message = z.string().transform(stripHiddenCharacters);
 
 const FORM_REQUEST = z.object({ message, requestedSchema: FORM });
 
 const URL_REQUEST = z.object({
   message,
-  // A person is going to open it: nothing but a web page.
+  // A person opens the URL, so only web pages are allowed.
   url: z.string().refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-    error: "expected an address that starts with https:// or http://",
+    error: "expected a URL starting with https:// or http://",
   }),
-  // Servers without sessions have none: what they want to be reminded of comes back with the answer.
+  // Not sent in the modern era, where the state is in requestState.
   elicitationId: z.string().optional(),
 });
 
@@ -37,45 +43,45 @@ const FORM_RESULT = z.discriminatedUnion("action", [
 
 const URL_RESULT = z.object({
   action: z.enum(["accept", "decline", "cancel"]),
-  content: z.undefined({ error: "nothing is filled in where an address is opened" }).optional(),
+  content: z.undefined({ error: "not allowed for a URL elicitation" }).optional(),
 });
 
-/** What a person is asked, without hidden characters. */
+/** Parses an elicitation request and removes hidden characters from what a person sees. */
 export function parseElicitation(params: JsonObject): FormElicitation | UrlElicitation {
   return params["mode"] === "url"
-    ? { mode: "url", ...parseAsked(URL_REQUEST, params) }
-    : { mode: "form", ...parseAsked(FORM_REQUEST, params) };
+    ? { mode: "url", ...parseRequest(URL_REQUEST, params) }
+    : { mode: "form", ...parseRequest(FORM_REQUEST, params) };
 }
 
-/** `elicitation/create`, in the modes that have a handler. */
-export function answerElicitation({
+/** Handles `elicitation/create` in the modes that have a handler. */
+export function createElicitationHandler({
   elicitForm,
   elicitUrl,
-}: Pick<ServerRequestHandlers, "elicitForm" | "elicitUrl">): Answerer {
+}: Pick<ServerRequestHandlers, "elicitForm" | "elicitUrl">): ServerRequestHandler {
   return (params) => {
     const { mode = "form" } = params;
-    if (mode === "form" && elicitForm !== undefined) return askForm(params, elicitForm);
-    if (mode === "url" && elicitUrl !== undefined) return askUrl(params, elicitUrl);
-    throw new AnswerError("invalidParams", "Invalid params: this client has not announced that mode.");
+    if (mode === "form" && elicitForm !== undefined) return createFormHandler(params, elicitForm);
+    if (mode === "url" && elicitUrl !== undefined) return createUrlHandler(params, elicitUrl);
+    throw new HandlerError("invalidParams", "Invalid params: this client did not declare that mode.");
   };
 }
 
-function askForm(params: JsonObject, elicit: FormHandler): ReturnType<Answerer> {
-  const { message: text, requestedSchema } = parseAsked(FORM_REQUEST, params);
+function createFormHandler(params: JsonObject, elicit: FormHandler): ReturnType<ServerRequestHandler> {
+  const { message: text, requestedSchema } = parseRequest(FORM_REQUEST, params);
   return async (context) => {
-    const given = await elicit({ mode: "form", message: text, requestedSchema }, context);
-    const result = parseGiven(FORM_RESULT, "onElicitationRequest", given);
+    const handlerResult = await elicit({ mode: "form", message: text, requestedSchema }, context);
+    const result = parseHandlerResult(FORM_RESULT, "onElicitationRequest", handlerResult);
     if (result.action !== "accept") return result;
-    const filled = fillForm(requestedSchema, result.content ?? {});
-    if ("problem" in filled) throw unusable("onElicitationRequest", filled.problem);
+    const filled = applyFormDefaults(requestedSchema, result.content ?? {});
+    if ("problem" in filled) throw invalidResultError("onElicitationRequest", filled.problem);
     return { action: "accept", content: filled.content };
   };
 }
 
-function askUrl(params: JsonObject, elicit: UrlHandler): ReturnType<Answerer> {
-  const request = parseAsked(URL_REQUEST, params);
+function createUrlHandler(params: JsonObject, elicit: UrlHandler): ReturnType<ServerRequestHandler> {
+  const request = parseRequest(URL_REQUEST, params);
   return async (context) => {
-    const { action } = parseGiven(
+    const { action } = parseHandlerResult(
       URL_RESULT,
       "onElicitationRequest",
       await elicit({ mode: "url", ...request }, context),

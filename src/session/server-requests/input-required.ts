@@ -1,87 +1,91 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
-import { AnswerError } from "./server-request-handler.js";
-import { MOST_OPEN, type ServerRequests } from "./server-requests.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { HandlerError } from "./server-request-handler.js";
+import { MAX_ACTIVE, type ServerRequests } from "./server-requests.js";
 
-/** The type of a result that wants to know something first. */
+/** The `resultType` of a result that requires input. */
 export const INPUT_REQUIRED = "input_required";
 
-/** Who asks for more than this wants no answers. */
-export const MOST_ROUNDS = 16;
+/** The limit for a server that keeps requesting input. */
+export const MAX_ROUNDS = 16;
 
 interface InputOptions {
   readonly server: string;
-  readonly requests: Pick<ServerRequests, "answer" | "toRpcError">;
+  readonly serverRequests: Pick<ServerRequests, "runHandler" | "toRpcError">;
   readonly cancellation: CancelScope;
-  /** Somebody else asks the person. */
-  readonly isHeld: boolean;
+  /** Return elicitation requests to the caller instead of running the handlers. */
+  readonly deferInput: boolean;
 }
 
-/** What becomes of a request: it is sent again with this in addition, or waits for somebody's answers. */
-type NextRound = { readonly again: JsonObject } | { readonly held: JsonObject };
+/** The params to repeat the request with, or the incomplete result that the caller has to complete. */
+type InputOutcome = { readonly retryWith: JsonObject } | { readonly deferred: JsonObject };
 
-/** A request without what belongs to an earlier round. */
-export function withoutInput(params: JsonObject): JsonObject {
+/** Removes the input of an earlier round. */
+export function stripInput(params: JsonObject): JsonObject {
   const { inputResponses: _, requestState: __, ...rest } = params;
   return rest;
 }
 
 /**
- * A server without sessions asks in its result, and forgets: the request is sent again with the answers
- * and with what the server wants to be reminded of.
+ * Runs the handlers for the input requests in a result. Servers of the modern era keep no state: the
+ * request is sent again with the responses and the server's `requestState`.
  */
-export async function answerInput(result: JsonObject, options: InputOptions): Promise<NextRound> {
+export async function answerInputRequests(result: JsonObject, options: InputOptions): Promise<InputOutcome> {
   const { requestState } = result;
-  const asked = isPlainObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
-  if (asked.length === 0 && typeof requestState !== "string")
-    throw unusable(options.server, "it wants something more and does not say what");
-  if (asked.length > MOST_OPEN) throw unusable(options.server, "it asks for too much at once");
-  const held = options.isHeld ? asked.filter(([, request]) => isForPerson(request)) : [];
-  const open = held.length === 0 ? asked : asked.filter((entry) => !held.includes(entry));
-  const answers = await Promise.all(
-    open.map(async ([key, request]) => [key, await answer(request, options)]),
+  const inputRequests = isPlainObject(result["inputRequests"]) ? Object.entries(result["inputRequests"]) : [];
+  if (inputRequests.length === 0 && typeof requestState !== "string")
+    throw invalidInputError(options.server, "it requires input but has no input requests");
+  if (inputRequests.length > MAX_ACTIVE)
+    throw invalidInputError(options.server, "it has too many input requests");
+  const deferred = options.deferInput ? inputRequests.filter(([, request]) => isElicitation(request)) : [];
+  const pending =
+    deferred.length === 0 ? inputRequests : inputRequests.filter((entry) => !deferred.includes(entry));
+  const responses = await Promise.all(
+    pending.map(async ([key, request]) => [key, await answerInputRequest(request, options)]),
   );
-  const given = {
-    ...(answers.length === 0 ? {} : { inputResponses: Object.fromEntries(answers) as JsonObject }),
+  const retryParams = {
+    ...(responses.length === 0 ? {} : { inputResponses: Object.fromEntries(responses) as JsonObject }),
     ...(typeof requestState === "string" ? { requestState } : {}),
   };
-  if (held.length === 0) return { again: given };
-  return { held: { resultType: INPUT_REQUIRED, inputRequests: Object.fromEntries(held), ...given } };
+  if (deferred.length === 0) return { retryWith: retryParams };
+  return {
+    deferred: { resultType: INPUT_REQUIRED, inputRequests: Object.fromEntries(deferred), ...retryParams },
+  };
 }
 
-function isForPerson(request: unknown): boolean {
+function isElicitation(request: unknown): boolean {
   return isPlainObject(request) && request["method"] === "elicitation/create";
 }
 
-async function answer(
+async function answerInputRequest(
   request: unknown,
-  { server, requests, cancellation }: InputOptions,
+  { server, serverRequests, cancellation }: InputOptions,
 ): Promise<JsonObject> {
   if (!isPlainObject(request) || typeof request["method"] !== "string")
-    throw unusable(server, "it asks for something that is no request");
+    throw invalidInputError(server, "an input request is not a valid request");
   const { method } = request;
   try {
-    return await requests.answer(
+    return await serverRequests.runHandler(
       method,
       isPlainObject(request["params"]) ? request["params"] : {},
       cancellation,
     );
   } catch (error) {
-    const isSaid = error instanceof McpRuntimeError && error.kind === "denied";
-    if (cancellation.isCancelled || isSaid) throw error;
-    const { message } = requests.toRpcError(method, error);
-    throw notAnswered(server, method, (error instanceof AnswerError && error.warning) || message);
+    const isDenied = error instanceof McpRuntimeError && error.kind === "denied";
+    if (cancellation.isCancelled || isDenied) throw error;
+    const { message } = serverRequests.toRpcError(method, error);
+    throw unansweredError(server, method, (error instanceof HandlerError && error.warning) || message);
   }
 }
 
-function notAnswered(server: string, method: string, why: string): McpRuntimeError {
-  const text = `Server "${server}" needs an answer to ${quoteServer(method)} before it goes on, and got none: ${why}`;
+function unansweredError(server: string, method: string, reason: string): McpRuntimeError {
+  const text = `Server "${server}" requires a response to ${excerpt(method)} to continue, and there is none: ${reason}`;
   return new McpRuntimeError("denied", text, { server });
 }
 
-function unusable(server: string, why: string): McpRuntimeError {
-  const text = `Server "${server}" gave a result that cannot be used: ${why}.`;
+function invalidInputError(server: string, problem: string): McpRuntimeError {
+  const text = `Server "${server}" returned an invalid result: ${problem}.`;
   return new McpRuntimeError("invalid-response", text, { server });
 }

@@ -1,120 +1,134 @@
+import { z } from "zod";
 import { CancelScope } from "../../async/cancel-scope.js";
 import { Semaphore } from "../../async/semaphore.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
-import type { ServerRequestContext, ServerRequestHandlers } from "../../config/server-request-handlers.js";
+import type {
+  RootsOption,
+  SamplingHandler,
+  ServerRequestContext,
+  ServerRequestHandlers,
+} from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { RequestId } from "../../transports/json-rpc.js";
-import { answerElicitation } from "./elicitation-handler.js";
-import { answerRoots } from "./roots-handler.js";
-import { answerSampling } from "./sampling-handler.js";
-import { ANSWER_CODES, AnswerError, type Answerer } from "./server-request-handler.js";
+import { createElicitationHandler } from "./elicitation-handler.js";
+import {
+  HANDLER_ERROR_CODES,
+  HandlerError,
+  parseHandlerResult,
+  parseRequest,
+  type ServerRequestHandler,
+} from "./server-request-handler.js";
 
 interface ServerRequestsOptions {
   readonly server: string;
-  /** Whose session it is; empty for everybody's. */
+  /** The identity that owns the session; empty for the shared one. */
   readonly identity: string;
   readonly handlers: ServerRequestHandlers;
-  /** How many the handlers answer at the same time. */
-  readonly limit: number;
+  /** How many handlers may run at a time. */
+  readonly maxConcurrent: number;
   readonly onWarning: (message: string) => void;
 }
 
-type Send = (answer: JsonRpcMessage) => void;
+type Send = (response: JsonRpcMessage) => void;
 
-/** Running and waiting ones together: a server that asks for more at once wants no answers. */
-export const MOST_OPEN = 256;
+/** The limit for running and waiting requests together. */
+export const MAX_ACTIVE = 256;
 
 /**
- * Answers what the server asks on one session, from its first message on. The SDK's client, which shakes
- * hands, is left none of it: it cannot take back a request with the id 0, the first that its own servers
- * give, and bounds nothing.
+ * Handles the requests from the server on one session, from its first message on. The SDK client is not
+ * used for this: it cannot cancel a request with id 0, the first id of SDK servers, and has no limits.
  */
 export class ServerRequests {
   readonly #options: ServerRequestsOptions;
-  readonly #answerers: ReadonlyMap<unknown, Answerer>;
+  readonly #handlers: ReadonlyMap<unknown, ServerRequestHandler>;
   readonly #slots: Semaphore;
-  readonly #open = new Map<RequestId, CancelScope>();
+  readonly #active = new Map<RequestId, CancelScope>();
   #isClosed = false;
 
   constructor(options: ServerRequestsOptions) {
     this.#options = options;
-    this.#answerers = toAnswerers(options.handlers);
-    this.#slots = new Semaphore(options.limit);
+    this.#handlers = createHandlers(options.handlers);
+    this.#slots = new Semaphore(options.maxConcurrent);
   }
 
-  /** Takes a request of the server, or its word that it no longer wants one; leaves everything else. */
-  take(message: unknown, send: Send): boolean {
+  /** Handles a request or a cancellation from the server. Returns false for any other message. */
+  handle(message: unknown, send: Send): boolean {
     if (!isPlainObject(message)) return false;
     const { method, id, params } = message;
-    const asked = isPlainObject(params) ? params : {};
+    const requestParams = isPlainObject(params) ? params : {};
     if (method === "notifications/cancelled") {
-      this.#end(asked["requestId"] as RequestId, asked["reason"]);
+      this.#cancel(requestParams["requestId"] as RequestId, requestParams["reason"]);
       return true;
     }
     if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) return false;
-    // What is sent once more, as on a stream that was resumed, is answered once.
-    if (!this.#isClosed && !this.#open.has(id)) void this.#respond(id, { method, params: asked }, send);
+    // A request that is delivered again, as on a resumed stream, gets one response.
+    if (!this.#isClosed && !this.#active.has(id))
+      void this.#respond(id, { method, params: requestParams }, send);
     return true;
   }
 
-  /** Nobody waits for answers any more. A handler that goes on all the same holds nothing up. */
+  /** Cancels all requests without waiting for their handlers. */
   close(): void {
     this.#isClosed = true;
-    const reason = new McpRuntimeError("closed", `The session with server "${this.#options.server}" ended.`);
-    for (const id of this.#open.keys()) this.#end(id, reason);
+    const reason = new McpRuntimeError(
+      "closed",
+      `The session with server "${this.#options.server}" has ended.`,
+    );
+    for (const id of this.#active.keys()) this.#cancel(id, reason);
   }
 
-  #end(id: RequestId, reason: unknown): void {
-    this.#open.get(id)?.cancel(reason);
-    this.#open.delete(id);
+  #cancel(id: RequestId, reason: unknown): void {
+    this.#active.get(id)?.cancel(reason);
+    this.#active.delete(id);
   }
 
-  async #respond(id: RequestId, asked: { method: string; params: JsonObject }, send: Send): Promise<void> {
-    const isTooMuch = this.#open.size >= MOST_OPEN;
+  async #respond(id: RequestId, request: { method: string; params: JsonObject }, send: Send): Promise<void> {
+    const isOverLimit = this.#active.size >= MAX_ACTIVE;
     const cancellation = new CancelScope();
-    this.#open.set(id, cancellation);
+    this.#active.set(id, cancellation);
     try {
-      if (isTooMuch) throw new AnswerError("internalError", "Too many requests at the same time.");
-      const result = await this.answer(asked.method, asked.params, cancellation);
+      if (isOverLimit) throw new HandlerError("internalError", "Too many concurrent requests.");
+      const result = await this.runHandler(request.method, request.params, cancellation);
       if (!cancellation.isCancelled) send({ jsonrpc: "2.0", id, result });
     } catch (error) {
       if (!cancellation.isCancelled)
-        send({ jsonrpc: "2.0", id, error: this.toRpcError(asked.method, error) });
+        send({ jsonrpc: "2.0", id, error: this.toRpcError(request.method, error) });
     } finally {
-      if (this.#open.get(id) === cancellation) this.#open.delete(id);
+      if (this.#active.get(id) === cancellation) this.#active.delete(id);
     }
   }
 
-  /** The answer to a request, or an `AnswerError`, or whatever a handler throws. */
-  async answer(method: string, params: JsonObject, cancellation: CancelScope): Promise<JsonObject> {
+  /** Returns the result of a request. Throws a `HandlerError`, or whatever the user's handler throws. */
+  async runHandler(method: string, params: JsonObject, cancellation: CancelScope): Promise<JsonObject> {
     if (method === "ping") return {};
-    const answerer = this.#answerers.get(method);
-    if (answerer === undefined) throw new AnswerError("methodNotFound", "Method not found");
-    const ask = answerer(params);
-    // Folders are told at once: who asks for them must not wait until eight people have filled in forms.
-    const leave = method === "roots/list" ? () => undefined : await this.#slots.enter(cancellation);
-    const asking = (async () => ask(this.#contextOf(cancellation)))();
-    // The place is taken for as long as the handler runs, also when nobody waits for it any more.
-    asking.then(leave, leave);
-    return cancellation.race(asking);
+    const handler = this.#handlers.get(method);
+    if (handler === undefined) throw new HandlerError("methodNotFound", "Method not found");
+    const run = handler(params);
+    // Roots need no slot: they must not wait until other users have filled in forms.
+    const release = method === "roots/list" ? () => undefined : await this.#slots.acquire(cancellation);
+    const result = (async () => run(this.#createContext(cancellation)))();
+    // A handler keeps its slot until it ends, even after cancellation.
+    result.then(release, release);
+    return cancellation.race(result);
   }
 
-  #contextOf(cancellation: CancelScope): ServerRequestContext {
+  #createContext(cancellation: CancelScope): ServerRequestContext {
     const { server, identity } = this.#options;
     const controller = new AbortController();
     cancellation.onCancel((reason) => controller.abort(reason));
     return { server, signal: controller.signal, ...(identity === "" ? {} : { identity }) };
   }
 
-  /** What the server is told. What went wrong on our side stays on our side, as a warning. */
+  /** Returns the error for the server. Details of a local failure are only logged as a warning. */
   toRpcError(method: string, error: unknown): { code: number; message: string } {
     const { server, onWarning } = this.#options;
     if (error instanceof McpRuntimeError && error.kind === "denied")
-      return { code: ANSWER_CODES.refused, message: "The user rejected the request." };
-    if (!(error instanceof AnswerError)) {
-      onWarning(`Server "${server}": the handler of ${method} failed: ${describe(error)}`);
-      return { code: ANSWER_CODES.internalError, message: "The client failed to answer." };
+      return { code: HANDLER_ERROR_CODES.userRejected, message: "The user rejected the request." };
+    if (!(error instanceof HandlerError)) {
+      onWarning(`Server "${server}": the handler for ${method} failed: ${describeThrown(error)}`);
+      return { code: HANDLER_ERROR_CODES.internalError, message: "The client failed to handle the request." };
     }
     const { code, message, warning } = error;
     if (warning !== undefined) onWarning(`Server "${server}": ${warning}`);
@@ -122,21 +136,96 @@ export class ServerRequests {
   }
 }
 
-function toAnswerers(handlers: ServerRequestHandlers): Map<unknown, Answerer> {
+function createHandlers(handlers: ServerRequestHandlers): Map<unknown, ServerRequestHandler> {
   const { roots, sample, elicitForm, elicitUrl } = handlers;
-  const answerers = new Map<unknown, Answerer>();
-  if (roots !== undefined) answerers.set("roots/list", answerRoots(roots));
-  if (sample !== undefined) answerers.set("sampling/createMessage", answerSampling(sample));
+  const handlersByMethod = new Map<unknown, ServerRequestHandler>();
+  if (roots !== undefined) handlersByMethod.set("roots/list", createRootsHandler(roots));
+  if (sample !== undefined) handlersByMethod.set("sampling/createMessage", createSamplingHandler(sample));
   if (elicitForm !== undefined || elicitUrl !== undefined)
-    answerers.set("elicitation/create", answerElicitation(handlers));
-  return answerers;
+    handlersByMethod.set("elicitation/create", createElicitationHandler(handlers));
+  return handlersByMethod;
 }
 
-/** What somebody's code threw may be anything, also something that cannot be written down. */
-function describe(thrown: unknown): string {
+/** User code may throw any value, including one that cannot be converted to a string. */
+function describeThrown(thrown: unknown): string {
   try {
     return thrown instanceof Error ? thrown.message : String(thrown);
   } catch {
-    return "it threw something that cannot be shown";
+    return "it threw a value that cannot be shown";
   }
+}
+
+const ROOTS_RESULT = z.array(
+  z.object({
+    uri: z
+      .union([z.string(), z.instanceof(URL)])
+      .transform(String)
+      .refine((uri) => uri.startsWith("file://"), { error: "expected a URL starting with file://" }),
+    name: z.string().optional(),
+  }),
+);
+
+/** Handles `roots/list`. */
+function createRootsHandler(roots: RootsOption): ServerRequestHandler {
+  return () => async (context) => {
+    const result = typeof roots === "function" ? await roots(context) : roots;
+    return { roots: parseHandlerResult(ROOTS_RESULT, "roots", result) };
+  };
+}
+
+const SAMPLING_CONTENT = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.enum(["image", "audio"]), data: z.string(), mimeType: z.string() }),
+]);
+
+const SAMPLING_REQUEST = z.object({
+  messages: z.array(
+    z.object({
+      role: z.enum(["user", "assistant"]),
+      content: z
+        .union([SAMPLING_CONTENT, z.array(SAMPLING_CONTENT)])
+        .transform((content) => (Array.isArray(content) ? content : [content])),
+    }),
+  ),
+  maxTokens: z.number(),
+  systemPrompt: z.string().transform(stripHiddenCharacters).optional(),
+  temperature: z.number().optional(),
+  stopSequences: z.array(z.string()).optional(),
+  includeContext: z.enum(["none", "thisServer", "allServers"]).optional().catch(undefined),
+  modelPreferences: z
+    .object({
+      hints: z.array(z.object({ name: z.string().optional() })).optional(),
+      costPriority: z.number().optional(),
+      speedPriority: z.number().optional(),
+      intelligencePriority: z.number().optional(),
+    })
+    .optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+
+const SAMPLING_RESULT = z.object({
+  model: z.string().min(1),
+  content: z.union([z.string().transform((text) => ({ type: "text" as const, text })), SAMPLING_CONTENT]),
+  stopReason: z.string().optional(),
+});
+
+/** Handles `sampling/createMessage`. */
+function createSamplingHandler(sample: SamplingHandler): ServerRequestHandler {
+  return (params) => {
+    // Tools are not declared for sampling, so a request with tools gets an error.
+    if (params["tools"] !== undefined || params["toolChoice"] !== undefined)
+      throw new HandlerError(
+        "invalidParams",
+        "Invalid params: this client does not support tools in sampling.",
+      );
+    const request = parseRequest(SAMPLING_REQUEST, params);
+    return async (context) => {
+      const { model, content, stopReason } = parseHandlerResult(
+        SAMPLING_RESULT,
+        "onSamplingRequest",
+        await sample(request, context),
+      );
+      return { role: "assistant", model, content, ...(stopReason === undefined ? {} : { stopReason }) };
+    };
+  };
 }

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { decodeHeader, LONGEST_HEADER, type StoredHeader } from "../stored-record.js";
+import { decodeHeader, MAX_HEADER_LENGTH, type StoredHeader } from "../stored-record.js";
 
-/** Neither a link that leads elsewhere is followed, nor a pipe waited for. Windows has neither. */
+/** Do not follow symbolic links and do not block on pipes. The flags do not exist on Windows. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 const ENTRY = /^[0-9a-f]{64}\.json$/;
-const ASIDE = /^[0-9a-f]{64}\.json\.[0-9a-f]{16}\.tmp$/;
+const TEMP_FILE = /^[0-9a-f]{64}\.json\.[0-9a-f]{16}\.tmp$/;
 
-/** Any key makes a name that every file system takes. */
-export function entryFileOf(key: string): string {
+/** Returns the file name of a key, valid on every file system. */
+export function entryFileName(key: string): string {
   return `${createHash("sha256").update(key).digest("hex")}.json`;
 }
 
@@ -18,16 +18,16 @@ export function isEntryFile(name: string): boolean {
   return ENTRY.test(name);
 }
 
-/** A name beside an entry's own that nobody else uses: of a file not yet, or no longer, an entry. */
-export function asideOf(file: string): string {
+/** Returns a unique temporary path next to an entry file. */
+export function tempPathFor(file: string): string {
   return `${file}.${randomBytes(8).toString("hex")}.tmp`;
 }
 
-export function isAside(name: string): boolean {
-  return ASIDE.test(name);
+export function isTempFile(name: string): boolean {
+  return TEMP_FILE.test(name);
 }
 
-/** What `read` makes of an open file, or `undefined` when there is none. */
+/** Opens an entry file and returns the result of `read`, or `undefined` if the file does not exist. */
 export async function readEntryFile<Result>(
   path: string,
   read: (handle: FileHandle) => Promise<Result>,
@@ -36,7 +36,7 @@ export async function readEntryFile<Result>(
   try {
     handle = await open(path, READ);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
   try {
@@ -46,12 +46,12 @@ export async function readEntryFile<Result>(
   }
 }
 
-/** What a file says of itself, without the rest of it; `undefined` for what is no entry. */
-export async function readHeaderOf(path: string): Promise<StoredHeader | undefined> {
+/** Reads only the header of an entry file. Returns `undefined` if it is not an entry. */
+export async function readHeader(path: string): Promise<StoredHeader | undefined> {
   try {
     return await readEntryFile(path, async (handle) => {
-      const buffer = Buffer.alloc(LONGEST_HEADER);
-      const { bytesRead } = await handle.read(buffer, 0, LONGEST_HEADER, 0);
+      const buffer = Buffer.alloc(MAX_HEADER_LENGTH);
+      const { bytesRead } = await handle.read(buffer, 0, MAX_HEADER_LENGTH, 0);
       return decodeHeader(buffer.toString("utf8", 0, bytesRead));
     });
   } catch {
@@ -59,6 +59,6 @@ export async function readHeaderOf(path: string): Promise<StoredHeader | undefin
   }
 }
 
-export function codeOf(error: unknown): unknown {
+export function errorCode(error: unknown): unknown {
   return error instanceof Error ? Reflect.get(error, "code") : undefined;
 }

@@ -1,18 +1,28 @@
 import { configError } from "../../errors/config-error.js";
 import type { KeyValueStore } from "../key-value-store.js";
-import { LangChainShelf, type LangChainStore } from "./langchain-driver.js";
-import { LangGraphShelf, type LangGraphStore } from "./langgraph-driver.js";
+import { LangChainDriver, type LangChainStore } from "./langchain-driver.js";
+import { LangGraphDriver, type LangGraphStore } from "./langgraph-driver.js";
 import { DriverStore } from "../driver-store.js";
 import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
 
 export interface BaseStoreOptions extends NamespacedStoreOptions {
-  /** What a LangChain store is given: bytes, as most of them take, or text. LangGraph's are not asked. */
+  /**
+   * The value type of a LangChain store; ignored for LangGraph stores.
+   * @default "bytes"
+   */
   readonly values?: "bytes" | "text" | undefined;
 }
 
 /**
- * Entries in a store of LangChain (`mget`, `mset`, …) or LangGraph (`get`, `put`, …): both are called
- * `BaseStore`. It is not closed with this one. Neither removes what has expired; it counts as nothing.
+ * Creates a store on top of a `BaseStore` of LangChain (`mget`, `mset`, …) or of LangGraph (`get`, `put`, …).
+ * The underlying store is not closed. It does not remove expired entries; they are ignored.
+ *
+ * @throws McpRuntimeError `invalid-config` for another object
+ * @example
+ * ```ts
+ * import { InMemoryStore } from "@langchain/langgraph";
+ * await using store = fromBaseStore(new InMemoryStore());
+ * ```
  */
 export function fromBaseStore(
   store: LangChainStore | LangGraphStore,
@@ -22,12 +32,12 @@ export function fromBaseStore(
   if (hasMethods(store, ["mget", "mset", "mdelete", "yieldKeys"])) {
     const langchain = store as LangChainStore;
     return new DriverStore(
-      new LangChainShelf(langchain, { config, values: options.values ?? "bytes" }),
+      new LangChainDriver(langchain, { config, values: options.values ?? "bytes" }),
       config,
     );
   }
   if (hasMethods(store, ["get", "put", "delete", "search"]))
-    return new DriverStore(new LangGraphShelf(store as LangGraphStore, config), config);
+    return new DriverStore(new LangGraphDriver(store as LangGraphStore, config), config);
   const message = "expected a BaseStore of @langchain/core/stores or of @langchain/langgraph";
   throw configError("The store", [{ path: "", message }]);
 }

@@ -1,10 +1,10 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { isStoreKey } from "../store-key.js";
-import type { StoreSpec } from "../store-options.js";
+import type { ResolvedStoreOptions } from "../store-options.js";
 import { decodeHeader, hasExpired } from "../stored-record.js";
-import { type ShelfEntry, type StoreDriver, UnsoundEntry } from "../store-driver.js";
+import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";
 
-/** A `BaseStore` of `@langchain/core/stores`, by its shape. */
+/** The part of `BaseStore` of `@langchain/core/stores` that is used. */
 export interface LangChainStore {
   mget(keys: string[]): Promise<unknown[]>;
   mset(pairs: [string, never][]): Promise<void>;
@@ -12,61 +12,61 @@ export interface LangChainStore {
   yieldKeys(prefix?: string): AsyncIterable<unknown>;
 }
 
-interface LangChainShelfOptions {
-  readonly config: StoreSpec;
+interface LangChainDriverOptions {
+  readonly config: ResolvedStoreOptions;
   readonly values: "bytes" | "text";
 }
 
-export class LangChainShelf implements StoreDriver {
+export class LangChainDriver implements StoreDriver {
   readonly name = "the LangChain store";
   readonly secrets = [];
   readonly #store: LangChainStore;
-  readonly #spec: StoreSpec;
+  readonly #options: ResolvedStoreOptions;
   readonly #values: "bytes" | "text";
   readonly #prefix: string;
 
-  constructor(store: LangChainStore, { config, values }: LangChainShelfOptions) {
+  constructor(store: LangChainStore, { config, values }: LangChainDriverOptions) {
     this.#store = store;
-    this.#spec = config;
+    this.#options = config;
     this.#values = values;
     this.#prefix = `${config.namespace}:`;
   }
 
   async read(key: string): Promise<string | undefined> {
-    const [value] = await this.#store.mget([this.#nameOf(key)]);
+    const [value] = await this.#store.mget([this.#toStoreName(key)]);
     return value === undefined || value === null ? undefined : toText(value);
   }
 
-  async write({ key, text }: ShelfEntry): Promise<void> {
+  async write({ key, text }: DriverEntry): Promise<void> {
     const value = this.#values === "bytes" ? new TextEncoder().encode(text) : text;
-    await this.#store.mset([[this.#nameOf(key), value as never]]);
+    await this.#store.mset([[this.#toStoreName(key), value as never]]);
   }
 
   async remove(key: string): Promise<void> {
-    await this.#store.mdelete([this.#nameOf(key)]);
+    await this.#store.mdelete([this.#toStoreName(key)]);
   }
 
   async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
     const keys: string[] = [];
-    for await (const name of this.#store.yieldKeys(this.#nameOf(prefix))) {
+    for await (const name of this.#store.yieldKeys(this.#toStoreName(prefix))) {
       cancellation.throwIfCancelled();
-      const key = typeof name === "string" ? this.#keyOf(name) : undefined;
+      const key = typeof name === "string" ? this.#toKey(name) : undefined;
       if (key?.startsWith(prefix) === true && (await this.#isLive(key))) keys.push(key);
     }
     return keys;
   }
 
   async close(): Promise<void> {
-    // The store belongs to whoever made it.
+    // The store is owned by the caller.
   }
 
   async #isLive(key: string): Promise<boolean> {
     const header = decodeHeader((await this.read(key).catch(() => undefined)) ?? "");
-    return header?.key === key && !hasExpired(header, this.#spec.now());
+    return header?.key === key && !hasExpired(header, this.#options.now());
   }
 
-  /** Some stores make files of their keys, and take few characters. The beginning of a key stays one. */
-  #nameOf(key: string): string {
+  /** Escapes a key, since some stores use keys as file names. Prefixes stay prefixes. */
+  #toStoreName(key: string): string {
     const bytes = [...Buffer.from(key)];
     const safe = bytes.map((byte) => {
       const character = String.fromCodePoint(byte);
@@ -75,8 +75,8 @@ export class LangChainShelf implements StoreDriver {
     return this.#prefix + safe.join("");
   }
 
-  /** `undefined` for a name that is not ours. */
-  #keyOf(name: string): string | undefined {
+  /** Returns `undefined` for a name that this driver did not write. */
+  #toKey(name: string): string | undefined {
     if (!name.startsWith(this.#prefix)) return undefined;
     const hex = name
       .slice(this.#prefix.length)
@@ -84,12 +84,12 @@ export class LangChainShelf implements StoreDriver {
         (code ?? Buffer.from(character).toString("hex")).toLowerCase(),
       );
     const key = Buffer.from(hex, "hex").toString();
-    return isStoreKey(key) && this.#nameOf(key) === name ? key : undefined;
+    return isStoreKey(key) && this.#toStoreName(key) === name ? key : undefined;
   }
 }
 
 function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
-  throw new UnsoundEntry("is neither text nor bytes");
+  throw new InvalidEntryError("is neither a string nor bytes");
 }

@@ -1,27 +1,40 @@
-import { checkSignal } from "../../async/assert-abort-signal.js";
-import type { JsonValue } from "../../json/json.js";
+import { assertAbortSignal } from "../../async/cancel-scope.js";
+import { deepFreeze, type JsonValue } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { expiryOf } from "../to-expires-at.js";
+import { toExpiresAt } from "../stored-record.js";
 import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "../key-value-store.js";
-import { deepFreeze, toSoundJson } from "../storable-json.js";
-import { checkStoreKey, checkStorePrefix, quoteKey } from "../store-key.js";
-import { checkCallOptions, checkPositive, defined, STORE_DEFAULTS } from "../store-options.js";
+import { toStorableJson } from "../storable-json.js";
+import { assertStoreKey, assertStorePrefix, quoteKey } from "../store-key.js";
+import { assertCallOptions, assertPositive, omitUndefined, STORE_DEFAULTS } from "../store-options.js";
 
 export interface MemoryStoreOptions {
-  /** How many entries are kept; those not used for longest go first. */
+  /**
+   * Maximum number of entries; the least recently used are evicted first.
+   * @default 1_000
+   */
   readonly maxEntries?: number | undefined;
-  /** How large all entries together may be, as JSON. */
+  /**
+   * Maximum total size of all entries as JSON.
+   * @default 67_108_864
+   */
   readonly maxTotalBytes?: number | undefined;
-  /** Milliseconds since 1970. */
+  /**
+   * Returns the time in milliseconds since 1970.
+   * @default Date.now
+   */
   readonly now?: (() => number) | undefined;
 }
 
 const SUBJECT = "The memory store";
 
-/** Entries in this process, for as long as it lives. What is read is frozen and shared: a read costs nothing. */
+/**
+ * Creates a store in the memory of this process. Values that are read are frozen and shared, not copied.
+ *
+ * @throws McpRuntimeError `invalid-config` for invalid options
+ */
 export function memoryStore(options: MemoryStoreOptions = {}): KeyValueStore {
-  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...defined(SUBJECT, options) };
-  checkPositive(SUBJECT, { maxEntries, maxTotalBytes });
+  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...omitUndefined(SUBJECT, options) };
+  assertPositive(SUBJECT, { maxEntries, maxTotalBytes });
   return new MemoryStore({ maxEntries, maxTotalBytes }, options.now ?? Date.now);
 }
 
@@ -36,7 +49,7 @@ type Limits = Readonly<Record<"maxEntries" | "maxTotalBytes", number>>;
 class MemoryStore implements KeyValueStore {
   readonly #limits: Limits;
   readonly #now: () => number;
-  /** In the order of their last use. */
+  /** In the order of last use. */
   readonly #entries = new Map<string, MemoryEntry>();
   #totalBytes = 0;
   #isClosed = false;
@@ -47,43 +60,43 @@ class MemoryStore implements KeyValueStore {
   }
 
   async get(key: string, options?: StoreCallOptions): Promise<JsonValue | undefined> {
-    this.#checkUse(options);
-    checkStoreKey(key);
-    const entry = this.#take(key);
+    this.#assertUsable(options);
+    assertStoreKey(key);
+    const entry = this.#remove(key);
     if (entry === undefined || this.#hasExpired(entry)) return undefined;
-    this.#put(key, entry);
+    this.#insert(key, entry);
     return entry.value;
   }
 
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
-    this.#checkUse(options);
-    checkStoreKey(key);
-    const expiresAt = expiryOf(options.ttlMs, this.#now());
-    const { copy, text } = toSoundJson(value);
+    this.#assertUsable(options);
+    assertStoreKey(key);
+    const expiresAt = toExpiresAt(options.ttlMs, this.#now());
+    const { copy, text } = toStorableJson(value);
     const bytes = Buffer.byteLength(text);
     const { maxEntries, maxTotalBytes } = this.#limits;
     if (bytes > maxTotalBytes) {
-      const problem = `${quoteKey(key)} takes ${bytes} bytes, and \`maxTotalBytes\` allows ${maxTotalBytes}`;
-      throw new McpRuntimeError("too-large", `The memory store cannot keep the value: ${problem}.`);
+      const problem = `${quoteKey(key)} has ${bytes} bytes; \`maxTotalBytes\` is ${maxTotalBytes}`;
+      throw new McpRuntimeError("too-large", `The memory store cannot store the value: ${problem}.`);
     }
     deepFreeze(copy);
-    this.#take(key);
-    this.#put(key, { value: copy, bytes, expiresAt });
+    this.#remove(key);
+    this.#insert(key, { value: copy, bytes, expiresAt });
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= maxEntries && this.#totalBytes <= maxTotalBytes) return;
-      this.#take(oldest);
+      this.#remove(oldest);
     }
   }
 
   async delete(key: string, options?: StoreCallOptions): Promise<void> {
-    this.#checkUse(options);
-    checkStoreKey(key);
-    this.#take(key);
+    this.#assertUsable(options);
+    assertStoreKey(key);
+    this.#remove(key);
   }
 
   async list(prefix: string, options?: StoreCallOptions): Promise<string[]> {
-    this.#checkUse(options);
-    checkStorePrefix(prefix);
+    this.#assertUsable(options);
+    assertStorePrefix(prefix);
     const live = [...this.#entries].filter(
       ([key, entry]) => key.startsWith(prefix) && !this.#hasExpired(entry),
     );
@@ -99,14 +112,14 @@ class MemoryStore implements KeyValueStore {
     await this.close();
   }
 
-  #take(key: string): MemoryEntry | undefined {
+  #remove(key: string): MemoryEntry | undefined {
     const entry = this.#entries.get(key);
     this.#entries.delete(key);
     this.#totalBytes -= entry?.bytes ?? 0;
     return entry;
   }
 
-  #put(key: string, entry: MemoryEntry): void {
+  #insert(key: string, entry: MemoryEntry): void {
     this.#entries.set(key, entry);
     this.#totalBytes += entry.bytes;
   }
@@ -115,11 +128,11 @@ class MemoryStore implements KeyValueStore {
     return expiresAt !== undefined && expiresAt <= this.#now();
   }
 
-  #checkUse(options: StoreCallOptions = {}): void {
-    const { signal } = checkCallOptions(options);
+  #assertUsable(options: StoreCallOptions = {}): void {
+    const { signal } = assertCallOptions(options);
     if (this.#isClosed) throw new McpRuntimeError("closed", "The memory store was closed.");
     if (signal === undefined) return;
-    checkSignal(signal);
+    assertAbortSignal(signal);
     signal.throwIfAborted();
   }
 }

@@ -1,50 +1,50 @@
 import { systemClock } from "../../async/clock.js";
-import { within } from "../../async/settle-within.js";
-import { closeClient, type OwnRedisClient } from "./redis-client.js";
+import { settleWithin } from "../../async/deadline.js";
+import { closeClient, type ManagedRedisClient } from "./redis-client.js";
 import { isStoreKey } from "../store-key.js";
 
-interface RedisFeedOptions {
+interface RedisChangeFeedOptions {
   readonly channel: string;
-  /** Who we are: our own changes are no news. */
-  readonly writer: string;
-  /** A client that connects again by itself. */
-  readonly createClient: () => Promise<OwnRedisClient>;
+  /** Identifies this process: its own changes are not reported. */
+  readonly writerId: string;
+  /** Creates a client that reconnects automatically. */
+  readonly createClient: () => Promise<ManagedRedisClient>;
   readonly timeoutMs: number;
   readonly warn: (message: string) => void;
 }
 
 type Listener = (key: string | undefined) => void;
 
-/** What is published when an entry has changed. */
-export function toChangeMessage(writer: string, key: string): string {
-  return `${writer} ${key}`;
+/** Encodes the message that is published when an entry changes. */
+export function encodeChange(writerId: string, key: string): string {
+  return `${writerId} ${key}`;
 }
 
-/** The changes of others, over one connection that lasts for as long as somebody listens. */
-export class RedisFeed {
-  readonly #options: RedisFeedOptions;
+/** Reports changes by other processes over one connection, which is open while there are listeners. */
+export class RedisChangeFeed {
+  readonly #options: RedisChangeFeedOptions;
   readonly #listeners = new Set<{ readonly listener: Listener }>();
-  #subscription: Promise<Subscription> | undefined;
+  #subscription: Promise<ChannelSubscription> | undefined;
 
-  constructor(options: RedisFeedOptions) {
+  constructor(options: RedisChangeFeedOptions) {
     this.#options = options;
   }
 
   async watch(listener: Listener): Promise<() => Promise<void>> {
     const registration = { listener };
     this.#listeners.add(registration);
-    const leave = async () => {
+    const unsubscribe = async () => {
       this.#listeners.delete(registration);
       if (this.#listeners.size === 0) await this.close();
     };
     try {
-      this.#subscription ??= Subscription.open(this.#options, (key) => this.#tell(key));
+      this.#subscription ??= ChannelSubscription.open(this.#options, (key) => this.#notify(key));
       await (await this.#subscription).waitUntilListening();
     } catch (error) {
-      await leave();
+      await unsubscribe();
       throw error;
     }
-    return leave;
+    return unsubscribe;
   }
 
   async close(): Promise<void> {
@@ -54,45 +54,45 @@ export class RedisFeed {
     await subscription?.close();
   }
 
-  #tell(key: string | undefined): void {
+  #notify(key: string | undefined): void {
     for (const { listener } of this.#listeners) {
       try {
         listener(key);
       } catch {
-        this.#options.warn("A listener to the changes of a Redis store failed.");
+        this.#options.warn("A change listener of a Redis store failed.");
       }
     }
   }
 }
 
-class Subscription {
-  readonly #client: OwnRedisClient;
-  readonly #options: RedisFeedOptions;
+class ChannelSubscription {
+  readonly #client: ManagedRedisClient;
+  readonly #options: RedisChangeFeedOptions;
   readonly #listening: Promise<void>;
-  /** Somebody relies on being told: what was missed until now has to be told as well. */
-  #isReliedOn = false;
+  /** True once `watch` has resolved: changes missed before a later (re)subscription must be reported. */
+  #hasSubscribed = false;
 
-  static async open(options: RedisFeedOptions, tell: Listener): Promise<Subscription> {
-    return new Subscription(await options.createClient(), options, tell);
+  static async open(options: RedisChangeFeedOptions, notify: Listener): Promise<ChannelSubscription> {
+    return new ChannelSubscription(await options.createClient(), options, notify);
   }
 
-  private constructor(client: OwnRedisClient, options: RedisFeedOptions, tell: Listener) {
+  private constructor(client: ManagedRedisClient, options: RedisChangeFeedOptions, notify: Listener) {
     this.#client = client;
     this.#options = options;
-    // Without a listener ioredis prints them.
+    // Without a listener, ioredis prints errors to the console.
     client.on("error", () => undefined);
     client.on("message", (_channel: string, message: string) => {
-      const key = this.#keyOf(message);
-      if (key !== undefined) tell(key);
+      const key = this.#parseKey(message);
+      if (key !== undefined) notify(key);
     });
     this.#listening = new Promise((resolve) => {
       const listen = async () => {
         await client.call("subscribe", options.channel);
         resolve();
-        if (this.#isReliedOn) tell(undefined);
+        if (this.#hasSubscribed) notify(undefined);
       };
       client.on("ready", () => {
-        // A connection that breaks in between comes back, and then this runs again.
+        // If the connection drops meanwhile, the client reconnects and this runs again.
         listen().catch(() => undefined);
       });
     });
@@ -104,20 +104,23 @@ class Subscription {
     const listening = this.#listening.then(() => {
       isListening = true;
     });
-    await within(this.#options.timeoutMs, systemClock, () => listening);
-    this.#isReliedOn = true;
-    if (!isListening) this.#options.warn("A Redis store cannot hear of changes yet. It goes on trying.");
+    await settleWithin(this.#options.timeoutMs, systemClock, () => listening);
+    this.#hasSubscribed = true;
+    if (!isListening)
+      this.#options.warn(
+        "A Redis store could not subscribe to changes yet. It keeps trying in the background.",
+      );
   }
 
   async close(): Promise<void> {
     await closeClient(this.#client);
   }
 
-  /** Anybody can publish anything there. */
-  #keyOf(message: string): string | undefined {
+  /** Any client of the server can publish to the channel: ignore invalid messages. */
+  #parseKey(message: string): string | undefined {
     const end = message.indexOf(" ");
     const key = message.slice(end + 1);
-    const isOwn = message.slice(0, end) === this.#options.writer;
+    const isOwn = message.slice(0, end) === this.#options.writerId;
     return end === -1 || isOwn || !isStoreKey(key) ? undefined : key;
   }
 }

@@ -1,50 +1,76 @@
-import { decoded } from "../../config/basic-credentials.js";
+import { tryDecodeURIComponent } from "../../config/basic-auth.js";
 import { configError } from "../../errors/config-error.js";
 import { describeValue } from "../../json/describe-value.js";
-import { loadPeer } from "../../errors/load-optional-dependency.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import type { KeyValueStore } from "../key-value-store.js";
-import { type OwnRedisClient, ownClientOptions, type RedisClient } from "./redis-client.js";
-import { OwnRedisConnection, type RedisConnection } from "./redis-connection.js";
-import { RedisShelf } from "./redis-driver.js";
+import {
+  type ManagedRedisClient,
+  managedClientOptions,
+  type RedisClient,
+  LazyRedisConnection,
+  type RedisConnection,
+} from "./redis-client.js";
 import { DriverStore } from "../driver-store.js";
-import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
+import {
+  type NamespacedStoreOptions,
+  resolveStoreOptions,
+  type ResolvedStoreOptions,
+} from "../store-options.js";
+import { randomBytes } from "node:crypto";
+import type { CancelScope } from "../../async/cancel-scope.js";
+import { RedisChangeFeed, encodeChange } from "./redis-change-feed.js";
+import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";
 
 export type RedisStoreOptions = NamespacedStoreOptions;
 
-/** A subscriber waits longer and longer, up to this, before it tries to connect again. */
-const LONGEST_WAIT_MS = 5_000;
+/** Upper limit of the exponential reconnect delay of the change feed. */
+const MAX_RECONNECT_DELAY_MS = 5_000;
 
 /**
- * Entries in a Redis that many processes share, with a change feed. Takes an address
- * (`redis://` or `rediss://`), or an ioredis client of your own, which is then not closed. Needs the
- * package `ioredis`, which is loaded on first use.
+ * Creates a store in Redis, shared by many processes, with a change feed. Takes a URL (`redis://` or
+ * `rediss://`) or an ioredis client, which is not closed with the store. Requires the package `ioredis`, which is
+ * loaded on first use.
+ *
+ * @throws McpRuntimeError `invalid-config` for invalid options
+ * @example
+ * ```ts
+ * await using store = redisStore("redis://localhost:6379");
+ * const toolset = await createMcpTools(servers, { cache: { store } });
+ * ```
  */
-export function redisStore(at: string | RedisClient, options: RedisStoreOptions = {}): KeyValueStore {
+export function redisStore(
+  urlOrClient: string | RedisClient,
+  options: RedisStoreOptions = {},
+): KeyValueStore {
   const config = resolveStoreOptions("The Redis store", options);
-  const own = ownClientOptions(config.timeoutMs);
-  const place = typeof at === "string" ? placeOfUrl(at, own) : placeOfClient(at, own);
-  return new DriverStore(new RedisShelf(place, config), config);
+  const managedOptions = managedClientOptions(config.timeoutMs);
+  const target =
+    typeof urlOrClient === "string"
+      ? targetFromUrl(urlOrClient, managedOptions)
+      : targetFromClient(urlOrClient, managedOptions);
+  return new DriverStore(new RedisDriver(target, config), config);
 }
 
-type RedisPlace = ConstructorParameters<typeof RedisShelf>[0];
+type RedisTarget = ConstructorParameters<typeof RedisDriver>[0];
 
-function placeOfUrl(address: string, own: object): RedisPlace {
+function targetFromUrl(address: string, managedOptions: object): RedisTarget {
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || !["redis:", "rediss:"].includes(url.protocol)) throw badAddress(address);
-  const create = (options: object) => createClient(address, { ...own, ...options });
+  if (url === undefined || !["redis:", "rediss:"].includes(url.protocol)) throw invalidTargetError(address);
+  const create = (options: object) => createClient(address, { ...managedOptions, ...options });
   return {
     name: `the Redis store at ${url.host}`,
-    secrets: [url.password, decoded(url.password)],
-    connection: new OwnRedisConnection(() => create({ retryStrategy: null })),
+    secrets: [url.password, tryDecodeURIComponent(url.password)],
+    connection: new LazyRedisConnection(() => create({ retryStrategy: null })),
     clientPrefix: "",
-    createSubscriber: () => create({ retryStrategy: waitBeforeRetry }),
+    createSubscriber: () => create({ retryStrategy: reconnectDelay }),
   };
 }
 
-function placeOfClient(client: RedisClient, own: object): RedisPlace {
-  if (typeof client?.call !== "function" || typeof client.duplicate !== "function") throw badAddress(client);
+function targetFromClient(client: RedisClient, managedOptions: object): RedisTarget {
+  if (typeof client?.call !== "function" || typeof client.duplicate !== "function")
+    throw invalidTargetError(client);
   if (Reflect.get(client, "isCluster") === true) {
-    const message = "expected a client of one Redis, found one of a cluster";
+    const message = "expected a client of one Redis, got one of a cluster";
     throw configError("The Redis store", [{ path: "", message }]);
   }
   const { keyPrefix, password } = client.options as Record<string, unknown>;
@@ -58,25 +84,134 @@ function placeOfClient(client: RedisClient, own: object): RedisPlace {
     connection,
     clientPrefix: typeof keyPrefix === "string" ? keyPrefix : "",
     createSubscriber: async () =>
-      client.duplicate({ ...own, retryStrategy: waitBeforeRetry }) as OwnRedisClient,
+      client.duplicate({ ...managedOptions, retryStrategy: reconnectDelay }) as ManagedRedisClient,
   };
 }
 
-async function createClient(address: string, options: object): Promise<OwnRedisClient> {
-  const { Redis } = await loadPeer("ioredis", {
+async function createClient(address: string, options: object): Promise<ManagedRedisClient> {
+  const { Redis } = await loadOptionalDependency("ioredis", {
     neededBy: "A Redis store",
     load: () => import("ioredis"),
   });
   return new Redis(address, options);
 }
 
-function waitBeforeRetry(attempt: number): number {
-  return Math.min(100 * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+function reconnectDelay(attempt: number): number {
+  return Math.min(100 * 2 ** (attempt - 1), MAX_RECONNECT_DELAY_MS);
 }
 
-function badAddress(found: unknown): Error {
-  // The text itself may be an address with a password.
-  const what = typeof found === "string" ? "another text" : describeValue(found);
-  const message = `expected redis://…, rediss://… or an ioredis client, found ${what}`;
+function invalidTargetError(value: unknown): Error {
+  // The string may be a URL with a password: do not repeat it.
+  const received = typeof value === "string" ? "a string" : describeValue(value);
+  const message = `expected redis://…, rediss://… or an ioredis client, got ${received}`;
   return configError("The Redis store", [{ path: "", message }]);
+}
+
+interface RedisDriverOptions {
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly connection: RedisConnection;
+  /** The `keyPrefix` of the client, which it adds to every key but does not strip from SCAN results. */
+  readonly clientPrefix: string;
+  readonly createSubscriber: () => Promise<ManagedRedisClient>;
+}
+
+const SCAN_STEP = 1_000;
+
+/** Stores one Redis string per entry, with its expiry, and publishes every change. */
+class RedisDriver implements StoreDriver {
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly #connection: RedisConnection;
+  readonly #options: ResolvedStoreOptions;
+  readonly #prefix: string;
+  readonly #clientPrefix: string;
+  readonly #channel: string;
+  readonly #writerId = randomBytes(8).toString("hex");
+  readonly #feed: RedisChangeFeed;
+
+  constructor(
+    { name, secrets, connection, clientPrefix, createSubscriber }: RedisDriverOptions,
+    config: ResolvedStoreOptions,
+  ) {
+    this.name = name;
+    this.secrets = secrets;
+    this.#connection = connection;
+    this.#options = config;
+    this.#prefix = `${config.namespace}:`;
+    this.#clientPrefix = clientPrefix;
+    this.#channel = `${this.#prefix}changes`;
+    this.#feed = new RedisChangeFeed({
+      channel: this.#channel,
+      writerId: this.#writerId,
+      createClient: createSubscriber,
+      timeoutMs: config.timeoutMs,
+      warn: (message) => config.logger.warn(message),
+    });
+  }
+
+  async read(key: string): Promise<string | undefined> {
+    const { maxBytes } = this.#options;
+    try {
+      // One byte more than allowed is enough to detect an oversized entry.
+      const text = await this.#connection.call("getrange", this.#prefix + key, 0, maxBytes);
+      return typeof text === "string" && text !== "" ? text : undefined;
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith("WRONGTYPE"))
+        throw new InvalidEntryError("is not a string");
+      throw error;
+    }
+  }
+
+  async write({ key, text, ttlMs }: DriverEntry): Promise<void> {
+    const expiry = ttlMs === undefined ? [] : ["px", Math.ceil(ttlMs)];
+    await this.#change(key, ["set", this.#prefix + key, text, ...expiry]);
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#change(key, ["del", this.#prefix + key]);
+  }
+
+  /** Scans the whole database: Redis has no index by prefix. */
+  async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
+    const fullPrefix = this.#clientPrefix + this.#prefix;
+    const pattern = `${escapePattern(fullPrefix + prefix)}*`;
+    const matches = new Set<string>();
+    let cursor = "0";
+    do {
+      cancellation.throwIfCancelled();
+      const page = await this.#connection.call("scan", cursor, "match", pattern, "count", SCAN_STEP);
+      const [next, keys] = page as [string, string[]];
+      for (const key of keys) matches.add(key.slice(fullPrefix.length));
+      cursor = next;
+    } while (cursor !== "0");
+    return [...matches];
+  }
+
+  watch(listener: (key: string | undefined) => void): Promise<() => Promise<void>> {
+    return this.#feed.watch(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#feed.close(), this.#connection.close()]);
+  }
+
+  /** Pipelines the command and the notification: Redis runs them in this order in one round trip. */
+  async #change(key: string, command: readonly [string, ...(string | number)[]]): Promise<void> {
+    const changed = this.#connection.call(...command);
+    await Promise.all([changed, this.#publish(key)]);
+  }
+
+  /** Best effort: the store works without the permission to publish. */
+  async #publish(key: string): Promise<void> {
+    try {
+      await this.#connection.call("publish", this.#channel, encodeChange(this.#writerId, key));
+    } catch {
+      this.#options.logger.debug(`${this.name} could not publish a change.`);
+    }
+  }
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\*?[\]^-]/g, String.raw`\$&`);
 }

@@ -1,6 +1,8 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { RequestEnded } from "../../client/request-events.js";
-import type { ServerEndpoint } from "../../config/server-endpoint.js";
+import type { RequestEnded } from "../../client/client-events.js";
+import type { ServerEndpoint } from "../../config/server-config.js";
+import type { CallerContext } from "../../client/call-options.js";
+import { isPlainObject } from "../../json/json.js";
 
 type Transport = ServerEndpoint["transport"];
 
@@ -12,11 +14,12 @@ const NETWORK: Partial<Record<Transport, Attributes>> = {
   stdio: { "network.transport": "pipe" },
 };
 
-type Subject = Pick<RequestEnded, "server" | "method"> & Partial<Pick<RequestEnded, "tool" | "prompt">>;
+type RequestIdentity = Pick<RequestEnded, "server" | "method"> &
+  Partial<Pick<RequestEnded, "tool" | "prompt">>;
 
-/** Attributes by the names of the semantic conventions for MCP; `langchain_mcp.*` are our own. */
-export function attributesOfRequest({ server, method, tool, prompt }: Subject): Attributes {
-  return withoutUnknown({
+/** Follows the semantic conventions for MCP; `langchain_mcp.*` attributes are specific to this package. */
+export function requestAttributes({ server, method, tool, prompt }: RequestIdentity): Attributes {
+  return omitUndefined({
     "mcp.method.name": method,
     "gen_ai.operation.name": tool === undefined ? undefined : "execute_tool",
     "gen_ai.tool.name": tool,
@@ -25,12 +28,11 @@ export function attributesOfRequest({ server, method, tool, prompt }: Subject): 
   });
 }
 
-/** Where it went, and over what. */
-export function attributesOfWay({
+export function transportAttributes({
   endpoint: { transport, host, port },
   protocolVersion,
 }: Pick<RequestEnded, "endpoint" | "protocolVersion">) {
-  return withoutUnknown({
+  return omitUndefined({
     "mcp.protocol.version": protocolVersion,
     ...NETWORK[transport],
     "server.address": host,
@@ -38,20 +40,38 @@ export function attributesOfWay({
   });
 }
 
-/** `error.type` as the conventions have it; our own word for every failure beside it. */
-export function attributesOfFailure({
+/** Sets `error.type` as the conventions require, and the failure kind of this package. */
+export function errorAttributes({
   kind,
   error,
 }: Pick<RequestEnded, "kind"> & Partial<Pick<RequestEnded, "error">>) {
   if (kind === undefined) return {};
   const code = error?.code === undefined ? undefined : String(error.code);
-  return withoutUnknown({
+  return omitUndefined({
     "error.type": kind === "tool-error" ? "tool_error" : (code ?? kind),
     "rpc.response.status_code": code,
     "langchain_mcp.failure.kind": kind,
   });
 }
 
-export function withoutUnknown(attributes: Attributes): Attributes {
+export function omitUndefined(attributes: Attributes): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Links a span to its LangChain run. A run is not an OpenTelemetry span, so tools such as LangSmith find the
+ * call by these attributes.
+ */
+export function runAttributes(context: CallerContext | undefined): Attributes {
+  const { config = {}, configurable = {}, runId } = context ?? {};
+  const { toolCall } = config;
+  return omitUndefined({
+    "langchain.run_id": runId,
+    "gen_ai.tool.call.id": nonEmptyString(isPlainObject(toolCall) ? toolCall["id"] : undefined),
+    "gen_ai.conversation.id": nonEmptyString(configurable["thread_id"]),
+  });
+}
+
+function nonEmptyString(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -1,28 +1,43 @@
-import { loadPeer } from "../../errors/load-optional-dependency.js";
-import { checkOptions, type McpInstrumentationOptions } from "./instrumentation-options.js";
-import { measure } from "./record-metrics.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { assertOptions, type McpInstrumentationOptions } from "./instrumentation-options.js";
+import { recordMetrics } from "./record-metrics.js";
 import { traceRequests } from "./trace-requests.js";
 
+/** The handle returned by {@link instrumentMcp}. */
 export interface McpInstrumentation {
-  /** Ends it, once everybody has who began it. Spans of what is under way are ended then. */
+  /**
+   * Stops the instrumentation when every caller that started it for the same provider has disabled it. Open spans
+   * are ended then.
+   */
   disable(): void;
 }
 
 /**
- * Traces and measures every MCP client of this process, from now on, by the semantic conventions of
- * OpenTelemetry. Asked for again, a provider is given nothing twice. Rejects with kind `definition` when
- * `@opentelemetry/api` is missing, and when this provider is used already with other options.
+ * Traces and measures every MCP client of this process, following the OpenTelemetry semantic conventions for
+ * MCP. Calling it again for the same provider does not duplicate spans or metrics.
+ *
+ * @throws {@link McpRuntimeError} of kind `invalid-config` if an option is invalid, if `@opentelemetry/api` is not
+ * installed, or if the provider is already instrumented with different options.
+ *
+ * @example
+ * ```ts
+ * import { instrumentMcp } from "langchain-mcp-runtime/opentelemetry";
+ *
+ * const instrumentation = await instrumentMcp();
+ * // …
+ * instrumentation.disable();
+ * ```
  */
 export async function instrumentMcp(options: McpInstrumentationOptions = {}): Promise<McpInstrumentation> {
-  checkOptions(options);
-  const api = await loadPeer("@opentelemetry/api", {
+  assertOptions(options);
+  const api = await loadOptionalDependency("@opentelemetry/api", {
     neededBy: "instrumentMcp()",
     load: () => import("@opentelemetry/api"),
   });
-  const stops = [traceRequests(api, options), measure(api, options)];
+  const stopFunctions = [traceRequests(api, options), recordMetrics(api, options)];
   return {
     disable() {
-      for (const stop of stops) stop();
+      for (const stop of stopFunctions) stop();
     },
   };
 }

@@ -1,30 +1,45 @@
 import type { Context, MeterProvider, TextMapPropagator, TracerProvider } from "@opentelemetry/api";
-import type { RequestStarted } from "../../client/request-events.js";
+import type { RequestStarted } from "../../client/client-events.js";
 import { configError } from "../../errors/config-error.js";
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject } from "../../json/json.js";
 import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
+import type * as api from "@opentelemetry/api";
 
+/** The options of `instrumentMcp`. */
 export interface McpInstrumentationOptions {
-  /** The process's own, when left out. */
+  /** @default the global tracer provider */
   readonly tracerProvider?: TracerProvider;
-  /** The process's own, when left out. */
+  /** @default the global meter provider */
   readonly meterProvider?: MeterProvider;
   /**
-   * Writes the trace context into `_meta` of each request. The process's own, when left out; W3C Trace
-   * Context and Baggage where it has none and a `tracerProvider` is given.
+   * Injects the trace context into `_meta` of each request.
+   *
+   * @default the global propagator; W3C Trace Context and Baggage if there is none and `tracerProvider` is set
    */
   readonly propagator?: Pick<TextMapPropagator, "inject">;
-  /** Whether trace context, and with it baggage, goes to this server; to all, when left out. */
+  /**
+   * Whether to send the trace context and baggage to this server.
+   *
+   * @default () => true
+   */
   readonly propagateTo?: (server: string) => boolean;
-  /** Arguments and results of tools in spans, without secrets. Off, unless it is `true`. */
+  /**
+   * Records tool arguments and results in spans, with secrets redacted.
+   *
+   * @default false
+   */
   readonly recordContent?: boolean;
-  /** Where a request belongs, if not to the span that is active: for runs whose spans are kept elsewhere. */
+  /**
+   * Returns the parent context of a request, for runs whose spans are managed elsewhere.
+   *
+   * @default the active context
+   */
   readonly parent?: (request: RequestStarted) => Context | undefined;
 }
 
-/** What each has to be: of a type, or an object with this method. */
-const EXPECTED: Readonly<Record<keyof McpInstrumentationOptions, string>> = {
+/** The expected `typeof`, or the method that an object must have. */
+const EXPECTED_VALUES: Readonly<Record<keyof McpInstrumentationOptions, string>> = {
   tracerProvider: "getTracer()",
   meterProvider: "getMeter()",
   propagator: "inject()",
@@ -33,24 +48,27 @@ const EXPECTED: Readonly<Record<keyof McpInstrumentationOptions, string>> = {
   parent: "function",
 };
 
-/** Throws kind `definition` for what is no option, and for a value that an option cannot have. */
-export function checkOptions(options: unknown): void {
+/** Throws `invalid-config` for unknown options and invalid values. */
+export function assertOptions(options: unknown): void {
   const issues = isPlainObject(options)
-    ? Object.entries(options).flatMap(([path, value]) => issuesOf(path, value))
-    : [{ path: "", message: `expected an object, found ${describeValue(options)}` }];
+    ? Object.entries(options).flatMap(([path, value]) => validateOption(path, value))
+    : [{ path: "", message: `expected an object, got ${describeValue(options)}` }];
   if (issues.length > 0) throw configError("The set of options", issues);
 }
 
-function issuesOf(path: string, value: unknown): ConfigIssue[] {
-  const expected = EXPECTED[path as keyof McpInstrumentationOptions];
+function validateOption(path: string, value: unknown): ConfigIssue[] {
+  const expected = EXPECTED_VALUES[path as keyof McpInstrumentationOptions];
   if (expected === undefined)
-    return [{ path, message: `is no option; options are ${Object.keys(EXPECTED).join(", ")}` }];
+    return [{ path, message: `unknown option; valid options: ${Object.keys(EXPECTED_VALUES).join(", ")}` }];
   if (value === undefined || typeof value === expected || hasMethod(value, expected)) return [];
-  const wanted = expected.endsWith("()") ? `an object with ${expected}` : `a ${expected}`;
-  return [{ path, message: `expected ${wanted}, found ${describeValue(value)}` }];
+  const expectation = expected.endsWith("()") ? `an object with ${expected}` : `a ${expected}`;
+  return [{ path, message: `expected ${expectation}, got ${describeValue(value)}` }];
 }
 
 function hasMethod(value: unknown, method: string): boolean {
   const [name = ""] = method.split("(");
   return typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
 }
+
+/** The OpenTelemetry API, which is loaded on demand. */
+export type OtelApi = typeof api;

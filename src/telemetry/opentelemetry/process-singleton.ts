@@ -1,36 +1,36 @@
-import { listenToChannel, openChannels } from "../event-channels.js";
+import { subscribeSafely, createChannels } from "../event-channels.js";
 
-interface SharedWork<Options> {
-  /** The channel of the process on which it is asked whether somebody does this already. */
+interface SharedTask<Options> {
+  /** The diagnostics channel on which a running task is discovered. */
   readonly name: string;
-  /** What it is done for, as it is now. */
-  readonly provider: () => object;
+  /** Returns the current provider; there is one task per provider. */
+  readonly getProvider: () => object;
   readonly options: Options;
-  /** Begins; what comes back ends it. */
+  /** Starts the task. Returns the function that stops it. */
   readonly start: () => () => void;
-  /** Throws where what is done already, with the options that it was begun with, is not what is wanted. */
-  readonly check: (begunWith: Options) => void;
+  /** Throws if the running task was started with incompatible options. */
+  readonly assertCompatible: (runningOptions: Options) => void;
 }
 
-interface Question<Options> {
+interface DiscoveryMessage<Options> {
   readonly provider: object;
-  answer?: { readonly options: Options; readonly join: () => () => void };
+  running?: { readonly options: Options; readonly join: () => () => void };
 }
 
 /**
- * Something that is done once for each provider in this process, until all who wanted it have ended it.
- * Who does it is asked on a channel of the process, so that another copy of this package answers, too.
+ * Runs a task once per provider and process, until every caller has stopped it. A running task is discovered over
+ * a diagnostics channel, so that it is also found in another copy of this package.
  */
-export function joinOrStart<Options>(work: SharedWork<Options>): () => void {
-  const question: Question<Options> = { provider: work.provider() };
-  openChannels<Record<string, unknown>>([work.name])[work.name]?.publish(question);
-  const { answer } = question;
-  if (answer === undefined) return startShared(work);
-  work.check(answer.options);
-  return answer.join();
+export function joinOrStart<Options>(task: SharedTask<Options>): () => void {
+  const message: DiscoveryMessage<Options> = { provider: task.getProvider() };
+  createChannels<Record<string, unknown>>([task.name])[task.name]?.publish(message);
+  const { running } = message;
+  if (running === undefined) return startShared(task);
+  task.assertCompatible(running.options);
+  return running.join();
 }
 
-function startShared<Options>({ name, provider, options, start }: SharedWork<Options>): () => void {
+function startShared<Options>({ name, getProvider, options, start }: SharedTask<Options>): () => void {
   const users = new Set<object>();
   const stop = start();
   const join = () => {
@@ -38,13 +38,13 @@ function startShared<Options>({ name, provider, options, start }: SharedWork<Opt
     users.add(user);
     return () => {
       if (!users.delete(user) || users.size > 0) return;
-      stopAnswering();
+      unsubscribe();
       stop();
     };
   };
-  const stopAnswering = listenToChannel(name, (message) => {
-    const question = message as Question<Options>;
-    if (question.provider === provider()) question.answer = { options, join };
+  const unsubscribe = subscribeSafely(name, (message) => {
+    const discovery = message as DiscoveryMessage<Options>;
+    if (discovery.provider === getProvider()) discovery.running = { options, join };
   });
   return join();
 }

@@ -1,71 +1,95 @@
-import type { TextMapPropagator } from "@opentelemetry/api";
+import type { TextMapPropagator, Context, TextMapSetter } from "@opentelemetry/api";
 import { CLIENT_INFO } from "../../config/client-info.js";
 import { configError } from "../../errors/config-error.js";
 import { onMcpEvent } from "../../manager/mcp-events.js";
-import type { McpInstrumentationOptions } from "./instrumentation-options.js";
+import type { McpInstrumentationOptions, OtelApi } from "./instrumentation-options.js";
 import { joinOrStart } from "./process-singleton.js";
-import type { OtelApi } from "./otel-api.js";
-import { Spans } from "./spans.js";
-import { w3cPropagator } from "./w3c-propagator.js";
+import { SpanRecorder } from "./span-recorder.js";
 
-/** What has to be the same for one span to be enough. */
-const SHAPING = ["propagator", "propagateTo", "recordContent", "parent"] as const;
+/** The options that affect spans: callers that share a provider must agree on them. */
+const SPAN_OPTIONS = ["propagator", "propagateTo", "recordContent", "parent"] as const;
 
 /**
- * Makes spans for a tracer provider, unless they are made for it already; the function that comes back
- * stops. Throws kind `definition` where those are made with other options.
+ * Creates spans for a tracer provider, once per provider. Returns the function that stops it.
+ * Throws `invalid-config` if the provider is already traced with different options.
  */
 export function traceRequests(api: OtelApi, options: McpInstrumentationOptions): () => void {
   const { tracerProvider = api.trace } = options;
   return joinOrStart({
     name: "tracing",
-    provider: () => providerBehind(api, tracerProvider),
+    getProvider: () => unwrapProvider(api, tracerProvider),
     options,
     start() {
-      const spans = new Spans({
+      const recorder = new SpanRecorder({
         api,
         tracer: tracerProvider.getTracer(CLIENT_INFO.name, CLIENT_INFO.version),
-        propagator: options.propagator ?? propagatorOf(api, options),
-        recordsContent: options.recordContent === true,
-        propagatesTo: options.propagateTo ?? (() => true),
-        parentOf: options.parent ?? (() => undefined),
+        propagator: options.propagator ?? selectPropagator(api, options),
+        recordContent: options.recordContent === true,
+        propagateTo: options.propagateTo ?? (() => true),
+        getParent: options.parent ?? (() => undefined),
       });
-      const stops = [
-        onMcpEvent("requestStarted", (event) => spans.requestStarted(event)),
-        onMcpEvent("requestRetried", (event) => spans.requestRetried(event)),
-        onMcpEvent("sessionLost", (event) => spans.sessionLost(event)),
-        onMcpEvent("requestEnded", (event) => spans.requestEnded(event)),
-        onMcpEvent("handshakeStarted", (event) => spans.handshakeStarted(event)),
-        onMcpEvent("handshakeEnded", (event) => spans.handshakeEnded(event)),
-        () => spans.close(),
+      const unsubscribers = [
+        onMcpEvent("requestStarted", (event) => recorder.onRequestStarted(event)),
+        onMcpEvent("requestRetried", (event) => recorder.onRequestRetried(event)),
+        onMcpEvent("sessionLost", (event) => recorder.onSessionLost(event)),
+        onMcpEvent("requestEnded", (event) => recorder.onRequestEnded(event)),
+        onMcpEvent("handshakeStarted", (event) => recorder.onHandshakeStarted(event)),
+        onMcpEvent("handshakeEnded", (event) => recorder.onHandshakeEnded(event)),
+        () => recorder.close(),
       ];
-      return () => stops.forEach((stop) => stop());
+      return () => unsubscribers.forEach((unsubscribe) => unsubscribe());
     },
-    check: (begunWith) => checkSame(begunWith, options),
+    assertCompatible: (runningOptions) => assertSameOptions(runningOptions, options),
   });
 }
 
-/** The process's own provider stands behind two others that pass everything on. */
-function providerBehind(
+/** The global provider is wrapped in two proxies. */
+function unwrapProvider(
   { trace, ProxyTracerProvider }: OtelApi,
-  given: NonNullable<McpInstrumentationOptions["tracerProvider"]>,
+  tracerProvider: NonNullable<McpInstrumentationOptions["tracerProvider"]>,
 ): object {
-  const provider = given === trace ? trace.getTracerProvider() : given;
+  const provider = tracerProvider === trace ? trace.getTracerProvider() : tracerProvider;
   return provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
 }
 
-function propagatorOf(
+function selectPropagator(
   api: OtelApi,
   { tracerProvider }: McpInstrumentationOptions,
 ): Pick<TextMapPropagator, "inject"> {
   const { propagation } = api;
-  const hasOwn = propagation.fields().length > 0;
-  return hasOwn || tracerProvider === undefined ? propagation : w3cPropagator(api);
+  const hasGlobalPropagator = propagation.fields().length > 0;
+  return hasGlobalPropagator || tracerProvider === undefined ? propagation : createW3cPropagator(api);
 }
 
-function checkSame(begunWith: McpInstrumentationOptions, wanted: McpInstrumentationOptions): void {
+function assertSameOptions(
+  runningOptions: McpInstrumentationOptions,
+  options: McpInstrumentationOptions,
+): void {
   const message =
-    "spans are made for this tracerProvider already, by an instrumentMcp() that was given another one; disable() that first";
-  const issues = SHAPING.filter((key) => begunWith[key] !== wanted[key]).map((path) => ({ path, message }));
+    "differs from the instrumentMcp() call that already traces this tracerProvider; disable() that one first";
+  const issues = SPAN_OPTIONS.filter((key) => runningOptions[key] !== options[key]).map((path) => ({
+    path,
+    message,
+  }));
   if (issues.length > 0) throw configError("The set of options", issues);
+}
+
+type Propagator = Pick<TextMapPropagator, "inject">;
+
+/** W3C Trace Context and Baggage, for a process with a tracer and without a propagator. */
+function createW3cPropagator({ trace, propagation, isSpanContextValid }: OtelApi): Propagator {
+  return {
+    inject(context: Context, carrier: unknown, setter: TextMapSetter) {
+      const set = (key: string, value: string) => setter.set(carrier, key, value);
+      const span = trace.getSpanContext(context);
+      if (span === undefined || !isSpanContextValid(span)) return;
+      const flags = span.traceFlags.toString(16).padStart(2, "0");
+      set("traceparent", `00-${span.traceId}-${span.spanId}-${flags}`);
+      const state = span.traceState?.serialize() ?? "";
+      if (state !== "") set("tracestate", state);
+      const baggage = propagation.getBaggage(context)?.getAllEntries() ?? [];
+      const items = baggage.map(([key, { value }]) => `${key}=${encodeURIComponent(value)}`);
+      if (items.length > 0) set("baggage", items.join(","));
+    },
+  };
 }

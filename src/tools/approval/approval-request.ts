@@ -1,15 +1,16 @@
 import { describeValue } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 
-/** A call that somebody is asked about, as LangChain's human-in-the-loop format has it. */
+/** LangChain's `ActionRequest`: a call that needs approval. */
 export interface ActionRequest {
   /** The tool's name, as models see it. */
   readonly name: string;
-  /** As they would be sent; sensitive ones are masked. */
+  /** The arguments that would be sent; sensitive values are masked. */
   readonly args: JsonObject;
   readonly description: string;
 }
 
+/** LangChain's `ReviewConfig`. */
 export interface ReviewConfig {
   readonly actionName: string;
   readonly allowedDecisions: readonly Decision["type"][];
@@ -22,6 +23,7 @@ export interface ApprovalRequest {
   readonly reviewConfigs: readonly ReviewConfig[];
 }
 
+/** LangChain's `Decision`. */
 export type Decision =
   | { readonly type: "approve" }
   | { readonly type: "edit"; readonly editedAction: { readonly name: string; readonly args: JsonObject } }
@@ -29,40 +31,48 @@ export type Decision =
 
 export const DECISIONS: readonly Decision["type"][] = ["approve", "edit", "reject"];
 
-/** The decisions of an answer (LangChain's `HITLResponse`), or what is wrong with it. */
+/** Returns the decisions of an answer (LangChain's `HITLResponse`), or a description of what is wrong with it. */
 export function readDecisions(
   answer: unknown,
   actions: readonly Pick<ActionRequest, "name">[],
 ): Decision[] | string {
   const decisions = isPlainObject(answer) ? answer["decisions"] : undefined;
-  if (!Array.isArray(decisions)) return `The answer has no list of decisions: { decisions: [{ type }] }.`;
+  if (!Array.isArray(decisions)) return "The answer has no array of decisions: { decisions: [{ type }] }.";
   if (decisions.length !== actions.length) {
     return `The answer has ${count(decisions.length, "decision")} for ${count(actions.length, "call")}.`;
   }
-  const problems = actions.flatMap(({ name }, index) => problemOf(decisions[index], name) ?? []);
+  const problems = actions.flatMap(({ name }, index) => validateDecision(decisions[index], name) ?? []);
   return problems.length > 0 ? problems.join(" ") : (decisions as Decision[]);
 }
 
-function problemOf(decision: unknown, name: string): string | undefined {
+function validateDecision(decision: unknown, name: string): string | undefined {
   const { type, editedAction, message } = isPlainObject(decision) ? decision : {};
   switch (type) {
     case "approve":
       return undefined;
     case "reject": {
       const isText = message === undefined || message === null || typeof message === "string";
-      return isText ? undefined : `The message about ${name} is no text.`;
+      return isText ? undefined : `The message about ${name} is not a string.`;
     }
     case "edit": {
       if (!isPlainObject(editedAction) || !isPlainObject(editedAction["args"]))
-        return `The changed call of ${name} has no arguments: { editedAction: { name, args } }.`;
-      const { name: edited = name } = editedAction;
-      return edited === name ? undefined : `A call of ${name} cannot become one of another tool.`;
+        return `The edited call of ${name} has no arguments: { editedAction: { name, args } }.`;
+      const { name: editedName = name } = editedAction;
+      return editedName === name ? undefined : `A call of ${name} cannot be changed to another tool.`;
     }
     default:
-      return `The decision about ${name} is none of ${DECISIONS.join(", ")}: found ${describeValue(type)}.`;
+      return `The decision about ${name} must be one of ${DECISIONS.join(", ")}, got ${describeValue(type)}.`;
   }
 }
 
-function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs"]);
+
+/** Returns the last approval request of a task: its last interrupt, or the one saved with a later input request. */
+export function previousApproval(question: unknown): unknown {
+  if (!isPlainObject(question)) return undefined;
+  return INPUT_TYPES.has(question["type"]) ? question["approval"] : question;
 }

@@ -1,61 +1,60 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { type ApprovalRequest, type Decision, readDecisions } from "./approval-request.js";
+import { type ApprovalRequest, type Decision, readDecisions, previousApproval } from "./approval-request.js";
 import { GraphTask } from "../graph-task.js";
-import { lastApproval } from "./previous-approval.js";
-import type { AskedAction, ReviewedCall } from "./reviewable-call.js";
+import type { RequestedAction, ReviewableCall } from "./reviewable-call.js";
 
-/** An answer to a call; `undefined` where what was answered is not what would be sent now. */
-export type Answer = Decision | undefined;
+/** `undefined`: the decision was about other arguments than those that would be sent now. */
+export type ApprovalDecision = Decision | undefined;
 
-/** More wrong answers than any person gives: something answers by itself. */
-const MOST_QUESTIONS = 1_000;
+/** A person does not give this many invalid answers: a program answers in a loop. */
+const MAX_ATTEMPTS = 1_000;
 
-export function canAskInGraph(config: RunnableConfig): boolean {
+export function canInterrupt(config: RunnableConfig): boolean {
   return new GraphTask(config).interrupt !== undefined;
 }
 
 /**
- * Pauses the graph once, with one question for all these calls, and gives the answers when it goes on.
- * An answer that does not fit is asked for again.
+ * Interrupts the graph once for all these calls and returns the decisions when it is resumed. Interrupts again
+ * after an invalid answer.
  *
- * The task runs again from its start when the graph goes on, perhaps in another process, where the
- * calls have been prepared anew. So what is answered there is compared with what was asked.
+ * A resumed task runs again from its start, possibly in another process that has prepared the calls again. So
+ * the arguments are compared with those that were requested.
  */
-export async function askInGraph(
-  calls: readonly ReviewedCall[],
+export async function interruptForApproval(
+  calls: readonly ReviewableCall[],
   config: RunnableConfig,
-): Promise<readonly Answer[]> {
+): Promise<readonly ApprovalDecision[]> {
   const task = new GraphTask(config);
-  const decisions = decisionsOf(calls, task);
-  if (calls.every(({ wasAsked }) => wasAsked)) return decisions;
-  const asked = actionsOf(lastApproval(await task.lastQuestion()));
+  const decisions = requestDecisions(calls, task);
+  if (calls.every(({ wasRequested }) => wasRequested)) return decisions;
+  const requested = readActions(previousApproval(await task.lastQuestion()));
   return calls.map((call, index) =>
-    asked.length === calls.length && call.isSameAs(asked[index]) ? decisions[index] : undefined,
+    requested.length === calls.length && call.matches(requested[index]) ? decisions[index] : undefined,
   );
 }
 
-function decisionsOf(calls: readonly ReviewedCall[], task: GraphTask): Decision[] {
+function requestDecisions(calls: readonly ReviewableCall[], task: GraphTask): Decision[] {
   let problem = "";
-  for (let questions = 0; questions < MOST_QUESTIONS; questions += 1) {
-    const decisions = readDecisions(pause(calls, task, problem), actionsIn(calls));
-    problem = typeof decisions === "string" ? decisions : problemsOf(calls, decisions);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const decisions = readDecisions(interrupt(calls, task, problem), toActions(calls));
+    problem = typeof decisions === "string" ? decisions : validateDecisions(calls, decisions);
     if (typeof decisions !== "string" && problem === "") return decisions;
   }
-  throw new McpRuntimeError("denied", `Nobody gave an answer that fits: ${problem}`);
+  throw new McpRuntimeError("denied", `No valid answer was received: ${problem}`);
 }
 
-function pause(calls: readonly ReviewedCall[], task: GraphTask, problem: string): unknown {
+function interrupt(calls: readonly ReviewableCall[], task: GraphTask, problem: string): unknown {
   try {
-    return task.interrupt?.(requestFor(calls, problem));
+    return task.interrupt?.(createRequest(calls, problem));
   } catch (error) {
-    for (const call of calls) call.wasAsked = true;
+    for (const call of calls) call.wasRequested = true;
     throw error;
   }
 }
 
-function requestFor(calls: readonly ReviewedCall[], problem: string): ApprovalRequest {
+function createRequest(calls: readonly ReviewableCall[], problem: string): ApprovalRequest {
   return {
     actionRequests: calls.map((call) => ({
       ...(call.action ?? { name: "", args: {} }),
@@ -65,16 +64,16 @@ function requestFor(calls: readonly ReviewedCall[], problem: string): ApprovalRe
   };
 }
 
-function problemsOf(calls: readonly ReviewedCall[], decisions: readonly Decision[]): string {
-  const problems = decisions.flatMap((decision, index) => calls[index]?.problemOf(decision) ?? []);
+function validateDecisions(calls: readonly ReviewableCall[], decisions: readonly Decision[]): string {
+  const problems = decisions.flatMap((decision, index) => calls[index]?.validateDecision(decision) ?? []);
   return problems.join("\n");
 }
 
-function actionsIn(calls: readonly ReviewedCall[]): AskedAction[] {
+function toActions(calls: readonly ReviewableCall[]): RequestedAction[] {
   return calls.flatMap(({ action }) => action ?? []);
 }
 
-function actionsOf(question: unknown): readonly AskedAction[] {
+function readActions(question: unknown): readonly RequestedAction[] {
   const actions = isPlainObject(question) ? question["actionRequests"] : undefined;
-  return Array.isArray(actions) ? (actions as AskedAction[]) : [];
+  return Array.isArray(actions) ? (actions as RequestedAction[]) : [];
 }

@@ -1,15 +1,15 @@
 import type { JsonObject } from "../../json/json.js";
-import { isBubblingUp } from "../tool-failure.js";
-import type { ToolParts } from "../tool-runtime.js";
+import { isGraphBubbleUp } from "../tool-failure.js";
+import type { ToolRuntime } from "../tool-runtime.js";
 
-/** Whether a rule asks for approval at all, whatever the arguments. */
-export function mayNeedApproval({ rule: { requireApproval = false } }: ToolParts): boolean {
+/** Whether the rule requires approval for some arguments. */
+export function mayNeedApproval({ rule: { requireApproval = false } }: ToolRuntime): boolean {
   return requireApproval !== false;
 }
 
-/** Whether somebody has to say yes first. A server's word that it only reads counts where the server is trusted. */
+/** Fails closed: a rule function that throws or returns anything but `false` requires approval. */
 export function needsApproval(
-  { rule, schema: { info }, trustAnnotations }: ToolParts,
+  { rule, schema: { info }, trustAnnotations }: ToolRuntime,
   args: JsonObject,
 ): boolean {
   const { requireApproval = false } = rule;
@@ -18,10 +18,10 @@ export function needsApproval(
   }
   if (typeof requireApproval === "boolean") return requireApproval;
   try {
-    const decision: unknown = requireApproval(structuredClone(args));
-    return decision !== false;
+    const isRequired: unknown = requireApproval(structuredClone(args));
+    return isRequired !== false;
   } catch (error) {
-    if (isBubblingUp(error)) throw error;
+    if (isGraphBubbleUp(error)) throw error;
     return true;
   }
 }

@@ -1,65 +1,65 @@
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { type Answer, askInGraph, canAskInGraph } from "./interrupt-for-approval.js";
+import { type ApprovalDecision, interruptForApproval, canInterrupt } from "./interrupt-for-approval.js";
 import { GraphTask } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
-import type { ReviewedCall } from "./reviewable-call.js";
+import type { ReviewableCall } from "./reviewable-call.js";
 
-/** Where a call stands: in which message of which run. */
-export interface CallPlace {
+/** The message and the run that a call belongs to. */
+export interface CallLocation {
   readonly messageId: string | undefined;
   readonly config: RunnableConfig;
 }
 
-/** Calls that nobody came back for are forgotten, the oldest first; they are prepared again if somebody does. */
-const MOST_WAITING = 1_000;
+/** The oldest calls are evicted above this; a resumed graph prepares them again. */
+const MAX_PENDING = 1_000;
 
 /**
- * The calls that wait for an approval, each prepared once: hooks do not run again when the graph goes
- * on in this process. What is prepared may hold secrets and is never written to a checkpoint, so
- * another process prepares it anew.
+ * Calls that wait for approval. Each is prepared once, so hooks do not run again when the graph resumes in this
+ * process. Prepared calls may contain secrets and are never written to a checkpoint, so another process
+ * prepares them again.
  */
-export class ApprovalDesk {
-  readonly #waiting = new Map<string, Promise<ReviewedCall>>();
+export class PendingApprovals {
+  readonly #pending = new Map<string, Promise<ReviewableCall>>();
 
-  /** A call, prepared now or before. */
-  review(tool: McpTool, call: ToolCall, place: CallPlace): Promise<ReviewedCall> {
-    const key = keyOf(call, place);
-    if (key === undefined) return tool.review(call, place.config);
-    const known = this.#waiting.get(key);
-    if (known !== undefined) return known;
-    const reviewing = tool.review(call, place.config);
-    this.#waiting.set(key, reviewing);
-    reviewing.catch(() => this.#waiting.delete(key));
-    for (const oldest of this.#waiting.keys()) {
-      if (this.#waiting.size <= MOST_WAITING) break;
-      this.#waiting.delete(oldest);
+  /** Prepares a call, or returns it if it was prepared before. */
+  prepare(tool: McpTool, call: ToolCall, location: CallLocation): Promise<ReviewableCall> {
+    const key = keyOf(call, location);
+    if (key === undefined) return tool.prepareReview(call, location.config);
+    const existing = this.#pending.get(key);
+    if (existing !== undefined) return existing;
+    const reviewable = tool.prepareReview(call, location.config);
+    this.#pending.set(key, reviewable);
+    reviewable.catch(() => this.#pending.delete(key));
+    for (const oldestKey of this.#pending.keys()) {
+      if (this.#pending.size <= MAX_PENDING) break;
+      this.#pending.delete(oldestKey);
     }
-    return reviewing;
+    return reviewable;
   }
 
   /**
-   * One question for all the calls that somebody has to be asked about. Answers are there for the
-   * calls that were asked about: none, where nobody has to be asked or can be.
+   * Requests decisions with one interrupt for all calls that need approval. The map has only those calls; it is
+   * empty when no call needs approval or the graph cannot be interrupted.
    */
-  async ask(
-    calls: readonly ReviewedCall[],
+  async requestDecisions(
+    calls: readonly ReviewableCall[],
     config: RunnableConfig,
-  ): Promise<ReadonlyMap<ReviewedCall, Answer>> {
-    const open = calls.filter(({ action }) => action !== undefined);
-    if (open.length === 0 || !canAskInGraph(config)) return new Map();
-    const answers = await askInGraph(open, config);
-    return new Map(open.map((call, index) => [call, answers[index]]));
+  ): Promise<ReadonlyMap<ReviewableCall, ApprovalDecision>> {
+    const undecided = calls.filter(({ action }) => action !== undefined);
+    if (undecided.length === 0 || !canInterrupt(config)) return new Map();
+    const decisions = await interruptForApproval(undecided, config);
+    return new Map(undecided.map((call, index) => [call, decisions[index]]));
   }
 
-  /** It is about to run: whoever wants to run it once more has to ask once more. */
-  forget(call: ToolCall, place: CallPlace): void {
-    this.#waiting.delete(keyOf(call, place) ?? "");
+  /** Call before the call runs: running it again requires a new approval. */
+  delete(call: ToolCall, location: CallLocation): void {
+    this.#pending.delete(keyOf(call, location) ?? "");
   }
 }
 
-/** Models count their calls, and some begin anew with every message. */
-function keyOf({ id, name }: ToolCall, { messageId, config }: CallPlace): string | undefined {
+/** Call ids alone are not unique: some models number their calls and start again with every message. */
+function keyOf({ id, name }: ToolCall, { messageId, config }: CallLocation): string | undefined {
   if (id === undefined || messageId === undefined) return undefined;
-  return JSON.stringify([new GraphTask(config).graph, messageId, id, name]);
+  return JSON.stringify([new GraphTask(config).graphKey, messageId, id, name]);
 }

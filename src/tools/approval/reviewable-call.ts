@@ -3,66 +3,65 @@ import type { ToolContext } from "../tool-context.js";
 import type { JsonObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { type ActionRequest, type Decision, DECISIONS, type ReviewConfig } from "./approval-request.js";
-import { type PreparedCall, visibleArguments, withEdits } from "../prepared-call.js";
-import { refusal } from "../denied-error.js";
-import { toJson } from "../../json-schema/truncate-json.js";
-import type { ToolParts } from "../tool-runtime.js";
+import { type PreparedCall, toModelVisibleArgs, applyEdits } from "../prepare-call.js";
+import { deniedError } from "../tool-failure.js";
+import { toJson } from "../../json/truncate-json.js";
+import type { ToolRuntime } from "../tool-runtime.js";
 
 /**
- * What a door has found out about a call before it runs:
- * - `cleared`: it may run; `note` is for the model
- * - `unasked`: it is prepared, and the door could ask nobody
+ * What is known about a call before it runs:
+ * - `approved`: it may run; `notice` is for the model
+ * - `undecided`: it is prepared, and no decision could be requested
  * - `failed`: it could not be prepared
- * - `rejected`: somebody said no
+ * - `rejected`: a reviewer rejected it
  */
-export type Settlement =
-  | { readonly type: "cleared"; readonly prepared: PreparedCall; readonly note?: string }
-  | { readonly type: "unasked"; readonly prepared: PreparedCall }
+export type ApprovalOutcome =
+  | { readonly type: "approved"; readonly prepared: PreparedCall; readonly notice?: string }
+  | { readonly type: "undecided"; readonly prepared: PreparedCall }
   | { readonly type: "failed"; readonly failure: McpRuntimeError }
   | { readonly type: "rejected"; readonly failure: McpRuntimeError };
 
-/** What somebody was asked about. */
-export type AskedAction = Pick<ActionRequest, "name" | "args">;
+export type RequestedAction = Pick<ActionRequest, "name" | "args">;
 
-interface ReviewedCallFields {
+interface ReviewableCallOptions {
   /** The tool's name, as models see it. */
   readonly name: string;
-  readonly parts: ToolParts;
+  readonly runtime: ToolRuntime;
   readonly context: ToolContext;
   readonly outcome: PreparedCall | McpRuntimeError;
 }
 
-/** A call that was prepared and waits for what somebody says to it. */
-export class ReviewedCall {
-  /** Its question went out from this process: whoever answers has seen these very arguments. */
-  wasAsked = false;
-  readonly #fields: ReviewedCallFields;
+/** A prepared call that may need a decision before it runs. */
+export class ReviewableCall {
+  /** Whether this process sent the approval request, so the decision is about exactly these arguments. */
+  wasRequested = false;
+  readonly #options: ReviewableCallOptions;
 
-  constructor(fields: ReviewedCallFields) {
-    this.#fields = fields;
+  constructor(options: ReviewableCallOptions) {
+    this.#options = options;
   }
 
-  /** What to ask about; nothing, where nobody has to be asked. */
-  get action(): AskedAction | undefined {
-    const { name, parts, outcome } = this.#fields;
+  /** What to request approval for; `undefined` when no approval is needed. */
+  get action(): RequestedAction | undefined {
+    const { name, runtime, outcome } = this.#options;
     if (outcome instanceof McpRuntimeError || !outcome.needsApproval) return undefined;
-    return { name, args: parts.schema.filler.masked(outcome.args) };
+    return { name, args: runtime.schema.injector.mask(outcome.args) };
   }
 
   get reviewConfig(): ReviewConfig {
-    const { name, parts } = this.#fields;
-    return { actionName: name, allowedDecisions: DECISIONS, argsSchema: parts.schema.shown() };
+    const { name, runtime } = this.#options;
+    return { actionName: name, allowedDecisions: DECISIONS, argsSchema: runtime.schema.modelSchema() };
   }
 
   describe(): string {
-    const { name, parts } = this.#fields;
-    return `Tool "${name}" of server "${parts.server}" needs an approval before it runs.`;
+    const { name, runtime } = this.#options;
+    return `Tool "${name}" of server "${runtime.server}" needs approval before it runs.`;
   }
 
-  /** What is wrong with a decision about this call. */
-  problemOf(decision: Decision): string | undefined {
+  /** Returns what is wrong with a decision about this call. */
+  validateDecision(decision: Decision): string | undefined {
     try {
-      this.settle(decision);
+      this.resolve(decision);
       return undefined;
     } catch (error) {
       if (error instanceof McpRuntimeError) return error.message;
@@ -70,48 +69,52 @@ export class ReviewedCall {
     }
   }
 
-  settle(decision: Decision | undefined): Settlement {
-    const { parts, context, outcome } = this.#fields;
+  /** @throws McpRuntimeError `invalid-request` for edited arguments that are invalid */
+  resolve(decision: Decision | undefined): ApprovalOutcome {
+    const { runtime, context, outcome } = this.#options;
     if (outcome instanceof McpRuntimeError) return { type: "failed", failure: outcome };
-    if (!outcome.needsApproval) return { type: "cleared", prepared: outcome };
+    if (!outcome.needsApproval) return { type: "approved", prepared: outcome };
     switch (decision?.type) {
       case undefined:
-        return { type: "unasked", prepared: outcome };
+        return { type: "undecided", prepared: outcome };
       case "approve":
-        return { type: "cleared", prepared: outcome };
+        return { type: "approved", prepared: outcome };
       case "reject":
-        return { type: "rejected", failure: refusal(parts, decision.message || "it was not approved.") };
+        return {
+          type: "rejected",
+          failure: deniedError(runtime, decision.message || "it was not approved."),
+        };
       case "edit": {
-        const prepared = withEdits(parts, outcome, { edited: decision.editedAction.args, context });
-        return { type: "cleared", prepared, note: this.#noteOn(prepared) };
+        const prepared = applyEdits(runtime, outcome, { edited: decision.editedAction.args, context });
+        return { type: "approved", prepared, notice: this.#editNotice(prepared) };
       }
     }
   }
 
-  /** Somebody said yes to something else: the arguments came out differently when they were prepared again. */
-  outdated(): Settlement {
-    const why = "its arguments are not those that were approved. Call it again to ask once more.";
-    return { type: "rejected", failure: refusal(this.#fields.parts, why) };
+  /** The arguments were different when the call was prepared again, so the approval does not apply to them. */
+  rejectStale(): ApprovalOutcome {
+    const reason = "its arguments are not those that were approved. Call it again to request approval again.";
+    return { type: "rejected", failure: deniedError(this.#options.runtime, reason) };
   }
 
-  isSameAs(asked: AskedAction | undefined): boolean {
+  matches(requested: RequestedAction | undefined): boolean {
     const { action } = this;
-    if (action === undefined || asked === undefined) return false;
-    const plain = ({ name, args }: AskedAction): unknown => JSON.parse(JSON.stringify({ name, args }));
-    return isDeepStrictEqual(plain(action), plain(asked));
+    if (action === undefined || requested === undefined) return false;
+    const toPlain = ({ name, args }: RequestedAction): unknown => JSON.parse(JSON.stringify({ name, args }));
+    return isDeepStrictEqual(toPlain(action), toPlain(requested));
   }
 
-  #noteOn({ args }: PreparedCall): string {
-    const shown: JsonObject = visibleArguments(this.#fields.parts, args);
-    return `A person changed the arguments before the call: ${toJson(shown)}`;
+  #editNotice({ args }: PreparedCall): string {
+    const visibleArgs: JsonObject = toModelVisibleArgs(this.#options.runtime, args);
+    return `A person changed the arguments before the call: ${toJson(visibleArgs)}`;
   }
 }
 
-/** What becomes of a call by the answers to those that were asked about. */
-export function settlementOf(
-  call: ReviewedCall,
-  answers: ReadonlyMap<ReviewedCall, Decision | undefined>,
-): Settlement {
-  const answer = answers.get(call);
-  return answer === undefined && answers.has(call) ? call.outdated() : call.settle(answer);
+/** Resolves a call with the decisions that were requested. A call that has no entry was not requested. */
+export function resolveOutcome(
+  call: ReviewableCall,
+  decisions: ReadonlyMap<ReviewableCall, Decision | undefined>,
+): ApprovalOutcome {
+  const decision = decisions.get(call);
+  return decision === undefined && decisions.has(call) ? call.rejectStale() : call.resolve(decision);
 }

@@ -1,16 +1,20 @@
+import type { ContentBlock } from "../../client/tool-result.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+
 /**
- * The standard content blocks of LangChain v1 that a tool gives (`ContentBlock` of
- * `@langchain/core/messages`), in the form every provider's converter takes. A text block has these
- * two fields and no more: ChatOpenAI sends it as it is, and OpenAI refuses fields it does not know.
+ * A standard content block of LangChain v1 (`ContentBlock` of `@langchain/core/messages`) that every provider's
+ * converter accepts. A text block has only these two fields: ChatOpenAI sends it unchanged, and OpenAI rejects
+ * unknown fields.
  */
 export type LangChainBlock = TextBlock | DataBlock;
 
 export type TextBlock = { type: "text"; text: string };
 
-export type DataBlock = {
+type DataBlock = {
   type: "image" | "audio" | "file";
   mimeType: string;
-  /** Base64, checked. */
+  /** Validated base64. */
   data: string;
   metadata?: { uri: string; filename: string };
 };
@@ -23,9 +27,126 @@ export function textBlock(text: string): TextBlock {
   return { type: "text", text };
 }
 
-/** Blocks as a message carries them: one text is a string. */
+/** Returns blocks as the content of a message: a single text block becomes a string. */
 export function toContent(blocks: LangChainBlock[]): string | LangChainBlock[] {
   const [first, second] = blocks;
   if (first === undefined) return "";
   return second === undefined && isTextBlock(first) ? first.text : blocks;
+}
+
+/** Converts an MCP block. Returns `undefined` for an unknown type or invalid data. */
+export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefined {
+  switch (block.type) {
+    case "text":
+      return typeof block["text"] === "string" ? textBlock(block["text"]) : undefined;
+    case "image":
+    case "audio":
+      return toMediaBlock(block.type, { data: block["data"], mimeType: block["mimeType"] });
+    case "resource":
+      return isPlainObject(block["resource"]) ? fromResource(block["resource"]) : undefined;
+    case "resource_link":
+      return describeResource(block);
+    default:
+      return undefined;
+  }
+}
+
+function fromResource(resource: JsonObject): LangChainBlock | undefined {
+  const { text, blob, mimeType, uri } = resource;
+  if (typeof text === "string") return textBlock(text);
+  // Some servers embed a resource with nothing but its URI.
+  if (blob === undefined || blob === null) return describeResource(resource);
+  return toResourceBlock({ blob, mimeType, uri });
+}
+
+/**
+ * Describes a resource that is not embedded. Not a file block with a URL: providers would try to fetch it and
+ * reject the conversation for `file:` and every scheme that only the server knows.
+ */
+function describeResource({
+  uri,
+  name,
+  title,
+  mimeType,
+  description,
+}: JsonObject): LangChainBlock | undefined {
+  const address = toSingleLine(uri);
+  if (address === undefined) return undefined;
+  const label = toSingleLine(title) ?? toSingleLine(name);
+  const type = toSingleLine(mimeType);
+  const details = toSingleLine(description);
+  const labelText = label === undefined ? "Resource" : `Resource "${label}"`;
+  const typeText = type === undefined ? "" : ` (${type})`;
+  return textBlock(`${labelText}${typeText}: ${address}${details === undefined ? "" : `\n${details}`}`);
+}
+
+function toSingleLine(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const line = stripHiddenCharacters(value).replace(/\s+/g, " ").trim();
+  return line === "" ? undefined : line;
+}
+
+const OCTET_STREAM = "application/octet-stream";
+/** A type and a subtype according to RFC 6838, without parameters. */
+const MIME_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
+/** Common but unregistered types that providers reject. */
+const MIME_ALIASES: ReadonlyMap<string, string> = new Map([["image/jpg", "image/jpeg"]]);
+
+/**
+ * Returns `undefined` unless the data is base64 of the given media type: a provider rejects a mislabeled block, and
+ * with it every later request of the conversation.
+ */
+function toMediaBlock(
+  type: "image" | "audio",
+  { data, mimeType }: { readonly data: unknown; readonly mimeType: unknown },
+): DataBlock | undefined {
+  const base64 = toBase64(data);
+  const mediaType = toMimeType(mimeType);
+  if (base64 === undefined || mediaType === undefined || !mediaType.startsWith(`${type}/`)) return undefined;
+  return { type, mimeType: mediaType, data: base64 };
+}
+
+/** Converts the blob of an embedded resource to an image, audio or file block; `undefined` if it is not base64. */
+function toResourceBlock({
+  blob,
+  mimeType,
+  uri,
+}: {
+  readonly blob: unknown;
+  readonly mimeType: unknown;
+  readonly uri: unknown;
+}): DataBlock | undefined {
+  const data = toBase64(blob);
+  if (data === undefined) return undefined;
+  const mediaType = toMimeType(mimeType) ?? OCTET_STREAM;
+  const block: DataBlock = { type: toBlockType(mediaType), mimeType: mediaType, data };
+  return typeof uri === "string" ? { ...block, metadata: { uri, filename: toFileName(uri) } } : block;
+}
+
+function toBlockType(mimeType: string): DataBlock["type"] {
+  if (mimeType.startsWith("image/")) return "image";
+  return mimeType.startsWith("audio/") ? "audio" : "file";
+}
+
+/** Removes parameters and replaces aliases; `undefined` if it is not a MIME type. */
+export function toMimeType(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const essence = value.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  return MIME_TYPE.test(essence) ? (MIME_ALIASES.get(essence) ?? essence) : undefined;
+}
+
+/** Normalizes base64 of at least one byte: servers also send line breaks and the URL-safe alphabet. */
+export function toBase64(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const standard = value.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  const digits = standard.replace(/={1,2}$/, "");
+  // Searches for an invalid character: a pattern for the whole string would overflow the stack on megabytes.
+  if (digits === "" || digits.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(digits)) return undefined;
+  return digits.padEnd(Math.ceil(digits.length / 4) * 4, "=");
+}
+
+/** OpenAI requires a file name: the last segment of the URI. */
+function toFileName(uri: string): string {
+  const path = uri.split(/[?#]/, 1)[0] ?? "";
+  return path.split("/").findLast((segment) => segment !== "") ?? "resource";
 }

@@ -1,57 +1,82 @@
 import { Document } from "@langchain/core/documents";
-import type { McpResourceContent } from "../../client/resource-content.js";
-import { toBase64, toMimeType } from "./data-block.js";
+import type { McpResourceContent } from "../../client/resource-client.js";
+import {
+  toBase64,
+  toMimeType,
+  type LangChainBlock,
+  textBlock,
+  toContent,
+  toLangChainBlock,
+} from "./langchain-block.js";
+import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
+import type { McpPrompt, McpPromptMessage } from "../../client/prompt-client.js";
+import { stringifyWithoutBinary } from "./json-text.js";
 
-/** What a document of an MCP resource tells besides its text. */
+/** The metadata of a LangChain document that was created from an MCP resource. */
 export interface ResourceMetadata extends Record<string, unknown> {
-  /** The same as `uri`, where LangChain looks for it. */
+  /** The same as `uri`: LangChain's conventional key. */
   source: string;
   uri: string;
+  /** The name of the server. */
   server: string;
-  /** As the server lists it, where it does. */
+  /** The name in the server's resource list. */
   name?: string;
   mimeType?: string;
-  /** Base64 of what is no text. */
+  /** Base64 of content that is not text. */
   blob?: string;
 }
 
-interface DocumentOrigin {
+interface DocumentSource {
   readonly server: string;
   readonly name?: string | undefined;
 }
 
 /**
- * What was read of a resource, as LangChain's documents. Bytes that are text are read as text. Other
- * bytes stay in the metadata: base64 as the page's content would be split, embedded and shown to models.
+ * Converts the contents of a resource to documents. Textual blobs are decoded. Other blobs are in the metadata:
+ * base64 in `pageContent` would be split, embedded and shown to models.
  */
 export function toDocuments(
   contents: readonly McpResourceContent[],
-  { server, name }: DocumentOrigin,
+  { server, name }: DocumentSource,
 ): Document<ResourceMetadata>[] {
   return contents.map(({ uri, mimeType, text, blob }) => {
-    const about = {
+    const metadata = {
       source: uri,
       uri,
       server,
       ...(name === undefined ? {} : { name }),
       ...(mimeType === undefined ? {} : { mimeType }),
     };
-    const pageContent = text ?? textOf(blob, mimeType);
-    if (pageContent !== undefined) return new Document({ pageContent, metadata: about });
-    return new Document({ pageContent: "", metadata: { ...about, blob } });
+    const pageContent = text ?? decodeText(blob, mimeType);
+    if (pageContent !== undefined) return new Document({ pageContent, metadata });
+    return new Document({ pageContent: "", metadata: { ...metadata, blob } });
   });
 }
 
 const TEXTUAL =
   /^text\/|^application\/(?:json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql)$|\+(?:json|xml|yaml)$/;
 
-function textOf(blob: string, mimeType: string | undefined): string | undefined {
+function decodeText(blob: string, mimeType: string | undefined): string | undefined {
   const base64 = TEXTUAL.test(toMimeType(mimeType) ?? "") ? toBase64(blob) : undefined;
   if (base64 === undefined) return undefined;
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
   } catch {
-    // It says that it is text, and is not.
+    // Not UTF-8, despite its MIME type.
     return undefined;
   }
+}
+
+/** Converts an MCP prompt to LangChain messages. */
+export function toMessages({ messages }: McpPrompt): BaseMessage[] {
+  return messages.map((message) => {
+    const content = toMessageContent(message);
+    return message.role === "user" ? new HumanMessage({ content }) : new AIMessage({ content });
+  });
+}
+
+function toMessageContent({ content }: McpPromptMessage): string | LangChainBlock[] {
+  return toContent(
+    content.map((block) => toLangChainBlock(block) ?? textBlock(stringifyWithoutBinary(block))),
+  );
 }

@@ -1,45 +1,47 @@
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
-import type { JsonObject } from "../../json/json.js";
+import { type JsonObject, cloneJson } from "../../json/json.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
-import { copyJson } from "../../json/clone-json.js";
 
-/** What a ToolMessage carries besides what the model reads: plain JSON, fit for a checkpoint. */
+/** The `artifact` of a ToolMessage: plain JSON that can be saved in a checkpoint. The model does not see it. */
 export interface ToolArtifact {
   readonly structuredContent: unknown;
   /** `_meta` of the result. */
   readonly meta: JsonObject | undefined;
   readonly isError: boolean;
-  /** Every block as the server sent it, also those that were cut, replaced or kept from the model. */
+  /** All blocks as the server sent them, including those that were truncated, replaced or hidden from the model. */
   readonly content: readonly ContentBlock[];
-  /** What the option `customData` found in the result. */
+  /** The return value of the option `customData`. */
   readonly customData?: unknown;
-  /** Why there is no good result. */
+  /** Set when the call failed. */
   readonly error?: ToolFailure | undefined;
 }
 
-/** An `McpRuntimeError` in plain JSON. */
+/** An `McpRuntimeError` as plain JSON. */
 export interface ToolFailure {
   readonly kind: FailureKind;
   readonly message: string;
+  /** The JSON-RPC error code. */
   readonly code?: number | undefined;
+  /** The HTTP status. */
   readonly status?: number | undefined;
   readonly server?: string | undefined;
   readonly tool?: string | undefined;
   readonly attempts?: number | undefined;
+  /** Whether the tool may have run although the call failed. */
   readonly outcomeUnknown?: boolean | undefined;
-  /** ISO 8601. */
+  /** When the server allows the next attempt, as an ISO 8601 date. */
   readonly retryAt?: string | undefined;
-  /** Where a person logs in. */
+  /** Where a person can log in. */
   readonly authorizationUrl?: string | undefined;
   readonly issues?: readonly ConfigIssue[] | undefined;
 }
 
 export function toToolArtifact({ structuredContent, meta, isError, content }: ToolResult): ToolArtifact {
   return {
-    structuredContent: copyJson(structuredContent),
-    meta: copyJson(meta),
+    structuredContent: cloneJson(structuredContent),
+    meta: cloneJson(meta),
     isError,
-    content: content.map((block) => copyJson(block)),
+    content: content.map((block) => cloneJson(block)),
   };
 }

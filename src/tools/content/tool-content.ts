@@ -1,86 +1,129 @@
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
-import { cutTexts } from "./truncate-text-blocks.js";
-import { saysSameJson, toJsonText, toJsonTextWithoutBinary } from "./json-text.js";
-import { isTextBlock, textBlock, toContent, type LangChainBlock } from "./langchain-block.js";
-import { toLangChainBlock } from "./to-langchain-block.js";
+import { isSameJson, stringifyJson, stringifyWithoutBinary } from "./json-text.js";
+import {
+  isTextBlock,
+  textBlock,
+  toContent,
+  type LangChainBlock,
+  toLangChainBlock,
+} from "./langchain-block.js";
 import { toToolArtifact, type ToolArtifact } from "./tool-artifact.js";
 
+/** How a result is converted to the content of a message. */
 export interface ContentOptions {
   /**
-   * What the model sees of `structuredContent`, as JSON. "fallback": shown when there is nothing
-   * else; "prefer": shown instead of the text blocks; "append": shown after them, unless one of them
-   * says the same; "artifact": never shown.
+   * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
+   * "prefer": instead of the text blocks; "append": after them, unless one of them is the same JSON; "artifact":
+   * never.
    */
   readonly structuredContent: "fallback" | "prefer" | "append" | "artifact";
-  /** What is kept from the model and left to the artifact, by the type of the MCP block. */
+  /** Whether the model sees MCP blocks of a type, or they are only in the artifact. */
   readonly outputHandling: {
     readonly image: "content" | "artifact";
     readonly audio: "content" | "artifact";
-    /** Embedded resources; a link to one is a line of text and always shown. */
+    /** Embedded resources; a resource link is a line of text and always visible. */
     readonly resource: "content" | "artifact";
   };
-  /** The most characters of text a model is shown of one result. */
+  /** The maximum number of characters of text of one result that a model sees. */
   readonly contentChars: number;
-  /** Only for tool calls; a direct invoke gets it all. */
-  readonly cut: boolean;
+  /** Set for tool calls only; a direct invoke returns the whole content. */
+  readonly truncate: boolean;
 }
 
 export const CONTENT_DEFAULTS: ContentOptions = {
   structuredContent: "fallback",
   outputHandling: { image: "content", audio: "content", resource: "content" },
   contentChars: 100_000,
-  cut: true,
+  truncate: true,
 };
 
-/** A result as LangChain takes it from a tool. A server can send what it likes: this never throws. */
+/** Converts a result to a LangChain tool's output. Never throws, whatever the server has sent. */
 export function toToolContent(
   result: ToolResult,
   options: ContentOptions,
 ): { content: string | LangChainBlock[]; artifact: ToolArtifact } {
-  const blocks = withStructured(result, options);
-  const fitting = options.cut ? cutTexts(blocks, options.contentChars) : blocks;
-  return { content: toContent(fitting), artifact: toToolArtifact(result) };
+  const blocks = toVisibleBlocks(result, options);
+  const truncated = options.truncate ? truncateTextBlocks(blocks, options.contentChars) : blocks;
+  return { content: toContent(truncated), artifact: toToolArtifact(result) };
 }
 
-function withStructured(result: ToolResult, options: ContentOptions): LangChainBlock[] {
-  const shown = result.content.filter((block) => isShown(block, options));
-  const blocks = toBlocks(shown, options);
-  // Among others an empty text says nothing, and Anthropic refuses it; alone it is the answer.
-  const speaking = blocks.filter((block) => !isBlank(block));
-  const answer = speaking.length > 0 ? speaking : blocks.slice(0, 1);
+function toVisibleBlocks(result: ToolResult, options: ContentOptions): LangChainBlock[] {
+  const visible = result.content.filter((block) => isVisible(block, options));
+  const blocks = toBlocks(visible, options);
+  // Anthropic rejects an empty text block among others; a single one is the result.
+  const nonBlank = blocks.filter((block) => !isBlank(block));
+  const unstructured = nonBlank.length > 0 ? nonBlank : blocks.slice(0, 1);
   const structured = result.structuredContent;
-  // Servers that write every field send null for none.
-  if (structured === undefined || structured === null) return answer;
+  // Some servers send null for a field without a value.
+  if (structured === undefined || structured === null) return unstructured;
   switch (options.structuredContent) {
     case "fallback":
-      return speaking.length > 0 ? speaking : [textBlock(toJsonText(structured))];
+      return nonBlank.length > 0 ? nonBlank : [textBlock(stringifyJson(structured))];
     case "prefer": {
-      const others = toBlocks(
-        shown.filter(({ type }) => type !== "text"),
+      const media = toBlocks(
+        visible.filter(({ type }) => type !== "text"),
         options,
       );
-      return [textBlock(toJsonText(structured)), ...others.filter((block) => !isBlank(block))];
+      return [textBlock(stringifyJson(structured)), ...media.filter((block) => !isBlank(block))];
     }
     case "append": {
-      const json = toJsonText(structured);
-      const isSaid = speaking.some((block) => isTextBlock(block) && saysSameJson(block.text, json));
-      return isSaid ? speaking : [...speaking, textBlock(json)];
+      const json = stringifyJson(structured);
+      const isIncluded = nonBlank.some((block) => isTextBlock(block) && isSameJson(block.text, json));
+      return isIncluded ? nonBlank : [...nonBlank, textBlock(json)];
     }
     case "artifact":
-      return answer;
+      return unstructured;
   }
 }
 
-function toBlocks(shown: readonly ContentBlock[], { cut }: ContentOptions): LangChainBlock[] {
-  const toJson = cut ? toJsonTextWithoutBinary : toJsonText;
-  return shown.map((block) => toLangChainBlock(block) ?? textBlock(toJson(block)));
+function toBlocks(blocks: readonly ContentBlock[], { truncate }: ContentOptions): LangChainBlock[] {
+  const stringify = truncate ? stringifyWithoutBinary : stringifyJson;
+  return blocks.map((block) => toLangChainBlock(block) ?? textBlock(stringify(block)));
 }
 
 function isBlank(block: LangChainBlock): boolean {
   return isTextBlock(block) && block.text.trim() === "";
 }
 
-function isShown({ type }: ContentBlock, { outputHandling }: ContentOptions): boolean {
+function isVisible({ type }: ContentBlock, { outputHandling }: ContentOptions): boolean {
   if (type !== "image" && type !== "audio" && type !== "resource") return true;
   return outputHandling[type] === "content";
+}
+
+/**
+ * Keeps the first `maxChars` characters of all text blocks together and appends a marker with the number of
+ * omitted characters. Images, audio and files are neither counted nor truncated.
+ */
+function truncateTextBlocks(blocks: readonly LangChainBlock[], maxChars: number): LangChainBlock[] {
+  const total = blocks.reduce((sum, block) => sum + (isTextBlock(block) ? block.text.length : 0), 0);
+  if (total <= maxChars) return [...blocks];
+  const result: LangChainBlock[] = [];
+  let used = 0;
+  let isTruncated = false;
+  for (const block of blocks) {
+    if (!isTextBlock(block)) {
+      result.push(block);
+    } else if (!isTruncated && used + block.text.length <= maxChars) {
+      used += block.text.length;
+      result.push(block);
+    } else if (!isTruncated) {
+      isTruncated = true;
+      const kept = truncateText(block.text, maxChars - used);
+      const marker = `[… ${formatCount(total - used - kept.length)} of ${formatCount(total)} characters omitted]`;
+      result.push(textBlock(kept === "" ? marker : `${kept}\n${marker}`));
+    }
+  }
+  return result;
+}
+
+/** Does not split a surrogate pair. */
+function truncateText(text: string, maxChars: number): string {
+  const isSplit = /^[\ud800-\udbff][\udc00-\udfff]$/.test(
+    text.slice(Math.max(0, maxChars - 1), maxChars + 1),
+  );
+  return text.slice(0, isSplit ? maxChars - 1 : maxChars);
+}
+
+function formatCount(characters: number): string {
+  return characters.toLocaleString("en-US");
 }

@@ -4,139 +4,156 @@ import type { ToolContext } from "../tool-context.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { FormElicitation, UrlElicitation } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { answerElicitation, parseElicitation } from "../../session/server-requests/elicitation-handler.js";
-import { AnswerError } from "../../session/server-requests/server-request-handler.js";
-import { GraphTask } from "../graph-task.js";
-import { pendingCalls } from "../pending-calls.js";
-import { lastApproval } from "../approval/previous-approval.js";
+import {
+  createElicitationHandler,
+  parseElicitation,
+} from "../../session/server-requests/elicitation-handler.js";
+import { HandlerError } from "../../session/server-requests/server-request-handler.js";
+import { GraphTask, findPendingCalls } from "../graph-task.js";
+import { previousApproval } from "../approval/approval-request.js";
 
-/** What a graph pauses with when a server wants to know something from a person before it runs a tool. */
+/** The value of a LangGraph interrupt when a server needs input from a person before it runs a tool. */
 export interface InputRequest {
   readonly type: "mcp_input";
+  /** The name of the server. */
   readonly server: string;
   /** The tool's name, as models see it. */
   readonly tool: string;
   readonly toolCallId: string;
-  /** What is asked, by the server's own keys. */
+  /** The elicitation requests, by the server's keys. */
   readonly requests: Readonly<Record<string, FormElicitation | UrlElicitation>>;
-  /** What was wrong with the last answer. */
-  readonly problem?: string;
+  /** What was wrong with the previous answer. */
+  readonly error?: string;
 }
 
-/** The answer to it: for each call by its id, for each request by its key. */
+/**
+ * The value to resume the graph with: an elicitation result for each request, by tool call id and by the
+ * request's key. A single request may be answered with `{ action, content }` alone.
+ *
+ * @example
+ * ```ts
+ * const resume: InputResponse = {
+ *   answers: { [toolCallId]: { where: { action: "accept", content: { city: "Rome" } } } },
+ * };
+ * await agent.invoke(new Command({ resume }), config);
+ * ```
+ */
 export interface InputResponse {
   readonly answers: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
 }
 
-/** What goes into the checkpoint with the question, for whoever goes on. */
-export interface PausedCall extends InputRequest {
+/** The interrupt as it is saved in the checkpoint, with what is needed to resume the call. */
+export interface InterruptedCall extends InputRequest {
   readonly round: number;
   readonly required: InputRequired;
-  /** An approval that the same task has asked for before. */
+  /** The approval request that the same task has made before. */
   readonly approval?: unknown;
 }
 
-/** A call for which somebody else asks: what to send, and what the server wants to know. */
-export interface HeldCall {
+/** A call whose input is requested by the tool node: the input to send, and what the server needs next. */
+export interface DeferredCall {
   readonly input: CallInput;
   required: InputRequired | undefined;
 }
 
-interface Asking {
+interface InputContext {
   readonly server: string;
   readonly tool: string;
   readonly context: ToolContext;
-  readonly held: HeldCall | undefined;
+  readonly deferred: DeferredCall | undefined;
 }
 
-/** More wrong answers than any person gives: something answers by itself. */
-const MOST_ROUNDS = 1_000;
-const UNASKED: { readonly input: CallInput; readonly round: number } = { input: {}, round: 0 };
+/** A person does not give this many invalid answers: a program answers in a loop. */
+const MAX_ROUNDS = 1_000;
+const NO_INPUT: { readonly input: CallInput; readonly round: number } = { input: {}, round: 0 };
 
 /**
- * Calls a tool whose server may want to know something first, and pauses the graph for it. The task
- * runs again from its start when the graph goes on, perhaps in another process: the call is then sent
- * with the answers at once, and what was sent before is not sent again.
+ * Calls a tool and interrupts the graph when its server needs input. The resumed task runs again from its start,
+ * possibly in another process: it then sends the call with the answers, without repeating earlier rounds.
  */
-export function callAskingInGraph(
+export function callWithInput(
   call: (input: CallInput | undefined) => Promise<ToolResult>,
-  asking: Asking,
+  inputContext: InputContext,
 ): Promise<ToolResult> {
-  if (asking.held !== undefined) return callHeld(call, asking.held);
-  const task = new GraphTask(asking.context.runConfig);
-  return canAsk(task, asking.context) ? callUntilAnswered(call, asking, task) : call(undefined);
+  if (inputContext.deferred !== undefined) return callDeferred(call, inputContext.deferred);
+  const task = new GraphTask(inputContext.context.runConfig);
+  return canInterrupt(task, inputContext.context)
+    ? callUntilComplete(call, inputContext, task)
+    : call(undefined);
 }
 
-async function callUntilAnswered(
+async function callUntilComplete(
   call: (input: CallInput | undefined) => Promise<ToolResult>,
-  asking: Asking,
+  inputContext: InputContext,
   task: GraphTask,
 ): Promise<ToolResult> {
-  const last = task.isResumed ? await task.lastQuestion() : undefined;
-  let paused = isPausedCall(last, asking) ? last : undefined;
-  // Every question counts when the task runs again: those before the last one have been dealt with.
-  for (let round = 1; round < (paused?.round ?? 0); round += 1) task.interrupt?.(paused);
-  for (let rounds = 0; rounds < MOST_ROUNDS; rounds += 1) {
-    const { input, round } = paused === undefined ? UNASKED : await askForInput(paused, task);
+  const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
+  let interrupted = isInterruptedCall(lastQuestion, inputContext) ? lastQuestion : undefined;
+  // LangGraph matches answers to interrupts by their order, so the earlier interrupts are repeated.
+  for (let round = 1; round < (interrupted?.round ?? 0); round += 1) task.interrupt?.(interrupted);
+  for (let rounds = 0; rounds < MAX_ROUNDS; rounds += 1) {
+    const { input, round } = interrupted === undefined ? NO_INPUT : await requestInput(interrupted, task);
     const result = await call(input);
     if (result.inputRequired === undefined) return result;
-    const { server, tool, context } = asking;
-    const about = { server, tool, toolCallId: context.toolCallId ?? "", round: round + 1 };
-    paused = toPaused(result.inputRequired, about, last);
+    const { server, tool, context } = inputContext;
+    const source = { server, tool, toolCallId: context.toolCallId ?? "", round: round + 1 };
+    interrupted = toInterrupt(result.inputRequired, source, lastQuestion);
   }
-  throw nobody(asking.server);
+  throw noValidAnswerError(inputContext.server);
 }
 
-async function callHeld(
+async function callDeferred(
   call: (input: CallInput | undefined) => Promise<ToolResult>,
-  held: HeldCall,
+  deferred: DeferredCall,
 ): Promise<ToolResult> {
-  const result = await call(held.input);
-  held.required = result.inputRequired;
+  const result = await call(deferred.input);
+  deferred.required = result.inputRequired;
   return result;
 }
 
-/** Pauses until somebody gives an answer that fits. */
-async function askForInput(paused: PausedCall, task: GraphTask): Promise<typeof UNASKED> {
-  let question: PausedCall = paused;
-  for (let round = paused.round; round < MOST_ROUNDS; round += 1) {
-    const answered = await answersTo(paused, task.interrupt?.(question));
-    if (!("problem" in answered))
-      return { input: { responses: answered.responses, state: paused.required.state }, round };
-    question = { ...paused, problem: answered.problem, round: round + 1 };
+/** Interrupts until a valid answer is received. */
+async function requestInput(interrupted: InterruptedCall, task: GraphTask): Promise<typeof NO_INPUT> {
+  let question: InterruptedCall = interrupted;
+  for (let round = interrupted.round; round < MAX_ROUNDS; round += 1) {
+    const answer = await readAnswers(interrupted, task.interrupt?.(question));
+    if (!("error" in answer)) {
+      const { requestState } = interrupted.required;
+      return { input: { responses: answer.responses, requestState }, round };
+    }
+    question = { ...interrupted, error: answer.error, round: round + 1 };
   }
-  throw nobody(paused.server);
+  throw noValidAnswerError(interrupted.server);
 }
 
-function nobody(server: string): McpRuntimeError {
-  return new McpRuntimeError("denied", "Nobody gave an answer that fits.", { server });
+function noValidAnswerError(server: string): McpRuntimeError {
+  return new McpRuntimeError("denied", "No valid answer was received.", { server });
 }
 
-/** Asking is safe where the task makes no other call: all that it makes, it makes again. */
-function canAsk(task: GraphTask, { toolCallId }: ToolContext): boolean {
+/** An interrupt is safe only if the task makes no other call: a resumed task repeats all its calls. */
+function canInterrupt(task: GraphTask, { toolCallId }: ToolContext): boolean {
   if (toolCallId === undefined || task.interrupt === undefined) return false;
-  const single: unknown = Reflect.get(Object(task.input), "lg_tool_call");
-  if (isPlainObject(single)) return single["id"] === toolCallId;
-  const { allCalls } = pendingCalls(task.input);
+  const singleCall: unknown = Reflect.get(Object(task.input), "lg_tool_call");
+  if (isPlainObject(singleCall)) return singleCall["id"] === toolCallId;
+  const { allCalls } = findPendingCalls(task.input);
   return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
 }
 
-function isPausedCall(question: unknown, { context }: Asking): question is PausedCall {
+function isInterruptedCall(question: unknown, { context }: InputContext): question is InterruptedCall {
   if (!isPlainObject(question) || question["type"] !== "mcp_input") return false;
   return question["toolCallId"] === context.toolCallId;
 }
 
-/** `last`: what the task has asked before. */
-export function toPaused(
+/** `lastQuestion` is the value of the task's last interrupt, whose approval request is kept. */
+export function toInterrupt(
   required: InputRequired,
-  { server, tool, toolCallId, round }: Pick<PausedCall, "server" | "tool" | "toolCallId" | "round">,
-  last: unknown,
-): PausedCall {
+  { server, tool, toolCallId, round }: Pick<InterruptedCall, "server" | "tool" | "toolCallId" | "round">,
+  lastQuestion: unknown,
+): InterruptedCall {
   const requests = Object.entries(required.requests).map(([key, request]) => [
     key,
     toRequest(request, server),
   ]);
-  const approval = lastApproval(last);
+  const approval = previousApproval(lastQuestion);
   return {
     type: "mcp_input",
     server,
@@ -153,46 +170,49 @@ function toRequest({ params }: JsonObject, server: string): FormElicitation | Ur
   try {
     return parseElicitation(isPlainObject(params) ? params : {});
   } catch (error) {
-    const text = `Server "${server}" asks for something that cannot be shown: ${String(error)}`;
+    const text = `Server "${server}" sent an invalid elicitation request: ${String(error)}`;
     throw new McpRuntimeError("invalid-response", text, { server });
   }
 }
 
-type Answered = { readonly responses: JsonObject } | { readonly problem: string };
+type AnswerResult = { readonly responses: JsonObject } | { readonly error: string };
 
-/** What a person said, checked as a handler's answer is. One question may be answered without its keys. */
-export async function answersTo(
-  { requests, required, toolCallId }: PausedCall,
-  said: unknown,
-): Promise<Answered> {
+/** Validates answers like the result of an `onElicitationRequest` handler. */
+export async function readAnswers(
+  { requests, required, toolCallId }: InterruptedCall,
+  answer: unknown,
+): Promise<AnswerResult> {
   const keys = Object.keys(requests);
   const byCall =
-    isPlainObject(said) && isPlainObject(said["answers"]) ? said["answers"][toolCallId] : undefined;
-  const isShort = isPlainObject(said) && typeof said["action"] === "string" && keys.length === 1;
-  const given: unknown = isShort ? { [keys[0] ?? ""]: said } : byCall;
-  if (!isPlainObject(given)) return { problem: `The answer has none for call "${toolCallId}".` };
+    isPlainObject(answer) && isPlainObject(answer["answers"]) ? answer["answers"][toolCallId] : undefined;
+  const isShortForm = isPlainObject(answer) && typeof answer["action"] === "string" && keys.length === 1;
+  const byKey: unknown = isShortForm ? { [keys[0] ?? ""]: answer } : byCall;
+  if (!isPlainObject(byKey)) return { error: `The answer has no entry for call "${toolCallId}".` };
   const responses: JsonObject = { ...required.responses };
   for (const key of keys) {
-    const answer = await checked(required.requests[key] ?? {}, given[key]);
-    if ("problem" in answer) return { problem: `${key}: ${answer.problem}` };
-    responses[key] = answer.response;
+    const result = await validateAnswer(required.requests[key] ?? {}, byKey[key]);
+    if ("error" in result) return { error: `${key}: ${result.error}` };
+    responses[key] = result.response;
   }
   return { responses };
 }
 
-async function checked(
+async function validateAnswer(
   { params }: JsonObject,
-  given: unknown,
-): Promise<{ readonly response: JsonObject } | { readonly problem: string }> {
-  const give = () => given as never;
-  const answerer = answerElicitation({ elicitForm: give, elicitUrl: give });
+  answer: unknown,
+): Promise<{ readonly response: JsonObject } | { readonly error: string }> {
+  const elicit = () => answer as never;
+  const handle = createElicitationHandler({ elicitForm: elicit, elicitUrl: elicit });
   const context = { server: "", signal: new AbortController().signal };
   try {
-    return { response: await answerer(isPlainObject(params) ? params : {})(context) };
+    return { response: await handle(isPlainObject(params) ? params : {})(context) };
   } catch (error) {
-    if (!(error instanceof AnswerError)) throw error;
+    if (!(error instanceof HandlerError)) throw error;
     return {
-      problem: (error.warning ?? error.message).replace(/^onElicitationRequest gave an answer that/, "It"),
+      error: (error.warning ?? error.message).replace(
+        /^onElicitationRequest returned an invalid result/,
+        "The answer is invalid",
+      ),
     };
   }
 }

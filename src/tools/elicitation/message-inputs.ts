@@ -3,125 +3,134 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { isPlainObject } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import {
-  answersTo,
-  type HeldCall,
+  readAnswers,
+  type DeferredCall,
   type InputRequest,
-  type PausedCall,
-  toPaused,
+  type InterruptedCall,
+  toInterrupt,
 } from "./interrupt-for-input.js";
 import { GraphTask } from "../graph-task.js";
-import { lastApproval } from "../approval/previous-approval.js";
+import { previousApproval } from "../approval/approval-request.js";
 import type { McpTool } from "../mcp-tool.js";
 
-/** What a graph pauses with when servers want to know something for several calls of one message. */
+/** The value of a LangGraph interrupt when servers need input for several calls of one message. */
 export interface InputRequests {
   readonly type: "mcp_inputs";
   readonly questions: readonly InputRequest[];
-  /** What was wrong with the last answer. */
-  readonly problem?: string;
+  /** What was wrong with the previous answer. */
+  readonly error?: string;
 }
 
-/** What goes into the checkpoint with the questions. */
-interface PausedMessage extends InputRequests {
-  readonly questions: readonly PausedCall[];
-  /** What the other calls gave, by their ids: they do not run again. */
-  readonly done: Readonly<Record<string, unknown>>;
+/** The interrupt as it is saved in the checkpoint. */
+interface InterruptedMessage extends InputRequests {
+  readonly questions: readonly InterruptedCall[];
+  /** The results of the other calls, by call id: they do not run again. */
+  readonly results: Readonly<Record<string, unknown>>;
   readonly round: number;
   readonly approval?: unknown;
 }
 
-interface CallNote extends HeldCall {
+interface TrackedCall extends DeferredCall {
   readonly tool: McpTool;
 }
 
-/** More wrong answers than any person gives: something answers by itself. */
-const MOST_ROUNDS = 1_000;
+/** A person does not give this many invalid answers: a program answers in a loop. */
+const MAX_ROUNDS = 1_000;
 
 /**
- * The calls of one message that run in one task, and what their servers want to know. The task runs
- * again from its start when the graph goes on: what was done by then is kept with the question.
+ * The calls of one message that run in one task, and the input that their servers need. The resumed task runs
+ * again from its start, so the results of finished calls are saved with the interrupt.
  */
-export class MessageInput {
+export class MessageInputs {
   readonly #task: GraphTask;
-  readonly #last: unknown;
-  readonly #notes = new Map<string, CallNote>();
-  readonly #done: Map<string, unknown>;
-  #answers: ReadonlyMap<string, HeldCall["input"]> = new Map();
+  readonly #lastQuestion: unknown;
+  readonly #calls = new Map<string, TrackedCall>();
+  readonly #results: Map<string, unknown>;
+  #answers: ReadonlyMap<string, DeferredCall["input"]> = new Map();
   #round = 0;
 
-  private constructor(task: GraphTask, last: unknown) {
+  private constructor(task: GraphTask, lastQuestion: unknown) {
     this.#task = task;
-    this.#last = last;
-    this.#done = new Map(isPausedMessage(last) ? Object.entries(last.done) : []);
+    this.#lastQuestion = lastQuestion;
+    this.#results = new Map(isInterruptedMessage(lastQuestion) ? Object.entries(lastQuestion.results) : []);
   }
 
-  /** Nothing, where nobody can be asked. */
-  static async open(config: RunnableConfig): Promise<MessageInput | undefined> {
+  /** Returns `undefined` when the graph cannot be interrupted. */
+  static async open(config: RunnableConfig): Promise<MessageInputs | undefined> {
     const task = new GraphTask(config);
     if (task.interrupt === undefined) return undefined;
-    const last = task.isResumed ? await task.lastQuestion() : undefined;
-    const input = new MessageInput(task, last);
-    if (isPausedMessage(last)) await input.#hearAnswers(last);
-    return input;
+    const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
+    const inputs = new MessageInputs(task, lastQuestion);
+    if (isInterruptedMessage(lastQuestion)) await inputs.#requestAnswers(lastQuestion);
+    return inputs;
   }
 
-  /** What a call gave before the graph paused. */
-  resultOf({ id = "" }: ToolCall): unknown {
-    return this.#done.get(id);
+  /** Returns the result of a call that finished before the interrupt. */
+  savedResult({ id = "" }: ToolCall): unknown {
+    return this.#results.get(id);
   }
 
-  /** Has a call wait for what is asked here. */
-  hold(tool: McpTool, { id = "" }: ToolCall): CallNote {
-    const note = { tool, input: this.#answers.get(id) ?? {}, required: undefined };
-    this.#notes.set(id, note);
-    return note;
+  /** Registers a call whose server may need input. */
+  track(tool: McpTool, { id = "" }: ToolCall): TrackedCall {
+    const call = { tool, input: this.#answers.get(id) ?? {}, required: undefined };
+    this.#calls.set(id, call);
+    return call;
   }
 
-  /** What a call gave: it does not run again. */
-  keep({ id = "" }: ToolCall, output: unknown): void {
-    if (this.#notes.get(id)?.required === undefined) this.#done.set(id, output);
+  /** Saves the output of a finished call, so that it does not run again. */
+  saveResult({ id = "" }: ToolCall, output: unknown): void {
+    if (this.#calls.get(id)?.required === undefined) this.#results.set(id, output);
   }
 
-  /** Pauses the graph, if a server wants to know something. */
-  pauseIfAsked(): void {
-    const questions = [...this.#notes].flatMap(([toolCallId, { tool, required }]) => {
-      const about = { server: tool.mcp.server, tool: tool.name, toolCallId, round: 1 };
-      return required === undefined ? [] : [toPaused(required, about, undefined)];
+  /** Interrupts the graph if a server needs input. */
+  interruptIfNeeded(): void {
+    const questions = [...this.#calls].flatMap(([toolCallId, { tool, required }]) => {
+      const source = { server: tool.mcp.server, tool: tool.name, toolCallId, round: 1 };
+      return required === undefined ? [] : [toInterrupt(required, source, undefined)];
     });
     if (questions.length === 0) return;
-    const done = Object.fromEntries(this.#done);
-    const approval = isPausedMessage(this.#last) ? this.#last.approval : lastApproval(this.#last);
-    const question: PausedMessage = { type: "mcp_inputs", questions, done, round: this.#round + 1, approval };
+    const results = Object.fromEntries(this.#results);
+    const approval = isInterruptedMessage(this.#lastQuestion)
+      ? this.#lastQuestion.approval
+      : previousApproval(this.#lastQuestion);
+    const question: InterruptedMessage = {
+      type: "mcp_inputs",
+      questions,
+      results,
+      round: this.#round + 1,
+      approval,
+    };
     this.#task.interrupt?.(question);
-    throw new McpRuntimeError("denied", "The graph did not pause for a question.");
+    throw new McpRuntimeError("denied", "The graph was not interrupted for an input request.");
   }
 
-  async #hearAnswers(paused: PausedMessage): Promise<void> {
-    for (let round = 1; round < paused.round; round += 1) this.#task.interrupt?.(paused);
-    let question = paused;
-    for (let round = paused.round; round < MOST_ROUNDS; round += 1) {
-      const said = this.#task.interrupt?.(question);
-      const problem = await this.#take(paused.questions, said);
+  async #requestAnswers(interrupted: InterruptedMessage): Promise<void> {
+    for (let round = 1; round < interrupted.round; round += 1) this.#task.interrupt?.(interrupted);
+    let question = interrupted;
+    for (let round = interrupted.round; round < MAX_ROUNDS; round += 1) {
+      const answer = this.#task.interrupt?.(question);
+      const error = await this.#acceptAnswers(interrupted.questions, answer);
       this.#round = round;
-      if (problem === undefined) return;
-      question = { ...paused, problem, round: round + 1 };
+      if (error === undefined) return;
+      question = { ...interrupted, error, round: round + 1 };
     }
-    throw new McpRuntimeError("denied", "Nobody gave an answer that fits.");
+    throw new McpRuntimeError("denied", "No valid answer was received.");
   }
 
-  async #take(questions: readonly PausedCall[], said: unknown): Promise<string | undefined> {
-    const answers = new Map<string, HeldCall["input"]>();
+  /** Returns what is wrong with the answer. */
+  async #acceptAnswers(questions: readonly InterruptedCall[], answer: unknown): Promise<string | undefined> {
+    const answers = new Map<string, DeferredCall["input"]>();
     for (const question of questions) {
-      const answered = await answersTo(question, said);
-      if ("problem" in answered) return answered.problem;
+      const result = await readAnswers(question, answer);
+      if ("error" in result) return result.error;
       const { toolCallId, required } = question;
-      answers.set(toolCallId, { responses: answered.responses, state: required.state });
+      answers.set(toolCallId, { responses: result.responses, requestState: required.requestState });
     }
     this.#answers = answers;
     return undefined;
   }
 }
 
-function isPausedMessage(question: unknown): question is PausedMessage {
+function isInterruptedMessage(question: unknown): question is InterruptedMessage {
   return isPlainObject(question) && question["type"] === "mcp_inputs";
 }

@@ -3,28 +3,31 @@ import { withDeadline } from "../../async/deadline.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { CALLER_STATUSES } from "./auth-and-rate-statuses.js";
-import type { HttpWireOptions } from "./mcp-http-client.js";
-import { failureIn, isRequest, type RequestId, toFailureAnswer } from "../json-rpc.js";
+import { AUTH_AND_RATE_STATUSES } from "./modern-era.js";
+import type { McpHttpClientOptions } from "./mcp-http-client.js";
+import { getLocalError, isRequest, type RequestId, toLocalErrorResponse } from "../json-rpc.js";
 import { SseTransport } from "./sse-transport.js";
-import { StreamableHttpTransport } from "./streamable-http.js";
+import { StreamableHttpTransport } from "./streamable-http-transport.js";
 
-/** What was found out about a server, for the sessions to come. */
-interface HttpFinding {
-  /** It speaks legacy SSE at this address, and no Streamable HTTP. */
-  isLegacy: boolean;
+/** The transport that was detected for a server; shared by all its sessions. */
+interface DetectedTransport {
+  /** The server supports only SSE at this URL, not Streamable HTTP. */
+  isSse: boolean;
 }
 
-interface HttpOrSseOptions extends HttpWireOptions {
-  readonly finding: HttpFinding;
-  /** How long a legacy server may take to name its endpoint, which is the first thing it does. */
-  readonly endpointMs: number;
+interface AutoHttpOptions extends McpHttpClientOptions {
+  readonly detected: DetectedTransport;
+  /** How long an SSE server may take to send its endpoint, which is its first event. */
+  readonly endpointTimeoutMs: number;
 }
 
 const METHOD_NOT_ALLOWED = 405;
 
-/** How a GET ends that finds no legacy server. Other failures say nothing: the server may be down or slow, or want a login. */
-const FINDS_NO_STREAM: ReadonlySet<FailureKind> = new Set([
+/**
+ * A GET that fails with one of these did not reach an SSE server. Other failures are inconclusive: the
+ * server may be down, slow or require authorization.
+ */
+const NOT_SSE_KINDS: ReadonlySet<FailureKind> = new Set([
   "invalid-request",
   "not-found",
   "invalid-response",
@@ -32,69 +35,68 @@ const FINDS_NO_STREAM: ReadonlySet<FailureKind> = new Set([
   "server-error",
 ]);
 
-/** The request that opens the session. */
-interface Greeting {
+interface InitializeRequest {
   readonly message: JsonRpcMessage & { readonly id: RequestId };
   readonly options: SendOptions | undefined;
 }
 
 /**
- * Streamable HTTP, and legacy SSE at the same address for servers that are older than it. What a
- * server speaks shows in the handshake: it refuses the POST, and its GET streams. That is remembered
- * for later sessions, until the GET streams no more. When neither works, the first failure is told,
- * and the second is a hint.
+ * Streamable HTTP with a fallback to SSE at the same URL for older servers. An SSE server is detected
+ * during `initialize`: it rejects the POST, and its GET opens an event stream. The result is kept for
+ * later sessions until the GET no longer opens a stream. When both fail, the first failure is reported
+ * and the second is appended as a hint.
  */
 export class AutoHttpTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
-  readonly #options: HttpOrSseOptions;
+  readonly #options: AutoHttpOptions;
   readonly #closed = new CancelScope();
-  #way: MessageTransport;
-  /** Why the remembered way is none any more. */
-  #gone: McpRuntimeError | undefined;
-  #greeting: Greeting | undefined;
+  #active: MessageTransport;
+  /** Why SSE, which was detected by an earlier session, no longer works. */
+  #sseFailure: McpRuntimeError | undefined;
+  #initialize: InitializeRequest | undefined;
 
-  constructor(options: HttpOrSseOptions) {
+  constructor(options: AutoHttpOptions) {
     this.#options = options;
-    this.#way = new StreamableHttpTransport(options);
-    this.#hear(this.#way, (message) => this.#takeFirst(message));
+    this.#active = new StreamableHttpTransport(options);
+    this.#bind(this.#active, (message) => this.#onInitializeResponse(message));
   }
 
   get sessionId(): string | undefined {
-    return this.#way.sessionId;
+    return this.#active.sessionId;
   }
 
   setProtocolVersion(version: string): void {
-    this.#way.setProtocolVersion?.(version);
+    this.#active.setProtocolVersion?.(version);
   }
 
   async start(): Promise<void> {
-    if (!this.#options.finding.isLegacy) return;
+    if (!this.#options.detected.isSse) return;
     try {
-      await this.#startLegacy();
+      await this.#startSse();
     } catch (error) {
-      if (!findsNoStream(error)) throw error;
-      this.#options.finding.isLegacy = false;
-      this.#gone = error;
+      if (!isNotSse(error)) throw error;
+      this.#options.detected.isSse = false;
+      this.#sseFailure = error;
     }
   }
 
   send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
-    if (message.method === "initialize" && isRequest(message)) this.#greeting = { message, options };
-    return this.#way.send(message, options);
+    if (message.method === "initialize" && isRequest(message)) this.#initialize = { message, options };
+    return this.#active.send(message, options);
   }
 
-  wasSent(id: RequestId): boolean {
-    return this.#way.wasSent?.(id) ?? true;
+  mayHaveBeenSent(id: RequestId): boolean {
+    return this.#active.mayHaveBeenSent?.(id) ?? true;
   }
 
-  async listen(): Promise<void> {
-    await this.#way.listen?.();
+  async openServerStream(): Promise<void> {
+    await this.#active.openServerStream?.();
   }
 
   async terminateSession(): Promise<void> {
-    await this.#way.terminateSession?.();
+    await this.#active.terminateSession?.();
   }
 
   async close(): Promise<void> {
@@ -102,94 +104,93 @@ export class AutoHttpTransport implements MessageTransport {
     this.#closed.cancel(
       new McpRuntimeError("closed", `The session with "${server}" was closed.`, { server }),
     );
-    await this.#way.close();
+    await this.#active.close();
   }
 
-  /** Only what the way in use says is passed on: one that was tried in vain is closed without a word. */
-  #hear(way: MessageTransport, take: (message: JsonRpcMessage) => void): void {
-    way.onmessage = (message) => {
-      if (this.#way === way) take(message);
+  /** Forwards the events of a transport while it is the active one; closing another one is silent. */
+  #bind(transport: MessageTransport, onMessage: (message: JsonRpcMessage) => void): void {
+    transport.onmessage = (message) => {
+      if (this.#active === transport) onMessage(message);
     };
-    way.onerror = (error) => {
-      if (this.#way === way) this.onerror?.(error);
+    transport.onerror = (error) => {
+      if (this.#active === transport) this.onerror?.(error);
     };
-    way.onclose = () => {
-      if (this.#way === way) this.onclose?.();
+    transport.onclose = () => {
+      if (this.#active === transport) this.onclose?.();
     };
   }
 
-  /** What Streamable HTTP brings until the server has answered the handshake. */
-  #takeFirst(message: JsonRpcMessage): void {
-    const greeting = this.#greeting;
-    if (message.id !== greeting?.message.id || message.method !== undefined || greeting === undefined) {
+  /** Handles the messages of Streamable HTTP until the response to `initialize` has arrived. */
+  #onInitializeResponse(message: JsonRpcMessage): void {
+    const initialize = this.#initialize;
+    if (message.id !== initialize?.message.id || message.method !== undefined || initialize === undefined) {
       this.onmessage?.(message);
       return;
     }
-    this.#way.onmessage = (later) => this.onmessage?.(later);
-    const failure = failureIn(message.error?.data)?.reason;
-    if (mayBeLegacy(failure)) void this.#fallBack(greeting, failure);
+    this.#active.onmessage = (later) => this.onmessage?.(later);
+    const failure = getLocalError(message.error?.data)?.reason;
+    if (mayBeSse(failure)) void this.#fallBack(initialize, failure);
     else this.onmessage?.(message);
   }
 
-  async #fallBack({ message, options }: Greeting, refusal: McpRuntimeError): Promise<void> {
+  async #fallBack({ message, options }: InitializeRequest, rejection: McpRuntimeError): Promise<void> {
     try {
-      await this.#becomeLegacy(refusal);
-      await this.#way.send(message, options);
+      await this.#switchToSse(rejection);
+      await this.#active.send(message, options);
     } catch (error) {
-      this.onmessage?.(toFailureAnswer(message.id, error));
+      this.onmessage?.(toLocalErrorResponse(message.id, error));
     }
   }
 
-  async #becomeLegacy(refusal: McpRuntimeError): Promise<void> {
-    if (this.#gone !== undefined) throw withHint(this.#gone, "POST", refusal);
+  async #switchToSse(rejection: McpRuntimeError): Promise<void> {
+    if (this.#sseFailure !== undefined) throw withHint(this.#sseFailure, "POST", rejection);
     try {
-      await this.#startLegacy();
+      await this.#startSse();
     } catch (error) {
-      throw findsNoStream(error) ? withHint(refusal, "GET", error) : error;
+      throw isNotSse(error) ? withHint(rejection, "GET", error) : error;
     }
-    this.#options.finding.isLegacy = true;
+    this.#options.detected.isSse = true;
   }
 
-  async #startLegacy(): Promise<void> {
-    const { server, clock, endpointMs: ms } = this.#options;
-    const legacy = new SseTransport(this.#options);
-    const expired = () => {
-      const what = legacy.isStreaming ? "names no endpoint for messages" : "does not answer the GET";
-      const text = `Server "${server}" ${what} within ${ms} ms.`;
-      return new McpRuntimeError(legacy.isStreaming ? "invalid-response" : "timeout", text, { server });
+  async #startSse(): Promise<void> {
+    const { server, clock, endpointTimeoutMs: ms } = this.#options;
+    const sse = new SseTransport(this.#options);
+    const createError = () => {
+      const problem = sse.isStreaming ? "did not send an endpoint event" : "did not respond to the GET";
+      const text = `Server "${server}" ${problem} within ${ms} ms.`;
+      return new McpRuntimeError(sse.isStreaming ? "invalid-response" : "timeout", text, { server });
     };
-    this.#hear(legacy, (message) => this.onmessage?.(message));
+    this.#bind(sse, (message) => this.onmessage?.(message));
     try {
-      await withDeadline({ ms, clock, cancellation: this.#closed, expired }, (limited) =>
-        limited.race(legacy.start()),
+      await withDeadline({ ms, clock, cancellation: this.#closed, createError }, (limited) =>
+        limited.race(sse.start()),
       );
-      this.#way = legacy;
+      this.#active = sse;
     } catch (error) {
-      await legacy.close();
+      await sse.close();
       throw error;
     }
   }
 }
 
 /**
- * Most 4xx may be an older server's way to say that it takes no POST at this address. Whoever answers
- * a message with a JSON-RPC error has read it, and is no older server.
+ * An SSE server rejects a POST to this URL with almost any 4xx status. A server that responds with a
+ * JSON-RPC error has parsed the message, so it is not one.
  */
-function mayBeLegacy(failure: unknown): failure is McpRuntimeError {
+function mayBeSse(failure: unknown): failure is McpRuntimeError {
   if (!(failure instanceof McpRuntimeError) || failure.status === undefined) return false;
   const { status, code } = failure;
   if (status === METHOD_NOT_ALLOWED) return true;
-  return status >= 400 && status < 500 && code === undefined && !CALLER_STATUSES.has(status);
+  return status >= 400 && status < 500 && code === undefined && !AUTH_AND_RATE_STATUSES.has(status);
 }
 
-function findsNoStream(error: unknown): error is McpRuntimeError {
-  return error instanceof McpRuntimeError && FINDS_NO_STREAM.has(error.kind);
+function isNotSse(error: unknown): error is McpRuntimeError {
+  return error instanceof McpRuntimeError && NOT_SSE_KINDS.has(error.kind);
 }
 
 function withHint(first: McpRuntimeError, method: "GET" | "POST", second: McpRuntimeError): McpRuntimeError {
   const transport = method === "GET" ? "The older SSE transport" : "Streamable HTTP";
-  const found =
-    second.status === undefined ? second.message : `${method} was answered HTTP ${second.status}.`;
-  const message = `${first.message} ${transport} was tried as well: ${found}`;
+  const outcome = second.status === undefined ? second.message : `${method} returned HTTP ${second.status}.`;
+  const message = `${first.message} ${transport} was also tried: ${outcome}`;
   return first.with({ message, cause: first.cause ?? second });
 }

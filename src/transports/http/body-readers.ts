@@ -1,77 +1,76 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser, type EventSourceParser } from "eventsource-parser";
 import type { Clock } from "../../async/clock.js";
-import type { BodyReader } from "../../net/http-request.js";
+import type { BodyReader, ResponseHeaders } from "../../net/http-request.js";
 
-/** Discards what comes. */
-export const ignoreBody: BodyReader = { data: () => undefined, end: () => undefined };
+export const discardBody: BodyReader = { data: () => undefined, end: () => undefined };
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-interface BytesEvents {
+interface BufferedReaderEvents {
   readonly onBytes: (bytes: Buffer) => void;
-  /** The body is longer than `maxBytes`; what came so far is given up. */
+  /** The body is longer than `maxBytes`; the bytes received so far are discarded. */
   readonly onTooLarge: () => void;
 }
 
 /** Collects a whole body. */
-export class BytesReader implements BodyReader {
+export class BufferedReader implements BodyReader {
   readonly #maxBytes: number;
-  readonly #events: BytesEvents;
+  readonly #events: BufferedReaderEvents;
   #chunks: Buffer[] = [];
-  #bytes = 0;
+  #size = 0;
 
-  constructor(maxBytes: number, events: BytesEvents) {
+  constructor(maxBytes: number, events: BufferedReaderEvents) {
     this.#maxBytes = maxBytes;
     this.#events = events;
   }
 
   data(chunk: Buffer): void {
-    this.#bytes += chunk.length;
+    this.#size += chunk.length;
     this.#chunks.push(chunk);
-    if (this.#bytes <= this.#maxBytes) return;
+    if (this.#size <= this.#maxBytes) return;
     this.#chunks = [];
     this.#events.onTooLarge();
   }
 
   end(): void {
-    this.#events.onBytes(joined(this.#chunks));
+    this.#events.onBytes(concat(this.#chunks));
   }
 }
 
-/** What is read of an error page, and how long it may take. */
-const MAX_BEGINNING_BYTES = 16 * 1024;
-const MAX_BEGINNING_MS = 1_000;
+/** How much of an error page is read, and for how long. */
+const MAX_PREFIX_BYTES = 16 * 1024;
+const MAX_PREFIX_MS = 1_000;
 
-/** Collects the beginning of a body: what comes in a short time, and no more than is worth reading. */
-export class BeginningReader implements BodyReader {
+/** Collects the beginning of a body, limited in size and time. */
+export class PrefixReader implements BodyReader {
   readonly #onText: (text: string) => void;
-  readonly #stopTimer: () => void;
+  readonly #cancelTimer: () => void;
   readonly #chunks: Buffer[] = [];
-  #bytes = 0;
+  #size = 0;
   #isDone = false;
 
   constructor(clock: Clock, onText: (text: string) => void) {
     this.#onText = onText;
-    this.#stopTimer = clock.after(MAX_BEGINNING_MS, () => this.end());
+    this.#cancelTimer = clock.after(MAX_PREFIX_MS, () => this.end());
   }
 
   data(chunk: Buffer): void {
     if (this.#isDone) return;
-    this.#chunks.push(chunk.subarray(0, MAX_BEGINNING_BYTES - this.#bytes));
-    this.#bytes += chunk.length;
-    if (this.#bytes >= MAX_BEGINNING_BYTES) this.end();
+    this.#chunks.push(chunk.subarray(0, MAX_PREFIX_BYTES - this.#size));
+    this.#size += chunk.length;
+    if (this.#size >= MAX_PREFIX_BYTES) this.end();
   }
 
   end(): void {
     if (this.#isDone) return;
     this.#isDone = true;
-    this.#stopTimer();
-    this.#onText(toText(joined(this.#chunks)));
+    this.#cancelTimer();
+    this.#onText(toText(concat(this.#chunks)));
   }
 }
 
-function joined(chunks: readonly Buffer[]): Buffer {
+function concat(chunks: readonly Buffer[]): Buffer {
   const [first, second] = chunks;
   return first !== undefined && second === undefined ? first : Buffer.concat(chunks);
 }
@@ -83,17 +82,17 @@ export function toText(bytes: Buffer): string {
 interface EventStreamEvents {
   /** The data of one `message` event. */
   readonly onData: (data: string) => void;
-  /** An event of another name. */
-  readonly onOther?: (event: string, data: string) => void;
+  /** An event with another name. */
+  readonly onNamedEvent?: (event: string, data: string) => void;
   readonly onEnd: () => void;
-  /** One message is longer than `maxBytes`; nothing more may be read. */
+  /** One event is longer than `maxBytes`; the stream cannot be read any further. */
   readonly onTooLarge: () => void;
 }
 
-/** The longest that a character can be in UTF-8, of those that are one character of a string. */
+/** The longest UTF-8 encoding of one UTF-16 code unit. */
 const MAX_CHARACTER_BYTES = 3;
 
-/** Reads server-sent events; remembers what is needed to resume. */
+/** Reads server-sent events, and keeps what is needed to resume the stream. */
 export class EventStreamReader implements BodyReader {
   readonly #maxBytes: number;
   readonly #events: EventStreamEvents;
@@ -101,14 +100,14 @@ export class EventStreamReader implements BodyReader {
   readonly #parser: EventSourceParser;
   #isFirst = true;
   lastEventId: string | undefined;
-  /** How long the server asks us to wait before we come back. */
+  /** How long the server asks clients to wait before they reconnect. */
   retryMs: number | undefined;
 
   constructor(maxBytes: number, events: EventStreamEvents) {
     this.#maxBytes = maxBytes;
     this.#events = events;
     this.#parser = createParser({
-      // Characters: whatever has more of them has more bytes as well.
+      // Counts characters, of which there are never more than bytes.
       maxBufferSize: maxBytes,
       onError: ({ type }) => {
         if (type === "max-buffer-size-exceeded") this.#events.onTooLarge();
@@ -118,7 +117,7 @@ export class EventStreamReader implements BodyReader {
         if (data === "") return;
         if (this.#isTooLarge(data)) this.#events.onTooLarge();
         else if (event === "message") this.#events.onData(data);
-        else this.#events.onOther?.(event, data);
+        else this.#events.onNamedEvent?.(event, data);
       },
       onRetry: (ms) => {
         this.retryMs = ms;
@@ -141,4 +140,23 @@ export class EventStreamReader implements BodyReader {
       data.length * MAX_CHARACTER_BYTES > this.#maxBytes && Buffer.byteLength(data, "utf8") > this.#maxBytes
     );
   }
+}
+
+export function hasContentType(headers: ResponseHeaders, type: string): boolean {
+  return getContentType(headers).toLowerCase().startsWith(type);
+}
+
+/** Returns how a body is compressed. Requests ask for no compression, but some servers ignore that. */
+export function getContentEncoding(headers: ResponseHeaders): string | undefined {
+  const encoding = headers["content-encoding"];
+  return typeof encoding === "string" && encoding !== "identity" ? encoding : undefined;
+}
+
+export function describeContent(headers: ResponseHeaders): string {
+  const type = getContentType(headers);
+  return type === "" ? "without content" : `with "${type}"`;
+}
+
+function getContentType(headers: ResponseHeaders): string {
+  return String(headers["content-type"] ?? "");
 }

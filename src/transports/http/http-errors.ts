@@ -1,14 +1,13 @@
-import { adviceForCode, classifyFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
+import { hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
-import { ProxyError } from "../../net/proxy-error.js";
-import { deniesSession, rpcErrorOf } from "./session-loss.js";
-import { whyNoTls } from "../../net/tls-errors.js";
+import { ProxyError, describeTlsError } from "../../net/connect-errors.js";
+import { reportsUnknownSession, findRpcError } from "./session-loss.js";
 
-/** The server that a failure is about, and what must not be said of it. */
-export interface FailureContext {
+/** The server that an error is about, and the redactor for its message. */
+export interface HttpErrorContext {
   readonly server: string;
   readonly origin: string;
   readonly redactor: Redactor;
@@ -22,57 +21,57 @@ export interface FailedResponse {
   readonly hadSession: boolean;
 }
 
-/** The failure that an HTTP status other than 2xx stands for. */
-export function toStatusFailure(response: FailedResponse, context: FailureContext): McpRuntimeError {
+/** Converts a response with a status other than 2xx to an error. */
+export function fromHttpStatus(response: FailedResponse, context: HttpErrorContext): McpRuntimeError {
   const { status, headers, body, hadSession } = response;
-  const rpcError = rpcErrorOf(body);
+  const rpcError = findRpcError(body);
   const retryAt = toRetryAt(headers["retry-after"]);
   const kind = classifyFailure({
     status,
     code: rpcError?.code,
     hasRetryAfter: retryAt !== undefined,
     hadSession,
-    deniesSession: deniesSession(rpcError?.message ?? body),
+    reportsUnknownSession: reportsUnknownSession(rpcError?.message ?? body),
   });
-  const said = quoteServer(context.redactor.text(rpcError?.message ?? toPlainText(headers, body)));
-  const where = `Server "${context.server}" answered HTTP ${status}`;
+  const serverText = excerpt(context.redactor.redact(rpcError?.message ?? toPlainText(headers, body)));
+  const summary = `Server "${context.server}" returned HTTP ${status}`;
   const isLost = kind === "session-lost";
-  const advice = isLost ? "The server does not know this session." : adviceFor(response, context);
-  const message = `${where}${said === "" ? "" : `: ${said}`}${/[.!?…]$/.test(said) ? "" : "."}${advice === "" ? "" : ` ${advice}`}`;
+  const hint = isLost ? "The server does not know this session." : hintFor(response, context);
+  const message = `${summary}${serverText === "" ? "" : `: ${serverText}`}${/[.!?…]$/.test(serverText) ? "" : "."}${hint === "" ? "" : ` ${hint}`}`;
   return new McpRuntimeError(kind, message, {
     server: context.server,
     status,
     code: rpcError?.code,
     retryAt: kind === "rate-limited" ? retryAt : undefined,
-    outcomeUnknown: leavesOutcomeOpen(kind),
+    outcomeUnknown: isOutcomeUnknown(kind),
   });
 }
 
-/** A stream that should have gone on was ended by the server. */
+/** The server ended a stream that should have stayed open. */
 export const STREAM_ENDED = Object.assign(new Error("The stream ended."), { code: "the stream ended" });
 
-/** The connection failed. Only what was never handed to a connection has certainly not been sent. */
-export function toConnectionFailure(
+/** Converts a connection error. Only a request that was never written to a connection counts as not sent. */
+export function fromConnectionError(
   error: Error,
   wasSent: boolean,
-  context: FailureContext,
+  context: HttpErrorContext,
 ): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   const { server, origin } = context;
   const kind = classifyFailure({ wasSent });
   const text =
     kind === "not-sent"
-      ? `Server "${server}" ${whyNotSent(error, context)}`
-      : `Server "${server}" at ${origin} closed the connection before it answered (${codeOf(error)}). It may have run the request.`;
-  const cause = context.redactor.cause(error);
-  return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: leavesOutcomeOpen(kind) });
+      ? `Server "${server}" ${describeConnectError(error, context)}`
+      : `Server "${server}" at ${origin} closed the connection before it responded (${codeOf(error)}). It may have run the request.`;
+  const cause = context.redactor.redactCause(error);
+  return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: isOutcomeUnknown(kind) });
 }
 
 function codeOf(error: Error): string {
   return String(Reflect.get(error, "code") ?? error.name);
 }
 
-function whyNotSent(error: Error, { origin, redactor }: FailureContext): string {
+function describeConnectError(error: Error, { origin, redactor }: HttpErrorContext): string {
   if (error instanceof ProxyError) return error.message;
   const code = codeOf(error);
   switch (code) {
@@ -80,36 +79,35 @@ function whyNotSent(error: Error, { origin, redactor }: FailureContext): string 
       return `refused the connection at ${origin}. Is it running?`;
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `has a host that is not known: ${origin}. Is the address right?`;
+      return `has an unknown host: ${origin}. Is the URL correct?`;
     case "UND_ERR_CONNECT_TIMEOUT":
       return `did not accept a connection at ${origin} in time. Is it reachable from here?`;
     case "UND_ERR_INVALID_ARG":
-      return `was not sent the request: ${redactor.text(error.message)}. A dispatcher of your own has to be of undici 7 or later.`;
+      return `was not sent the request: ${redactor.redact(error.message)}. A custom dispatcher must be from undici 7 or later.`;
     default:
-      return whyNoTls(code) ?? `cannot be reached at ${origin} (${code}).`;
+      return describeTlsError(code) ?? `cannot be reached at ${origin} (${code}).`;
   }
 }
 
-function adviceFor({ status, headers, body }: FailedResponse, context: FailureContext): string {
-  if (status === 401 || status === 403) return "Check its credentials.";
-  const isNoMcp = rpcErrorOf(body) === undefined;
-  if ((status === 404 || status === 405) && isNoMcp) return "Is the path of the URL right?";
+function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorContext): string {
+  if (status === 401 || status === 403) return "Check the credentials.";
+  const hasNoRpcError = findRpcError(body) === undefined;
+  if ((status === 404 || status === 405) && hasNoRpcError) return "Is the path of the URL correct?";
   if (status >= 300 && status < 400) {
-    const target = redirectTarget(headers, context.origin)?.origin;
-    if (target === undefined || target === context.origin)
-      return "It redirects in a way that is not followed.";
-    return `Redirects to another origin are not followed; if ${target} is right, write it in the definition.`;
+    const target = getRedirectTarget(headers, context.origin)?.origin;
+    if (target === undefined || target === context.origin) return "This redirect is not followed.";
+    return `Redirects to another origin are not followed; if ${target} is correct, use it as the url of the server.`;
   }
-  return adviceForCode(rpcErrorOf(body)?.code);
+  return hintForCode(findRpcError(body)?.code);
 }
 
-/** Where a redirect points to, if it says so in a way that can be read. */
-export function redirectTarget(headers: ResponseHeaders, base: string): URL | undefined {
+/** Returns the target of a redirect, or `undefined` if there is no valid `Location`. */
+export function getRedirectTarget(headers: ResponseHeaders, base: string): URL | undefined {
   const { location } = headers;
   return typeof location === "string" && URL.canParse(location, base) ? new URL(location, base) : undefined;
 }
 
-/** `Retry-After` as seconds or as a date. */
+/** Parses `Retry-After`, which is a number of seconds or a date. */
 export function toRetryAt(header: string | string[] | undefined): Date | undefined {
   if (typeof header !== "string") return undefined;
   const value = header.trim();
@@ -118,7 +116,7 @@ export function toRetryAt(header: string | string[] | undefined): Date | undefin
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** A page of HTML says nothing in one line. */
+/** Omits HTML pages, which are not readable as an excerpt. */
 function toPlainText(headers: ResponseHeaders, body: string): string {
   return String(headers["content-type"] ?? "").includes("html") || body.trimStart().startsWith("<")
     ? ""

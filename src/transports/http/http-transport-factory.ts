@@ -1,46 +1,47 @@
 import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
-import { openCredentialSource } from "../../auth/create-credentials-provider.js";
+import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
 import { AutoHttpTransport } from "./auto-http-transport.js";
 import { SseTransport } from "./sse-transport.js";
-import { openHttpPool } from "../../net/open-http-pool.js";
-import type { SourceParts, TransportFactory } from "../transport-factory.js";
+import { openHttpPool } from "../../net/http-pool.js";
+import type { TransportDependencies, TransportFactory } from "../transport-factory.js";
 
-/** A legacy server names its endpoint at once: who is silent for as long as this is none. */
-const MAX_ENDPOINT_MS = 5_000;
+/** An SSE server sends its endpoint at once: a server that takes longer is not one. */
+const MAX_ENDPOINT_TIMEOUT_MS = 5_000;
 
-const ADVICE = 'If it speaks Streamable HTTP, its type is "http", which finds out by itself.';
+const SSE_HINT = 'If it supports Streamable HTTP, use the type "http", which detects the transport.';
 
-/** One pool for all sessions of all identities, and what was found out about the server. */
-export function openHttpSource(
+/** All sessions of all identities share one connection pool and the detected transport. */
+export function createHttpFactory(
   config: ServerConfig,
   address: HttpAddress,
-  parts: SourceParts,
+  dependencies: TransportDependencies,
 ): TransportFactory {
   const { name: server, limits, timeouts } = config;
   const { kind, url, headers } = address;
-  const { redactor } = parts;
+  const { redactor } = dependencies;
   const { connectMs } = timeouts;
   const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor });
-  const source = openCredentialSource(config, address, parts);
-  const wire = { server, url, headers, pool, ...parts, maxBytes: limits.responseBytes };
-  const finding = { isLegacy: false };
-  const open: Record<typeof kind, TransportFactory["openTransport"]> = {
-    sse: async (credentials) => new SseTransport({ ...wire, credentials, advice: ADVICE }),
+  const credentialsProvider = createCredentialsProvider(config, address, dependencies);
+  const clientOptions = { server, url, headers, pool, ...dependencies, maxBytes: limits.responseBytes };
+  const detected = { isSse: false };
+  const openers: Record<typeof kind, TransportFactory["openTransport"]> = {
+    sse: async (credentials) => new SseTransport({ ...clientOptions, credentials, hint: SSE_HINT }),
     http: async (credentials, resumed) =>
       new AutoHttpTransport({
-        ...wire,
+        ...clientOptions,
         credentials,
         sessionId: resumed?.id,
         protocolVersion: resumed?.protocolVersion,
-        finding,
-        endpointMs: connectMs === 0 ? MAX_ENDPOINT_MS : Math.min(connectMs / 2, MAX_ENDPOINT_MS),
+        detected,
+        endpointTimeoutMs:
+          connectMs === 0 ? MAX_ENDPOINT_TIMEOUT_MS : Math.min(connectMs / 2, MAX_ENDPOINT_TIMEOUT_MS),
       }),
   };
   return {
-    createCredentials: source.createCredentials,
-    openTransport: open[kind],
+    createCredentials: credentialsProvider.createCredentials,
+    openTransport: openers[kind],
     close: async () => {
-      await Promise.all([pool.close(), source.close()]);
+      await Promise.all([pool.close(), credentialsProvider.close()]);
     },
   };
 }

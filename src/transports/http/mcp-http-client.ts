@@ -3,27 +3,29 @@ import type { CallContext } from "../../config/call-context.js";
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { BeginningReader } from "./body-readers.js";
-import type { Credentials, Proof } from "../../auth/credentials.js";
+import { PrefixReader } from "./body-readers.js";
+import type { Credentials, RequestAuth } from "../../auth/credentials.js";
 import {
   type BodyReader,
   HttpRequestHandler,
-  type HttpExchangeEvents,
+  type HttpRequestEvents,
   type HttpRequest,
+  type RequestLane,
   type ResponseHeaders,
+  type ResponseHead,
 } from "../../net/http-request.js";
-import { type FailedResponse, redirectTarget, toStatusFailure } from "./http-errors.js";
-import type { HttpPool, HttpWay } from "../../net/http-pool.js";
+import { type FailedResponse, getRedirectTarget, fromHttpStatus } from "./http-errors.js";
+import type { HttpPool } from "../../net/http-pool.js";
 import { toJsonText } from "../json-rpc.js";
-import { toSendableHeaders, withoutOwned } from "./protocol-headers.js";
-import { ProvenSending } from "./authenticated-request.js";
-import { isModern, toModernHeaders } from "./modern-era.js";
+import { toRequestHeaders, omitReserved } from "./protocol-headers.js";
+import { isModernRequest, toModernHeaders } from "./modern-era.js";
+import { ChallengeTracker } from "../../auth/auth-challenge.js";
 
-export interface HttpWireOptions {
+export interface McpHttpClientOptions {
   readonly server: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** What depends on who asks. */
+  /** Credentials that depend on the identity of the caller. */
   readonly credentials?: Credentials | undefined;
   readonly pool: HttpPool;
   readonly maxBytes: number;
@@ -37,8 +39,8 @@ type Headers = Record<string, string>;
 
 const MAX_REDIRECTS = 3;
 
-/** The HTTP side of one session: its address, its headers, and the three requests it can make. */
-export class HttpWire {
+/** The HTTP requests of one session: POST, GET and DELETE with the session's headers and credentials. */
+export class McpHttpClient {
   readonly server: string;
   readonly redactor: Redactor;
   readonly clock: Clock;
@@ -46,13 +48,13 @@ export class HttpWire {
   readonly #pool: HttpPool;
   readonly #path: string;
   #messagePath: string;
-  readonly #configured: Headers;
+  readonly #staticHeaders: Headers;
   readonly #credentials: Credentials | undefined;
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
   #postHeaders: Headers | undefined;
 
-  constructor(options: HttpWireOptions) {
+  constructor(options: McpHttpClientOptions) {
     this.server = options.server;
     this.redactor = options.redactor;
     this.clock = options.clock;
@@ -60,7 +62,7 @@ export class HttpWire {
     this.#pool = options.pool;
     this.#path = `${options.url.pathname}${options.url.search}`;
     this.#messagePath = this.#path;
-    this.#configured = toSendableHeaders(options.headers, options.url);
+    this.#staticHeaders = toRequestHeaders(options.headers, options.url);
     this.#credentials = options.credentials;
     this.#sessionId = options.sessionId;
     this.#protocolVersion = options.protocolVersion;
@@ -70,7 +72,7 @@ export class HttpWire {
     return this.#pool.origin;
   }
 
-  /** Without credentials. */
+  /** The URL without credentials. */
   get address(): string {
     return `${this.origin}${this.#path}`;
   }
@@ -89,119 +91,195 @@ export class HttpWire {
     this.#postHeaders = undefined;
   }
 
-  /** Where messages go on this origin, when the server has named another place than its address. */
+  /** The path to post messages to, if the server has named another one than that of its URL. */
   set messagePath(path: string) {
     this.#messagePath = path;
   }
 
-  /** `options`: for this message only. */
   post(
     message: JsonRpcMessage,
-    way: HttpWay,
-    events: HttpExchangeEvents,
+    lane: RequestLane,
+    events: HttpRequestEvents,
     options: SendOptions = {},
   ): HttpRequestHandler {
-    this.#postHeaders ??= this.#headers({
+    this.#postHeaders ??= this.#createHeaders({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
     });
     const request: HttpRequest = {
       method: "POST",
       path: this.#messagePath,
-      headers: isModern(message) ? { ...this.#postHeaders, ...toModernHeaders(message) } : this.#postHeaders,
+      headers: isModernRequest(message)
+        ? { ...this.#postHeaders, ...toModernHeaders(message) }
+        : this.#postHeaders,
       body: toJsonText(message, this.server),
     };
-    return this.#send(way, request, events, options);
+    return this.#send(lane, request, events, options);
   }
 
-  /** Opens a stream of events: the server's own, or the rest of one that broke off. */
-  get(lastEventId: string | undefined, events: HttpExchangeEvents): HttpRequestHandler {
-    const resumption: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-    const headers = this.#headers({ accept: "text/event-stream", ...resumption });
+  /** Opens an event stream: the server's own, or with `lastEventId` the rest of an interrupted one. */
+  get(lastEventId: string | undefined, events: HttpRequestEvents): HttpRequestHandler {
+    const resumeHeaders: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+    const headers = this.#createHeaders({ accept: "text/event-stream", ...resumeHeaders });
     return this.#send("stream", { method: "GET", path: this.#path, headers }, events);
   }
 
-  delete(events: HttpExchangeEvents): HttpRequestHandler {
-    return this.#send("aside", { method: "DELETE", path: this.#path, headers: this.#headers({}) }, events);
+  delete(events: HttpRequestEvents): HttpRequestHandler {
+    return this.#send(
+      "notification",
+      { method: "DELETE", path: this.#path, headers: this.#createHeaders({}) },
+      events,
+    );
   }
 
-  /** Reads the beginning of a response that is no success, and says what it means. */
-  readFailure(
+  /** Reads the beginning of an error response and converts it to an error. */
+  createErrorReader(
     response: Omit<FailedResponse, "body">,
     onFailure: (failure: McpRuntimeError) => void,
   ): BodyReader {
-    return new BeginningReader(this.clock, (body) => onFailure(toStatusFailure({ ...response, body }, this)));
+    return new PrefixReader(this.clock, (body) => onFailure(fromHttpStatus({ ...response, body }, this)));
   }
 
-  /** The protocol's own headers come last: nobody's configuration replaces them. */
-  #headers(own: Headers): Headers {
-    const headers: Headers = { ...this.#configured, "accept-encoding": "identity", ...own };
+  /** The protocol's headers come last, so that configured headers cannot replace them. */
+  #createHeaders(protocolHeaders: Headers): Headers {
+    const headers: Headers = { ...this.#staticHeaders, "accept-encoding": "identity", ...protocolHeaders };
     if (this.#sessionId !== undefined) headers["mcp-session-id"] = this.#sessionId;
     if (this.#protocolVersion !== undefined) headers["mcp-protocol-version"] = this.#protocolVersion;
     return headers;
   }
 
   #send(
-    way: HttpWay,
-    first: HttpRequest,
-    events: HttpExchangeEvents,
-    { headers: extra, context }: SendOptions = {},
+    lane: RequestLane,
+    original: HttpRequest,
+    events: HttpRequestEvents,
+    { headers: messageHeaders, context }: SendOptions = {},
   ): HttpRequestHandler {
-    let request = extra === undefined ? first : withHeaders(first, extra);
+    let request = messageHeaders === undefined ? original : withHeaders(original, messageHeaders);
     let redirects = 0;
-    let proof: Proof | undefined;
-    const exchange = new HttpRequestHandler({
-      onBroken: events.onBroken,
-      onHead: (status, headers) => {
-        this.#pool.heard(headers);
+    let auth: RequestAuth | undefined;
+    const handler = new HttpRequestHandler({
+      onError: events.onError,
+      onHeaders: (status, headers) => {
+        this.#pool.onResponseHeaders(headers);
         const path =
-          redirects < MAX_REDIRECTS ? this.#pathToFollow(request.path, status, headers) : undefined;
+          redirects < MAX_REDIRECTS ? this.#redirectPath(request.path, status, headers) : undefined;
         if (path === undefined)
-          return sending?.readRefusal(status, headers) ?? events.onHead(status, headers);
+          return authenticated?.handleChallenge(status, headers) ?? events.onHeaders(status, headers);
         redirects += 1;
         request = { ...request, path };
         return { data: () => undefined, end: () => dispatch() };
       },
     });
-    const dispatch = () => this.#pool.send(way, exchange, this.#proven(request, proof));
-    const send = (next: Proof) => {
-      proof = next;
-      request = withHeaders(first, { ...next.headers, ...extra });
+    const dispatch = () => this.#pool.send(lane, handler, this.#withDpopProof(request, auth));
+    const send = (next: RequestAuth) => {
+      auth = next;
+      request = withHeaders(original, { ...next.headers, ...messageHeaders });
       dispatch();
     };
-    const sending = this.#prove({ exchange, events, context, send });
-    if (sending === undefined) this.#pool.send(way, exchange, request);
-    else sending.start();
-    return exchange;
+    const authenticated = this.#authenticate({ handler, events, context, send });
+    if (authenticated === undefined) this.#pool.send(lane, handler, request);
+    else authenticated.start();
+    return handler;
   }
 
-  #prove(parts: {
-    readonly exchange: HttpRequestHandler;
-    readonly events: HttpExchangeEvents;
-    readonly context: CallContext | undefined;
-    readonly send: (proof: Proof) => void;
-  }): ProvenSending | undefined {
+  #authenticate(
+    options: Omit<AuthenticatedRequestOptions, "credentials" | "clock">,
+  ): AuthenticatedRequest | undefined {
     const credentials = this.#credentials;
     return credentials === undefined
       ? undefined
-      : new ProvenSending({ ...parts, credentials, clock: this.clock });
+      : new AuthenticatedRequest({ ...options, credentials, clock: this.clock });
   }
 
-  /** A proof of a key is for one request to one address: made when it goes out, whatever came before. */
-  #proven(request: HttpRequest, proof: Proof | undefined): HttpRequest {
-    if (proof?.proveKey === undefined) return request;
-    return withHeaders(request, { dpop: proof.proveKey(request.method, `${this.origin}${request.path}`) });
+  /** A DPoP proof is valid for one request to one URL, so it is created right before each dispatch. */
+  #withDpopProof(request: HttpRequest, auth: RequestAuth | undefined): HttpRequest {
+    if (auth?.createDpopProof === undefined) return request;
+    return withHeaders(request, {
+      dpop: auth.createDpopProof(request.method, `${this.origin}${request.path}`),
+    });
   }
 
-  /** Only within the origin, where credentials may go, and only where the method stays what it is. */
-  #pathToFollow(from: string, status: number, headers: ResponseHeaders): string | undefined {
+  /** Only redirects within the origin, where credentials may be sent, that preserve the method. */
+  #redirectPath(from: string, status: number, headers: ResponseHeaders): string | undefined {
     if (status !== 307 && status !== 308) return undefined;
-    const target = redirectTarget(headers, `${this.origin}${from}`);
+    const target = getRedirectTarget(headers, `${this.origin}${from}`);
     return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
   }
 }
 
-/** What the protocol owns stays as it is. */
+/** Adds headers, except those that are reserved for the protocol. */
 function withHeaders(request: HttpRequest, headers: Readonly<Headers>): HttpRequest {
-  return { ...request, headers: { ...request.headers, ...withoutOwned(headers) } };
+  return { ...request, headers: { ...request.headers, ...omitReserved(headers) } };
+}
+
+interface AuthenticatedRequestOptions {
+  readonly credentials: Credentials;
+  readonly context: CallContext | undefined;
+  readonly handler: HttpRequestHandler;
+  readonly events: HttpRequestEvents;
+  readonly clock: Clock;
+  readonly send: (auth: RequestAuth) => void;
+}
+
+/**
+ * One HTTP request with credentials. A server that rejects the credentials has not run the request: if
+ * other credentials can be obtained, it is sent once more and the rejection is not reported.
+ */
+class AuthenticatedRequest {
+  readonly #options: AuthenticatedRequestOptions;
+  readonly #challenges = new ChallengeTracker();
+  #auth: RequestAuth | undefined;
+
+  constructor(options: AuthenticatedRequestOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { credentials, context } = this.#options;
+    void this.#sendWithAuth(() => credentials.getAuth(context));
+  }
+
+  /** Returns the reader for a response that may lead to a retry with new credentials; `undefined` for a final one. */
+  handleChallenge(status: number, headers: ResponseHeaders): BodyReader | undefined {
+    this.#options.credentials.onResponseHeaders(headers);
+    const used = this.#auth;
+    if (used === undefined) return undefined;
+    const response = { status, headers };
+    const reason = this.#challenges.nextReason(response, used);
+    if (reason === undefined) return undefined;
+    return new PrefixReader(this.#options.clock, (body) => {
+      const { credentials, context, handler } = this.#options;
+      handler.discard();
+      void this.#sendWithAuth(
+        () => credentials.renewAfter(used, { response, reason }, context),
+        () => this.#forwardResponse(response, body),
+      );
+    });
+  }
+
+  async #sendWithAuth(
+    getAuth: () => Promise<RequestAuth | undefined>,
+    onUnavailable?: () => void,
+  ): Promise<void> {
+    const { handler, events, send } = this.#options;
+    try {
+      const auth = await getAuth();
+      if (handler.isAborted) return;
+      if (auth === undefined) {
+        onUnavailable?.();
+        return;
+      }
+      this.#auth = auth;
+      send(auth);
+    } catch (error) {
+      if (!handler.isAborted) events.onError(error as Error);
+    }
+  }
+
+  /** No other credentials are available: the rejection is the final response. */
+  #forwardResponse({ status, headers }: ResponseHead, body: string): void {
+    const reader = this.#options.events.onHeaders(status, headers);
+    reader.data(Buffer.from(body));
+    reader.end();
+  }
 }

@@ -1,10 +1,10 @@
 import { isPlainObject, type JsonObject } from "../../json/json.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 
-/** The revision without sessions: every request says for itself which protocol it speaks, and who asks. */
+/** The protocol revision without sessions: every request carries its protocol version and client info. */
 export const MODERN_VERSION = "2026-07-28";
 
-/** What a request says of itself there, in its `_meta`; and what a server says of itself and its streams. */
+/** The `_meta` keys of requests, responses and streams in that revision. */
 export const META_KEYS = {
   protocolVersion: "io.modelcontextprotocol/protocolVersion",
   clientInfo: "io.modelcontextprotocol/clientInfo",
@@ -14,41 +14,44 @@ export const META_KEYS = {
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
 } as const;
 
-/** The request whose answer is a stream that goes on for as long as somebody listens. */
+/** The request whose response is a stream that stays open until the client closes it. */
 export const LISTEN_METHOD = "subscriptions/listen";
 
-/** Which of its parameters a request is routed by. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
+/** The parameter that each method is routed by. */
+const ROUTING_PARAM: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
   ["resources/read", "uri"],
 ]);
 
 /**
- * Whether a request belongs to the revision without sessions. `initialize` never does: there, the
- * envelope is a question (can you do without a handshake?), and whoever cannot shakes hands.
+ * Whether a request belongs to the revision without sessions. `initialize` never does: its `_meta` only
+ * offers the modern revision, and a server that does not support it continues with the handshake.
  */
-export function isModern({ method, params }: JsonRpcMessage): boolean {
+export function isModernRequest({ method, params }: JsonRpcMessage): boolean {
   const meta = params?.["_meta"];
   return method !== "initialize" && isPlainObject(meta) && META_KEYS.protocolVersion in meta;
 }
 
-/** The headers that repeat what such a request says: proxies route by them, and servers compare. */
+/** Headers that mirror the body of a modern request: proxies route by them, and servers compare them. */
 export function toModernHeaders({ method = "", params }: JsonRpcMessage): Record<string, string> {
   const meta = params?.["_meta"] as JsonObject;
-  const name = params?.[NAMED_BY.get(method) ?? ""];
+  const name = params?.[ROUTING_PARAM.get(method) ?? ""];
   return {
     "mcp-protocol-version": String(meta[META_KEYS.protocolVersion]),
     "mcp-method": method,
-    ...(typeof name === "string" ? { "mcp-name": toHeaderText(name) } : {}),
+    ...(typeof name === "string" ? { "mcp-name": encodeHeaderValue(name) } : {}),
   };
 }
 
 const ENCODED = /^=\?base64\?.*\?=$/s;
 const PLAIN = /^[\t\x20-\x7e]+$/;
 
-/** As a header can carry it: what is not plain ASCII, or could be changed on the way, is encoded. */
-export function toHeaderText(text: string): string {
-  const isSafe = PLAIN.test(text) && text === text.trim() && !ENCODED.test(text);
-  return isSafe ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;
+/** Encodes a value as base64 unless it is plain ASCII that proxies transmit unchanged. */
+export function encodeHeaderValue(value: string): string {
+  const isSafe = PLAIN.test(value) && value === value.trim() && !ENCODED.test(value);
+  return isSafe ? value : `=?base64?${Buffer.from(value, "utf8").toString("base64")}?=`;
 }
+
+/** Statuses about authorization, rate or time: they reveal nothing about the protocol of the server. */
+export const AUTH_AND_RATE_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 425, 429]);

@@ -1,62 +1,66 @@
-import type { HttpRequestHandler, HttpExchangeEvents } from "../../net/http-request.js";
-import { toConnectionFailure } from "./http-errors.js";
-import type { HttpWire } from "./mcp-http-client.js";
+import type { HttpRequestHandler, HttpRequestEvents } from "../../net/http-request.js";
+import { fromConnectionError } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
 
-/** How long a notification, an answer to the server or a goodbye may take. */
-const MAX_ASIDE_MS = 5_000;
-/** How long its response may go on after that. */
-const LINGER_MS = 200;
+/** How long a notification, a response to a server request or a session termination may take. */
+const NOTIFICATION_TIMEOUT_MS = 5_000;
+/** How long the body of its HTTP response may continue after the headers. */
+const RESPONSE_GRACE_MS = 200;
 
-/** The requests of one session that expect no answer: notifications, answers to the server, goodbyes. */
-export class Asides {
-  readonly #wire: HttpWire;
+/**
+ * Sends the messages of one session that expect no JSON-RPC response: notifications, responses to server
+ * requests, session terminations.
+ */
+export class NotificationSender {
+  readonly #httpClient: McpHttpClient;
   readonly #onError: (error: Error) => void;
-  /** Ends each of them. */
-  readonly #open = new Set<() => void>();
+  /** The abort function of each message that is being sent. */
+  readonly #inFlight = new Set<() => void>();
 
-  constructor(wire: HttpWire, onError: (error: Error) => void) {
-    this.#wire = wire;
+  constructor(httpClient: McpHttpClient, onError: (error: Error) => void) {
+    this.#httpClient = httpClient;
     this.#onError = onError;
   }
 
   /**
-   * Over when the server took it, when that failed, or when it takes too long. Nobody waits for its
-   * response to end, and none may hold a connection for good.
+   * Resolves when the server has accepted the message, on failure (reported to `onError`) or after the
+   * timeout. It does not wait for the body of the HTTP response, which is aborted if it keeps its
+   * connection open.
    */
   send(
     { hadSession }: { readonly hadSession: boolean },
-    start: (events: HttpExchangeEvents) => HttpRequestHandler,
+    start: (events: HttpRequestEvents) => HttpRequestHandler,
   ): Promise<void> {
     return new Promise((resolve) => {
-      const end = () => {
-        stopTimer();
-        this.#open.delete(giveUp);
+      const finish = () => {
+        cancelTimer();
+        this.#inFlight.delete(abort);
         resolve();
       };
-      const giveUp = () => {
-        exchange.stop();
-        end();
+      const abort = () => {
+        handler.abort();
+        finish();
       };
       const fail = (error: Error) => {
-        giveUp();
+        abort();
         this.#onError(error);
       };
-      let stopTimer = this.#wire.clock.after(MAX_ASIDE_MS, giveUp);
-      this.#open.add(giveUp);
-      const exchange = start({
-        onBroken: (error) => fail(toConnectionFailure(error, true, this.#wire)),
-        onHead: (status, headers) => {
-          if (status > 299) return this.#wire.readFailure({ status, headers, hadSession }, fail);
+      let cancelTimer = this.#httpClient.clock.after(NOTIFICATION_TIMEOUT_MS, abort);
+      this.#inFlight.add(abort);
+      const handler = start({
+        onError: (error) => fail(fromConnectionError(error, true, this.#httpClient)),
+        onHeaders: (status, headers) => {
+          if (status > 299) return this.#httpClient.createErrorReader({ status, headers, hadSession }, fail);
           resolve();
-          stopTimer();
-          stopTimer = this.#wire.clock.after(LINGER_MS, giveUp);
-          return { data: () => undefined, end };
+          cancelTimer();
+          cancelTimer = this.#httpClient.clock.after(RESPONSE_GRACE_MS, abort);
+          return { data: () => undefined, end: finish };
         },
       });
     });
   }
 
-  giveUp(): void {
-    for (const giveUp of this.#open) giveUp();
+  abortAll(): void {
+    for (const abort of this.#inFlight) abort();
   }
 }

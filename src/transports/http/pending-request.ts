@@ -2,116 +2,131 @@ import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/delay.js";
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { BytesReader, EventStreamReader, ignoreBody, toText } from "./body-readers.js";
-import { describeContent, encodingOf, isOfType } from "./content-headers.js";
-import type { BodyReader, HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
-import { STREAM_ENDED, toConnectionFailure } from "./http-errors.js";
-import type { HttpWire } from "./mcp-http-client.js";
+import {
+  BufferedReader,
+  EventStreamReader,
+  discardBody,
+  toText,
+  describeContent,
+  getContentEncoding,
+  hasContentType,
+} from "./body-readers.js";
+import type {
+  BodyReader,
+  HttpRequestEvents,
+  HttpRequestHandler,
+  ResponseHeaders,
+} from "../../net/http-request.js";
+import { STREAM_ENDED, fromConnectionError } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
 import {
   isRequest,
-  malformedAnswer,
+  invalidResponseError,
   parseMessages,
-  type Received,
+  type ClassifiedMessage,
   type RequestId,
-  sortReceived,
-  toFailureAnswer,
-  tooLargeAnswer,
+  classifyMessage,
+  toLocalErrorResponse,
+  responseTooLargeError,
 } from "../json-rpc.js";
 import { LISTEN_METHOD } from "./modern-era.js";
 
-/** A stream that stays open after its answer is given this long to end by itself. */
-const LINGER_MS = 200;
-/** How often in a row a broken stream is resumed in vain before the answer is given up. */
-const MAX_VAIN_RESUMPTIONS = 3;
-const RESUME_BROKEN_AFTER_MS = 100;
-const RESUME_ENDED_AFTER_MS = 1_000;
+/** How long a stream may stay open after its response before it is aborted. */
+const STREAM_GRACE_MS = 200;
+/** How many resumptions in a row may fail before the request fails. */
+const MAX_FAILED_RESUMES = 3;
+const BROKEN_RESUME_DELAY_MS = 100;
+const ENDED_RESUME_DELAY_MS = 1_000;
 
 interface PendingRequestEvents {
-  /** A success is on its way: the headers it came with. */
+  /** The headers of a successful HTTP response. */
   readonly onHeaders: (headers: ResponseHeaders) => void;
-  /** A request or notification of the server, on the stream of this request. */
-  readonly onCall: (message: JsonRpcMessage) => void;
-  readonly onEnd: (answer: JsonRpcMessage) => void;
+  /** A request or notification that the server sent on the stream of this request. */
+  readonly onServerMessage: (message: JsonRpcMessage) => void;
+  readonly onResponse: (response: JsonRpcMessage) => void;
 }
 
 /**
- * One request until its answer: a POST and, where the server numbers its events, GETs that resume a
- * stream that broke off. It ends with exactly one message, the server's answer or a failure of ours,
- * unless it is cancelled first.
+ * One request until its response: a POST and, if the server assigns event ids, GETs that resume an
+ * interrupted stream. It ends with exactly one message, the server's response or a local error, unless
+ * it is cancelled first.
  */
 export class PendingRequest {
-  readonly #wire: HttpWire;
+  readonly #httpClient: McpHttpClient;
   readonly #id: RequestId;
   readonly #events: PendingRequestEvents;
-  readonly #cancelled = new CancelScope();
-  #exchange: HttpRequestHandler | undefined;
+  readonly #cancelScope = new CancelScope();
+  #handler: HttpRequestHandler | undefined;
   #stream: EventStreamReader | undefined;
-  /** We ask for none; a server that compresses all the same is told apart from one that sends garbage. */
+  /** Set if the server compressed the body although the request did not allow it; used in the error message. */
   #encoding: string | undefined;
   #isResumed = false;
   #hasEnded = false;
-  #vainResumptions = 0;
-  #stopLingering: (() => void) | undefined;
-  /** What the server asked on this stream. */
-  readonly #asked: RequestId[] = [];
+  #failedResumes = 0;
+  #cancelGrace: (() => void) | undefined;
+  /** The ids of the server requests that were received on this stream. */
+  readonly #serverRequestIds: RequestId[] = [];
 
-  constructor(wire: HttpWire, id: RequestId, events: PendingRequestEvents) {
-    this.#wire = wire;
+  constructor(httpClient: McpHttpClient, id: RequestId, events: PendingRequestEvents) {
+    this.#httpClient = httpClient;
     this.#id = id;
     this.#events = events;
   }
 
   /** Whether the server may have seen the request. */
   get wasSent(): boolean {
-    return this.#stream !== undefined || this.#exchange?.isStarted === true;
+    return this.#stream !== undefined || this.#handler?.wasDispatched === true;
   }
 
   start(message: JsonRpcMessage, options: SendOptions): void {
-    const hadSession = this.#wire.sessionId !== undefined;
-    const events = {
-      onHead: (status: number, headers: ResponseHeaders) => this.#readResponse(status, headers, hadSession),
-      onBroken: (error: Error) => this.#onBroken(error),
+    const hadSession = this.#httpClient.sessionId !== undefined;
+    const events: HttpRequestEvents = {
+      onHeaders: (status, headers) => this.#readResponse(status, headers, hadSession),
+      onError: (error) => this.#onConnectionError(error),
     };
-    const way = message.method === LISTEN_METHOD ? "stream" : "call";
-    this.#exchange = this.#wire.post(message, way, events, options);
+    const lane = message.method === LISTEN_METHOD ? "stream" : "call";
+    this.#handler = this.#httpClient.post(message, lane, events, options);
   }
 
-  /** Nobody waits any more. */
+  /** Aborts the request without a response. */
   cancel(): void {
     this.#hasEnded = true;
-    this.#cancelled.cancel(undefined);
-    this.#exchange?.stop();
-    this.#dropAsked();
+    this.#cancelScope.cancel(undefined);
+    this.#handler?.abort();
+    this.#cancelServerRequests();
   }
 
   #readResponse(status: number, headers: ResponseHeaders, hadSession: boolean): BodyReader {
     if (status < 200 || status > 299) {
-      return this.#wire.readFailure({ status, headers, hadSession }, (failure) => this.#fail(failure));
+      return this.#httpClient.createErrorReader({ status, headers, hadSession }, (failure) =>
+        this.#fail(failure),
+      );
     }
     this.#events.onHeaders(headers);
-    this.#encoding = encodingOf(headers);
-    if (isOfType(headers, "text/event-stream")) return this.#readStream();
-    if (isOfType(headers, "application/json")) return this.#readJson(headers);
-    this.#failMalformed(`HTTP ${status} ${describeContent(headers)}`);
-    return ignoreBody;
+    this.#encoding = getContentEncoding(headers);
+    if (hasContentType(headers, "text/event-stream")) return this.#readStream();
+    if (hasContentType(headers, "application/json")) return this.#readJson(headers);
+    this.#failInvalid(`HTTP ${status} ${describeContent(headers)}`);
+    return discardBody;
   }
 
   #readJson(headers: ResponseHeaders): BodyReader {
-    const onTooLarge = () => this.#fail(tooLargeAnswer(this.#wire.server, this.#wire.maxBytes));
-    if (Number(headers["content-length"] ?? 0) > this.#wire.maxBytes) onTooLarge();
-    return new BytesReader(this.#wire.maxBytes, {
+    const onTooLarge = () =>
+      this.#fail(responseTooLargeError(this.#httpClient.server, this.#httpClient.maxBytes));
+    if (Number(headers["content-length"] ?? 0) > this.#httpClient.maxBytes) onTooLarge();
+    return new BufferedReader(this.#httpClient.maxBytes, {
       onTooLarge,
       onBytes: (bytes) => {
-        this.#take(toText(bytes));
-        this.#failMalformed("it has everything but the answer");
+        this.#onText(toText(bytes));
+        this.#failInvalid("it does not contain the response");
       },
     });
   }
 
   #readStream(resumed?: EventStreamReader): EventStreamReader {
-    const stream = new EventStreamReader(this.#wire.maxBytes, {
-      onData: (data) => this.#take(data),
-      onTooLarge: () => this.#fail(tooLargeAnswer(this.#wire.server, this.#wire.maxBytes)),
+    const stream = new EventStreamReader(this.#httpClient.maxBytes, {
+      onData: (data) => this.#onText(data),
+      onTooLarge: () => this.#fail(responseTooLargeError(this.#httpClient.server, this.#httpClient.maxBytes)),
       onEnd: () => this.#onStreamEnd(undefined),
     });
     stream.lastEventId = resumed?.lastEventId;
@@ -120,99 +135,99 @@ export class PendingRequest {
     return stream;
   }
 
-  /** One JSON text: a message, or several in a list. */
-  #take(text: string): void {
+  #onText(text: string): void {
     if (this.#hasEnded) return;
     const messages = parseMessages(text);
-    for (const value of messages ?? []) this.#sort(sortReceived(value, this.#id));
+    for (const value of messages ?? []) this.#onMessage(classifyMessage(value, this.#id));
     if (messages !== undefined) return;
-    this.#failMalformed(
-      this.#encoding === undefined ? "it is broken JSON" : `it is compressed (${this.#encoding})`,
+    this.#failInvalid(
+      this.#encoding === undefined ? "it is not valid JSON" : `it is compressed (${this.#encoding})`,
     );
   }
 
-  #sort(received: Received): void {
+  #onMessage(classified: ClassifiedMessage): void {
     if (this.#hasEnded) return;
-    this.#vainResumptions = 0;
-    if (received.is === "answer") this.#end(received.message);
-    else if (received.is === "call") this.#hear(received.message);
-    // Some servers resume with everything they sent since, on whatever stream it was.
-    else if (received.is === "answer to another" && this.#isResumed) return;
-    else this.#failMalformed(received.why);
+    this.#failedResumes = 0;
+    if (classified.type === "response") this.#end(classified.message);
+    else if (classified.type === "server-message") this.#forward(classified.message);
+    // On resumption some servers replay the messages of all streams.
+    else if (classified.type === "other-response" && this.#isResumed) return;
+    else this.#failInvalid(classified.reason);
   }
 
-  #hear(message: JsonRpcMessage): void {
-    if (isRequest(message)) this.#asked.push(message.id);
-    this.#events.onCall(message);
+  #forward(message: JsonRpcMessage): void {
+    if (isRequest(message)) this.#serverRequestIds.push(message.id);
+    this.#events.onServerMessage(message);
   }
 
-  /** What was asked for a call that is over has nobody who waits, and no stream to be taken back on. */
-  #dropAsked(): void {
-    const reason = "The call that it belongs to is over.";
-    for (const requestId of this.#asked.splice(0)) {
+  /** Server requests end with the request they belong to: without its stream the server cannot cancel them. */
+  #cancelServerRequests(): void {
+    const reason = "The request that it belongs to has ended.";
+    for (const requestId of this.#serverRequestIds.splice(0)) {
       const params = { requestId, reason };
-      this.#events.onCall({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+      this.#events.onServerMessage({ jsonrpc: "2.0", method: "notifications/cancelled", params });
     }
   }
 
-  #failMalformed(why: string): void {
+  #failInvalid(reason: string): void {
     if (this.#hasEnded) return;
-    this.#fail(malformedAnswer(this.#wire, why));
+    this.#fail(invalidResponseError(this.#httpClient, reason));
   }
 
   #fail(failure: McpRuntimeError): void {
     if (this.#hasEnded) return;
-    this.#exchange?.stop();
+    this.#handler?.abort();
     this.#hasEnded = true;
-    this.#dropAsked();
-    this.#events.onEnd(toFailureAnswer(this.#id, failure));
+    this.#cancelServerRequests();
+    this.#events.onResponse(toLocalErrorResponse(this.#id, failure));
   }
 
-  #end(answer: JsonRpcMessage): void {
+  #end(response: JsonRpcMessage): void {
     this.#hasEnded = true;
     if (this.#stream !== undefined) {
-      this.#stopLingering = this.#wire.clock.after(LINGER_MS, () => this.#exchange?.stop());
+      this.#cancelGrace = this.#httpClient.clock.after(STREAM_GRACE_MS, () => this.#handler?.abort());
     }
-    this.#events.onEnd(answer);
+    this.#events.onResponse(response);
   }
 
-  #onBroken(error: Error): void {
-    if (this.#stream === undefined) this.#fail(toConnectionFailure(error, this.wasSent, this.#wire));
+  #onConnectionError(error: Error): void {
+    if (this.#stream === undefined) this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
     else this.#onStreamEnd(error);
   }
 
-  /** The stream is over. Without an answer it is resumed if the server numbers its events, and lost if not. */
-  #onStreamEnd(broken: Error | undefined): void {
-    this.#stopLingering?.();
+  /** A stream that ends before its response is resumed if the server assigns event ids; otherwise the request fails. */
+  #onStreamEnd(cause: Error | undefined): void {
+    this.#cancelGrace?.();
     if (this.#hasEnded) return;
-    const lost = toConnectionFailure(broken ?? STREAM_ENDED, true, this.#wire);
-    if (this.#stream?.lastEventId === undefined || this.#vainResumptions >= MAX_VAIN_RESUMPTIONS) {
-      this.#fail(lost);
+    const failure = fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient);
+    if (this.#stream?.lastEventId === undefined || this.#failedResumes >= MAX_FAILED_RESUMES) {
+      this.#fail(failure);
       return;
     }
-    delay(this.#resumeAfterMs(broken !== undefined), this.#wire.clock, this.#cancelled).then(
-      () => this.#resume(lost),
+    delay(this.#nextResumeDelayMs(cause !== undefined), this.#httpClient.clock, this.#cancelScope).then(
+      () => this.#resume(failure),
       () => undefined,
     );
   }
 
-  /** A server that ends a stream on purpose says when to come back; one that broke off is asked at once. */
-  #resumeAfterMs(isBroken: boolean): number {
-    if (!isBroken) return Math.max(this.#stream?.retryMs ?? RESUME_ENDED_AFTER_MS, RESUME_BROKEN_AFTER_MS);
-    this.#vainResumptions += 1;
-    return RESUME_BROKEN_AFTER_MS * (this.#vainResumptions - 1);
+  /** A stream that the server ended is resumed after its `retry` time, a broken one at once. */
+  #nextResumeDelayMs(isBroken: boolean): number {
+    if (!isBroken) return Math.max(this.#stream?.retryMs ?? ENDED_RESUME_DELAY_MS, BROKEN_RESUME_DELAY_MS);
+    this.#failedResumes += 1;
+    return BROKEN_RESUME_DELAY_MS * (this.#failedResumes - 1);
   }
 
-  #resume(lost: McpRuntimeError): void {
+  #resume(failure: McpRuntimeError): void {
     this.#isResumed = true;
     const { lastEventId } = this.#stream ?? {};
-    this.#exchange = this.#wire.get(lastEventId, {
-      onHead: (status, headers) => {
-        if (status === 200 && isOfType(headers, "text/event-stream")) return this.#readStream(this.#stream);
-        this.#fail(lost);
-        return ignoreBody;
+    this.#handler = this.#httpClient.get(lastEventId, {
+      onHeaders: (status, headers) => {
+        if (status === 200 && hasContentType(headers, "text/event-stream"))
+          return this.#readStream(this.#stream);
+        this.#fail(failure);
+        return discardBody;
       },
-      onBroken: (error) => this.#onBroken(error),
+      onError: (error) => this.#onConnectionError(error),
     });
   }
 }

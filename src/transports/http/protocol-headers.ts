@@ -1,11 +1,11 @@
-import { basicCredentials } from "../../config/basic-credentials.js";
+import { toBasicAuth } from "../../config/basic-auth.js";
 
 /**
- * Headers that the protocol or the HTTP client sets itself. Configured ones of these names are left
- * out: a fixed `mcp-session-id` would outlive its session, an `accept` without event streams breaks
- * servers, and a compressed answer could not be read.
+ * Headers that are set by the protocol or the HTTP client. Configured headers of these names are omitted:
+ * a fixed `mcp-session-id` would outlive its session, an `accept` without event streams breaks servers,
+ * and a compressed response could not be read.
  */
-const OWNED: ReadonlySet<string> = new Set([
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
   "connection",
@@ -30,23 +30,23 @@ const OWNED: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** The configured headers that may be sent, in lower case; userinfo of the URL becomes basic auth. */
-export function toSendableHeaders(
+/** Returns the configured headers without reserved ones; userinfo in the URL becomes basic authentication. */
+export function toRequestHeaders(
   headers: Readonly<Record<string, string>>,
   url: URL,
 ): Record<string, string> {
-  const credentials = basicCredentials(url);
+  const credentials = toBasicAuth(url);
   const basic = credentials === undefined ? {} : { authorization: `Basic ${credentials}` };
-  return { ...basic, ...withoutOwned(headers) };
+  return { ...basic, ...omitReserved(headers) };
 }
 
-/** In lower case, so that two spellings of one name are one header. */
-export function withoutOwned(headers: Readonly<Record<string, string>>): Record<string, string> {
+/** Returns headers with lower-case names, so that two spellings of one name are the same header. */
+export function omitReserved(headers: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return Object.fromEntries(entries.filter(([name]) => !OWNED.has(name)));
+  return Object.fromEntries(entries.filter(([name]) => !RESERVED_HEADERS.has(name)));
 }
 
-/** Names that were configured and are not sent. */
-export function ownedHeaderNames(headers: Readonly<Record<string, string>>): string[] {
-  return Object.keys(headers).filter((name) => OWNED.has(name.toLowerCase()));
+/** Returns the names of configured headers that are not sent. */
+export function reservedHeaderNames(headers: Readonly<Record<string, string>>): string[] {
+  return Object.keys(headers).filter((name) => RESERVED_HEADERS.has(name.toLowerCase()));
 }

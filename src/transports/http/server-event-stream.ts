@@ -1,38 +1,38 @@
 import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/delay.js";
-import { EventStreamReader, ignoreBody } from "./body-readers.js";
+import { EventStreamReader, discardBody } from "./body-readers.js";
 import type { HttpRequestHandler } from "../../net/http-request.js";
-import { toConnectionFailure } from "./http-errors.js";
-import type { HttpWire } from "./mcp-http-client.js";
+import { fromConnectionError } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
 
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
+const INITIAL_REOPEN_DELAY_MS = 1_000;
+const MAX_REOPEN_DELAY_MS = 30_000;
 
-interface ServerStreamEvents {
+interface ServerEventStreamEvents {
   readonly onData: (data: string) => void;
   readonly onError: (error: Error) => void;
 }
 
 /**
- * The stream on which a server speaks unasked. It comes back by itself when it ends or breaks, with
- * growing waits, until it is closed or the server has no such stream.
+ * The GET stream for messages that belong to no request. It is reopened with growing delays when it ends
+ * or breaks, until it is closed or the server does not offer it.
  */
-export class ServerStream {
-  readonly #wire: HttpWire;
-  readonly #events: ServerStreamEvents;
+export class ServerEventStream {
+  readonly #httpClient: McpHttpClient;
+  readonly #events: ServerEventStreamEvents;
   readonly #closed = new CancelScope();
-  #exchange: HttpRequestHandler | undefined;
+  #handler: HttpRequestHandler | undefined;
   #reader: EventStreamReader | undefined;
-  #waitMs = FIRST_WAIT_MS;
+  #reopenDelayMs = INITIAL_REOPEN_DELAY_MS;
   #opened: Promise<void> | undefined;
 
-  constructor(wire: HttpWire, events: ServerStreamEvents) {
-    this.#wire = wire;
+  constructor(httpClient: McpHttpClient, events: ServerEventStreamEvents) {
+    this.#httpClient = httpClient;
     this.#events = events;
   }
 
-  /** Opens it; done when the server has answered, whatever it said, or cannot be reached. */
-  opened(): Promise<void> {
+  /** Opens the stream. Resolves on any response of the server, or when it cannot be reached. */
+  whenOpen(): Promise<void> {
     this.#opened ??= new Promise((resolve) => {
       this.#closed.onCancel(() => resolve());
       this.#open(resolve);
@@ -42,56 +42,56 @@ export class ServerStream {
 
   close(): void {
     this.#closed.cancel(undefined);
-    this.#exchange?.stop();
+    this.#handler?.abort();
   }
 
-  #open(onAnswered: () => void): void {
-    const hadSession = this.#wire.sessionId !== undefined;
-    this.#exchange = this.#wire.get(this.#reader?.lastEventId, {
-      onHead: (status, headers) => {
-        onAnswered();
+  #open(onResponse: () => void): void {
+    const hadSession = this.#httpClient.sessionId !== undefined;
+    this.#handler = this.#httpClient.get(this.#reader?.lastEventId, {
+      onHeaders: (status, headers) => {
+        onResponse();
         if (status === 200) return this.#read();
-        // 405: a server without this stream. There is nothing to hear, and nothing wrong.
-        if (status === 405) return ignoreBody;
-        return this.#wire.readFailure({ status, headers, hadSession }, (failure) => {
-          this.#exchange?.stop();
+        // 405: the server does not offer this stream, which is allowed.
+        if (status === 405) return discardBody;
+        return this.#httpClient.createErrorReader({ status, headers, hadSession }, (failure) => {
+          this.#handler?.abort();
           this.#events.onError(failure);
-          if (status >= 500 || status === 429) this.#reopenLater();
+          if (status >= 500 || status === 429) this.#scheduleReopen();
         });
       },
-      onBroken: (error) => {
-        onAnswered();
-        const failure = toConnectionFailure(error, true, this.#wire);
+      onError: (error) => {
+        onResponse();
+        const failure = fromConnectionError(error, true, this.#httpClient);
         this.#events.onError(failure);
-        // Without credentials it would only be refused again, and a person be asked to log in each time.
-        if (failure.kind !== "unauthorized") this.#reopenLater();
+        // Without credentials it would be rejected again, and each attempt could prompt the user to log in.
+        if (failure.kind !== "unauthorized") this.#scheduleReopen();
       },
     });
   }
 
   #read(): EventStreamReader {
-    const before = this.#reader;
-    const reader = new EventStreamReader(this.#wire.maxBytes, {
+    const previous = this.#reader;
+    const reader = new EventStreamReader(this.#httpClient.maxBytes, {
       onData: (data) => {
-        this.#waitMs = FIRST_WAIT_MS;
+        this.#reopenDelayMs = INITIAL_REOPEN_DELAY_MS;
         this.#events.onData(data);
       },
       onTooLarge: () => {
-        this.#exchange?.stop();
-        this.#reopenLater();
+        this.#handler?.abort();
+        this.#scheduleReopen();
       },
-      onEnd: () => this.#reopenLater(),
+      onEnd: () => this.#scheduleReopen(),
     });
-    reader.lastEventId = before?.lastEventId;
-    reader.retryMs = before?.retryMs;
+    reader.lastEventId = previous?.lastEventId;
+    reader.retryMs = previous?.retryMs;
     this.#reader = reader;
     return reader;
   }
 
-  #reopenLater(): void {
-    const waitMs = Math.max(this.#reader?.retryMs ?? 0, this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
-    delay(waitMs, this.#wire.clock, this.#closed).then(
+  #scheduleReopen(): void {
+    const delayMs = Math.max(this.#reader?.retryMs ?? 0, this.#reopenDelayMs);
+    this.#reopenDelayMs = Math.min(this.#reopenDelayMs * 2, MAX_REOPEN_DELAY_MS);
+    delay(delayMs, this.#httpClient.clock, this.#closed).then(
       () => this.#open(() => undefined),
       () => undefined,
     );

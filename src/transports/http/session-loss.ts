@@ -1,24 +1,24 @@
 import { isPlainObject } from "../../json/json.js";
 
 /**
- * How servers that answer 400 say that they do not know the session. The only place where a message
- * is read to decide something: these servers give no other sign.
+ * Texts by which servers that return 400 report an unknown session. This is the only place where a
+ * decision depends on the text of a message: these servers give no other indication.
  */
-const LOST_SESSION_TEXTS: readonly RegExp[] = [
+const UNKNOWN_SESSION_PATTERNS: readonly RegExp[] = [
   /no valid session/i, // SDK examples up to 1.31, server-everything
   /server not initiali[sz]ed/i, // one bare SDK transport after a restart
   /session(?:[ -]?id)?(?: header)?\b.{0,40}\b(?:not found|unknown|invalid|expired|missing|required|terminated|closed|not initiali[sz]ed)/i,
-  /\bno\b.{0,20}\bfound for session/i, // servers on the SDK's legacy SSE transport
+  /\bno\b.{0,20}\bfound for session/i, // servers on the SDK's SSE transport
   /\b(?:unknown|invalid|expired|missing|terminated)\b.{0,20}\bsession/i,
 ];
 
-/** Whether the text of an answer says "I do not know this session". Only some servers need to be asked. */
-export function deniesSession(text: string): boolean {
-  return LOST_SESSION_TEXTS.some((pattern) => pattern.test(text));
+/** Whether the text of an error response reports that the session is unknown. */
+export function reportsUnknownSession(text: string): boolean {
+  return UNKNOWN_SESSION_PATTERNS.some((pattern) => pattern.test(text));
 }
 
-/** The JSON-RPC error in a response body, if there is one. */
-export function rpcErrorOf(body: string): { readonly code: number; readonly message: string } | undefined {
+/** Returns the JSON-RPC error in a response body, if there is one. */
+export function findRpcError(body: string): { readonly code: number; readonly message: string } | undefined {
   const message = parseJson(body);
   const error = isPlainObject(message) ? message["error"] : undefined;
   if (!isPlainObject(error)) return undefined;

@@ -1,37 +1,41 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
-import { EventStreamReader, ignoreBody } from "./body-readers.js";
-import { describeContent, encodingOf, isOfType } from "./content-headers.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import {
+  EventStreamReader,
+  discardBody,
+  describeContent,
+  getContentEncoding,
+  hasContentType,
+} from "./body-readers.js";
 import type { BodyReader, HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
-import { STREAM_ENDED, toConnectionFailure } from "./http-errors.js";
-import type { HttpWire } from "./mcp-http-client.js";
+import { STREAM_ENDED, fromConnectionError } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
 
-interface EndpointStreamEvents {
-  /** Something came, whatever it is. */
-  readonly onHeard: () => void;
-  /** The data of one message. */
+interface SseEventStreamEvents {
+  /** Any bytes were received. */
+  readonly onActivity: () => void;
+  /** The data of one `message` event. */
   readonly onData: (data: string) => void;
-  /** It was open, and is over: what that is to a request that the server may have seen, or may not. */
-  readonly onLost: (toFailure: (wasSent: boolean) => McpRuntimeError) => void;
-  /** One message is larger than the limit. */
+  /** The open stream has ended. `toFailure` creates the error of a pending request. */
+  readonly onClosed: (toFailure: (wasSent: boolean) => McpRuntimeError) => void;
   readonly onTooLarge: () => void;
 }
 
 /**
- * The stream of a legacy SSE server. Its first event names the endpoint, where messages are posted;
- * everything that the server says comes after it. It is not resumed: the session ends with it.
+ * The event stream of an SSE server. Its first event names the endpoint to post messages to; all messages
+ * of the server follow. It is not resumed: the session ends with it.
  */
-export class EndpointStream {
-  readonly #wire: HttpWire;
-  readonly #events: EndpointStreamEvents;
-  #exchange: HttpRequestHandler | undefined;
+export class SseEventStream {
+  readonly #httpClient: McpHttpClient;
+  readonly #events: SseEventStreamEvents;
+  #handler: HttpRequestHandler | undefined;
   #isStreaming = false;
-  #isOver = false;
-  /** Settles `open()`; gone once it has. */
+  #isClosed = false;
+  /** Settles `open()`; `undefined` afterwards. */
   #opening: { resolve(endpoint: URL): void; reject(failure: McpRuntimeError): void } | undefined;
 
-  constructor(wire: HttpWire, events: EndpointStreamEvents) {
-    this.#wire = wire;
+  constructor(httpClient: McpHttpClient, events: SseEventStreamEvents) {
+    this.#httpClient = httpClient;
     this.#events = events;
   }
 
@@ -39,99 +43,105 @@ export class EndpointStream {
     return this.#isStreaming;
   }
 
-  /** The endpoint, once it is known: always of the server's own origin. */
+  /** Resolves with the endpoint, which is always on the server's own origin. */
   open(): Promise<URL> {
     return new Promise((resolve, reject) => {
       this.#opening = { resolve, reject };
-      this.#exchange = this.#wire.get(undefined, {
-        onHead: (status, headers) => this.#readResponse(status, headers),
-        onBroken: (error) => this.#end(error),
+      this.#handler = this.#httpClient.get(undefined, {
+        onHeaders: (status, headers) => this.#readResponse(status, headers),
+        onError: (error) => this.#end(error),
       });
     });
   }
 
-  /** Nothing is heard of it afterwards. */
+  /** No event is emitted afterwards. */
   close(): void {
     if (this.#opening === undefined) this.#stop();
-    else this.#refuse("closed", "was not waited for any longer.");
+    else this.#failWith("closed", "had not sent its endpoint when the transport was closed.");
   }
 
   #readResponse(status: number, headers: ResponseHeaders): BodyReader {
     if (status > 299) {
-      return this.#wire.readFailure({ status, headers, hadSession: false }, (failure) => this.#fail(failure));
+      return this.#httpClient.createErrorReader({ status, headers, hadSession: false }, (failure) =>
+        this.#fail(failure),
+      );
     }
-    const encoding = encodingOf(headers);
-    const isStream = isOfType(headers, "text/event-stream");
+    const encoding = getContentEncoding(headers);
+    const isStream = hasContentType(headers, "text/event-stream");
     if (isStream && encoding === undefined) return this.#read();
-    const found = isStream ? `with a compressed stream (${encoding})` : describeContent(headers);
-    const said = quoteServer(this.#wire.redactor.text(found));
-    this.#refuse(
+    const content = isStream ? `with a compressed stream (${encoding})` : describeContent(headers);
+    const quoted = excerpt(this.#httpClient.redactor.redact(content));
+    this.#failWith(
       "invalid-response",
-      `answered HTTP ${status} ${said} where a stream of events was expected.`,
+      `returned HTTP ${status} ${quoted} where an event stream was expected.`,
     );
-    return ignoreBody;
+    return discardBody;
   }
 
   #read(): BodyReader {
     this.#isStreaming = true;
-    const reader = new EventStreamReader(this.#wire.maxBytes, {
+    const reader = new EventStreamReader(this.#httpClient.maxBytes, {
       onData: (data) => {
-        if (this.#isOver) return;
+        if (this.#isClosed) return;
         if (this.#opening === undefined) this.#events.onData(data);
-        else this.#refuse("invalid-response", "streams messages before it names the endpoint for ours.");
+        else this.#failWith("invalid-response", "sent messages before the endpoint event.");
       },
-      onOther: (event, data) => {
-        if (event === "endpoint") this.#nameEndpoint(data);
+      onNamedEvent: (event, data) => {
+        if (event === "endpoint") this.#setEndpoint(data);
       },
       onTooLarge: () => {
-        if (this.#isOver) return;
+        if (this.#isClosed) return;
         if (this.#opening === undefined) this.#events.onTooLarge();
-        else this.#refuse("too-large", `began its stream with more than ${this.#wire.maxBytes} bytes.`);
+        else
+          this.#failWith(
+            "too-large",
+            `began its stream with an event of more than ${this.#httpClient.maxBytes} bytes.`,
+          );
       },
       onEnd: () => this.#end(STREAM_ENDED),
     });
     return {
       data: (chunk) => {
-        this.#events.onHeard();
+        this.#events.onActivity();
         reader.data(chunk);
       },
       end: () => reader.end(),
     };
   }
 
-  /** The first one counts. Nothing, and no credentials, goes to another origin than the server's own. */
-  #nameEndpoint(data: string): void {
+  /** Only the first endpoint is used. Nothing, and above all no credentials, is sent to another origin. */
+  #setEndpoint(data: string): void {
     if (this.#opening === undefined) return;
-    const { address, origin } = this.#wire;
+    const { address, origin } = this.#httpClient;
     const endpoint = URL.canParse(data, address) ? new URL(data, address) : undefined;
     if (endpoint?.origin === origin) {
       this.#opening.resolve(endpoint);
       this.#opening = undefined;
     } else if (endpoint === undefined) {
-      this.#refuse("invalid-response", "names an endpoint for messages that is no address.");
+      this.#failWith("invalid-response", "sent an endpoint that is not a valid URL.");
     } else {
-      const other = quoteServer(this.#wire.redactor.text(endpoint.origin));
-      this.#refuse(
+      const otherOrigin = excerpt(this.#httpClient.redactor.redact(endpoint.origin));
+      this.#failWith(
         "invalid-response",
-        `wants its messages at another origin, ${other}, than its own, ${origin}. Nothing was sent there; if that is where the server is, write it in the definition.`,
+        `named an endpoint on another origin, ${otherOrigin}, than its own, ${origin}. Nothing was sent there; if that is the server, use it as the url of the server.`,
       );
     }
   }
 
   #end(error: Error): void {
     if (this.#opening === undefined) {
-      this.#events.onLost((wasSent) => toConnectionFailure(error, wasSent, this.#wire));
-    } else if (this.#exchange?.isStarted === true) {
-      this.#refuse("connection-lost", "ended its stream before it named the endpoint for messages.", error);
-    } else this.#fail(toConnectionFailure(error, false, this.#wire));
+      this.#events.onClosed((wasSent) => fromConnectionError(error, wasSent, this.#httpClient));
+    } else if (this.#handler?.wasDispatched === true) {
+      this.#failWith("connection-lost", "ended its stream before the endpoint event.", error);
+    } else this.#fail(fromConnectionError(error, false, this.#httpClient));
   }
 
-  #refuse(kind: McpRuntimeError["kind"], what: string, cause?: Error): void {
-    const { server, origin, redactor } = this.#wire;
+  #failWith(kind: McpRuntimeError["kind"], problem: string, cause?: Error): void {
+    const { server, origin, redactor } = this.#httpClient;
     this.#fail(
-      new McpRuntimeError(kind, `Server "${server}" at ${origin} ${what}`, {
+      new McpRuntimeError(kind, `Server "${server}" at ${origin} ${problem}`, {
         server,
-        ...(cause === undefined ? {} : { cause: redactor.cause(cause) }),
+        ...(cause === undefined ? {} : { cause: redactor.redactCause(cause) }),
       }),
     );
   }
@@ -142,9 +152,9 @@ export class EndpointStream {
     this.#opening = undefined;
   }
 
-  /** What is left of the chunk that is just being read is not heard, either. */
+  /** The rest of the chunk that is currently being parsed is ignored, too. */
   #stop(): void {
-    this.#isOver = true;
-    this.#exchange?.stop();
+    this.#isClosed = true;
+    this.#handler?.abort();
   }
 }

@@ -1,79 +1,79 @@
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { HttpRequestHandler, ResponseHeaders } from "../../net/http-request.js";
-import { toConnectionFailure } from "./http-errors.js";
-import type { HttpWire } from "./mcp-http-client.js";
+import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-request.js";
+import { fromConnectionError } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
 import type { RequestId } from "../json-rpc.js";
 
-/** A response that stays open after the answer is given this long to end by itself. */
-const LINGER_MS = 200;
+/** How long the HTTP response of a POST may stay open after the JSON-RPC response before it is aborted. */
+const RESPONSE_GRACE_MS = 200;
 
-interface PostedRequestOptions {
-  /** Whether the server has given this conversation a session. */
+interface SsePostOptions {
+  /** Whether the session was already initialized. */
   readonly hadSession: boolean;
-  /** The server did not take it. */
-  readonly onFailure: (request: PostedRequest, failure: McpRuntimeError) => void;
+  /** The server did not accept the POST. */
+  readonly onFailure: (request: SsePost, failure: McpRuntimeError) => void;
 }
 
-/** The way of one request to a legacy SSE server: a POST that the server takes. Its answer comes elsewhere. */
-export class PostedRequest {
+/** The POST of one request to an SSE server. Its JSON-RPC response arrives on the event stream. */
+export class SsePost {
   readonly id: RequestId;
   readonly startedAt: number;
-  readonly #wire: HttpWire;
-  readonly #options: PostedRequestOptions;
-  #exchange: HttpRequestHandler | undefined;
-  #isTaken = false;
-  #isOver = false;
-  #stopLingering: (() => void) | undefined;
+  readonly #httpClient: McpHttpClient;
+  readonly #options: SsePostOptions;
+  #handler: HttpRequestHandler | undefined;
+  #isAccepted = false;
+  #isDone = false;
+  #cancelGrace: (() => void) | undefined;
 
-  constructor(wire: HttpWire, id: RequestId, options: PostedRequestOptions) {
+  constructor(httpClient: McpHttpClient, id: RequestId, options: SsePostOptions) {
     this.id = id;
-    this.#wire = wire;
+    this.#httpClient = httpClient;
     this.#options = options;
-    this.startedAt = wire.clock.now();
+    this.startedAt = httpClient.clock.now();
   }
 
-  /** Whether the server may have seen it. */
+  /** Whether the server may have seen the request. */
   get wasSent(): boolean {
-    return this.#exchange?.isStarted === true;
+    return this.#handler?.wasDispatched === true;
   }
 
   start(message: JsonRpcMessage, options: SendOptions): void {
     const { hadSession } = this.#options;
-    const events = {
-      onHead: (status: number, headers: ResponseHeaders) => {
-        if (status > 299) return this.#wire.readFailure({ status, headers, hadSession }, this.#fail);
-        this.#isTaken = true;
+    const events: HttpRequestEvents = {
+      onHeaders: (status, headers) => {
+        if (status > 299)
+          return this.#httpClient.createErrorReader({ status, headers, hadSession }, this.#fail);
+        this.#isAccepted = true;
         return { data: () => undefined, end: () => this.#end() };
       },
-      onBroken: (error: Error) => {
-        // What becomes of the rest of this response is nobody's concern: the answer comes elsewhere.
-        if (this.#isTaken) this.#end();
-        else this.#fail(toConnectionFailure(error, this.wasSent, this.#wire));
+      onError: (error) => {
+        // After acceptance the rest of this HTTP response is irrelevant.
+        if (this.#isAccepted) this.#end();
+        else this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
       },
     };
-    this.#exchange = this.#wire.post(message, "call", events, options);
+    this.#handler = this.#httpClient.post(message, "call", events, options);
   }
 
-  /** Its answer has come. */
-  finish(): void {
-    if (this.#isOver) return;
-    this.#stopLingering = this.#wire.clock.after(LINGER_MS, () => this.stop());
+  /** The JSON-RPC response has arrived. */
+  complete(): void {
+    if (this.#isDone) return;
+    this.#cancelGrace = this.#httpClient.clock.after(RESPONSE_GRACE_MS, () => this.abort());
   }
 
-  /** Nobody waits any more. */
-  stop(): void {
+  abort(): void {
     this.#end();
-    this.#exchange?.stop();
+    this.#handler?.abort();
   }
 
   readonly #fail = (failure: McpRuntimeError): void => {
-    this.stop();
+    this.abort();
     this.#options.onFailure(this, failure);
   };
 
   #end(): void {
-    this.#isOver = true;
-    this.#stopLingering?.();
+    this.#isDone = true;
+    this.#cancelGrace?.();
   }
 }

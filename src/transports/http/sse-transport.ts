@@ -1,239 +1,284 @@
 import { isPlainObject } from "../../json/json.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { Asides } from "./notification-sender.js";
-import { EndpointStream } from "./sse-event-stream.js";
-import { toConnectionFailure } from "./http-errors.js";
-import { HttpWire, type HttpWireOptions } from "./mcp-http-client.js";
+import { NotificationSender } from "./notification-sender.js";
+import { SseEventStream } from "./sse-event-stream.js";
+import { fromConnectionError } from "./http-errors.js";
+import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
 import {
   isRequest,
-  malformedAnswer,
+  invalidResponseError,
   parseMessages,
   type RequestId,
-  sortReceived,
-  toFailureAnswer,
-  tooLargeAnswer,
+  classifyMessage,
+  toLocalErrorResponse,
+  responseTooLargeError,
+  classifyTruncated,
 } from "../json-rpc.js";
-import { OpenRequests } from "../pending-requests.js";
-import { PostedRequest } from "./sse-post.js";
-import { SilenceCheck } from "./liveness-check.js";
-import { sortUnread } from "../truncated-message.js";
+import { PendingRequests } from "../pending-requests.js";
+import { SsePost } from "./sse-post.js";
+import type { Clock } from "../../async/clock.js";
 
-/** No request has it. */
-const NO_ID = "";
+/** No request has this id. */
+const NO_REQUEST_ID = "";
 
-const STREAM_SILENT = Object.assign(new Error("The stream gave no sign of life."), {
-  code: "no sign of life",
+const STREAM_UNRESPONSIVE = Object.assign(new Error("The stream is unresponsive."), {
+  code: "the stream is unresponsive",
 });
 
-interface LegacySseOptions extends HttpWireOptions {
-  /** What else somebody may try whose server has no such stream. */
-  readonly advice?: string | undefined;
+interface SseTransportOptions extends McpHttpClientOptions {
+  /** Appended to the error when the server does not offer an event stream. */
+  readonly hint?: string | undefined;
 }
 
 /**
- * HTTP+SSE of protocol version 2024-11-05, for one session: a GET whose stream brings everything that
- * the server says, and POSTs to the endpoint that the stream names first. The stream is the session:
- * when it ends, so does this transport, and requests that wait fail at once.
+ * HTTP+SSE of protocol version 2024-11-05 for one session: a GET whose stream carries all messages of the
+ * server, and POSTs to the endpoint that its first event names. The stream is the session: when it ends,
+ * the transport closes and pending requests fail at once.
  *
- * `send` rejects only when the transport is closed; a request that fails otherwise gets its failure
- * for an answer, and what concerns no request goes to `onerror`.
+ * `send` rejects only when the transport is closed. A request that fails otherwise receives an error
+ * response, and errors that belong to no request go to `onerror`.
  */
 export class SseTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
-  readonly #advice: string | undefined;
-  readonly #wire: HttpWire;
-  readonly #stream: EndpointStream;
-  readonly #asides: Asides;
-  readonly #silence: SilenceCheck;
-  readonly #open = new OpenRequests<PostedRequest>();
+  readonly #hint: string | undefined;
+  readonly #httpClient: McpHttpClient;
+  readonly #stream: SseEventStream;
+  readonly #notifications: NotificationSender;
+  readonly #liveness: LivenessCheck;
+  readonly #pending = new PendingRequests<SsePost>();
   #endpoint: URL | undefined;
-  #isGreeted = false;
+  #isInitialized = false;
   #isClosed = false;
 
-  constructor(options: LegacySseOptions) {
-    this.#advice = options.advice;
-    this.#wire = new HttpWire(options);
-    this.#asides = new Asides(this.#wire, (error) => this.onerror?.(error));
-    this.#silence = new SilenceCheck({
+  constructor(options: SseTransportOptions) {
+    this.#hint = options.hint;
+    this.#httpClient = new McpHttpClient(options);
+    this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
+    this.#liveness = new LivenessCheck({
       clock: options.clock,
-      // Whatever comes is a sign of life; the answer itself is nobody's.
-      ask: () => void this.#post({ jsonrpc: "2.0", id: "sign-of-life", method: "ping" }),
-      onDead: () => this.#lose(({ wasSent }) => toConnectionFailure(STREAM_SILENT, wasSent, this.#wire)),
+      // Any received byte proves that the stream works; the response itself is ignored.
+      ping: () => void this.#post({ jsonrpc: "2.0", id: "liveness-check", method: "ping" }),
+      onUnresponsive: () =>
+        this.#failAll(({ wasSent }) => fromConnectionError(STREAM_UNRESPONSIVE, wasSent, this.#httpClient)),
     });
-    this.#stream = new EndpointStream(this.#wire, {
-      onHeard: () => this.#silence.heard(),
-      onData: (data) => this.#take(data),
-      onLost: (toFailure) => this.#lose(({ wasSent }) => toFailure(wasSent)),
-      onTooLarge: () => this.#loseToTooMuch(),
+    this.#stream = new SseEventStream(this.#httpClient, {
+      onActivity: () => this.#liveness.markActive(),
+      onData: (data) => this.#onText(data),
+      onClosed: (toFailure) => this.#failAll(({ wasSent }) => toFailure(wasSent)),
+      onTooLarge: () => this.#failOversized(),
     });
   }
 
   /**
-   * What tells this conversation from others in the endpoint. Not before the handshake: the SDK takes
-   * an id for a session that is resumed, and leaves the handshake out.
+   * The session id in the endpoint. `undefined` before `initialize`: with an id the SDK assumes a resumed
+   * session and skips the handshake.
    */
   get sessionId(): string | undefined {
-    return this.#isGreeted && this.#endpoint !== undefined ? sessionIdOf(this.#endpoint) : undefined;
+    return this.#isInitialized && this.#endpoint !== undefined ? sessionIdOf(this.#endpoint) : undefined;
   }
 
-  /** The server streams; what, is not said. */
+  /** Whether the server has opened the stream, with or without an endpoint so far. */
   get isStreaming(): boolean {
     return this.#stream.isStreaming;
   }
 
   setProtocolVersion(version: string): void {
-    this.#wire.protocolVersion = version;
+    this.#httpClient.protocolVersion = version;
   }
 
   async start(): Promise<void> {
     const endpoint = await this.#stream.open().catch((failure: McpRuntimeError) => {
-      const isRefused = failure.kind === "invalid-request" && this.#advice !== undefined;
-      throw isRefused ? failure.with({ message: `${failure.message} ${this.#advice}` }) : failure;
+      const isRejected = failure.kind === "invalid-request" && this.#hint !== undefined;
+      throw isRejected ? failure.with({ message: `${failure.message} ${this.#hint}` }) : failure;
     });
     this.#endpoint = endpoint;
-    this.#wire.messagePath = `${endpoint.pathname}${endpoint.search}`;
+    this.#httpClient.messagePath = `${endpoint.pathname}${endpoint.search}`;
   }
 
   async send(message: JsonRpcMessage, options: SendOptions = {}): Promise<void> {
-    if (this.#isClosed) throw this.#gone();
+    if (this.#isClosed) throw this.#closedError();
     if (isRequest(message)) this.#request(message, options);
     else if (message.method === "notifications/cancelled") await this.#cancel(message);
     else await this.#post(message);
   }
 
   /** Whether the server may have seen a request. */
-  wasSent(id: RequestId): boolean {
-    return this.#open.get(id)?.wasSent ?? true;
+  mayHaveBeenSent(id: RequestId): boolean {
+    return this.#pending.get(id)?.wasSent ?? true;
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stream.close();
-    this.#silence.stop();
-    for (const request of this.#open) this.#forget(request);
-    this.#asides.giveUp();
+    this.#liveness.stop();
+    for (const request of this.#pending) this.#discard(request);
+    this.#notifications.abortAll();
     this.onclose?.();
   }
 
   #request(message: JsonRpcMessage & { id: RequestId }, options: SendOptions): void {
-    const request = new PostedRequest(this.#wire, message.id, {
-      hadSession: this.#isGreeted,
+    const request = new SsePost(this.#httpClient, message.id, {
+      hadSession: this.#isInitialized,
       onFailure: (failed, failure) => {
-        if (this.#open.get(failed.id) !== failed) return;
-        this.#fail(failed, this.#isGreeted ? failure : withEndpointAdvice(failure));
+        if (this.#pending.get(failed.id) !== failed) return;
+        this.#fail(failed, this.#isInitialized ? failure : withEndpointHint(failure));
       },
     });
-    this.#open.add(request);
+    this.#pending.add(request);
     try {
       request.start(message, options);
     } catch (error) {
-      this.#open.delete(request);
+      this.#pending.delete(request);
       throw error;
     }
   }
 
-  /** What the server has never seen needs no cancellation there. */
+  /** A request that was never sent is not cancelled on the server. */
   async #cancel(message: JsonRpcMessage): Promise<void> {
-    const request = this.#open.get(message.params?.["requestId"]);
+    const request = this.#pending.get(message.params?.["requestId"]);
     if (request === undefined) return;
-    this.#forget(request);
+    this.#discard(request);
     if (!request.wasSent) return;
-    this.#silence.doubt(request.startedAt);
+    this.#liveness.verifySince(request.startedAt);
     await this.#post(message);
   }
 
   #post(message: JsonRpcMessage): Promise<void> {
-    return this.#asides.send({ hadSession: this.#isGreeted }, (events) =>
-      this.#wire.post(message, "aside", events),
+    return this.#notifications.send({ hadSession: this.#isInitialized }, (events) =>
+      this.#httpClient.post(message, "notification", events),
     );
   }
 
-  #take(text: string): void {
+  #onText(text: string): void {
     const values = parseMessages(text);
-    if (values === undefined) this.#takeBroken(text);
-    else for (const value of values) this.#sort(value);
+    if (values === undefined) this.#onInvalidText(text);
+    else for (const value of values) this.#onMessage(value);
   }
 
-  #sort(value: unknown): void {
-    const request = this.#open.answeredBy(value);
-    const received = sortReceived(value, request?.id ?? NO_ID);
-    if (received.is === "call") this.onmessage?.(received.message);
-    else if (received.is === "answer" && request !== undefined) this.#answer(request, received.message);
-    // An answer that nobody waits for: its request was cancelled, or failed on its way.
+  #onMessage(value: unknown): void {
+    const request = this.#pending.matchResponse(value);
+    const classified = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
+    if (classified.type === "server-message") this.onmessage?.(classified.message);
+    else if (classified.type === "response" && request !== undefined)
+      this.#settle(request, classified.message);
+    // A late response: its request was cancelled or has failed.
     else if (request === undefined && isPlainObject(value) && value["id"] != null) return;
-    else this.#failMalformed(request, "why" in received ? received.why : "it names no request");
+    else this.#failInvalid(request, "reason" in classified ? classified.reason : "it has no request id");
   }
 
-  #takeBroken(text: string): void {
-    const message = sortUnread(text, text);
-    const request = message.is === "answer" ? this.#open.get(message.id) : undefined;
-    this.#failMalformed(request, "it is broken JSON");
+  #onInvalidText(text: string): void {
+    const message = classifyTruncated(text, text);
+    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
+    this.#failInvalid(request, "it is not valid JSON");
   }
 
-  /** What names no request is taken for the answer that is waited for; of several, nobody can tell which. */
-  #failMalformed(named: PostedRequest | undefined, why: string): void {
-    const [only, ...others] = this.#open;
-    const request = named ?? (others.length === 0 ? only : undefined);
-    const failure = malformedAnswer(this.#wire, why);
+  /** An invalid message without a request id is attributed to the pending request if there is only one. */
+  #failInvalid(match: SsePost | undefined, reason: string): void {
+    const [only, ...others] = this.#pending;
+    const request = match ?? (others.length === 0 ? only : undefined);
+    const failure = invalidResponseError(this.#httpClient, reason);
     if (request === undefined) this.onerror?.(failure);
     else this.#fail(request, failure);
   }
 
-  #fail(request: PostedRequest, failure: McpRuntimeError): void {
-    this.#answer(request, toFailureAnswer(request.id, failure));
+  #fail(request: SsePost, failure: McpRuntimeError): void {
+    this.#settle(request, toLocalErrorResponse(request.id, failure));
   }
 
-  #answer(request: PostedRequest, answer: JsonRpcMessage): void {
-    request.finish();
-    this.#open.delete(request);
-    // The first answer is the server's greeting, or a failure after which nothing more is sent.
-    this.#isGreeted = true;
-    this.onmessage?.(answer);
+  #settle(request: SsePost, response: JsonRpcMessage): void {
+    request.complete();
+    this.#pending.delete(request);
+    // The first response is that of `initialize`, or an error after which nothing more is sent.
+    this.#isInitialized = true;
+    this.onmessage?.(response);
   }
 
-  #forget(request: PostedRequest): void {
-    request.stop();
-    this.#open.delete(request);
+  #discard(request: SsePost): void {
+    request.abort();
+    this.#pending.delete(request);
   }
 
-  /** Whoever waits is told at once: no answer will come. */
-  #lose(toFailure: (request: PostedRequest) => McpRuntimeError): void {
-    for (const request of this.#open) {
+  /** Fails the pending requests at once and closes the transport. */
+  #failAll(toFailure: (request: SsePost) => McpRuntimeError): void {
+    for (const request of this.#pending) {
       const failure = toFailure(request);
-      this.#forget(request);
-      this.onmessage?.(toFailureAnswer(request.id, failure));
+      this.#discard(request);
+      this.onmessage?.(toLocalErrorResponse(request.id, failure));
     }
     void this.close();
   }
 
-  /** The rest is not read, so the stream cannot go on. Of several requests nobody can tell whose answer it was. */
-  #loseToTooMuch(): void {
-    const { server, maxBytes } = this.#wire;
-    const failure = tooLargeAnswer(server, maxBytes);
-    const message = `${failure.message} It was for this request or for one beside it.`;
+  /** The rest is not read, so the stream cannot continue. With several requests it is unknown whose response it was. */
+  #failOversized(): void {
+    const { server, maxBytes } = this.#httpClient;
+    const failure = responseTooLargeError(server, maxBytes);
+    const message = `${failure.message} It belonged to this request or to a concurrent one.`;
     const shared = failure.with({ message });
-    this.#lose(this.#open.size > 1 ? () => shared : () => failure);
+    this.#failAll(this.#pending.size > 1 ? () => shared : () => failure);
   }
 
-  #gone(): McpRuntimeError {
-    const { server } = this.#wire;
+  #closedError(): McpRuntimeError {
+    const { server } = this.#httpClient;
     return new McpRuntimeError("not-sent", `The stream of server "${server}" has ended.`, { server });
   }
 }
 
-/** The first message went to a place that the server has just named: what does not know it is not that server. */
-function withEndpointAdvice(failure: McpRuntimeError): McpRuntimeError {
+/** The first message goes to the endpoint that the server has just named: what rejects it is probably another server. */
+function withEndpointHint(failure: McpRuntimeError): McpRuntimeError {
   if (failure.kind !== "invalid-request") return failure;
-  const advice =
-    "The server named this endpoint itself: does a proxy or load balancer in between lead elsewhere?";
-  return failure.with({ message: `${failure.message} ${advice}` });
+  const hint =
+    "The server named this endpoint itself: does a proxy or load balancer route to another server?";
+  return failure.with({ message: `${failure.message} ${hint}` });
 }
 
-/** By the names that servers use; a server with another way is told by the whole place. */
+/** Reads the query parameters that servers use; falls back to the whole path. */
 function sessionIdOf({ pathname, search, searchParams }: URL): string {
   return searchParams.get("sessionId") ?? searchParams.get("session_id") ?? `${pathname}${search}`;
+}
+
+interface LivenessCheckOptions {
+  readonly clock: Clock;
+  readonly ping: () => void;
+  /** Nothing was received after a ping. */
+  readonly onUnresponsive: () => void;
+}
+
+const PING_TIMEOUT_MS = 5_000;
+
+/**
+ * Detects a silently dropped stream, for example after a NAT timeout: nothing is ever written to it, so no
+ * write can fail. The server is pinged when a request is cancelled and nothing was received since it was
+ * sent.
+ */
+class LivenessCheck {
+  readonly #options: LivenessCheckOptions;
+  #lastActiveAt: number;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: LivenessCheckOptions) {
+    this.#options = options;
+    this.#lastActiveAt = options.clock.now();
+  }
+
+  markActive(): void {
+    this.#lastActiveAt = this.#options.clock.now();
+    this.stop();
+  }
+
+  /** Pings the server unless something was received after this time. */
+  verifySince(since: number): void {
+    if (this.#lastActiveAt > since || this.#cancelTimer !== undefined) return;
+    const { clock, ping, onUnresponsive } = this.#options;
+    this.#cancelTimer = clock.after(PING_TIMEOUT_MS, onUnresponsive);
+    ping();
+  }
+
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
 }

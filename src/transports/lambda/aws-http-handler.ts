@@ -1,11 +1,10 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { BytesReader } from "../http/body-readers.js";
+import { BufferedReader } from "../http/body-readers.js";
 import { HttpRequestHandler, type HttpRequest, type ResponseHeaders } from "../../net/http-request.js";
-import { toConnectionFailure } from "../http/http-errors.js";
-import type { HttpPool } from "../../net/http-pool.js";
-import { tooLargeAnswer } from "../json-rpc.js";
-import { openHttpPool } from "../../net/open-http-pool.js";
+import { fromConnectionError } from "../http/http-errors.js";
+import { type HttpPool, openHttpPool } from "../../net/http-pool.js";
+import { responseTooLargeError } from "../json-rpc.js";
 
 export interface AwsHttpOptions {
   readonly server: string;
@@ -15,7 +14,7 @@ export interface AwsHttpOptions {
   readonly maxBytes: number;
 }
 
-/** A request as the AWS SDK hands it over: signed, so nothing of it may change. */
+/** A request of the AWS SDK. It is signed and must not be modified. */
 interface AwsRequest {
   readonly protocol: string;
   readonly hostname: string;
@@ -32,74 +31,74 @@ interface AwsResponse {
   readonly body: Uint8Array;
 }
 
-/** What became of a request that reached the network. */
-export interface Flight {
-  readonly exchange: HttpRequestHandler;
+/** A request that was handed to the connection pool, and the head of its response. */
+export interface InFlightRequest {
+  readonly handler: HttpRequestHandler;
   status: number | undefined;
   headers: ResponseHeaders;
 }
 
-/** A failure of ours on its way through the AWS SDK, which writes on the errors that it sees. */
-export class CarriedFailure extends Error {
+/** Protects an error on its way through the AWS SDK, which adds properties to the errors it receives. */
+export class WrappedError extends Error {
   constructor(readonly failure: McpRuntimeError) {
     super(failure.message);
   }
 }
 
 /**
- * Carries the requests of the AWS SDK over our pool, in the place of its own HTTP client: an answer
- * is read no further than its limit, an abort ends exactly that request, and it is known whether a
- * request left at all.
+ * Sends the requests of the AWS SDK over our connection pool instead of the SDK's HTTP client: the size of
+ * a response is limited, an abort ends exactly that request, and it is known whether a request was sent.
  */
 export class AwsHttpHandler {
   readonly metadata = { handlerProtocol: "http/1.1" };
   readonly #options: AwsHttpOptions;
-  /** By the signal that a request was sent with: the SDK has no other way to say which is which. */
-  readonly #flights = new WeakMap<AbortSignal, Flight>();
+  /** Keyed by the abort signal of the request: the SDK passes nothing else that identifies it. */
+  readonly #inFlight = new WeakMap<AbortSignal, InFlightRequest>();
   #pool: HttpPool | undefined;
 
   constructor(options: AwsHttpOptions) {
     this.#options = options;
   }
 
-  /** `undefined` while the SDK is still preparing the request. */
-  flightOf(signal: AbortSignal): Flight | undefined {
-    return this.#flights.get(signal);
+  /** Returns `undefined` while the SDK is still preparing the request. */
+  requestFor(signal: AbortSignal): InFlightRequest | undefined {
+    return this.#inFlight.get(signal);
   }
 
   handle(
     request: AwsRequest,
     { abortSignal }: { readonly abortSignal?: object | undefined } = {},
   ): Promise<{ response: AwsResponse }> {
-    this.#keepSecret(request);
+    this.#registerSecret(request);
     return new Promise((resolve, reject) => {
       const pool = this.#poolFor(request);
       const fail = (failure: McpRuntimeError) => {
-        flight.exchange.stop();
-        reject(new CarriedFailure(failure));
+        inFlight.handler.abort();
+        reject(new WrappedError(failure));
       };
       const { server, maxBytes, redactor } = this.#options;
-      const onTooLarge = () => fail(tooLargeAnswer(server, maxBytes));
-      const exchange = new HttpRequestHandler({
-        onBroken: (error) =>
-          fail(toConnectionFailure(error, exchange.isStarted, { server, redactor, origin: pool.origin })),
-        onHead: (status, headers) => {
-          pool.heard(headers);
-          Object.assign(flight, { status, headers });
+      const onTooLarge = () => fail(responseTooLargeError(server, maxBytes));
+      const handler = new HttpRequestHandler({
+        onError: (error) =>
+          fail(fromConnectionError(error, handler.wasDispatched, { server, redactor, origin: pool.origin })),
+        onHeaders: (status, headers) => {
+          pool.onResponseHeaders(headers);
+          Object.assign(inFlight, { status, headers });
           if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
-          return new BytesReader(maxBytes, {
+          return new BufferedReader(maxBytes, {
             onTooLarge,
-            onBytes: (body) => resolve({ response: { statusCode: status, headers: toTexts(headers), body } }),
+            onBytes: (body) =>
+              resolve({ response: { statusCode: status, headers: toHeaderRecord(headers), body } }),
           });
         },
       });
-      const flight: Flight = { exchange, status: undefined, headers: {} };
-      if (abortSignal instanceof AbortSignal) this.#follow(abortSignal, flight, reject);
-      pool.send("call", exchange, toHttp(request));
+      const inFlight: InFlightRequest = { handler, status: undefined, headers: {} };
+      if (abortSignal instanceof AbortSignal) this.#track(abortSignal, inFlight, reject);
+      pool.send("call", handler, toHttpRequest(request));
     });
   }
 
-  /** For the AWS SDK, which does not wait. */
+  /** Called by the AWS SDK, which does not wait for it. */
   destroy(): void {
     void this.close();
   }
@@ -108,19 +107,19 @@ export class AwsHttpHandler {
     await this.#pool?.close();
   }
 
-  /** The AWS SDK lets its users change settings of a handler; this one has none. */
+  /** Part of the SDK's handler contract; this handler has no settings. */
   updateHttpClientConfig(): void {
-    // Nothing to change.
+    // Nothing to update.
   }
 
   httpHandlerConfigs(): Record<string, never> {
     return {};
   }
 
-  #follow(signal: AbortSignal, flight: Flight, reject: (reason: unknown) => void): void {
-    this.#flights.set(signal, flight);
+  #track(signal: AbortSignal, request: InFlightRequest, reject: (reason: unknown) => void): void {
+    this.#inFlight.set(signal, request);
     const abort = () => {
-      flight.exchange.stop();
+      request.handler.abort();
       reject(Object.assign(new Error("Request aborted"), { name: "AbortError" }));
     };
     if (signal.aborted) abort();
@@ -133,15 +132,15 @@ export class AwsHttpHandler {
     return this.#pool;
   }
 
-  /** AWS quotes the headers of a request whose signature it does not accept. */
-  #keepSecret({ headers }: AwsRequest): void {
+  /** AWS returns the request headers in the error when it rejects the signature. */
+  #registerSecret({ headers }: AwsRequest): void {
     const token = headers["x-amz-security-token"];
-    if (token !== undefined) this.#options.redactor.addPassing(token, () => []);
+    if (token !== undefined) this.#options.redactor.addRotating(token, () => []);
   }
 }
 
-/** An invocation is a POST, and its body is JSON: bytes that are a text again. */
-function toHttp(request: AwsRequest): HttpRequest {
+/** An invocation is a POST with a JSON body, so its bytes can be converted to a string. */
+function toHttpRequest(request: AwsRequest): HttpRequest {
   const { headers, body = "" } = request;
   const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
   return { method: "POST", path: toPath(request), headers: { ...headers }, body: text };
@@ -149,20 +148,24 @@ function toHttp(request: AwsRequest): HttpRequest {
 
 function toPath({ path, query = {} }: AwsRequest): string {
   const pairs = Object.entries(query).flatMap(([key, value]) =>
-    [value].flat().map((item) => (item === null ? encoded(key) : `${encoded(key)}=${encoded(item)}`)),
+    [value]
+      .flat()
+      .map((item) =>
+        item === null ? encodeQueryText(key) : `${encodeQueryText(key)}=${encodeQueryText(item)}`,
+      ),
   );
   return pairs.length === 0 ? path : `${path}?${pairs.join("&")}`;
 }
 
-/** As it was signed: `encodeURIComponent` leaves five characters alone that AWS does not. */
-function encoded(text: string): string {
+/** Encodes as in the signature: `encodeURIComponent` does not encode five characters that AWS does. */
+function encodeQueryText(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 }
 
-function toTexts(headers: ResponseHeaders): Record<string, string> {
-  const known = Object.entries(headers).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(known.map(([name, value]) => [name, [value].flat().join(", ")]));
+function toHeaderRecord(headers: ResponseHeaders): Record<string, string> {
+  const entries = Object.entries(headers).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries.map(([name, value]) => [name, [value].flat().join(", ")]));
 }

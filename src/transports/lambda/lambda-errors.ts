@@ -1,83 +1,90 @@
 import { isPlainObject } from "../../json/json.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
-import { classifyFailure, leavesOutcomeOpen } from "../../errors/classify-failure.js";
+import { classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
-import { CarriedFailure, type Flight } from "./aws-http-handler.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import { WrappedError, type InFlightRequest } from "./aws-http-handler.js";
 import { toRetryAt } from "../http/http-errors.js";
-import { malformedAnswer } from "../json-rpc.js";
+import { invalidResponseError } from "../json-rpc.js";
 
-export interface LambdaContext {
+export interface LambdaErrorContext {
   readonly server: string;
   readonly functionName: string;
   readonly redactor: Redactor;
 }
 
-/** Found by the AWS SDK before it sends anything: there is nobody to sign the request as. */
-const NO_CREDENTIALS: ReadonlySet<string> = new Set(["CredentialsProviderError", "TokenProviderError"]);
+/** Errors of the AWS SDK when it finds no credentials to sign the request with. Nothing was sent. */
+const NO_CREDENTIALS_ERRORS: ReadonlySet<string> = new Set([
+  "CredentialsProviderError",
+  "TokenProviderError",
+]);
 
-/** An invocation that the AWS SDK could not bring to an end. */
-export function toInvokeFailure(
+/** Converts the error of an invocation that the AWS SDK could not complete. */
+export function fromInvokeError(
   error: unknown,
-  flight: Flight | undefined,
-  context: LambdaContext,
+  inFlight: InFlightRequest | undefined,
+  context: LambdaErrorContext,
 ): McpRuntimeError {
-  if (error instanceof CarriedFailure) return error.failure;
-  if (flight === undefined) return notPrepared(error, context);
-  if (flight.status !== undefined && flight.status >= 300) return refused(error, flight, context);
-  return malformedAnswer(context, String(error));
+  if (error instanceof WrappedError) return error.failure;
+  if (inFlight === undefined) return setupError(error, context);
+  if (inFlight.status !== undefined && inFlight.status >= 300) return rejectedError(error, inFlight, context);
+  return invalidResponseError(context, String(error));
 }
 
-function notPrepared(error: unknown, { server, redactor }: LambdaContext): McpRuntimeError {
-  const hasNoCredentials = error instanceof Error && NO_CREDENTIALS.has(error.name);
-  const said = quoteServer(redactor.text(error instanceof Error ? error.message : String(error)));
+function setupError(error: unknown, { server, redactor }: LambdaErrorContext): McpRuntimeError {
+  const hasNoCredentials = error instanceof Error && NO_CREDENTIALS_ERRORS.has(error.name);
+  const quoted = excerpt(redactor.redact(error instanceof Error ? error.message : String(error)));
   const text = hasNoCredentials
-    ? `There are no AWS credentials for server "${server}": ${said}`
-    : `The request to server "${server}" could not be made: ${said}`;
-  const details = { server, cause: redactor.cause(error) };
+    ? `No AWS credentials were found for server "${server}": ${quoted}`
+    : `The request to server "${server}" could not be created: ${quoted}`;
+  const details = { server, cause: redactor.redactCause(error) };
   return new McpRuntimeError(hasNoCredentials ? "unauthorized" : "not-sent", text, details);
 }
 
-/** AWS answered in the place of the function. */
-function refused(error: unknown, { status = 0, headers }: Flight, context: LambdaContext): McpRuntimeError {
+/** AWS rejected the invocation; the response is not from the function. */
+function rejectedError(
+  error: unknown,
+  { status = 0, headers }: InFlightRequest,
+  context: LambdaErrorContext,
+): McpRuntimeError {
   const { server, functionName, redactor } = context;
   const retryAt = toRetryAt(headers["retry-after"]);
   const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
-  const quote = (text: string) => quoteServer(redactor.text(text));
-  const isTold = error instanceof Error && "$fault" in error;
-  const said = isTold ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
-  const advice = adviceFor(kind, status);
-  const text = `AWS answered HTTP ${status} for function "${functionName}" of server "${server}"${said}${advice}`;
+  const quote = (text: string) => excerpt(redactor.redact(text));
+  const isServiceError = error instanceof Error && "$fault" in error;
+  const detail = isServiceError ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
+  const hint = hintFor(kind, status);
+  const text = `AWS returned HTTP ${status} for function "${functionName}" of server "${server}"${detail}${hint}`;
   return new McpRuntimeError(kind, text, {
     server,
     status,
     retryAt: kind === "rate-limited" ? retryAt : undefined,
-    outcomeUnknown: leavesOutcomeOpen(kind),
-    cause: redactor.cause(error),
+    outcomeUnknown: isOutcomeUnknown(kind),
+    cause: redactor.redactCause(error),
   });
 }
 
-function adviceFor(kind: FailureKind, status: number): string {
+function hintFor(kind: FailureKind, status: number): string {
   if (kind === "unauthorized")
     return " Check the AWS credentials and their permission lambda:InvokeFunction.";
-  return status === 404 ? " Are functionName, qualifier and region right?" : "";
+  return status === 404 ? " Are functionName, qualifier and region correct?" : "";
 }
 
 /**
- * The function was started and did not come to its end: it threw, ran out of its time or memory, or
- * its process died. It may have done part of its work.
+ * Converts the report of a function that was started and did not complete: it threw, exceeded its time or
+ * memory, or its process exited. It may have done part of its work.
  */
-export function toFunctionFailure(payload: string, context: LambdaContext): McpRuntimeError {
+export function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
   const { server, functionName, redactor } = context;
-  const { errorType, errorMessage } = parsedReport(payload);
-  const type = typeof errorType === "string" ? ` (${quoteServer(redactor.text(errorType))})` : "";
-  const said = typeof errorMessage === "string" ? `: ${quoteServer(redactor.text(errorMessage))}` : ".";
-  const text = `Function "${functionName}" of server "${server}" failed while it ran${type}${said}`;
+  const { errorType, errorMessage } = parseErrorReport(payload);
+  const type = typeof errorType === "string" ? ` (${excerpt(redactor.redact(errorType))})` : "";
+  const detail = typeof errorMessage === "string" ? `: ${excerpt(redactor.redact(errorMessage))}` : ".";
+  const text = `Function "${functionName}" of server "${server}" failed while running${type}${detail}`;
   return new McpRuntimeError("server-error", text, { server, outcomeUnknown: true });
 }
 
-function parsedReport(payload: string): { errorType?: unknown; errorMessage?: unknown } {
+function parseErrorReport(payload: string): { errorType?: unknown; errorMessage?: unknown } {
   try {
     const report: unknown = JSON.parse(payload);
     return isPlainObject(report) ? report : {};

@@ -1,12 +1,12 @@
 import type { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 import type { Limits } from "../../config/server-config.js";
-import { loadPeer } from "../../errors/load-optional-dependency.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { AwsHttpHandler } from "./aws-http-handler.js";
 import { toText } from "../http/body-readers.js";
-import { type LambdaContext, toFunctionFailure, toInvokeFailure } from "./lambda-errors.js";
+import { type LambdaErrorContext, fromFunctionError, fromInvokeError } from "./lambda-errors.js";
 
-interface LambdaFunctionOptions extends LambdaContext {
+interface LambdaFunctionOptions extends LambdaErrorContext {
   readonly qualifier: string | undefined;
   readonly region: string | undefined;
   readonly endpoint: URL | undefined;
@@ -14,25 +14,25 @@ interface LambdaFunctionOptions extends LambdaContext {
   readonly connectMs: number;
 }
 
-interface AwsParts {
+interface AwsInvoker {
   readonly client: LambdaClient;
   readonly handler: AwsHttpHandler;
   readonly createCommand: (payload: string) => InvokeCommand;
 }
 
-/** A function on AWS Lambda, invoked through the official client: its credentials, its signatures. */
+/** An AWS Lambda function, invoked through the official client, which handles credentials and signatures. */
 export class LambdaFunction {
-  readonly #context: LambdaContext;
-  readonly #aws: AwsParts;
+  readonly #context: LambdaErrorContext;
+  readonly #aws: AwsInvoker;
 
-  private constructor(context: LambdaContext, aws: AwsParts) {
+  private constructor(context: LambdaErrorContext, aws: AwsInvoker) {
     this.#context = context;
     this.#aws = aws;
   }
 
   static async load(options: LambdaFunctionOptions): Promise<LambdaFunction> {
     const { server, functionName, qualifier, region, endpoint, limits, connectMs, redactor } = options;
-    const { LambdaClient, InvokeCommand } = await loadPeer("@aws-sdk/client-lambda", {
+    const { LambdaClient, InvokeCommand } = await loadOptionalDependency("@aws-sdk/client-lambda", {
       neededBy: `Server "${server}"`,
       load: () => import("@aws-sdk/client-lambda"),
     });
@@ -42,11 +42,11 @@ export class LambdaFunction {
       ...(region === undefined ? {} : { region }),
       ...(endpoint === undefined ? {} : { endpoint: endpoint.href }),
       requestHandler: handler,
-      // Whether something may be repeated is decided above, where it is known what it was.
+      // The client of this package decides whether a request may be retried.
       maxAttempts: 1,
       retryMode: "standard",
     });
-    await checkRegion(client, server);
+    await assertRegion(client, server);
     const createCommand = (payload: string) =>
       new InvokeCommand({
         FunctionName: functionName,
@@ -57,22 +57,22 @@ export class LambdaFunction {
     return new LambdaFunction(options, { client, handler, createCommand });
   }
 
-  /** What the function returned, as text. */
+  /** Returns the payload of the function as a string. */
   async invoke(payload: string, signal: AbortSignal): Promise<string> {
     const { client, handler, createCommand } = this.#aws;
     const output = await client
       .send(createCommand(payload), { abortSignal: signal })
       .catch((error: unknown) => {
-        throw toInvokeFailure(error, handler.flightOf(signal), this.#context);
+        throw fromInvokeError(error, handler.requestFor(signal), this.#context);
       });
     const text = toText(Buffer.from(output.Payload ?? []));
-    if (output.FunctionError !== undefined) throw toFunctionFailure(text, this.#context);
+    if (output.FunctionError !== undefined) throw fromFunctionError(text, this.#context);
     return text;
   }
 
-  /** Whether the function may have been started by the invocation with this signal. */
+  /** Whether the invocation with this signal may have started the function. */
   wasSent(signal: AbortSignal): boolean {
-    return this.#aws.handler.flightOf(signal)?.exchange.isStarted === true;
+    return this.#aws.handler.requestFor(signal)?.handler.wasDispatched === true;
   }
 
   async close(): Promise<void> {
@@ -81,12 +81,12 @@ export class LambdaFunction {
   }
 }
 
-/** Asked for at once: later the client's own error would not say what to do. */
-async function checkRegion(client: LambdaClient, server: string): Promise<void> {
+/** Checked in advance: the SDK's own error does not explain how to set a region. */
+async function assertRegion(client: LambdaClient, server: string): Promise<void> {
   try {
     await client.config.region();
   } catch (cause) {
-    const text = `Server "${server}" has no AWS region. Give region in its definition, or set AWS_REGION.`;
+    const text = `Server "${server}" has no AWS region. Set region in its definition, or the environment variable AWS_REGION.`;
     throw new McpRuntimeError("invalid-config", text, { server, cause });
   }
 }

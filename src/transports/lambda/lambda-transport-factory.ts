@@ -1,21 +1,21 @@
 import type { ServerAddress, ServerConfig } from "../../config/server-config.js";
 import { LambdaFunction } from "./lambda-function.js";
 import { LambdaTransport } from "./lambda-transport.js";
-import type { SourceParts, TransportFactory } from "../transport-factory.js";
+import type { TransportDependencies, TransportFactory } from "../transport-factory.js";
 
-/** A function on AWS Lambda: one client of AWS, with one pool, for all sessions. */
-export async function openLambdaSource(
+/** All sessions share one AWS client with one connection pool. */
+export async function createLambdaFactory(
   config: ServerConfig,
   address: ServerAddress & { readonly kind: "lambda" },
-  parts: SourceParts,
+  dependencies: TransportDependencies,
 ): Promise<TransportFactory> {
   const { name: server, limits, timeouts } = config;
-  const { redactor } = parts;
+  const { redactor } = dependencies;
   const { connectMs } = timeouts;
-  const invoked = await LambdaFunction.load({ ...address, server, limits, connectMs, redactor });
+  const lambdaFunction = await LambdaFunction.load({ ...address, server, limits, connectMs, redactor });
   return {
     openTransport: async () =>
-      new LambdaTransport(invoked, { server, origin: address.functionName, ...parts }),
-    close: () => invoked.close(),
+      new LambdaTransport(lambdaFunction, { server, origin: address.functionName, ...dependencies }),
+    close: () => lambdaFunction.close(),
   };
 }

@@ -1,57 +1,56 @@
 import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
-import type { FailureContext } from "../http/http-errors.js";
+import { type HttpErrorContext, fromHttpStatus } from "../http/http-errors.js";
 import {
   isRequest,
-  malformedAnswer,
+  invalidResponseError,
   type RequestId,
-  sortReceived,
-  toFailureAnswer,
+  classifyMessage,
+  toLocalErrorResponse,
   toJsonText,
 } from "../json-rpc.js";
-import { messagesOf } from "./lambda-response.js";
 import type { LambdaFunction } from "./lambda-function.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 
-interface LambdaTransportOptions extends FailureContext {
+interface LambdaTransportOptions extends HttpErrorContext {
   readonly clock: Clock;
 }
 
-/** How long a notification may take. */
-const MAX_ASIDE_MS = 5_000;
+const NOTIFICATION_TIMEOUT_MS = 5_000;
 
 /**
- * A server in a Lambda function: every message is an invocation of its own, and what the function
- * returns is the answer. There is no session, and the server cannot speak unasked.
+ * A server in a Lambda function: every message is a separate invocation, and the payload that the function
+ * returns is the response. There is no session, and the server cannot send messages on its own.
  */
 export class LambdaTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
-  readonly isOneWay = true;
+  readonly canReceiveUnsolicited = false;
   readonly #function: LambdaFunction;
   readonly #options: LambdaTransportOptions;
   readonly #requests = new Map<RequestId, AbortController>();
-  readonly #asides = new Set<AbortController>();
+  readonly #notifications = new Set<AbortController>();
   #isClosed = false;
 
-  constructor(invoked: LambdaFunction, options: LambdaTransportOptions) {
-    this.#function = invoked;
+  constructor(lambdaFunction: LambdaFunction, options: LambdaTransportOptions) {
+    this.#function = lambdaFunction;
     this.#options = options;
   }
 
   async start(): Promise<void> {
-    // Nothing to open: the first request brings its connection.
+    // Nothing to open: the first request opens a connection.
   }
 
   async send(message: JsonRpcMessage): Promise<void> {
     const text = toJsonText(message, this.#options.server);
     if (isRequest(message)) void this.#request(message.id, text);
-    // The function that runs cannot be reached: told of it, AWS would start another.
+    // A running invocation cannot be reached: sending the notification would start another one.
     else if (message.method === "notifications/cancelled") this.#cancel(message.params?.["requestId"]);
     else await this.#notify(text);
   }
 
-  wasSent(id: RequestId): boolean {
+  mayHaveBeenSent(id: RequestId): boolean {
     const controller = this.#requests.get(id);
     return controller === undefined || this.#function.wasSent(controller.signal);
   }
@@ -59,7 +58,7 @@ export class LambdaTransport implements MessageTransport {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const controllers = [...this.#requests.values(), ...this.#asides];
+    const controllers = [...this.#requests.values(), ...this.#notifications];
     this.#requests.clear();
     for (const controller of controllers) controller.abort();
     this.onclose?.();
@@ -69,25 +68,25 @@ export class LambdaTransport implements MessageTransport {
     const controller = new AbortController();
     this.#requests.set(id, controller);
     const messages = await this.#invoke(id, text, controller.signal);
-    // Nobody waits for a request that was cancelled.
+    // The request was cancelled.
     if (!this.#requests.delete(id)) return;
     for (const message of messages) this.onmessage?.(message);
   }
 
-  /** The answer, and before it what else the function said; a failure has the shape of an answer. */
+  /** Returns the response, preceded by the server messages. A failure is returned as an error response. */
   async #invoke(id: RequestId, text: string, signal: AbortSignal): Promise<JsonRpcMessage[]> {
     try {
-      const returned = await this.#function.invoke(text, signal);
-      const calls: JsonRpcMessage[] = [];
-      for (const value of messagesOf(returned, this.#options)) {
-        const received = sortReceived(value, id);
-        if (received.is === "answer") return [...calls, received.message];
-        if (received.is === "call") calls.push(received.message);
-        else throw malformedAnswer(this.#options, received.why);
+      const payload = await this.#function.invoke(text, signal);
+      const serverMessages: JsonRpcMessage[] = [];
+      for (const value of parsePayload(payload, this.#options)) {
+        const classified = classifyMessage(value, id);
+        if (classified.type === "response") return [...serverMessages, classified.message];
+        if (classified.type === "server-message") serverMessages.push(classified.message);
+        else throw invalidResponseError(this.#options, classified.reason);
       }
-      throw malformedAnswer(this.#options, "it has everything but the answer");
+      throw invalidResponseError(this.#options, "it does not contain the response");
     } catch (failure) {
-      return [toFailureAnswer(id, failure)];
+      return [toLocalErrorResponse(id, failure)];
     }
   }
 
@@ -97,16 +96,68 @@ export class LambdaTransport implements MessageTransport {
     controller?.abort();
   }
 
-  /** What a function returns for a notification says nothing, and none may hold us up for good. */
+  /** Ignores what the function returns, and aborts the invocation after a timeout. */
   async #notify(text: string): Promise<void> {
     const controller = new AbortController();
-    const stopTimer = this.#options.clock.after(MAX_ASIDE_MS, () => controller.abort());
-    this.#asides.add(controller);
+    const cancelTimer = this.#options.clock.after(NOTIFICATION_TIMEOUT_MS, () => controller.abort());
+    this.#notifications.add(controller);
     try {
       await this.#function.invoke(text, controller.signal);
     } finally {
-      stopTimer();
-      this.#asides.delete(controller);
+      cancelTimer();
+      this.#notifications.delete(controller);
     }
+  }
+}
+
+/** The result of a function that was written for API Gateway. */
+interface ApiGatewayResponse {
+  readonly statusCode: number;
+  readonly headers?: unknown;
+  readonly body?: unknown;
+  readonly isBase64Encoded?: unknown;
+}
+
+/**
+ * Parses the messages in a payload: plain JSON-RPC, or JSON-RPC in the `body` of an API Gateway response.
+ *
+ * @throws `McpRuntimeError` when the payload is not valid JSON or reports an error status.
+ */
+function parsePayload(payload: string, context: HttpErrorContext): unknown[] {
+  const result = parseJsonTwice(payload, context);
+  const value = isApiGatewayResponse(result) ? parseJsonTwice(decodeBody(result, context), context) : result;
+  return Array.isArray(value) ? value : [value];
+}
+
+function isApiGatewayResponse(value: unknown): value is JsonObject & ApiGatewayResponse {
+  return isPlainObject(value) && typeof value["statusCode"] === "number" && value["jsonrpc"] === undefined;
+}
+
+function decodeBody(response: ApiGatewayResponse, context: HttpErrorContext): unknown {
+  const { statusCode: status, isBase64Encoded } = response;
+  const isEncoded = isBase64Encoded === true && typeof response.body === "string";
+  const body = isEncoded ? Buffer.from(response.body, "base64").toString("utf8") : response.body;
+  if (status >= 200 && status < 300) return body;
+  const text = typeof body === "string" ? body : JSON.stringify(body ?? "");
+  throw fromHttpStatus(
+    { status, headers: lowerCaseHeaders(response), body: text, hadSession: false },
+    context,
+  );
+}
+
+function lowerCaseHeaders({ headers }: ApiGatewayResponse): Record<string, string> {
+  const entries = isPlainObject(headers) ? Object.entries(headers) : [];
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value)]));
+}
+
+/** Some functions return serialized JSON as a string, so a string result is parsed once more. */
+function parseJsonTwice(value: unknown, context: HttpErrorContext): unknown {
+  if (typeof value !== "string") return value;
+  if (value === "") throw invalidResponseError(context, "it is empty");
+  try {
+    const inner: unknown = JSON.parse(value);
+    return typeof inner === "string" ? JSON.parse(inner) : inner;
+  } catch {
+    throw invalidResponseError(context, "it is not valid JSON");
   }
 }

@@ -1,30 +1,31 @@
 import { readFileSync } from "node:fs";
 import type { ProcessGroup } from "./process-group.js";
 
-/** What ends a process that does not listen to it. */
-const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-type EndingSignal = (typeof ENDING_SIGNALS)[number];
+/** Signals that terminate a process without a listener for them. */
+const TERMINATION_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+type TerminationSignal = (typeof TERMINATION_SIGNALS)[number];
 
-/** How long servers get to end by themselves while this process waits to end. */
-const LAST_WAIT_MS = 200;
-const LAST_LOOK_MS = 5;
+/** How long this process waits for servers to exit before it kills them. */
+const EXIT_WAIT_MS = 200;
+const EXIT_POLL_MS = 5;
 
-/** The same for every copy of this package in a process: each must know the others' listeners. */
-const OURS = Symbol.for("langchain-mcp-runtime.exit-guard");
+/** Shared by all copies of this package in a process, which must recognize each other's listeners. */
+const OWN_LISTENER = Symbol.for("langchain-mcp-runtime.child-process-reaper");
 
 /**
- * Ends process groups together with this process: when it exits, also by an exception that nobody
- * catches, and when a signal ends it. Listens only while there is a group, and changes nothing about
- * how this process ends: exit codes stay, whoever listens to a signal decides what follows from it,
- * and a signal that nobody else listens to ends the process as it would have.
+ * Terminates process groups when this process exits, including by an uncaught exception or a signal. It has
+ * listeners only while there is a group, and does not change how this process exits: exit codes stay, other
+ * listeners of a signal decide what it does, and without any the signal terminates the process as usual.
  */
-class ExitGuard {
+class ChildProcessReaper {
   readonly #groups = new Set<ProcessGroup>();
-  readonly #onExit = () => this.#endNow();
-  readonly #onSignal = Object.assign((signal: EndingSignal) => this.#take(signal), { [OURS]: true });
+  readonly #onExit = () => this.#killAll();
+  readonly #onSignal = Object.assign((signal: TerminationSignal) => this.#handleSignal(signal), {
+    [OWN_LISTENER]: true,
+  });
 
-  /** Until the function that comes back is called. */
-  watch(group: ProcessGroup): () => void {
+  /** Tracks a group until the returned function is called. */
+  track(group: ProcessGroup): () => void {
     if (this.#groups.size === 0) this.#listen();
     this.#groups.add(group);
     return () => {
@@ -34,47 +35,50 @@ class ExitGuard {
 
   #listen(): void {
     process.on("exit", this.#onExit);
-    for (const signal of ENDING_SIGNALS) process.on(signal, this.#onSignal);
+    for (const signal of TERMINATION_SIGNALS) process.on(signal, this.#onSignal);
   }
 
   #stopListening(): void {
     process.off("exit", this.#onExit);
-    for (const signal of ENDING_SIGNALS) process.off(signal, this.#onSignal);
+    for (const signal of TERMINATION_SIGNALS) process.off(signal, this.#onSignal);
   }
 
-  #take(signal: EndingSignal): void {
-    if (isSomebodyElses(signal)) return;
-    this.#endNow();
+  #handleSignal(signal: TerminationSignal): void {
+    if (hasForeignListener(signal)) return;
+    this.#killAll();
     this.#stopListening();
     process.kill(process.pid, signal);
   }
 
   /**
-   * Blocks: an exiting process has no time to wait in any other way. Those who end at SIGTERM can tidy
-   * up (a browser that they started is in no group of ours), the others are ended after that.
+   * Blocks, because an exiting process cannot wait asynchronously. Servers that handle SIGTERM can clean up,
+   * such as a browser that they started in another group; the others are killed afterwards.
    */
-  #endNow(): void {
+  #killAll(): void {
     const groups = [...this.#groups].filter((group) => group.signal("SIGTERM"));
     this.#groups.clear();
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    const end = performance.now() + LAST_WAIT_MS;
-    while (performance.now() < end && !groups.every(({ pid }) => hasEnded(pid)))
-      Atomics.wait(pause, 0, 0, LAST_LOOK_MS);
+    const end = performance.now() + EXIT_WAIT_MS;
+    while (performance.now() < end && !groups.every(({ pid }) => hasExited(pid)))
+      Atomics.wait(pause, 0, 0, EXIT_POLL_MS);
     for (const group of groups) group.signal("SIGKILL");
   }
 }
 
-/** Whether anybody listens who may want to go on: then the signal is theirs, and the exit that follows ours. */
-function isSomebodyElses(signal: EndingSignal): boolean {
-  const others = process.listeners(signal).filter((listener) => !(OURS in listener));
-  return others.length > countOfSignalExit();
+/**
+ * Whether the application handles the signal and may keep running. If it exits, the `exit` listener takes
+ * over.
+ */
+function hasForeignListener(signal: TerminationSignal): boolean {
+  const foreign = process.listeners(signal).filter((listener) => !(OWN_LISTENER in listener));
+  return foreign.length > countSignalExitListeners();
 }
 
 /**
- * The listeners of signal-exit, which is in half of all programs, step aside for any other: together
- * we would keep the process alive. It tells how many it has, version 4 and version 3 in their ways.
+ * Counts the listeners of the popular package signal-exit. They do nothing when there are other listeners,
+ * so waiting for them would keep the process alive. Versions 4 and 3 publish the count in different places.
  */
-function countOfSignalExit(): number {
+function countSignalExitListeners(): number {
   const emitters: unknown[] = [
     Reflect.get(globalThis, Symbol.for("signal-exit emitter")),
     Reflect.get(process, "__signal_exit_emitter__"),
@@ -85,15 +89,15 @@ function countOfSignalExit(): number {
   }, 0);
 }
 
-/** A child stays in the table of processes until this one has looked at it, which it no longer does. */
-function hasEnded(pid: number): boolean {
+/** A child stays in the process table as a zombie, because this blocked process cannot reap it. */
+function hasExited(pid: number): boolean {
   try {
     return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
   } catch {
-    // Where there is no such table, the whole time is waited.
+    // Other platforms have no /proc: there the full time is waited.
     return process.platform === "linux";
   }
 }
 
-/** The one of this process: signals and exit are its, and listeners on it are few. */
-export const exitGuard = new ExitGuard();
+/** One per process, because signals and exit belong to the process and its listeners are limited. */
+export const childProcessReaper = new ChildProcessReaper();

@@ -1,40 +1,40 @@
 const LINE_FEED = 0x0a;
-/** How much is kept of the beginning and of the end of a line that is too long. */
-const KEPT_BYTES = 4 * 1024;
-/** A larger buffer is given back once its line has been read. */
-const KEPT_BUFFER_BYTES = 64 * 1024;
-const NOTHING = Buffer.alloc(0);
+/** How much of the start and of the end of an oversized line is kept. */
+const EXCERPT_BYTES = 4 * 1024;
+/** A larger buffer is released once its line has been read. */
+const MAX_RETAINED_BUFFER_BYTES = 64 * 1024;
+const EMPTY = Buffer.alloc(0);
 
-/** What is left of a line that was too long to be kept. */
-export interface LongLine {
+/** The start and the end of an oversized line. */
+export interface TruncatedLine {
   readonly head: Buffer;
   readonly tail: Buffer;
 }
 
 interface LineEvents {
-  /** Without its line break. The bytes are lent: they are others after this call. */
+  /** Called without the line break. The buffer is reused after this call. */
   readonly onLine: (line: Buffer) => void;
-  /** A line of more than `maxBytes` has come to its end; its middle was thrown away. */
-  readonly onLongLine: (line: LongLine) => void;
-  /** So much of one line has been thrown away that its end is not worth waiting for. Told once. */
-  readonly onEndlessLine?: () => void;
+  /** Called at the end of a line of more than `maxBytes`, whose middle was skipped. */
+  readonly onTruncatedLine: (line: TruncatedLine) => void;
+  /** Called once per line when more than `maxSkippedBytes` of it were skipped. */
+  readonly onUnboundedLine?: () => void;
 }
 
 export interface LineLimits {
   readonly maxBytes: number;
-  /** How much of one line is thrown away in the hope of its end. */
+  /** How much of one line is skipped before `onUnboundedLine` is called. */
   readonly maxSkippedBytes?: number;
 }
 
-/** Cuts bytes into lines. However long a line is, it costs no more memory than `maxBytes`. */
+/** Splits bytes into lines. A line never takes more memory than `maxBytes`. */
 export class LineReader {
   readonly #limits: LineLimits;
   readonly #events: LineEvents;
-  /** The beginning of a line whose end has not come: the first `#length` bytes. */
-  #buffer = NOTHING;
+  /** The start of an incomplete line, in the first `#length` bytes. */
+  #buffer = EMPTY;
   #length = 0;
-  /** What is kept of a line that is too long, while its end is looked for. */
-  #long: { readonly head: Buffer; tail: Buffer } | undefined;
+  /** The excerpt of an oversized line whose end has not been received. */
+  #truncated: { readonly head: Buffer; tail: Buffer } | undefined;
   #skippedBytes = 0;
 
   constructor(limits: LineLimits, events: LineEvents) {
@@ -45,30 +45,30 @@ export class LineReader {
   data(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      this.#add(chunk.subarray(start, end), "whole");
+      this.#add(chunk.subarray(start, end), "end");
       start = end + 1;
     }
     if (start < chunk.length) this.#add(chunk.subarray(start), "part");
   }
 
-  /** A last line may lack its line break. */
+  /** The last line may have no line break. */
   end(): void {
-    if (this.#length > 0 || this.#long !== undefined) this.#add(NOTHING, "whole");
+    if (this.#length > 0 || this.#truncated !== undefined) this.#add(EMPTY, "end");
   }
 
-  /** The rest of a line, or a part of it. */
-  #add(bytes: Buffer, which: "whole" | "part"): void {
-    if (this.#long !== undefined) this.#skip(bytes);
+  /** Adds the end of a line, or a part of it. */
+  #add(bytes: Buffer, piece: "end" | "part"): void {
+    if (this.#truncated !== undefined) this.#skip(bytes);
     else if (this.#length + bytes.length > this.#limits.maxBytes) this.#startSkipping(bytes);
-    else if (which === "whole" && this.#length === 0) return this.#events.onLine(bytes);
-    else this.#keep(bytes);
-    if (which === "whole") this.#finish();
+    else if (piece === "end" && this.#length === 0) return this.#events.onLine(bytes);
+    else this.#append(bytes);
+    if (piece === "end") this.#finishLine();
   }
 
-  #keep(bytes: Buffer): void {
+  #append(bytes: Buffer): void {
     const length = this.#length + bytes.length;
     if (length > this.#buffer.length) {
-      // Parts are copied together at once: a server that writes byte by byte costs no object a byte.
+      // Copy into one buffer: a server that writes single bytes must not cost an object per byte.
       const size = Math.min(Math.max(length, this.#buffer.length * 2), this.#limits.maxBytes);
       const grown = Buffer.allocUnsafe(size);
       this.#buffer.copy(grown, 0, 0, this.#length);
@@ -79,36 +79,41 @@ export class LineReader {
   }
 
   #startSkipping(bytes: Buffer): void {
-    const kept = this.#buffer.subarray(0, this.#length);
-    const head = Buffer.concat([kept.subarray(0, KEPT_BYTES), bytes.subarray(0, KEPT_BYTES)]);
-    this.#long = { head: head.subarray(0, KEPT_BYTES), tail: Buffer.from(kept.subarray(-KEPT_BYTES)) };
+    const buffered = this.#buffer.subarray(0, this.#length);
+    const head = Buffer.concat([buffered.subarray(0, EXCERPT_BYTES), bytes.subarray(0, EXCERPT_BYTES)]);
+    this.#truncated = {
+      head: head.subarray(0, EXCERPT_BYTES),
+      tail: Buffer.from(buffered.subarray(-EXCERPT_BYTES)),
+    };
     this.#skip(bytes);
     this.#clear();
   }
 
   #skip(bytes: Buffer): void {
-    const long = this.#long;
-    if (long === undefined) return;
-    const last = bytes.subarray(-KEPT_BYTES);
-    long.tail = Buffer.concat([long.tail.subarray(last.length - KEPT_BYTES), last]).subarray(-KEPT_BYTES);
+    const truncated = this.#truncated;
+    if (truncated === undefined) return;
+    const last = bytes.subarray(-EXCERPT_BYTES);
+    truncated.tail = Buffer.concat([truncated.tail.subarray(last.length - EXCERPT_BYTES), last]).subarray(
+      -EXCERPT_BYTES,
+    );
     const { maxSkippedBytes = Number.POSITIVE_INFINITY } = this.#limits;
-    const wasHopeful = this.#skippedBytes <= maxSkippedBytes;
+    const wasBelowLimit = this.#skippedBytes <= maxSkippedBytes;
     this.#skippedBytes += bytes.length;
-    if (wasHopeful && this.#skippedBytes > maxSkippedBytes) this.#events.onEndlessLine?.();
+    if (wasBelowLimit && this.#skippedBytes > maxSkippedBytes) this.#events.onUnboundedLine?.();
   }
 
-  #finish(): void {
-    const long = this.#long;
+  #finishLine(): void {
+    const truncated = this.#truncated;
     const line = this.#buffer.subarray(0, this.#length);
-    this.#long = undefined;
+    this.#truncated = undefined;
     this.#skippedBytes = 0;
     this.#clear();
-    if (long === undefined) this.#events.onLine(line);
-    else this.#events.onLongLine(long);
+    if (truncated === undefined) this.#events.onLine(line);
+    else this.#events.onTruncatedLine(truncated);
   }
 
   #clear(): void {
     this.#length = 0;
-    if (this.#buffer.length > KEPT_BUFFER_BYTES) this.#buffer = NOTHING;
+    if (this.#buffer.length > MAX_RETAINED_BUFFER_BYTES) this.#buffer = EMPTY;
   }
 }

@@ -1,56 +1,56 @@
 import type { Writable } from "node:stream";
 
-/** A line on its way out. */
-export interface OutgoingLine {
-  /** Whether a byte of it may have reached the other side. */
+/** A queued or written line. */
+export interface LineHandle {
+  /** Whether any byte of it may have reached the reader. */
   readonly isSent: boolean;
 }
 
-interface WaitingLine {
+interface QueuedLine {
   isSent: boolean;
   readonly text: string;
   readonly onDone: () => void;
 }
 
 /**
- * Writes one line after the other, as fast as the other side reads. What waits for its turn has not
- * been sent, and can be taken back.
+ * Writes one line at a time, as fast as the reader reads. Queued lines have not been sent and can be
+ * cancelled.
  */
 export class LineWriter {
   readonly #stream: Writable;
-  readonly #waiting = new Set<WaitingLine>();
+  readonly #queue = new Set<QueuedLine>();
   #isWriting = false;
 
   constructor(stream: Writable) {
     this.#stream = stream;
   }
 
-  /** `onDone` is told when it has left, or will never leave. */
-  write(text: string, onDone: () => void = () => undefined): OutgoingLine {
-    const line: WaitingLine = { text, onDone, isSent: false };
-    this.#waiting.add(line);
+  /** `onDone` is called when the line was written, or will never be. */
+  write(text: string, onDone: () => void = () => undefined): LineHandle {
+    const line: QueuedLine = { text, onDone, isSent: false };
+    this.#queue.add(line);
     this.#writeNext();
     return line;
   }
 
-  /** Does nothing once it is being written. */
-  takeBack(line: OutgoingLine): void {
-    const waiting = line as WaitingLine;
-    if (this.#waiting.delete(waiting)) waiting.onDone();
+  /** Removes a queued line. Has no effect once it is being written. */
+  cancel(line: LineHandle): void {
+    const queued = line as QueuedLine;
+    if (this.#queue.delete(queued)) queued.onDone();
   }
 
   #writeNext(): void {
     if (this.#isWriting) return;
-    const [line] = this.#waiting;
+    const [line] = this.#queue;
     if (line === undefined) return;
-    this.#waiting.delete(line);
+    this.#queue.delete(line);
     this.#isWriting = true;
     this.#stream.write(`${line.text}\n`, () => {
       this.#isWriting = false;
       line.onDone();
       this.#writeNext();
     });
-    // Refused at once, not a byte of it has left: nobody was there to take it.
+    // If the stream is not writable now, it rejected the line synchronously and sent no byte of it.
     line.isSent = this.#stream.writable;
   }
 }

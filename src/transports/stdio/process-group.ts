@@ -2,12 +2,14 @@ import { spawnSync } from "node:child_process";
 
 const isWindows = process.platform === "win32";
 
-/** A process that was started with these options leads a group: itself and all that it starts. */
-export const AS_GROUP_LEADER = { detached: !isWindows, windowsHide: true } as const;
+/**
+ * Options of `spawn` that make a process the leader of a new group, which includes all processes it starts.
+ */
+export const GROUP_SPAWN_OPTIONS = { detached: !isWindows, windowsHide: true } as const;
 
-/** A process and all that it started, which are ended together. */
+/** A process and all processes that it started, which are terminated together. */
 export class ProcessGroup {
-  /** Of the process that leads it. */
+  /** The process id of the leader. */
   readonly pid: number;
 
   constructor(pid: number) {
@@ -18,9 +20,9 @@ export class ProcessGroup {
     return this.#send(0);
   }
 
-  /** False when nobody is left to hear it. */
+  /** Returns false when no process of the group is left. */
   signal(signal: "SIGTERM" | "SIGKILL"): boolean {
-    return isWindows ? this.#endTree() : this.#send(signal);
+    return isWindows ? this.#killTree() : this.#send(signal);
   }
 
   #send(signal: NodeJS.Signals | 0): boolean {
@@ -28,13 +30,13 @@ export class ProcessGroup {
       process.kill(isWindows ? this.pid : -this.pid, signal);
       return true;
     } catch (error) {
-      // Anything else says that somebody is there who does not listen to us.
+      // Any other error, such as EPERM, means that a process exists but cannot be signaled.
       return Reflect.get(error as object, "code") !== "ESRCH";
     }
   }
 
-  /** Windows knows neither groups nor signals, only parents. */
-  #endTree(): boolean {
+  /** Windows has neither process groups nor signals, only parents. */
+  #killTree(): boolean {
     if (!this.isAlive) return false;
     spawnSync("taskkill", ["/pid", String(this.pid), "/T", "/F"], { stdio: "ignore", windowsHide: true });
     return true;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { toReadable } from "../../errors/sanitize-text.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import type { Logger } from "../../telemetry/logger.js";
 import { LineReader } from "./line-reader.js";
 
@@ -12,29 +12,29 @@ interface StderrLogOptions {
   readonly decode: (bytes: Buffer) => string;
 }
 
-/** The longest line that is kept, and how much of it is shown. */
+/** How much of a line is kept, and how much of it is logged. */
 const MAX_LINE_BYTES = 16 * 1024;
-const MAX_SHOWN_CHARACTERS = 1_000;
-/** How many lines an error shows. */
-const LAST_LINES = 10;
-/** How many lines a second go to the logger: a server that floods must not flood its client. */
-const LINES_A_SECOND = 100;
+const MAX_LOGGED_CHARACTERS = 1_000;
+/** How many lines an error includes. */
+const MAX_LAST_LINES = 10;
+/** Rate limit, so that a server cannot flood the logger. */
+const MAX_LINES_PER_SECOND = 100;
 const SECOND_MS = 1_000;
 
-/** What a server says on stderr: line by line to the logger, and the last of it for errors. */
+/** Logs the stderr output of a server line by line, and keeps the last lines for errors. */
 export class StderrLog {
   readonly #options: StderrLogOptions;
   readonly #reader: LineReader;
   #lastLines: string[] = [];
-  #secondBegan = Number.NEGATIVE_INFINITY;
-  #linesThisSecond = 0;
-  #leftOut = 0;
+  #windowStart = Number.NEGATIVE_INFINITY;
+  #linesInWindow = 0;
+  #dropped = 0;
 
   constructor(options: StderrLogOptions) {
     this.#options = options;
     this.#reader = new LineReader(
       { maxBytes: MAX_LINE_BYTES },
-      { onLine: (line) => this.#take(line), onLongLine: ({ head }) => this.#take(head) },
+      { onLine: (line) => this.#onLine(line), onTruncatedLine: ({ head }) => this.#onLine(head) },
     );
   }
 
@@ -44,47 +44,47 @@ export class StderrLog {
 
   end(): void {
     this.#reader.end();
-    this.#tellLeftOut();
+    this.#logDropped();
   }
 
-  /** As an error may show them. */
+  /** Redacted and shortened. */
   get lastLines(): string[] {
-    return this.#lastLines.map((line) => this.#shown(line));
+    return this.#lastLines.map((line) => this.#sanitize(line));
   }
 
-  #take(bytes: Buffer): void {
+  #onLine(bytes: Buffer): void {
     const line = this.#options.decode(bytes).trimEnd();
     if (line === "") return;
-    this.#lastLines = [...this.#lastLines.slice(1 - LAST_LINES), line];
-    if (this.#mayTell()) this.#tell(this.#shown(line));
-    else this.#leftOut += 1;
+    this.#lastLines = [...this.#lastLines.slice(1 - MAX_LAST_LINES), line];
+    if (this.#isWithinRate()) this.#log(this.#sanitize(line));
+    else this.#dropped += 1;
   }
 
-  #mayTell(): boolean {
+  #isWithinRate(): boolean {
     const now = this.#options.clock.now();
-    if (now - this.#secondBegan >= SECOND_MS) {
-      this.#tellLeftOut();
-      this.#secondBegan = now;
-      this.#linesThisSecond = 0;
+    if (now - this.#windowStart >= SECOND_MS) {
+      this.#logDropped();
+      this.#windowStart = now;
+      this.#linesInWindow = 0;
     }
-    this.#linesThisSecond += 1;
-    return this.#linesThisSecond <= LINES_A_SECOND;
+    this.#linesInWindow += 1;
+    return this.#linesInWindow <= MAX_LINES_PER_SECOND;
   }
 
-  #tellLeftOut(): void {
-    if (this.#leftOut > 0) this.#tell(`(${this.#leftOut} more lines, left out)`);
-    this.#leftOut = 0;
+  #logDropped(): void {
+    if (this.#dropped > 0) this.#log(`(${this.#dropped} more lines omitted)`);
+    this.#dropped = 0;
   }
 
-  #tell(text: string): void {
+  #log(text: string): void {
     this.#options.log.info(`Server "${this.#options.server}" on stderr: ${text}`);
   }
 
-  /** Secrets go before anything is cut: half of one is still too much. */
-  #shown(line: string): string {
-    const text = toReadable(this.#options.redactor.text(line));
-    return text.length <= MAX_SHOWN_CHARACTERS
+  /** Redacts before truncating: a part of a secret must not be logged either. */
+  #sanitize(line: string): string {
+    const text = stripHiddenCharacters(this.#options.redactor.redact(line));
+    return text.length <= MAX_LOGGED_CHARACTERS
       ? text
-      : `${text.slice(0, MAX_SHOWN_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
+      : `${text.slice(0, MAX_LOGGED_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
   }
 }

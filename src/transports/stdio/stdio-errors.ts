@@ -2,86 +2,83 @@ import { existsSync } from "node:fs";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import type { Logger } from "../../telemetry/logger.js";
-import type { ProcessEnd, StdioAddress } from "./child-process.js";
+import type { ExitStatus, StdioAddress } from "./server-process.js";
 
-interface FailureContext {
+interface StartContext {
   readonly server: string;
   readonly address: StdioAddress;
   readonly redactor: Redactor;
 }
 
-/** A process that ended, with the last that it said. */
-interface EndedServer {
+/** A process that exited, with its last lines on stderr. */
+interface ExitedServer {
   readonly server: string;
-  readonly end: ProcessEnd;
+  readonly exitStatus: ExitStatus;
   readonly lastLines: readonly string[];
 }
 
-/** The system could not start the command. */
-export function toStartFailure(
-  error: unknown,
-  { server, address, redactor }: FailureContext,
-): McpRuntimeError {
+/** Converts an error of starting the command. */
+export function toStartError(error: unknown, { server, address, redactor }: StartContext): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   const code = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
-  const why = redactor.text(whyNotStarted(String(code), address));
-  return new McpRuntimeError("not-sent", `Server "${server}" was not started: ${why}`, {
+  const reason = redactor.redact(describeStartFailure(String(code), address));
+  return new McpRuntimeError("not-sent", `Cannot start server "${server}": ${reason}`, {
     server,
-    cause: redactor.cause(error),
+    cause: redactor.redactCause(error),
   });
 }
 
-function whyNotStarted(code: string, { command, cwd }: StdioAddress): string {
-  if (cwd !== undefined && !existsSync(cwd)) return `its working directory "${cwd}" does not exist.`;
+function describeStartFailure(code: string, { command, cwd }: StdioAddress): string {
+  if (cwd !== undefined && !existsSync(cwd)) return `the working directory "${cwd}" does not exist.`;
   switch (code) {
     case "ENOENT":
-      return `the command "${command}" was not found. ${adviceForMissing(command)}`;
+      return `the command "${command}" was not found. ${hintForMissing(command)}`;
     case "EACCES":
-      return `the command "${command}" may not be executed. Is it a program, and is its execute permission set?`;
+      return `the command "${command}" is not executable. Check that it is a program with the execute permission.`;
     default:
-      return `the system refused to start "${command}" (${code}).`;
+      return `the system could not run "${command}" (${code}).`;
   }
 }
 
-function adviceForMissing(command: string): string {
-  if (/[/\\]/.test(command)) return "Is the path right?";
-  if (process.platform !== "win32") return "Is it installed, and in a directory of PATH?";
-  return 'Is it installed? A script such as npx is started with command: "cmd", args: ["/c", "npx", …].';
+function hintForMissing(command: string): string {
+  if (/[/\\]/.test(command)) return "Check the path.";
+  if (process.platform !== "win32") return "Check that it is installed and in a directory of PATH.";
+  return 'Check that it is installed. To run a script such as npx, use command: "cmd", args: ["/c", "npx", …].';
 }
 
-/** It ended before it said its first word. */
-export function endedAtStart(ended: EndedServer): McpRuntimeError {
-  const advice =
-    "Does its command work in a terminal? It gets a clean environment: name what it needs in env.";
-  const text = `${howItEnded(ended)} before it answered the handshake. ${advice}${lastWords(ended)}`;
-  return new McpRuntimeError("not-sent", text, { server: ended.server });
+/** The process exited before it sent any message. */
+export function createExitAtStartError(exited: ExitedServer): McpRuntimeError {
+  const hint =
+    "Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.";
+  const text = `${describeExit(exited)} before it completed the handshake. ${hint}${formatLastLines(exited)}`;
+  return new McpRuntimeError("not-sent", text, { server: exited.server });
 }
 
-export function endedBeforeSending(ended: EndedServer): McpRuntimeError {
-  const text = `${howItEnded(ended)} before the request was sent.${lastWords(ended)}`;
-  return new McpRuntimeError("not-sent", text, { server: ended.server });
+export function createExitBeforeSendError(exited: ExitedServer): McpRuntimeError {
+  const text = `${describeExit(exited)} before the request was sent.${formatLastLines(exited)}`;
+  return new McpRuntimeError("not-sent", text, { server: exited.server });
 }
 
-export function endedBeforeAnswering(ended: EndedServer): McpRuntimeError {
-  const text = `${howItEnded(ended)} before it answered. It may have run the request.${lastWords(ended)}`;
-  return new McpRuntimeError("connection-lost", text, { server: ended.server, outcomeUnknown: true });
+export function createExitBeforeResponseError(exited: ExitedServer): McpRuntimeError {
+  const text = `${describeExit(exited)} before it responded. It may have run the request.${formatLastLines(exited)}`;
+  return new McpRuntimeError("connection-lost", text, { server: exited.server, outcomeUnknown: true });
 }
 
-/** Nobody waited for anything: it costs no call, and the next one starts it again. */
-export function tellIdleEnd(ended: EndedServer, log: Pick<Logger, "info" | "warn">): void {
-  const text = `${howItEnded(ended)}; the next request starts it again.`;
-  // A server that goes by itself after a quiet time does nothing wrong.
-  if (ended.end.code === 0) log.info(text);
-  else log.warn(`${text}${lastWords(ended)}`);
+/** Logs the exit of a process without pending requests. The next request starts it again. */
+export function logIdleExit(exited: ExitedServer, log: Pick<Logger, "info" | "warn">): void {
+  const text = `${describeExit(exited)}; the next request starts it again.`;
+  // Exiting with code 0 after being idle is normal.
+  if (exited.exitStatus.code === 0) log.info(text);
+  else log.warn(`${text}${formatLastLines(exited)}`);
 }
 
-function howItEnded({ server, end: { code, signal } }: EndedServer): string {
-  if (code !== null) return `Server "${server}" ended with exit code ${code}`;
-  if (signal !== null) return `Server "${server}" was ended by ${signal}`;
-  return `Server "${server}" closed its input or output`;
+function describeExit({ server, exitStatus: { code, signal } }: ExitedServer): string {
+  if (code !== null) return `Server "${server}" exited with code ${code}`;
+  if (signal !== null) return `Server "${server}" was terminated by ${signal}`;
+  return `Server "${server}" closed its stdin or stdout`;
 }
 
-function lastWords({ lastLines }: EndedServer): string {
+function formatLastLines({ lastLines }: ExitedServer): string {
   if (lastLines.length === 0) return "";
-  return ["\nIts last lines on stderr:", ...lastLines].join("\n  ");
+  return ["\nLast lines on stderr:", ...lastLines].join("\n  ");
 }

@@ -1,36 +1,39 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { type ProcessUser, ServerProcess } from "./child-process.js";
+import { type ProcessListener, ServerProcess } from "./server-process.js";
 import type { TransportFactory } from "../transport-factory.js";
 import { StdioTransport, type StdioTransportOptions } from "./stdio-transport.js";
 
-type StdioSourceOptions = Omit<StdioTransportOptions, "startProcess">;
+type StdioTransportFactoryOptions = Omit<StdioTransportOptions, "startProcess">;
 
-/** A process for each session. Knows all that are alive, also those that nobody uses any more. */
-export class StdioSource implements TransportFactory {
-  readonly #options: StdioSourceOptions;
+/**
+ * Starts one process per session, and tracks all running processes, including those whose session has
+ * ended.
+ */
+export class StdioTransportFactory implements TransportFactory {
+  readonly #options: StdioTransportFactoryOptions;
   readonly #processes = new Set<ServerProcess>();
   #isClosed = false;
 
-  constructor(options: StdioSourceOptions) {
+  constructor(options: StdioTransportFactoryOptions) {
     this.#options = options;
   }
 
   async openTransport(): Promise<StdioTransport> {
-    return new StdioTransport({ ...this.#options, startProcess: (user) => this.#start(user) });
+    return new StdioTransport({ ...this.#options, startProcess: (listener) => this.#start(listener) });
   }
 
-  /** Over when nothing is left of any of them. */
+  /** Resolves when all processes have been stopped. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#processes].map((process) => process.stop()));
   }
 
-  #start(user: ProcessUser): ServerProcess {
+  #start(listener: ProcessListener): ServerProcess {
     const { server, address, clock } = this.#options;
     if (this.#isClosed)
       throw new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
-    const onGone = (gone: ServerProcess) => this.#processes.delete(gone);
-    const started = new ServerProcess({ address, clock, onGone }, user);
+    const onStopped = (stopped: ServerProcess) => this.#processes.delete(stopped);
+    const started = new ServerProcess({ address, clock, onStopped }, listener);
     this.#processes.add(started);
     return started;
   }

@@ -2,31 +2,30 @@ import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
-import type { ServerLog } from "../../telemetry/server-log.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import type { ServerLog } from "../../telemetry/logger.js";
 import {
   isRequest,
-  malformedAnswer,
+  invalidResponseError,
   parseMessages,
   type RequestId,
-  sortReceived,
-  toFailureAnswer,
+  classifyMessage,
+  toLocalErrorResponse,
   toJsonText,
-  tooLargeAnswer,
+  responseTooLargeError,
+  classifyTruncated,
 } from "../json-rpc.js";
-import { createLineCodec, type LineCodec } from "./line-codec.js";
-import { LineReader, type LongLine } from "./line-reader.js";
-import type { OutgoingLine } from "./line-writer.js";
-import { OpenRequests } from "../pending-requests.js";
-import { sortUnread } from "../truncated-message.js";
-import type { ProcessEnd, ProcessUser, ServerProcess, StdioAddress } from "./child-process.js";
+import { LineReader, type TruncatedLine } from "./line-reader.js";
+import type { LineHandle } from "./line-writer.js";
+import { PendingRequests } from "../pending-requests.js";
+import type { ExitStatus, ProcessListener, ServerProcess, StdioAddress } from "./server-process.js";
 import { StderrLog } from "./stderr-log.js";
 import {
-  endedAtStart,
-  endedBeforeAnswering,
-  endedBeforeSending,
-  toStartFailure,
-  tellIdleEnd,
+  createExitAtStartError,
+  createExitBeforeResponseError,
+  createExitBeforeSendError,
+  toStartError,
+  logIdleExit,
 } from "./stdio-errors.js";
 
 export interface StdioTransportOptions {
@@ -36,25 +35,25 @@ export interface StdioTransportOptions {
   readonly redactor: Redactor;
   readonly clock: Clock;
   readonly log: ServerLog;
-  readonly startProcess: (user: ProcessUser) => ServerProcess;
+  readonly startProcess: (listener: ProcessListener) => ServerProcess;
 }
 
-interface OpenRequest {
+interface StdioRequest {
   readonly id: RequestId;
-  readonly line: OutgoingLine;
+  readonly line: LineHandle;
 }
 
-/** How much of a line that is too long is read over in search of its end. */
+/** How much of an oversized line is skipped before the connection is closed. */
 const MAX_SKIPPED_BYTES = 1024 ** 3;
-/** No request has it. */
-const NO_ID = "";
+/** Never the id of a request. */
+const NO_REQUEST_ID = "";
 
 /**
- * One session with a server that is a process of ours: a message a line, requests on its stdin, answers
- * on its stdout in whatever order.
+ * One session with a server that runs as a child process: one message per line, requests on its stdin,
+ * responses on its stdout in any order.
  *
- * Every request that is sent ends in exactly one message to `onmessage`: the server's answer, or a
- * failure as soon as there can be none.
+ * Every request results in exactly one message to `onmessage`: the server's response, or a local error
+ * response as soon as the server can no longer respond.
  */
 export class StdioTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
@@ -63,13 +62,13 @@ export class StdioTransport implements MessageTransport {
   readonly #options: StdioTransportOptions;
   readonly #codec: LineCodec;
   readonly #stderr: StderrLog;
-  readonly #open = new OpenRequests<OpenRequest>();
+  readonly #pending = new PendingRequests<StdioRequest>();
   #process: ServerProcess | undefined;
   #isClosed = false;
   #isListening = false;
-  /** Since when it is known to be an MCP server. */
-  #hasSpoken = false;
-  #hasToldGarbage = false;
+  /** Whether any valid message was received: then it is an MCP server. */
+  #hasReceived = false;
+  #hasWarnedNoise = false;
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
@@ -78,167 +77,197 @@ export class StdioTransport implements MessageTransport {
   }
 
   async start(): Promise<void> {
-    if (this.#isClosed) throw this.#gone();
+    if (this.#isClosed) throw this.#createClosedError();
     const { maxBytes, startProcess } = this.#options;
     const stdout = new LineReader(
       { maxBytes, maxSkippedBytes: MAX_SKIPPED_BYTES },
       {
-        onLine: (line) => this.#takeLine(line),
-        onLongLine: (line) => this.#takeLongLine(line),
-        onEndlessLine: () => this.#endTooLarge(),
+        onLine: (line) => this.#onLine(line),
+        onTruncatedLine: (line) => this.#onTruncatedLine(line),
+        onUnboundedLine: () => this.#closeOversized(),
       },
     );
     try {
-      this.#process = startProcess({ stdout, stderr: this.#stderr, onEnd: (end) => this.#onEnd(end) });
+      this.#process = startProcess({
+        stdout,
+        stderr: this.#stderr,
+        onExit: (status) => this.#onExit(status),
+      });
       await this.#process.started;
     } catch (error) {
       void this.#process?.stop();
-      throw toStartFailure(error, this.#options);
+      throw toStartError(error, this.#options);
     }
   }
 
   send(message: JsonRpcMessage): Promise<void> {
     const text = this.#codec.encode(toJsonText(message, this.#options.server));
-    if (this.#process === undefined || this.#isClosed) return Promise.reject(this.#gone());
+    if (this.#process === undefined || this.#isClosed) return Promise.reject(this.#createClosedError());
     if (message.method === "notifications/cancelled") return this.#cancel(message, text);
     if (!isRequest(message)) return this.#write(text);
     const { id } = message;
-    this.#open.add({ id, line: this.#process.input.write(text) });
-    this.#process.setBusy();
+    this.#pending.add({ id, line: this.#process.input.write(text) });
+    this.#process.ref();
     return Promise.resolve();
   }
 
-  wasSent(id: RequestId): boolean {
-    return this.#open.get(id)?.line.isSent ?? true;
+  mayHaveBeenSent(id: RequestId): boolean {
+    return this.#pending.get(id)?.line.isSent ?? true;
   }
 
-  /** A server of ours may always speak. Whoever listens to it goes on listening when nothing else is to be done. */
-  listen(): void {
+  /** The server may send messages at any time on stdout. A listener keeps this process alive. */
+  openServerStream(): void {
     this.#isListening = true;
-    if (!this.#isClosed) this.#process?.setBusy();
+    if (!this.#isClosed) this.#process?.ref();
   }
 
-  /** Over when nothing of the process is left. */
+  /** Resolves when the whole process group has been stopped. */
   async close(): Promise<void> {
-    this.#end(() => undefined);
+    this.#closeWith(() => undefined);
     await this.#process?.stop();
   }
 
-  #gone(): McpRuntimeError {
+  #createClosedError(): McpRuntimeError {
     const { server } = this.#options;
-    return new McpRuntimeError("not-sent", `The process of server "${server}" is gone.`, { server });
+    return new McpRuntimeError("not-sent", `The process of server "${server}" is not running.`, { server });
   }
 
   #write(text: string): Promise<void> {
     return new Promise((resolve) => this.#process?.input.write(text, resolve));
   }
 
-  /** What the server has never seen needs no cancellation there. */
+  /**
+   * A request that was not written yet is removed from the queue instead of being cancelled on the server.
+   */
   #cancel(message: JsonRpcMessage, text: string): Promise<void> {
-    const request = this.#open.get(message.params?.["requestId"]);
+    const request = this.#pending.get(message.params?.["requestId"]);
     if (request === undefined) return Promise.resolve();
-    this.#forget(request);
+    this.#removeRequest(request);
     if (request.line.isSent) return this.#write(text);
-    this.#process?.input.takeBack(request.line);
+    this.#process?.input.cancel(request.line);
     return Promise.resolve();
   }
 
-  /** One JSON text: a message, or several in a list. */
-  #takeLine(line: Buffer): void {
+  /** A line is one JSON message or a batch of them. */
+  #onLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
     if (text === "" || this.#isClosed) return;
     const values = parseMessages(text);
-    if (values === undefined) this.#takeBroken(text);
-    else for (const value of values) this.#take(value, text);
+    if (values === undefined) this.#onInvalidLine(text);
+    else for (const value of values) this.#onMessage(value, text);
   }
 
-  #take(value: unknown, text: string): void {
-    const request = this.#open.answeredBy(value);
-    const received = sortReceived(value, request?.id ?? NO_ID);
-    if (received.is === "garbage" && request === undefined) return this.#tellGarbage(text);
-    this.#hasSpoken = true;
-    if (received.is === "call") this.onmessage?.(received.message);
-    else if (request === undefined) this.onerror?.(new Error("answered a request that nobody waits for"));
-    else if (received.is === "answer") this.#answer(request, received.message);
-    else this.#fail(request, malformedAnswer(this.#options, received.why));
+  #onMessage(value: unknown, text: string): void {
+    const request = this.#pending.matchResponse(value);
+    const received = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
+    if (received.type === "invalid" && request === undefined) return this.#warnStdoutNoise(text);
+    this.#hasReceived = true;
+    if (received.type === "server-message") this.onmessage?.(received.message);
+    else if (request === undefined) this.onerror?.(new Error("sent a response to an unknown request"));
+    else if (received.type === "response") this.#deliverResponse(request, received.message);
+    else this.#fail(request, invalidResponseError(this.#options, received.reason));
   }
 
-  /** What a program prints by the way harms nobody. An answer that cannot be read is waited for in vain. */
-  #takeBroken(text: string): void {
-    const message = sortUnread(text, text);
-    const request = message.is === "answer" ? this.#open.get(message.id) : undefined;
-    if (request === undefined) this.#tellGarbage(text);
-    else this.#fail(request, malformedAnswer(this.#options, "it is broken JSON"));
+  /**
+   * Other output on stdout is ignored, but a broken response must fail its request, which would wait
+   * forever.
+   */
+  #onInvalidLine(text: string): void {
+    const message = classifyTruncated(text, text);
+    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
+    if (request === undefined) this.#warnStdoutNoise(text);
+    else this.#fail(request, invalidResponseError(this.#options, "it is not valid JSON"));
   }
 
-  #takeLongLine({ head, tail }: LongLine): void {
+  #onTruncatedLine({ head, tail }: TruncatedLine): void {
     if (this.#isClosed) return;
     const { server, maxBytes, log } = this.#options;
-    const beginning = this.#codec.decode(head);
-    const message = sortUnread(beginning, this.#codec.decode(tail));
-    if (message.is === "garbage") return this.#tellGarbage(beginning);
-    if (message.is === "call")
-      return log.warn(
-        `Server "${server}" sent a message of more than ${maxBytes} bytes, which was not read.`,
-      );
-    const requests = message.is === "answer" ? [this.#open.get(message.id)] : [...this.#open];
-    for (const request of requests) if (request !== undefined) this.#fail(request, this.#tooLarge());
+    const prefix = this.#codec.decode(head);
+    const message = classifyTruncated(prefix, this.#codec.decode(tail));
+    if (message.type === "invalid") return this.#warnStdoutNoise(prefix);
+    if (message.type === "server-message")
+      return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
+    const requests = message.type === "response" ? [this.#pending.get(message.id)] : [...this.#pending];
+    for (const request of requests)
+      if (request !== undefined) this.#fail(request, this.#createTooLargeError());
   }
 
-  /** The first is worth a warning; a server that logs to stdout would be worth one for ever. */
-  #tellGarbage(text: string): void {
+  /** Warns only once, because a server that logs to stdout would cause endless warnings. */
+  #warnStdoutNoise(text: string): void {
     const { server, redactor, log } = this.#options;
-    const said = `printed something on stdout that is no message: ${quoteServer(redactor.text(text))}`;
-    if (this.#hasToldGarbage) this.onerror?.(new Error(said));
+    const detail = `wrote non-protocol output to stdout (ignored): ${excerpt(redactor.redact(text))}`;
+    if (this.#hasWarnedNoise) this.onerror?.(new Error(detail));
     else
       log.warn(
-        `Server "${server}" ${said}\nOnly messages belong there, logs belong on stderr. It is used all the same.`,
+        `Server "${server}" ${detail}\nstdout is for MCP messages only; the server should log to stderr.`,
         "stdout-noise",
       );
-    this.#hasToldGarbage = true;
+    this.#hasWarnedNoise = true;
   }
 
-  #tooLarge(): McpRuntimeError {
-    return tooLargeAnswer(this.#options.server, this.#options.maxBytes);
+  #createTooLargeError(): McpRuntimeError {
+    return responseTooLargeError(this.#options.server, this.#options.maxBytes);
   }
 
-  #answer(request: OpenRequest, message: JsonRpcMessage): void {
-    this.#forget(request);
+  #deliverResponse(request: StdioRequest, message: JsonRpcMessage): void {
+    this.#removeRequest(request);
     this.onmessage?.(message);
   }
 
-  #fail(request: OpenRequest, failure: McpRuntimeError): void {
-    this.#answer(request, toFailureAnswer(request.id, failure));
+  #fail(request: StdioRequest, error: McpRuntimeError): void {
+    this.#deliverResponse(request, toLocalErrorResponse(request.id, error));
   }
 
-  #forget(request: OpenRequest): void {
-    this.#open.delete(request);
-    if (this.#open.size === 0 && !this.#isListening) this.#process?.setIdle();
+  #removeRequest(request: StdioRequest): void {
+    this.#pending.delete(request);
+    if (this.#pending.size === 0 && !this.#isListening) this.#process?.unref();
   }
 
-  /** A line without end: whatever is in it, nothing else will come. */
-  #endTooLarge(): void {
-    this.#end(() => this.#tooLarge());
+  /** No further message can be read after a line that never ends. */
+  #closeOversized(): void {
+    this.#closeWith(() => this.#createTooLargeError());
     void this.#process?.stop();
   }
 
-  #onEnd(end: ProcessEnd): void {
-    const ended = { server: this.#options.server, end, lastLines: this.#stderr.lastLines };
-    if (this.#hasSpoken && this.#open.size === 0 && !this.#isClosed) tellIdleEnd(ended, this.#options.log);
-    this.#end(({ line }) => {
-      if (!this.#hasSpoken) return endedAtStart(ended);
-      return line.isSent ? endedBeforeAnswering(ended) : endedBeforeSending(ended);
+  #onExit(exitStatus: ExitStatus): void {
+    const exited = { server: this.#options.server, exitStatus, lastLines: this.#stderr.lastLines };
+    if (this.#hasReceived && this.#pending.size === 0 && !this.#isClosed)
+      logIdleExit(exited, this.#options.log);
+    this.#closeWith(({ line }) => {
+      if (!this.#hasReceived) return createExitAtStartError(exited);
+      return line.isSent ? createExitBeforeResponseError(exited) : createExitBeforeSendError(exited);
     });
   }
 
-  #end(failureOf: (request: OpenRequest) => McpRuntimeError | undefined): void {
+  #closeWith(createError: (request: StdioRequest) => McpRuntimeError | undefined): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const request of this.#open) {
-      const failure = failureOf(request);
-      if (failure === undefined) this.#forget(request);
-      else this.#fail(request, failure);
+    for (const request of this.#pending) {
+      const error = createError(request);
+      if (error === undefined) this.#removeRequest(request);
+      else this.#fail(request, error);
     }
     this.onclose?.();
   }
+}
+
+/** Decodes and encodes lines in the encoding of a server. */
+interface LineCodec {
+  decode(bytes: Buffer): string;
+  /** For JSON only. */
+  encode(json: string): string;
+}
+
+const NON_ASCII = /[\u0080-\uffff]/g;
+
+function createLineCodec(encoding = "utf-8"): LineCodec {
+  const decoder = new TextDecoder(encoding);
+  if (decoder.encoding === "utf-8")
+    return { decode: (bytes) => bytes.toString("utf8"), encode: (json) => json };
+  // JSON escaped to ASCII is the same in every encoding.
+  return { decode: (bytes) => decoder.decode(bytes), encode: (json) => json.replace(NON_ASCII, escapeUnit) };
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

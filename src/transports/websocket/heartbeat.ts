@@ -1,62 +1,60 @@
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../async/clock.js";
 
-/** How often the other side is asked for a sign of life, and how long it has to give one. */
-const BEAT_MS = 30_000;
+/** How often the server is pinged, and how long it has to send anything. */
+const PING_INTERVAL_MS = 30_000;
 
 interface HeartbeatOptions {
   readonly clock: Clock;
-  /** Counts what was received; it grows with every sign of life. */
-  readonly received: () => number;
+  readonly bytesReceived: () => number;
   readonly ping: () => void;
-  readonly onSilence: () => void;
+  readonly onTimeout: () => void;
 }
 
 /**
- * Finds out that the other side is gone where no connection breaks: a cable, a suspended machine, a
- * router that forgot us. Any byte is a sign of life, so a long message that is still coming in holds
- * its own connection up.
+ * Detects a silently dropped connection: an unplugged cable, a suspended machine, a NAT timeout. Any
+ * received byte counts as activity, so a long message that is still arriving keeps its connection open.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  #stopTimer: () => void;
-  /** What had been received when the last ping was sent. */
-  #receivedBefore: number | undefined;
+  #cancelTimer: () => void;
+  /** The bytes that had been received when the last ping was sent. */
+  #receivedAtPing: number | undefined;
   #isStopped = false;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#stopTimer = this.#wait();
+    this.#cancelTimer = this.#schedule();
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#stopTimer();
+    this.#cancelTimer();
   }
 
-  #wait(): () => void {
-    return this.#options.clock.after(BEAT_MS, () => this.#beat());
+  #schedule(): () => void {
+    return this.#options.clock.after(PING_INTERVAL_MS, () => this.#tick());
   }
 
-  #beat(): void {
-    if (!this.#isSilent) this.#ask();
-    // A process that was busy or suspended has timers due before it has read what came meanwhile.
-    else setImmediate(() => this.#decide());
+  #tick(): void {
+    if (!this.#isSilent) this.#ping();
+    // In a process that was busy or suspended, timers fire before pending input has been read.
+    else setImmediate(() => this.#evaluate());
   }
 
-  #decide(): void {
+  #evaluate(): void {
     if (this.#isStopped) return;
-    if (this.#isSilent) this.#options.onSilence();
-    else this.#ask();
+    if (this.#isSilent) this.#options.onTimeout();
+    else this.#ping();
   }
 
-  #ask(): void {
-    this.#receivedBefore = this.#options.received();
+  #ping(): void {
+    this.#receivedAtPing = this.#options.bytesReceived();
     this.#options.ping();
-    this.#stopTimer = this.#wait();
+    this.#cancelTimer = this.#schedule();
   }
 
   get #isSilent(): boolean {
-    return this.#options.received() === this.#receivedBefore;
+    return this.#options.bytesReceived() === this.#receivedAtPing;
   }
 }

@@ -1,61 +1,62 @@
 import type { Socket } from "node:net";
 import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
-import { loadPeer } from "../../errors/load-optional-dependency.js";
-import { openCredentialSource } from "../../auth/create-credentials-provider.js";
-import type { Proof } from "../../auth/credentials.js";
-import type { HttpConnector } from "../../net/http-connector.js";
-import { openConnector } from "../../net/create-connector.js";
-import { toSendableHeaders, withoutOwned } from "../http/protocol-headers.js";
-import { toHttpUrl } from "../../net/to-http-url.js";
-import type { SourceParts, TransportFactory } from "../transport-factory.js";
-import { GOODBYE_MS, SUBPROTOCOL } from "./open-websocket.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
+import type { RequestAuth } from "../../auth/credentials.js";
+import { type HttpConnector, createConnector, toHttpUrl } from "../../net/http-connector.js";
+import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
+import type { TransportDependencies, TransportFactory } from "../transport-factory.js";
+import { CLOSE_TIMEOUT_MS, SUBPROTOCOL } from "./open-websocket.js";
 import { WebSocketTransport } from "./websocket-transport.js";
 
-/** WebSocket, on the package `ws`: a connection of its own for each session. */
-export async function openWebSocketSource(
+/** WebSocket transports on the package `ws`. Each session has its own connection. */
+export async function createWebSocketFactory(
   config: ServerConfig,
   address: WebSocketAddress,
-  parts: SourceParts,
+  dependencies: TransportDependencies,
 ): Promise<TransportFactory> {
   const { name: server, limits, timeouts } = config;
-  const { WebSocket } = await loadPeer("ws", { neededBy: `Server "${server}"`, load: () => import("ws") });
+  const { WebSocket } = await loadOptionalDependency("ws", {
+    neededBy: `Server "${server}"`,
+    load: () => import("ws"),
+  });
   const { url, tls } = address;
-  const { redactor } = parts;
+  const { redactor } = dependencies;
   const { connectMs } = timeouts;
   const maxBytes = limits.responseBytes;
-  const connector = openConnector(toHttpUrl(url), tls, { connectMs, redactor });
-  const credentialSource = openCredentialSource(config, address, parts);
-  const headers = toSendableHeaders(address.headers, url);
-  const connect = (proof: Proof | undefined) => {
-    const dpop = proof?.proveKey?.("GET", toHttpUrl(url));
-    const own = { ...proof?.headers, ...(dpop === undefined ? {} : { dpop }) };
+  const connector = createConnector(toHttpUrl(url), tls, { connectMs, redactor });
+  const credentialsProvider = createCredentialsProvider(config, address, dependencies);
+  const headers = toRequestHeaders(address.headers, url);
+  const connect = (auth: RequestAuth | undefined) => {
+    const dpop = auth?.createDpopProof?.("GET", toHttpUrl(url));
+    const authHeaders = { ...auth?.headers, ...(dpop === undefined ? {} : { dpop }) };
     const options = {
-      headers: { ...headers, ...withoutOwned(own) },
+      headers: { ...headers, ...omitReserved(authHeaders) },
       maxPayload: maxBytes,
       perMessageDeflate: false,
       followRedirects: false,
-      closeTimeout: GOODBYE_MS,
-      createConnection: connectorFor(url, connector),
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      createConnection: createConnectionFunction(url, connector),
     };
     return new WebSocket(withoutCredentials(url), [SUBPROTOCOL], options);
   };
   return {
-    createCredentials: credentialSource.createCredentials,
+    createCredentials: credentialsProvider.createCredentials,
     openTransport: async (credentials) =>
-      new WebSocketTransport({ server, origin: url.origin, connect, credentials, maxBytes, ...parts }),
+      new WebSocketTransport({ server, origin: url.origin, connect, credentials, maxBytes, ...dependencies }),
     close: async () => {
-      await Promise.all([connector.close(), credentialSource.close()]);
+      await Promise.all([connector.close(), credentialsProvider.close()]);
     },
   };
 }
 
-/** User and password go as a header; and what opens a WebSocket has no fragment. */
+/** User and password are sent as a header, and a WebSocket URL must not have a fragment. */
 function withoutCredentials(url: URL): URL {
   return Object.assign(new URL(url), { username: "", password: "", hash: "" });
 }
 
-/** Node's HTTP client takes the connection from here: straight or through a proxy, with the TLS of the definition. */
-function connectorFor(url: URL, connector: HttpConnector) {
+/** For Node's HTTP client: connects directly or through a proxy, with the TLS options of the server. */
+function createConnectionFunction(url: URL, connector: HttpConnector) {
   const { protocol, host, hostname, port } = toHttpUrl(url);
   const target = { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
   return (_: unknown, onCreated: (error: Error | null, socket: Socket) => void): undefined => {

@@ -3,68 +3,69 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { quoteServer } from "../../errors/sanitize-text.js";
+import { excerpt } from "../../errors/sanitize-text.js";
 import { toText } from "../http/body-readers.js";
 import { Heartbeat } from "./heartbeat.js";
 import {
   isRequest,
-  malformedAnswer,
+  invalidResponseError,
   parseMessages,
   type RequestId,
-  sortReceived,
-  toFailureAnswer,
+  classifyMessage,
+  toLocalErrorResponse,
   toJsonText,
-  tooLargeAnswer,
+  responseTooLargeError,
+  classifyTruncated,
 } from "../json-rpc.js";
-import { OpenRequests } from "../pending-requests.js";
-import { QuietTime } from "../../net/stale-socket-guard.js";
-import { sortUnread } from "../truncated-message.js";
-import { GOODBYE_MS, openWebSocket, type OpeningOptions } from "./open-websocket.js";
+import { PendingRequests } from "../pending-requests.js";
+import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
+import { CLOSE_TIMEOUT_MS, openWebSocket, type OpenWebSocketOptions } from "./open-websocket.js";
 
-interface WebSocketOptions extends OpeningOptions {
+interface WebSocketTransportOptions extends OpenWebSocketOptions {
   readonly maxBytes: number;
 }
 
-interface OpenRequest {
+interface WebSocketRequest {
   readonly id: RequestId;
-  /** From then on the server may have seen it. */
+  /** Once true, the server may have seen the request. */
   wasSent: boolean;
 }
 
 const NORMAL_CLOSURE = 1000;
-/** No request has it. */
-const NO_ID = "";
+/** No request has this id. */
+const NO_REQUEST_ID = "";
 
-/** By `ws`: the frame, the message, or the number of its pieces is beyond the limit. */
-const TOO_LARGE: ReadonlySet<string> = new Set([
+/** Codes of `ws` for a frame, a message or a number of fragments over the limit. */
+const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
   "WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH",
   "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
   "WS_ERR_TOO_MANY_BUFFERED_PARTS",
 ]);
 
 /**
- * One WebSocket for one session. Answers are matched by id, in whatever order they come. When the
- * connection goes, every request that was written fails at once, and those that were not say so.
+ * One WebSocket for one session. Responses are matched by id and may arrive in any order. When the
+ * connection is lost, all pending requests fail at once: those that were written with an unknown outcome,
+ * the others as not sent.
  */
 export class WebSocketTransport implements MessageTransport {
   onmessage: MessageTransport["onmessage"];
   onclose: MessageTransport["onclose"];
   onerror: MessageTransport["onerror"];
-  readonly #options: WebSocketOptions;
-  readonly #quiet = new QuietTime();
-  readonly #open = new OpenRequests<OpenRequest>();
+  readonly #options: WebSocketTransportOptions;
+  readonly #staleGuard = new StaleSocketGuard();
+  readonly #pending = new PendingRequests<WebSocketRequest>();
   #socket: WebSocket | undefined;
   #heartbeat: Heartbeat | undefined;
   #isOpen = false;
-  #isOver = false;
+  #isClosed = false;
 
-  constructor(options: WebSocketOptions) {
+  constructor(options: WebSocketTransportOptions) {
     this.#options = options;
   }
 
   async start(): Promise<void> {
-    const connection = await openWebSocket(this.#options, (socket) => this.#use(socket));
-    if (!this.#isOver) this.#heartbeat = this.#listenToHeart(connection);
+    const connection = await openWebSocket(this.#options, (socket) => this.#attach(socket));
+    if (!this.#isClosed) this.#heartbeat = this.#startHeartbeat(connection);
   }
 
   async send(message: JsonRpcMessage): Promise<void> {
@@ -73,39 +74,39 @@ export class WebSocketTransport implements MessageTransport {
     else this.#write(message);
   }
 
-  wasSent(id: RequestId): boolean {
-    return this.#open.get(id)?.wasSent ?? true;
+  mayHaveBeenSent(id: RequestId): boolean {
+    return this.#pending.get(id)?.wasSent ?? true;
   }
 
   async close(): Promise<void> {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#heartbeat?.stop();
     if (this.#socket !== undefined) await closeSocket(this.#socket, this.#options.clock);
     this.onclose?.();
   }
 
-  #use(socket: WebSocket): void {
+  #attach(socket: WebSocket): void {
     this.#socket = socket;
     socket.once("open", () => {
       this.#isOpen = true;
     });
-    socket.on("message", (data) => this.#takeText(toText(data as Buffer)));
+    socket.on("message", (data) => this.#onText(toText(data as Buffer)));
     socket.on("error", (error) => this.#onError(error));
     socket.once("close", (code, reason) => this.#onClosed(code, String(reason)));
-    // Closed while the credentials were found out.
-    if (this.#isOver) socket.terminate();
+    // The transport was closed while the credentials were being obtained.
+    if (this.#isClosed) socket.terminate();
   }
 
   #request(id: RequestId, message: JsonRpcMessage): void {
     const text = toJsonText(message, this.#options.server);
-    if (this.#isOver) throw this.#notSent("it was closed");
+    if (this.#isClosed) throw this.#notSentError("it was closed");
     const request = { id, wasSent: false };
-    this.#open.add(request);
-    this.#quiet.whenKnown(() => {
-      if (this.#open.get(id) !== request) return;
+    this.#pending.add(request);
+    this.#staleGuard.afterPoll(() => {
+      if (this.#pending.get(id) !== request) return;
       if (this.#socket === undefined || this.#socket.readyState !== this.#socket.OPEN) {
-        this.#onGone("it was closed");
+        this.#onConnectionLost("it was closed");
         return;
       }
       request.wasSent = true;
@@ -113,109 +114,110 @@ export class WebSocketTransport implements MessageTransport {
     });
   }
 
-  /** What the server has never seen needs no cancellation there. */
+  /** A request that was never sent is not cancelled on the server. */
   #cancel(message: JsonRpcMessage): void {
-    const request = this.#open.get(message.params?.["requestId"]);
+    const request = this.#pending.get(message.params?.["requestId"]);
     if (request === undefined) return;
-    this.#open.delete(request);
+    this.#pending.delete(request);
     if (request.wasSent) this.#write(message);
   }
 
-  /** For what expects no answer: on a connection that is gone it is lost, as it would be on the way. */
+  /** Writes a message that expects no response. On a lost connection it is dropped. */
   #write(message: JsonRpcMessage): void {
     this.#socket?.send(toJsonText(message, this.#options.server), () => undefined);
   }
 
-  #listenToHeart(connection: Socket): Heartbeat {
+  #startHeartbeat(connection: Socket): Heartbeat {
     return new Heartbeat({
       clock: this.#options.clock,
-      received: () => connection.bytesRead,
+      bytesReceived: () => connection.bytesRead,
       ping: () => this.#socket?.ping(undefined, undefined, () => undefined),
-      onSilence: () => this.#onGone("it does not answer a ping"),
+      onTimeout: () => this.#onConnectionLost("it did not respond to a ping"),
     });
   }
 
-  /** Servers that send their texts as bytes mean the same. */
-  #takeText(text: string): void {
-    if (this.#isOver) return;
-    this.#quiet.heard();
+  /** Text and binary frames are treated alike: some servers send JSON in binary frames. */
+  #onText(text: string): void {
+    if (this.#isClosed) return;
+    this.#staleGuard.markActive();
     const values = parseMessages(text);
-    if (values === undefined) this.#takeBroken(text);
-    else for (const value of values) this.#take(value);
+    if (values === undefined) this.#onInvalidText(text);
+    else for (const value of values) this.#onMessage(value);
   }
 
-  #take(value: unknown): void {
-    const request = this.#open.answeredBy(value);
-    const received = sortReceived(value, request?.id ?? NO_ID);
-    if (received.is === "call") this.onmessage?.(received.message);
+  #onMessage(value: unknown): void {
+    const request = this.#pending.matchResponse(value);
+    const classified = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
+    if (classified.type === "server-message") this.onmessage?.(classified.message);
     else if (request === undefined)
-      this.#tell(received.is === "garbage" ? received.why : "it is a late answer");
-    else if (received.is === "answer") this.#answer(request, received.message);
-    else this.#fail(request, malformedAnswer(this.#options, received.why));
+      this.#reportStray(classified.type === "invalid" ? classified.reason : "it is a late response");
+    else if (classified.type === "response") this.#settle(request, classified.message);
+    else this.#fail(request, invalidResponseError(this.#options, classified.reason));
   }
 
-  /** An answer that cannot be read would be waited for in vain. */
-  #takeBroken(text: string): void {
-    const message = sortUnread(text, text);
-    const request = message.is === "answer" ? this.#open.get(message.id) : undefined;
-    if (request === undefined) this.#tell("it is no JSON");
-    else this.#fail(request, malformedAnswer(this.#options, "it is broken JSON"));
+  /** A request whose response cannot be parsed would otherwise wait for its timeout. */
+  #onInvalidText(text: string): void {
+    const message = classifyTruncated(text, text);
+    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
+    if (request === undefined) this.#reportStray("it is not valid JSON");
+    else this.#fail(request, invalidResponseError(this.#options, "it is not valid JSON"));
   }
 
-  #tell(why: string): void {
-    this.onerror?.(new Error(`sent a message that nobody waits for: ${why}`));
+  #reportStray(reason: string): void {
+    this.onerror?.(new Error(`sent an unexpected message: ${reason}`));
   }
 
-  #answer(request: OpenRequest, message: JsonRpcMessage): void {
-    this.#open.delete(request);
+  #settle(request: WebSocketRequest, message: JsonRpcMessage): void {
+    this.#pending.delete(request);
     this.onmessage?.(message);
   }
 
-  #fail(request: OpenRequest, failure: McpRuntimeError): void {
-    this.#answer(request, toFailureAnswer(request.id, failure));
+  #fail(request: WebSocketRequest, failure: McpRuntimeError): void {
+    this.#settle(request, toLocalErrorResponse(request.id, failure));
   }
 
   #onError(error: Error): void {
     const code = String(Reflect.get(error, "code"));
-    if (TOO_LARGE.has(code)) this.#end("a message was too large", this.#tooLarge());
+    if (TOO_LARGE_CODES.has(code)) this.#failAll("a message was too large", this.#oversizedError());
     else if (code.startsWith("WS_ERR_")) {
-      const why = `it breaks the WebSocket protocol (${code})`;
-      this.#end(why, malformedAnswer(this.#options, why));
-    } else this.#onGone(code);
+      const reason = `it violates the WebSocket protocol (${code})`;
+      this.#failAll(reason, invalidResponseError(this.#options, reason));
+    } else this.#onConnectionLost(code);
   }
 
   #onClosed(code: number, reason: string): void {
-    const said = quoteServer(this.#options.redactor.text(reason));
-    this.#onGone(`closed with code ${code}${said === "" ? "" : `, "${said}"`}`);
+    const quoted = excerpt(this.#options.redactor.redact(reason));
+    this.#onConnectionLost(`closed with code ${code}${quoted === "" ? "" : `, "${quoted}"`}`);
   }
 
-  #onGone(why: string): void {
+  #onConnectionLost(reason: string): void {
     const { server, origin } = this.#options;
-    const text = `The connection to server "${server}" at ${origin} is gone (${why}). It may have run the request.`;
-    this.#end(why, new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true }));
+    const text = `The connection to server "${server}" at ${origin} was lost (${reason}). It may have run the request.`;
+    this.#failAll(reason, new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true }));
   }
 
-  /** Each request hears what became of it before anybody hears that the connection is gone. */
-  #end(why: string, failure: McpRuntimeError): void {
-    if (this.#isOver || !this.#isOpen) return;
-    this.#isOver = true;
+  /** Settles every request before `onclose` is called. */
+  #failAll(reason: string, failure: McpRuntimeError): void {
+    if (this.#isClosed || !this.#isOpen) return;
+    this.#isClosed = true;
     this.#heartbeat?.stop();
     this.#socket?.terminate();
-    for (const request of this.#open) this.#fail(request, request.wasSent ? failure : this.#notSent(why));
+    for (const request of this.#pending)
+      this.#fail(request, request.wasSent ? failure : this.#notSentError(reason));
     this.onclose?.();
   }
 
-  #notSent(why: string): McpRuntimeError {
+  #notSentError(reason: string): McpRuntimeError {
     const { server, origin } = this.#options;
-    const text = `The connection to server "${server}" at ${origin} is gone (${why}). The request was not sent.`;
+    const text = `The connection to server "${server}" at ${origin} was lost (${reason}). The request was not sent.`;
     return new McpRuntimeError("not-sent", text, { server });
   }
 
-  /** The message was not read, so nobody knows whose answer it was. */
-  #tooLarge(): McpRuntimeError {
+  /** The message was not read, so it is unknown whose response it was. */
+  #oversizedError(): McpRuntimeError {
     const { server, maxBytes } = this.#options;
-    if (this.#open.size < 2) return tooLargeAnswer(server, maxBytes);
-    const text = `Server "${server}" sent a message of more than ${maxBytes} bytes, which ended the connection for all ${this.#open.size} requests on it. Ask for less, or raise limits.responseBytes.`;
+    if (this.#pending.size < 2) return responseTooLargeError(server, maxBytes);
+    const text = `Server "${server}" sent a message of more than ${maxBytes} bytes, which closed the connection for all ${this.#pending.size} pending requests. Request less data, or raise limits.responseBytes.`;
     return new McpRuntimeError("too-large", text, { server, outcomeUnknown: true });
   }
 }
@@ -225,9 +227,9 @@ async function closeSocket(socket: WebSocket, clock: Clock): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     socket.once("close", () => resolve());
   });
-  const stopTimer = clock.after(GOODBYE_MS, () => socket.terminate());
+  const cancelTimer = clock.after(CLOSE_TIMEOUT_MS, () => socket.terminate());
   if (socket.readyState === socket.CONNECTING) socket.terminate();
   else socket.close(NORMAL_CLOSURE);
   await closed;
-  stopTimer();
+  cancelTimer();
 }

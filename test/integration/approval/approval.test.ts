@@ -14,9 +14,16 @@ import {
   type ToolRules,
 } from "../../../src/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { answer, doors, question, scripted, thread, toolMessages } from "../../fixtures/agents.js";
-import { FileSaver } from "../../fixtures/file-checkpointer.js";
-import { resumeElsewhere } from "../../fixtures/resume-in-other-process.js";
+import {
+  resumeWith,
+  agentIntegrations,
+  userInput,
+  createScriptedModel,
+  threadConfig,
+  getToolMessages,
+} from "../../fixtures/agents.js";
+import { FileSaver } from "../../fixtures/file-saver.js";
+import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
 import { ERAS, type ServedEra, startEraServer } from "../../fixtures/era-server.js";
 
 const pay: TestTool = {
@@ -31,7 +38,7 @@ const pay: TestTool = {
 const look: TestTool = { name: "look", run: () => "looked" };
 const rules: ToolRules = { pay: { requireApproval: true } };
 
-/** Two calls that need an approval, and one between them that needs none. */
+/** Two calls that need approval, and one between them that does not. */
 const calls = [
   { name: "bank__pay", args: { to: "ann", amount: 1 } },
   { name: "bank__look", args: {} },
@@ -40,7 +47,7 @@ const calls = [
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-interface Story extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly server: McpTestServer;
   readonly mcp: McpToolset;
 }
@@ -49,7 +56,7 @@ async function setUp(
   options: McpToolsOptions = {},
   tools: ToolRules = rules,
   era: ServedEra = "legacy",
-): Promise<Story> {
+): Promise<Fixture> {
   const server = await startEraServer(era, { tools: [pay, look] });
   const mcp = await createMcpTools({ bank: { url: server.url, tools } }, options);
   return {
@@ -62,7 +69,7 @@ async function setUp(
   };
 }
 
-function executed({ server }: Story): string[] {
+function executedCalls({ server }: Fixture): string[] {
   return server.executions.map(({ tool, args }) => `${tool} ${JSON.stringify(args)}`).toSorted();
 }
 
@@ -73,19 +80,23 @@ const decisions = {
 };
 type Choice = keyof typeof decisions;
 const choices = Object.keys(decisions) as Choice[];
-const mixtures = choices.flatMap((first) => choices.map((second) => [first, second] as const));
+const combinations = choices.flatMap((first) => choices.map((second) => [first, second] as const));
 
 function expectedRun(choice: Choice, to: string, amount: number): string[] {
   if (choice === "reject") return [];
   return [`pay ${JSON.stringify({ to, amount: choice === "edit" ? 10 : amount })}`];
 }
 
-describe.each(Object.entries(doors))("in %s", (door, open) => {
-  it.each(mixtures)("%s the first, %s the second: each runs once or not at all", async (first, second) => {
-    await using story = await setUp();
-    const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
-    const asked = await agent.invoke(question, thread("1"));
-    expect(asked.__interrupt__).toMatchObject([
+describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, createTestAgent) => {
+  it.each(combinations)("%s the first, %s the second: each call runs at most once", async (first, second) => {
+    await using fixture = await setUp();
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(interrupted.__interrupt__).toMatchObject([
       {
         value: {
           actionRequests: [
@@ -99,12 +110,15 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
         },
       },
     ]);
-    expect(executed(story)).toEqual([]);
-    const done = await agent.invoke(answer(decisions[first]("ann"), decisions[second]("bob")), thread("1"));
-    expect(executed(story)).toEqual(
+    expect(executedCalls(fixture)).toEqual([]);
+    const done = await agent.invoke(
+      resumeWith(decisions[first]("ann"), decisions[second]("bob")),
+      threadConfig("1"),
+    );
+    expect(executedCalls(fixture)).toEqual(
       ["look {}", ...expectedRun(first, "ann", 1), ...expectedRun(second, "bob", 2)].toSorted(),
     );
-    const messages = toolMessages(done);
+    const messages = getToolMessages(done);
     expect(messages.map(({ tool_call_id: id, status }) => [id, status])).toEqual([
       ["call-1", first === "reject" ? "error" : "success"],
       ["call-2", "success"],
@@ -122,103 +136,121 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
 
   it.each([
     ["one decision for two calls", [{ type: "approve" }], "1 decision for 2 calls"],
-    ["three for two", [1, 2, 3].map(() => ({ type: "approve" })), "3 decisions for 2 calls"],
-    ["a word nobody knows", [{ type: "approve" }, { type: "perhaps" }], "none of approve, edit, reject"],
+    ["three decisions for two calls", [1, 2, 3].map(() => ({ type: "approve" })), "3 decisions for 2 calls"],
+    [
+      "an unknown decision",
+      [{ type: "approve" }, { type: "perhaps" }],
+      "must be one of approve, edit, reject",
+    ],
     [
       "another tool",
       [{ type: "approve" }, { type: "edit", editedAction: { name: "bank__look", args: {} } }],
-      "cannot become one of another tool",
+      "cannot be changed to another tool",
     ],
     [
-      "changed arguments that do not fit",
+      "invalid edited arguments",
       [{ type: "approve" }, { type: "edit", editedAction: { name: "bank__pay", args: { to: "bob" } } }],
       "amount",
     ],
-  ])("%s: it asks again, and nothing has run", async (__, wrong, problem) => {
-    await using story = await setUp();
-    const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
-    await agent.invoke(question, thread("1"));
-    const again = await agent.invoke(answer(...wrong), thread("1"));
+  ])("interrupts again after %s, and nothing runs", async (__, invalidDecisions, problem) => {
+    await using fixture = await setUp();
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(userInput, threadConfig("1"));
+    const again = await agent.invoke(resumeWith(...invalidDecisions), threadConfig("1"));
     expect(again.__interrupt__).toMatchObject([
       { value: { actionRequests: [{ description: expect.stringContaining(problem) }, {}] } },
     ]);
-    expect(executed(story)).toEqual([]);
-    await agent.invoke(answer({ type: "approve" }, { type: "reject" }), thread("1"));
-    expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
+    expect(executedCalls(fixture)).toEqual([]);
+    await agent.invoke(resumeWith({ type: "approve" }, { type: "reject" }), threadConfig("1"));
+    expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
   });
 
-  it.each(ERAS)("each hook runs once, and what it gave is what is asked about and sent (%s)", async (era) => {
+  it.each(ERAS)("runs each hook once, and its arguments are requested and sent (%s)", async (era) => {
     const prepared: string[] = [];
     const beforeToolCall: McpToolsOptions["beforeToolCall"] = ({ tool, args }) => {
       prepared.push(tool);
       return tool === "pay" ? { args: { ...args, amount: Number(args["amount"]) * 100 } } : undefined;
     };
-    await using story = await setUp({ beforeToolCall }, rules, era);
-    const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
-    const asked = await agent.invoke(question, thread("1"));
-    expect(asked.__interrupt__).toMatchObject([
+    await using fixture = await setUp({ beforeToolCall }, rules, era);
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(interrupted.__interrupt__).toMatchObject([
       { value: { actionRequests: [{ args: { amount: 100 } }, { args: { amount: 200 } }] } },
     ]);
-    await agent.invoke(answer({ type: "approve" }, { type: "approve" }), thread("1"));
+    await agent.invoke(resumeWith({ type: "approve" }, { type: "approve" }), threadConfig("1"));
     expect(prepared.toSorted()).toEqual(["look", "pay", "pay"]);
-    expect(executed(story)).toEqual([
+    expect(executedCalls(fixture)).toEqual([
       "look {}",
       'pay {"to":"ann","amount":100}',
       'pay {"to":"bob","amount":200}',
     ]);
   });
 
-  it("asks about no call that cannot run, and tells the model why", async () => {
-    await using story = await setUp();
-    const bad = { name: "bank__pay", args: { to: "ann" } };
-    const agent = open({
-      model: scripted([bad, ...calls.slice(1)]),
-      mcp: story.mcp,
+  it("is not requested for an invalid call, whose error the model sees", async () => {
+    await using fixture = await setUp();
+    const invalidCall = { name: "bank__pay", args: { to: "ann" } };
+    const agent = createTestAgent({
+      model: createScriptedModel([invalidCall, ...calls.slice(1)]),
+      mcp: fixture.mcp,
       checkpointer: new MemorySaver(),
     });
-    const asked = await agent.invoke(question, thread("1"));
-    expect(asked.__interrupt__).toMatchObject([{ value: { actionRequests: [{ args: { to: "bob" } }] } }]);
-    const done = await agent.invoke(answer({ type: "approve" }), thread("1"));
-    expect(toolMessages(done)[0]).toMatchObject({
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(interrupted.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ args: { to: "bob" } }] } },
+    ]);
+    const done = await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+    expect(getToolMessages(done)[0]).toMatchObject({
       status: "error",
       artifact: { error: { kind: "invalid-request" } },
     });
-    expect(executed(story)).toEqual(["look {}", 'pay {"to":"bob","amount":2}']);
+    expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"bob","amount":2}']);
   });
 
-  it("an answer counts for its own thread, also when a model counts its calls anew", async () => {
-    await using story = await setUp();
+  it("applies to its own thread only, even when call ids repeat", async () => {
+    await using fixture = await setUp();
     const payAnn = { name: "bank__pay", args: { to: "ann", amount: 1 }, id: "call-1" };
-    const asking = fakeModel().respondWithTools([payAnn]).respondWithTools([payAnn]);
-    const model = asking.respond(new AIMessage("a")).respond(new AIMessage("b"));
-    const agent = open({ model, mcp: story.mcp, checkpointer: new MemorySaver() });
-    await agent.invoke(question, thread("a"));
-    await agent.invoke(question, thread("b"));
-    const approved = await agent.invoke(answer({ type: "approve" }), thread("a"));
-    const rejected = await agent.invoke(answer({ type: "reject" }), thread("b"));
-    expect([approved, rejected].flatMap(toolMessages).map(({ status }) => status)).toEqual([
+    const callingModel = fakeModel().respondWithTools([payAnn]).respondWithTools([payAnn]);
+    const model = callingModel.respond(new AIMessage("a")).respond(new AIMessage("b"));
+    const agent = createTestAgent({ model, mcp: fixture.mcp, checkpointer: new MemorySaver() });
+    await agent.invoke(userInput, threadConfig("a"));
+    await agent.invoke(userInput, threadConfig("b"));
+    const approved = await agent.invoke(resumeWith({ type: "approve" }), threadConfig("a"));
+    const rejected = await agent.invoke(resumeWith({ type: "reject" }), threadConfig("b"));
+    expect([approved, rejected].flatMap(getToolMessages).map(({ status }) => status)).toEqual([
       "success",
       "error",
     ]);
-    expect(executed(story)).toHaveLength(1);
+    expect(executedCalls(fixture)).toHaveLength(1);
   });
 
-  it("goes on in another process", { timeout: 60_000 }, async () => {
-    await using story = await setUp();
+  it("resumes in another process", { timeout: 60_000 }, async () => {
+    await using fixture = await setUp();
     const folder = mkdtempSync(join(tmpdir(), "approval-"));
     try {
       const path = join(folder, "checkpoints");
-      const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new FileSaver(path) });
-      const asked = await agent.invoke(question, thread("1"));
-      expect(asked.__interrupt__).toHaveLength(1);
-      const servers = { bank: { url: story.server.url, tools: rules } };
+      const agent = createTestAgent({
+        model: createScriptedModel(calls),
+        mcp: fixture.mcp,
+        checkpointer: new FileSaver(path),
+      });
+      const interrupted = await agent.invoke(userInput, threadConfig("1"));
+      expect(interrupted.__interrupt__).toHaveLength(1);
+      const servers = { bank: { url: fixture.server.url, tools: rules } };
       const resume = { decisions: [decisions.edit("ann"), decisions.approve()] };
-      expect(await resumeElsewhere({ door, servers, path, resume })).toEqual([
+      expect(await resumeInOtherProcess({ integration: agentKind, servers, path, resume })).toEqual([
         expect.stringContaining("paid 10 to ann"),
         "looked",
         "paid 2 to bob",
       ]);
-      expect(executed(story)).toEqual([
+      expect(executedCalls(fixture)).toEqual([
         "look {}",
         'pay {"to":"ann","amount":10}',
         'pay {"to":"bob","amount":2}',
@@ -228,40 +260,49 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
     }
   });
 
-  it("whoever goes on without what was prepared prepares it again, and runs nothing but what was approved", async () => {
+  it("prepares calls again after a restart, and runs only what was approved", async () => {
     let factor = 1;
     const beforeToolCall = ({ args }: { args: Record<string, unknown> }) =>
       args["to"] === "bob" ? { args: { ...args, amount: Number(args["amount"]) * factor } } : undefined;
-    await using story = await setUp({ beforeToolCall });
+    await using fixture = await setUp({ beforeToolCall });
     const checkpointer = new MemorySaver();
-    await open({ model: scripted(calls), mcp: story.mcp, checkpointer }).invoke(question, thread("1"));
+    await createTestAgent({ model: createScriptedModel(calls), mcp: fixture.mcp, checkpointer }).invoke(
+      userInput,
+      threadConfig("1"),
+    );
     factor = 1_000;
-    const another = open({ model: scripted(), mcp: story.mcp, checkpointer });
-    const done = await another.invoke(answer({ type: "approve" }, { type: "approve" }), thread("1"));
-    expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
-    expect(toolMessages(done)[2]?.text).toContain("its arguments are not those that were approved");
+    const restarted = createTestAgent({ model: createScriptedModel(), mcp: fixture.mcp, checkpointer });
+    const done = await restarted.invoke(
+      resumeWith({ type: "approve" }, { type: "approve" }),
+      threadConfig("1"),
+    );
+    expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
+    expect(getToolMessages(done)[2]?.text).toContain("its arguments are not those that were approved");
   });
 
-  it.each(["async", "exit"])("works in a graph inside of another, saved %s", async (durability) => {
-    await using story = await setUp();
+  it.each(["async", "exit"])("works in a subgraph with durability %s", async (durability) => {
+    await using fixture = await setUp();
     const checkpointer = new MemorySaver();
-    const around = (model: ReturnType<typeof scripted>) => {
-      const inner = open({ model, mcp: story.mcp });
+    const createOuterGraph = (model: ReturnType<typeof createScriptedModel>) => {
+      const inner = createTestAgent({ model, mcp: fixture.mcp });
       const node = ("graph" in inner ? inner.graph : inner) as typeof inner;
       return new StateGraph(MessagesAnnotation)
         .addNode("inner", node as never)
         .addEdge("__start__", "inner")
         .compile({ checkpointer }) as unknown as typeof inner;
     };
-    const config = { ...thread("1"), durability };
-    const asked = await around(scripted(calls)).invoke(question, config);
-    expect(asked.__interrupt__).toHaveLength(1);
-    const done = await around(scripted()).invoke(answer({ type: "approve" }, { type: "reject" }), config);
-    expect(toolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
-    expect(executed(story)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
+    const config = { ...threadConfig("1"), durability };
+    const interrupted = await createOuterGraph(createScriptedModel(calls)).invoke(userInput, config);
+    expect(interrupted.__interrupt__).toHaveLength(1);
+    const done = await createOuterGraph(createScriptedModel()).invoke(
+      resumeWith({ type: "approve" }, { type: "reject" }),
+      config,
+    );
+    expect(getToolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
+    expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
   });
 
-  it("shows what is sensitive to nobody: not to who is asked, nor to the checkpoint", async () => {
+  it("does not reveal sensitive arguments, neither in the request nor in the checkpoint", async () => {
     const canary = "canary-4711";
     await using server = await startMcpTestServer({ tools: [pay] });
     const argumentProperties = {
@@ -277,18 +318,20 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
       { servers: { bank: { url: server.url, tools: rules } }, logger: silent },
     );
     const checkpointer = new MemorySaver();
-    const agent = open({
-      model: scripted([{ name: "pay", args: { to: "ann", amount: 1 } }]),
+    const agent = createTestAgent({
+      model: createScriptedModel([{ name: "pay", args: { to: "ann", amount: 1 } }]),
       mcp,
       checkpointer,
     });
-    const asked = await agent.invoke(question, thread("1"));
-    expect(asked.__interrupt__).toMatchObject([{ value: { actionRequests: [{ args: { key: "***" } }] } }]);
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(interrupted.__interrupt__).toMatchObject([
+      { value: { actionRequests: [{ args: { key: "***" } }] } },
+    ]);
     const edited = { name: "pay", args: { to: "eve", amount: 3, key: "***" } };
-    const done = await agent.invoke(answer({ type: "edit", editedAction: edited }), thread("1"));
+    const done = await agent.invoke(resumeWith({ type: "edit", editedAction: edited }), threadConfig("1"));
     expect(server.executions).toMatchObject([{ args: { to: "eve", amount: 3, key: canary } }]);
-    const kept = Object.values(checkpointer.writes).flatMap((writes) => Object.values(writes));
-    const saved = [...kept.map(([, , value]) => value), ...Object.values(checkpointer.storage)];
+    const writes = Object.values(checkpointer.writes).flatMap((entry) => Object.values(entry));
+    const saved = [...writes.map(([, , value]) => value), ...Object.values(checkpointer.storage)];
     const text = inspect(
       saved.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value)),
       { depth: 9, maxStringLength: null, maxArrayLength: null },
@@ -297,25 +340,35 @@ describe.each(Object.entries(doors))("in %s", (door, open) => {
     expect(JSON.stringify(done.messages)).not.toContain(canary);
   });
 
-  it("without a checkpointer onApproval is asked; without that, it is refused", async () => {
-    const asked: unknown[] = [];
-    const onApproval = ({ args }: { args: object }) => asked.push(args) === 1;
-    await using story = await setUp({ onApproval });
-    const done = await open({ model: scripted(calls), mcp: story.mcp }).invoke(question);
-    expect(toolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
-    expect(asked).toHaveLength(2);
-    await using mute = await setUp();
-    const refused = await open({ model: scripted(calls), mcp: mute.mcp }).invoke(question);
-    expect(toolMessages(refused)[0]?.text).toContain("nobody is there to give it");
-    expect(executed(mute)).toEqual(["look {}"]);
+  it("calls onApproval without a checkpointer, and denies the call without onApproval", async () => {
+    const requested: unknown[] = [];
+    const onApproval = ({ args }: { args: object }) => requested.push(args) === 1;
+    await using fixture = await setUp({ onApproval });
+    const done = await createTestAgent({ model: createScriptedModel(calls), mcp: fixture.mcp }).invoke(
+      userInput,
+    );
+    expect(getToolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
+    expect(requested).toHaveLength(2);
+    await using withoutApprover = await setUp();
+    const denied = await createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: withoutApprover.mcp,
+    }).invoke(userInput);
+    expect(getToolMessages(denied)[0]).toMatchObject({ artifact: { error: { kind: "denied" } } });
+    expect(getToolMessages(denied)[0]?.text).toContain("onApproval");
+    expect(executedCalls(withoutApprover)).toEqual(["look {}"]);
   });
 
-  it("a rejection is told to the model also where failures are thrown", async () => {
-    await using story = await setUp({ onToolError: "throw" });
-    const agent = open({ model: scripted(calls), mcp: story.mcp, checkpointer: new MemorySaver() });
-    await agent.invoke(question, thread("1"));
-    const done = await agent.invoke(answer({ type: "reject" }, { type: "reject" }), thread("1"));
-    expect(toolMessages(done).map(({ status }) => status)).toEqual(["error", "success", "error"]);
+  it("returns a rejection to the model even with onToolError: throw", async () => {
+    await using fixture = await setUp({ onToolError: "throw" });
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new MemorySaver(),
+    });
+    await agent.invoke(userInput, threadConfig("1"));
+    const done = await agent.invoke(resumeWith({ type: "reject" }, { type: "reject" }), threadConfig("1"));
+    expect(getToolMessages(done).map(({ status }) => status)).toEqual(["error", "success", "error"]);
     expect(done.messages.at(-1)?.text).toBe("done");
   });
 });

@@ -2,13 +2,13 @@ import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth
 import { describe, expect, it } from "vitest";
 import { McpClient, type OAuthProvider } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, failureOf, ONCE, times } from "../../fixtures/clients.js";
-import { DpopCheck } from "../../fixtures/dpop-check.js";
-import { MemoryOAuthProvider, RememberingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { echo, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { DpopValidator } from "../../fixtures/dpop-validator.js";
+import { MemoryOAuthProvider, DiscoveryCachingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
-import { WebSocketHost } from "../../fixtures/websocket-server.js";
+import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 
-async function start(check?: DpopCheck) {
+async function start(check?: DpopValidator) {
   const mcp = await startMcpTestServer({ responseFormat: "json" });
   const oauth = await OAuthServer.start(mcp.url);
   oauth.dpop = check;
@@ -23,7 +23,7 @@ async function start(check?: DpopCheck) {
     oauth,
     machine,
     clientWith: (auth: OAuthProvider, more: object = {}) =>
-      new McpClient({ name: "crm", ...ONCE, url: oauth.url, auth, ...more }),
+      new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth, ...more }),
     async [Symbol.asyncDispose]() {
       await oauth[Symbol.asyncDispose]();
       await mcp.close();
@@ -31,22 +31,22 @@ async function start(check?: DpopCheck) {
   };
 }
 
-describe("tokens that are bound to a key (DPoP)", () => {
-  it("are asked for where a server wants them, and each request proves the key anew", async () => {
-    const check = new DpopCheck();
+describe("DPoP-bound tokens", () => {
+  it("are requested when a server requires them, and each request has its own proof", async () => {
+    const check = new DpopValidator();
     await using world = await start(check);
     await using client = world.clientWith(world.machine());
     expect((await client.callTool(echo("one"))).text()).toBe("one");
-    const answers = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
-    expect(answers.map((answer) => answer.text())).toEqual(["0", "1", "2"]);
+    const results = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
+    expect(results.map((result) => result.text())).toEqual(["0", "1", "2"]);
     const { url, origin } = world.oauth;
     expect(check.proofs[0]).toBe(`${origin}/token`);
     expect(world.oauth.tokenRequests).toHaveLength(1);
     expect(check.proofs.filter((address) => address === url)).toHaveLength(world.mcp.requests.length);
   });
 
-  it("a nonce that a server wants is put into the proof, once for each of them, and kept up with", async () => {
-    const check = new DpopCheck();
+  it("a nonce that a server requires is added to the proof and updated", async () => {
+    const check = new DpopValidator();
     check.nonce = "nonce-1";
     await using world = await start(check);
     await using client = world.clientWith(world.machine());
@@ -58,73 +58,76 @@ describe("tokens that are bound to a key (DPoP)", () => {
     expect(world.mcp.executions).toHaveLength(2);
   });
 
-  it("a nonce that is never the right one ends in a failure, not in a loop", async () => {
-    const check = new DpopCheck();
+  it("a nonce that is never accepted results in an error, not in a loop", async () => {
+    const check = new DpopValidator();
     await using world = await start(check);
     await using client = world.clientWith(world.machine());
     await client.callTool(echo());
     Object.defineProperty(check, "nonce", { get: () => `nonce-${Math.random()}` });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(world.mcp.executions).toHaveLength(1);
   });
 
   it.each([
     [1, true],
     [9, false],
-  ])("a proof that is refused %i times is made anew once, and the token stays", async (refusals, ok) => {
-    const check = new DpopCheck();
-    await using world = await start(check);
-    await using client = world.clientWith(world.machine());
-    await client.callTool(echo());
-    check.rejections = refusals;
-    expect((await client.tryCallTool(echo("again"))).ok).toBe(ok);
-    expect(world.oauth.tokenRequests).toHaveLength(1);
-    expect(check.rejections).toBe(Math.max(refusals - 2, 0));
-  });
+  ])(
+    "a proof that is rejected %i times is created again once, and the token is kept",
+    async (rejections, ok) => {
+      const check = new DpopValidator();
+      await using world = await start(check);
+      await using client = world.clientWith(world.machine());
+      await client.callTool(echo());
+      check.rejectNext = rejections;
+      expect((await client.tryCallTool(echo("again"))).ok).toBe(ok);
+      expect(world.oauth.tokenRequests).toHaveLength(1);
+      expect(check.rejectNext).toBe(Math.max(rejections - 2, 0));
+    },
+  );
 
   it.each(["invalid_token", "invalid_dpop_proof"])(
-    "one that is bound to the key of another process, which a server calls %s, is replaced once",
+    "a token bound to the key of another process, rejected with %s, is replaced once",
     async (mismatch) => {
-      const check = new DpopCheck();
-      check.mismatch = mismatch;
+      const check = new DpopValidator();
+      check.keyMismatchError = mismatch;
       await using world = await start(check);
       const provider = world.machine();
       await using before = world.clientWith(provider);
       await before.callTool(echo());
       await using client = world.clientWith(provider);
-      const answers = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
-      expect(answers.map((answer) => answer.text())).toEqual(["0", "1", "2"]);
+      const results = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
+      expect(results.map((result) => result.text())).toEqual(["0", "1", "2"]);
       expect(world.oauth.tokenRequests).toHaveLength(2);
     },
   );
 
-  it("one of another process stays while a server only wants another nonce", async () => {
-    const check = new DpopCheck();
+  it("a token of another process is kept while a server only requires another nonce", async () => {
+    const check = new DpopValidator();
     await using world = await start(check);
     const provider = world.machine();
     await using before = world.clientWith(provider);
     await before.callTool(echo());
     await using client = world.clientWith(provider);
-    check.nonceRequests = 2;
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    check.requestNonceNext = 2;
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
 
-  it("one of another process that helps nothing when it is replaced ends in a failure, not in a loop", async () => {
-    const check = new DpopCheck();
+  it("replacing a token of another process without success results in an error, not in a loop", async () => {
+    const check = new DpopValidator();
     await using world = await start(check);
     const provider = world.machine();
     await using before = world.clientWith(provider);
     await before.callTool(echo());
     await using client = world.clientWith(provider);
-    check.rejections = 9;
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    check.rejectNext = 9;
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(world.oauth.tokenRequests).toHaveLength(2);
-    expect(check.rejections).toBe(6);
+    expect(check.rejectNext).toBe(6);
   });
 
-  it("work after the client was closed and used again: the key is the client's", async () => {
-    await using world = await start(new DpopCheck());
+  it("work after the client was closed and used again, because the client keeps the key", async () => {
+    await using world = await start(new DpopValidator());
     await using client = world.clientWith(world.machine());
     await client.callTool(echo("one"));
     await client.close();
@@ -132,12 +135,12 @@ describe("tokens that are bound to a key (DPoP)", () => {
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
 
-  it("people who log in get them, also when they are refreshed", async () => {
-    const check = new DpopCheck();
+  it("are issued for a login and when refreshed", async () => {
+    const check = new DpopValidator();
     await using world = await start(check);
     const provider = new MemoryOAuthProvider();
     await using client = world.clientWith(provider);
-    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    const { authorizationUrl } = await rejection(client.callTool(echo()));
     await client.finishAuth(await world.oauth.logIn(authorizationUrl ?? ""));
     expect((await client.callTool(echo("in"))).text()).toBe("in");
     expect(provider.tokens()?.token_type).toBe("DPoP");
@@ -149,40 +152,37 @@ describe("tokens that are bound to a key (DPoP)", () => {
     ]);
   });
 
-  it("also those whose provider remembers what the servers have said", async () => {
-    const check = new DpopCheck();
-    check.scheme = "Bearer";
+  it("are issued for a login with a provider that caches the discovery state", async () => {
+    const check = new DpopValidator();
+    check.challengeScheme = "Bearer";
     check.resourceMetadata = { dpop_bound_access_tokens_required: true };
     await using world = await start(check);
-    const provider = new RememberingOAuthProvider();
+    const provider = new DiscoveryCachingOAuthProvider();
     await using client = world.clientWith(provider);
-    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    const { authorizationUrl } = await rejection(client.callTool(echo()));
     await client.finishAuth(await world.oauth.logIn(authorizationUrl ?? ""));
     expect(provider.tokens()?.token_type).toBe("DPoP");
   });
 
-  it("a request that is sent on within a server proves the key anew", async () => {
-    await using world = await start(new DpopCheck());
+  it("a request that is redirected within the origin has a new proof", async () => {
+    await using world = await start(new DpopValidator());
     await using client = world.clientWith(world.machine());
     await client.callTool(echo());
-    const elsewhere = { location: `${world.oauth.url}?again` };
-    world.mcp.addFault(
-      { type: "status", status: 307, headers: elsewhere },
-      { method: "tools/call", times: 1 },
-    );
-    expect((await client.callTool(echo("sent on"))).text()).toBe("sent on");
+    const headers = { location: `${world.oauth.url}?again` };
+    world.mcp.addFault({ type: "status", status: 307, headers }, { method: "tools/call", times: 1 });
+    expect((await client.callTool(echo("redirected"))).text()).toBe("redirected");
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
 
-  it("a WebSocket is opened with them, too, and with the nonce that is wanted", async () => {
-    const check = new DpopCheck();
+  it("a WebSocket upgrade uses them with the required nonce", async () => {
+    const check = new DpopValidator();
     check.nonce = "nonce-1";
     await using mcp = await startMcpTestServer({});
     let url = "";
-    await using host = await WebSocketHost.serve(mcp, {
+    await using host = await WebSocketTestServer.serve(mcp, {
       verifyClient: ({ req }, done) => {
-        const key = check.keyOf(req);
-        const refusal = check.refusalOf(req, { url, token: "Token-1", key: key ?? "none" });
+        const key = check.getProofKey(req);
+        const refusal = check.validate(req, { url, token: "Token-1", key: key ?? "none" });
         const challenge = { "www-authenticate": `DPoP error="${refusal}"`, "dpop-nonce": "nonce-1" };
         done(refusal === undefined, 401, refusal, challenge);
       },
@@ -191,24 +191,24 @@ describe("tokens that are bound to a key (DPoP)", () => {
     const auth = Object.assign(new MemoryOAuthProvider(), {
       tokens: () => ({ access_token: "Token-1", token_type: "DPoP" }),
     });
-    await using client = new McpClient({ name: "crm", ...ONCE, url: host.url, auth });
+    await using client = new McpClient({ name: "crm", ...NO_RETRY, url: host.url, auth });
     expect((await client.callTool(echo("open"))).text()).toBe("open");
     expect(host.upgrades[0]?.headers.authorization).toBe("DPoP Token-1");
   });
 
   it.each([
-    ["the resource's metadata says so", { dpop_bound_access_tokens_required: true }, "ES256", "DPoP"],
-    ["the resource takes both", { dpop_signing_alg_values_supported: ["ES256"] }, "ES256", "DPoP"],
-    ["nobody asks for them", {}, "ES256", "Bearer"],
+    ["the resource metadata requires them", { dpop_bound_access_tokens_required: true }, "ES256", "DPoP"],
+    ["the resource accepts both", { dpop_signing_alg_values_supported: ["ES256"] }, "ES256", "DPoP"],
+    ["they are not requested", {}, "ES256", "Bearer"],
     [
-      "the authorization server cannot check our key",
+      "the authorization server does not support ES256",
       { dpop_bound_access_tokens_required: true },
       "RS256",
       "Bearer",
     ],
-  ])("when %s", async (_, resourceMetadata, algorithm, type) => {
-    const check = new DpopCheck();
-    check.scheme = "Bearer";
+  ])("are issued as expected when %s", async (_, resourceMetadata, algorithm, type) => {
+    const check = new DpopValidator();
+    check.challengeScheme = "Bearer";
     check.resourceMetadata = resourceMetadata;
     check.serverMetadata = { dpop_signing_alg_values_supported: [algorithm] };
     await using world = await start(check);
@@ -218,41 +218,41 @@ describe("tokens that are bound to a key (DPoP)", () => {
     expect(provider.tokens()?.token_type).toBe(type);
   });
 
-  it("never with dpop: false, and always with dpop: true", async () => {
-    await using world = await start(new DpopCheck());
+  it("are never requested with dpop: false and always with dpop: true", async () => {
+    await using world = await start(new DpopValidator());
     const never = world.machine();
     await using without = world.clientWith(never, { dpop: false });
     await without.callTool(echo());
     expect(never.tokens()?.token_type).toBe("Bearer");
     await using bound = world.clientWith(never, { dpop: true });
-    // The one that is there is not bound, so it is not used.
+    // The existing token is not bound, so it is not used.
     await bound.callTool(echo());
     expect(never.tokens()?.token_type).toBe("DPoP");
   });
 
-  it("with dpop: true, a token that is not bound is not taken", async () => {
+  it("with dpop: true, an unbound token is rejected", async () => {
     await using world = await start();
     const provider = world.machine();
     await using client = world.clientWith(provider, { dpop: true });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized" });
-    expect(failure.message).toContain("not bound to a key of ours (DPoP)");
+    expect(failure.message).toContain("not bound to this client's key (DPoP)");
     expect(provider.tokens()).toBeUndefined();
     expect(world.mcp.executions).toEqual([]);
   });
 
-  it("with dpop: true, a token of a function cannot be used, and no auth is a mistake", async () => {
+  it("dpop: true is invalid with a token from a function or without auth", async () => {
     const identity = () => "ann";
     const url = "http://127.0.0.1:9/mcp";
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url,
       identity,
       auth: () => "token",
       dpop: true,
     });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
-    expect(() => new McpClient({ name: "crm", url, dpop: true })).toThrow("dpop: is for tokens of OAuth");
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
+    expect(() => new McpClient({ name: "crm", url, dpop: true })).toThrow("dpop: requires OAuth tokens");
   });
 });

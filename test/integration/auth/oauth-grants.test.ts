@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type AuthGrant, type CallContext, McpClient } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, failureOf, gate, ONCE, times } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
 import { IdentityProvider } from "../../fixtures/identity-provider.js";
-import { signingKey, signJwt } from "../../fixtures/jwt.js";
+import { createSigningKey, signJwt } from "../../fixtures/jwt.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -18,17 +18,17 @@ async function start() {
   });
   const oauth = await OAuthServer.start(mcp.url);
   const idp = await IdentityProvider.start();
-  oauth.trusted = idp.key.publicKey;
+  oauth.trustedKey = idp.key.publicKey;
   const { tokenEndpoint } = idp;
   return {
     mcp,
     oauth,
     idp,
-    clientWith: (auth: AuthGrant) => new McpClient({ name: "crm", ...ONCE, url: oauth.url, auth }),
+    clientWith: (auth: AuthGrant) => new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth }),
     workload: (more: object = {}): AuthGrant => ({
       grant: "jwt-bearer",
       issuer: oauth.origin,
-      assertion: idp.workloadToken(oauth.origin),
+      assertion: idp.issueWorkloadToken(oauth.origin),
       ...more,
     }),
     managed: (idToken: string): AuthGrant => ({
@@ -49,7 +49,7 @@ async function start() {
 }
 
 describe("a workload with a JWT of its platform (jwt-bearer)", () => {
-  it("gets a token with it, and uses that one for as long as it is good", async () => {
+  it("gets a token for it and reuses the token while it is valid", async () => {
     await using world = await start();
     await using client = world.clientWith(world.workload({ clientId: "job", scope: "basic more" }));
     expect((await client.callTool(echo("one"))).text()).toBe("one");
@@ -65,45 +65,45 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     expect(world.grants()).toEqual([JWT_BEARER]);
   });
 
-  it("ten calls refused at once ask once, with a JWT that is fresh", async () => {
+  it("ten calls rejected at once request one token with a fresh JWT", async () => {
     await using world = await start();
-    const asked: boolean[] = [];
+    const abortedStates: boolean[] = [];
     const assertion = async ({ signal }: { readonly signal: AbortSignal }) => {
-      asked.push(signal.aborted);
-      return `${world.idp.workloadToken(world.oauth.origin, { jti: asked.length })}\n`;
+      abortedStates.push(signal.aborted);
+      return `${world.idp.issueWorkloadToken(world.oauth.origin, { jti: abortedStates.length })}\n`;
     };
     await using client = world.clientWith(world.workload({ assertion }));
     await client.callTool(echo());
     world.oauth.revokeAccessTokens();
     world.oauth.tokenDelayMs = 20;
-    const answers = await Promise.all(times(10, (n) => client.callTool(echo(`${n}`))));
-    expect(answers.map((answer) => answer.text())).toEqual(times(10, (n) => `${n}`));
-    expect(asked).toEqual([false, false]);
+    const results = await Promise.all(times(10, (n) => client.callTool(echo(`${n}`))));
+    expect(results.map((result) => result.text())).toEqual(times(10, (n) => `${n}`));
+    expect(abortedStates).toEqual([false, false]);
     const [first, second] = world.oauth.tokenRequests.map((params) => params.get("assertion"));
     expect(first).not.toBe(second);
   });
 
-  it("asks for the rights that the server wants, where none were written down", async () => {
+  it("requests the scope that the server requires when none is configured", async () => {
     await using world = await start();
-    world.oauth.scopesOfTools.set("erase", "write");
-    await using open = world.clientWith(world.workload());
-    expect((await open.callTool({ name: "erase" })).text()).toBe("erased");
+    world.oauth.requiredScopes.set("erase", "write");
+    await using unscoped = world.clientWith(world.workload());
+    expect((await unscoped.callTool({ name: "erase" })).text()).toBe("erased");
     expect(world.oauth.tokenRequests.map((params) => params.get("scope"))).toEqual([null, "basic write"]);
-    await using bound = world.clientWith(world.workload({ scope: "basic" }));
-    expect(await failureOf(bound.callTool({ name: "erase" }))).toMatchObject({
+    await using scoped = world.clientWith(world.workload({ scope: "basic" }));
+    expect(await rejection(scoped.callTool({ name: "erase" }))).toMatchObject({
       kind: "unauthorized",
       status: 403,
     });
   });
 
-  it("is told why it gets none, is not tried again, and no secret with it", async () => {
+  it("gets an error with the reason and without secrets, and is not retried", async () => {
     await using world = await start();
-    const assertion = signJwt(signingKey(), { aud: world.oauth.origin, exp: 1 });
+    const assertion = signJwt(createSigningKey(), { aud: world.oauth.origin, exp: 1 });
     const grant = world.workload({ assertion, clientId: "job", clientSecret: "hush-Hush-1" });
     await using client = world.clientWith(grant);
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
-    expect(failure.message).toContain("none could be got: invalid_grant");
+    expect(failure.message).toContain("none could be obtained: invalid_grant");
     expect(failure.authorizationUrl).toBeUndefined();
     expect(world.grants()).toEqual([JWT_BEARER]);
     for (const secret of [assertion, "hush-Hush-1"]) expect(JSON.stringify(failure)).not.toContain(secret);
@@ -111,51 +111,53 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
 
   it.each([
     ["fails", () => Promise.reject(new Error("no such file"))],
-    ["gave no JWT", () => "not one"],
+    ["returns no JWT", () => "not a JWT"],
   ])("a function that %s sends nothing", async (_, assertion) => {
     await using world = await start();
     await using client = world.clientWith(world.workload({ assertion }));
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized" });
-    expect(failure.message).toMatch(/The function auth\.assertion (?:failed: no such file|gave no JWT)/);
+    expect(failure.message).toMatch(
+      /The function auth\.assertion (?:failed: no such file|returned no valid JWT)/,
+    );
     expect(world.oauth.tokenRequests).toEqual([]);
   });
 
-  it("a function that never ends is left alone when time is up, and asked again", async () => {
+  it("a function that never returns times out and is called again", async () => {
     await using world = await start();
     let isReady = false;
     const assertion = () =>
-      isReady ? world.idp.workloadToken(world.oauth.origin) : gate().opened.then(() => "");
+      isReady ? world.idp.issueWorkloadToken(world.oauth.origin) : deferred().promise.then(() => "");
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url: world.oauth.url,
       auth: world.workload({ assertion }),
       timeouts: { connectMs: 300 },
     });
-    expect((await failureOf(client.callTool(echo()))).kind).toMatch(/timeout|unauthorized/);
+    expect((await rejection(client.callTool(echo()))).kind).toMatch(/timeout|unauthorized/);
     isReady = true;
     await eventually(async () => (await client.tryCallTool(echo())).ok);
   });
 
-  it("shows its JWT to nobody but the issuer that is written down", async () => {
+  it("sends its JWT only to the configured issuer", async () => {
     await using world = await start();
     await using other = await OAuthServer.start(world.mcp.url);
-    other.trusted = world.idp.key.publicKey;
+    other.trustedKey = world.idp.key.publicKey;
     // The MCP server names an authorization server of its own.
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url: other.url,
       auth: world.workload(),
     });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
     expect(other.tokenRequests).toEqual([]);
     expect(world.oauth.tokenRequests).toHaveLength(1);
   });
 
   it.each([404, 503])(
-    "gets a token for the server alone, also where it hides what it is (%i)",
+    "gets a token for the server's URL only, also without resource metadata (HTTP %i)",
     async (status) => {
       await using world = await start();
       world.oauth.resourceStatus = status;
@@ -165,32 +167,32 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     },
   );
 
-  it("shows it to nobody who could be overheard", async () => {
+  it("does not send its JWT to an http endpoint", async () => {
     await using world = await start();
     world.oauth.metadata = { token_endpoint: "http://auth.example/token" };
     await using client = world.clientWith(world.workload());
-    const failure = await failureOf(client.callTool(echo()));
-    expect(failure.message).toContain("token_endpoint: expected https://: secrets are sent there");
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure.message).toContain("token_endpoint: expected https:// because secrets are sent there");
   });
 
-  it("takes an issuer that gives tokens and has no logins", async () => {
+  it("accepts an issuer without an authorization endpoint", async () => {
     await using world = await start();
     world.oauth.metadata = { authorization_endpoint: undefined, response_types_supported: undefined };
     await using client = world.clientWith(world.workload());
     expect((await client.callTool(echo("in"))).text()).toBe("in");
   });
 
-  it("has no login that could be finished", async () => {
+  it("has no login to finish", async () => {
     await using world = await start();
     await using client = world.clientWith(world.workload());
-    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
+    expect(await rejection(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
   });
 });
 
-describe("a server that a company's identity provider lets people use (enterprise-managed)", () => {
-  it("needs no login: the ID token becomes a grant there, and the grant a token", async () => {
+describe("a server managed by an enterprise identity provider (enterprise-managed)", () => {
+  it("needs no login: the ID token is exchanged for a grant, and the grant for a token", async () => {
     await using world = await start();
-    await using client = world.clientWith(world.managed(world.idp.idTokenOf("alice")));
+    await using client = world.clientWith(world.managed(world.idp.issueIdToken("alice")));
     expect((await client.callTool(echo("in"))).text()).toBe("in");
     const [exchange] = world.idp.exchanges;
     expect(Object.fromEntries(exchange ?? [])).toMatchObject({
@@ -203,22 +205,22 @@ describe("a server that a company's identity provider lets people use (enterpris
     });
     expect(world.grants()).toEqual([JWT_BEARER]);
     const basic = Buffer.from("crm-client:hush-Hush-2").toString("base64");
-    expect(world.oauth.tokenClients).toEqual([`Basic ${basic}`]);
-    // The server's authorization server never sees the ID token, nor the identity provider's secret.
-    const shown = String(world.oauth.tokenRequests[0]);
-    expect(shown).not.toContain(exchange?.get("subject_token"));
-    expect(shown).not.toContain("hush-Hush-3");
+    expect(world.oauth.tokenAuthorizations).toEqual([`Basic ${basic}`]);
+    // The server's authorization server never receives the ID token or the identity provider's secret.
+    const sent = String(world.oauth.tokenRequests[0]);
+    expect(sent).not.toContain(exchange?.get("subject_token"));
+    expect(sent).not.toContain("hush-Hush-3");
   });
 
-  it("each user has tokens and a session of their own", async () => {
+  it("each user has separate tokens and a separate session", async () => {
     await using world = await start();
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url: world.oauth.url,
       identity: userOf,
-      auth: (context) => world.managed(world.idp.idTokenOf(userOf(context))),
+      auth: (context) => world.managed(world.idp.issueIdToken(userOf(context))),
     });
     for (const user of ["alice", "bob", "alice"])
       await client.callTool(echo(user), { context: { configurable: { user } } });
@@ -226,41 +228,41 @@ describe("a server that a company's identity provider lets people use (enterpris
     expect(world.mcp.received("initialize")).toHaveLength(2);
   });
 
-  it("what the identity provider does not allow is told in its words, and without secrets", async () => {
+  it("a rejection by the identity provider is reported with its reason and without secrets", async () => {
     await using world = await start();
-    world.idp.refusedAudiences.add(world.oauth.origin);
-    const idToken = world.idp.idTokenOf("alice");
+    world.idp.deniedAudiences.add(world.oauth.origin);
+    const idToken = world.idp.issueIdToken("alice");
     await using client = world.clientWith(world.managed(idToken));
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized" });
     expect(failure.message).toContain(
-      "The identity provider refused the exchange: access_denied: not for you",
+      "The identity provider rejected the token exchange: access_denied: not for you",
     );
     expect(world.oauth.tokenRequests).toEqual([]);
     for (const secret of [idToken, "hush-Hush-2", "hush-Hush-3"])
       expect(JSON.stringify(failure)).not.toContain(secret);
   });
 
-  it("and is quoted, not let through: of a bounded length, on one line", async () => {
+  it("the reason of a rejection is limited in length, on one line and without control characters", async () => {
     await using world = await start();
-    world.idp.refusedAudiences.add(world.oauth.origin);
-    world.idp.words = `\u001b[31mno\n\n\u202ewell${" no".repeat(5_000)}`;
-    await using client = world.clientWith(world.managed(world.idp.idTokenOf("alice")));
-    const { message } = await failureOf(client.callTool(echo()));
+    world.idp.deniedAudiences.add(world.oauth.origin);
+    world.idp.denialDescription = `\u001b[31mno\n\n\u202ewell${" no".repeat(5_000)}`;
+    await using client = world.clientWith(world.managed(world.idp.issueIdToken("alice")));
+    const { message } = await rejection(client.callTool(echo()));
     expect(message).toContain("access_denied: no well no no");
     expect(message.length).toBeLessThan(500);
   });
 
-  it("a function that gives something else is told what is wrong", async () => {
+  it("a function that returns an invalid grant results in an issue with its path", async () => {
     await using world = await start();
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url: world.oauth.url,
       identity: () => "alice",
-      auth: () => ({ ...world.managed(world.idp.idTokenOf("alice")), issuer: "auth.example" }),
+      auth: () => ({ ...world.managed(world.idp.issueIdToken("alice")), issuer: "auth.example" }),
     });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "issuer" }] });
   });
 });

@@ -6,8 +6,8 @@ import {
 import { describe, expect, it } from "vitest";
 import { type CallContext, McpClient, type OAuthProvider } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, failureOf, ONCE, times } from "../../fixtures/clients.js";
-import { MemoryOAuthProvider, RememberingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { echo, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { MemoryOAuthProvider, DiscoveryCachingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
 
 async function start() {
@@ -22,7 +22,7 @@ async function start() {
   return {
     mcp,
     oauth,
-    clientWith: (auth: OAuthProvider) => new McpClient({ name: "crm", ...ONCE, url: oauth.url, auth }),
+    clientWith: (auth: OAuthProvider) => new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth }),
     async [Symbol.asyncDispose]() {
       await oauth[Symbol.asyncDispose]();
       await mcp.close();
@@ -30,21 +30,21 @@ async function start() {
   };
 }
 
-/** A client whose user has logged in. */
-async function loggedIn({ oauth, clientWith }: Awaited<ReturnType<typeof start>>) {
+/** Creates a client whose user has logged in. */
+async function logIn({ oauth, clientWith }: Awaited<ReturnType<typeof start>>) {
   const provider = new MemoryOAuthProvider();
   const client = clientWith(provider);
-  const { authorizationUrl } = await failureOf(client.callTool(echo()));
+  const { authorizationUrl } = await rejection(client.callTool(echo()));
   await client.finishAuth(await oauth.logIn(authorizationUrl ?? ""));
   return { client, provider };
 }
 
-describe("a server that wants an OAuth token", () => {
-  it("sends a person to log in, takes the code, and then the call works", async () => {
+describe("a server that requires an OAuth token", () => {
+  it("requires a login, accepts the code, and then the call works", async () => {
     await using world = await start();
     const provider = new MemoryOAuthProvider();
     await using client = world.clientWith(provider);
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 401, outcomeUnknown: false });
     expect(failure.message).toContain("client.finishAuth(code)");
     expect(failure.authorizationUrl).toBe(provider.redirects[0]?.href);
@@ -53,29 +53,29 @@ describe("a server that wants an OAuth token", () => {
     expect(world.mcp.received("initialize")).toHaveLength(1);
   });
 
-  it("takes no code from elsewhere, also where the provider remembers whom it asked", async () => {
+  it("rejects a code of another issuer, also with a provider that caches the discovery state", async () => {
     await using world = await start();
-    await using client = world.clientWith(new RememberingOAuthProvider());
-    const { authorizationUrl } = await failureOf(client.callTool(echo()));
+    await using client = world.clientWith(new DiscoveryCachingOAuthProvider());
+    const { authorizationUrl } = await rejection(client.callTool(echo()));
     const code = await world.oauth.logIn(authorizationUrl ?? "");
-    const back = (iss: string) => client.finishAuth(new URLSearchParams({ code, iss }));
-    const failure = await failureOf(back("https://evil.example"));
+    const finish = (iss: string) => client.finishAuth(new URLSearchParams({ code, iss }));
+    const failure = await rejection(finish("https://evil.example"));
     expect(failure.message).toContain("comes from another authorization server");
     expect(world.oauth.tokenRequests).toEqual([]);
-    await back(world.oauth.origin);
+    await finish(world.oauth.origin);
     expect((await client.callTool(echo("in"))).text()).toBe("in");
   });
 
-  it("ten calls refused at once renew the token once, and all ten are answered", async () => {
+  it("ten calls rejected at once renew the token once, and all of them succeed", async () => {
     await using world = await start();
-    const { client } = await loggedIn(world);
+    const { client } = await logIn(world);
     await using _ = client;
     await client.callTool(echo());
     const before = world.oauth.tokenRequests.length;
     world.oauth.revokeAccessTokens();
     world.oauth.tokenDelayMs = 50;
-    const answers = await Promise.all(times(10, (n) => client.callTool(echo(`answer ${n}`))));
-    expect(answers.map((answer) => answer.text())).toEqual(times(10, (n) => `answer ${n}`));
+    const results = await Promise.all(times(10, (n) => client.callTool(echo(`call ${n}`))));
+    expect(results.map((result) => result.text())).toEqual(times(10, (n) => `call ${n}`));
     expect(world.oauth.tokenRequests.slice(before).map((params) => params.get("grant_type"))).toEqual([
       "refresh_token",
     ]);
@@ -83,9 +83,9 @@ describe("a server that wants an OAuth token", () => {
     expect(world.mcp.executions).toHaveLength(11);
   });
 
-  it("a refusal that comes late finds the token that others have renewed", async () => {
+  it("each revoked token is renewed once", async () => {
     await using world = await start();
-    const { client } = await loggedIn(world);
+    const { client } = await logIn(world);
     await using _ = client;
     await client.callTool(echo());
     for (const n of times(3, (i) => i)) {
@@ -96,32 +96,32 @@ describe("a server that wants an OAuth token", () => {
     expect(grants).toEqual(["authorization_code", "refresh_token", "refresh_token", "refresh_token"]);
   });
 
-  it("a refresh token that is no longer good leads to a new login", async () => {
+  it("an invalid refresh token leads to a new login", async () => {
     await using world = await start();
-    const { client, provider } = await loggedIn(world);
+    const { client, provider } = await logIn(world);
     await using _ = client;
     world.oauth.revokeAccessTokens();
     world.oauth.revokeRefreshTokens();
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", authorizationUrl: provider.redirects[1]?.href });
     await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
     expect((await client.callTool(echo("again"))).text()).toBe("again");
   });
 
-  it("more rights are asked for once, and only then", async () => {
+  it("a wider scope is requested only when a call needs it", async () => {
     await using world = await start();
-    const { client } = await loggedIn(world);
+    const { client } = await logIn(world);
     await using _ = client;
-    world.oauth.scopesOfTools.set("erase", "write");
+    world.oauth.requiredScopes.set("erase", "write");
     expect((await client.callTool(echo("fine"))).text()).toBe("fine");
-    const failure = await failureOf(client.callTool({ name: "erase" }));
+    const failure = await rejection(client.callTool({ name: "erase" }));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 403 });
     expect(new URL(failure.authorizationUrl ?? "").searchParams.get("scope")).toBe("basic write");
     await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
     expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
   });
 
-  it("rights that are never enough end in a failure, not in a loop", async () => {
+  it("a scope that is never sufficient results in an error, not in a loop", async () => {
     await using world = await start();
     const provider = new ClientCredentialsProvider({
       clientId: "machine",
@@ -130,9 +130,9 @@ describe("a server that wants an OAuth token", () => {
     });
     await using client = world.clientWith(provider);
     await client.callTool(echo());
-    world.oauth.scopesOfTools.set("erase", "write");
+    world.oauth.requiredScopes.set("erase", "write");
     const before = world.oauth.tokenRequests.length;
-    expect(await failureOf(client.callTool({ name: "erase" }))).toMatchObject({
+    expect(await rejection(client.callTool({ name: "erase" }))).toMatchObject({
       kind: "unauthorized",
       status: 403,
     });
@@ -140,7 +140,7 @@ describe("a server that wants an OAuth token", () => {
     expect(world.mcp.executions.map(({ tool }) => tool)).toEqual(["echo"]);
   });
 
-  it("machines need no login: client credentials and private key JWTs of the SDK", async () => {
+  it("client credentials and private key JWTs of the SDK need no login", async () => {
     await using world = await start();
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -163,7 +163,7 @@ describe("a server that wants an OAuth token", () => {
     }
   });
 
-  it("an authorization server that is down is told as what it is, and no secret with it", async () => {
+  it("an unavailable authorization server is reported without secrets", async () => {
     await using world = await start();
     const provider = new ClientCredentialsProvider({
       clientId: "machine",
@@ -172,58 +172,59 @@ describe("a server that wants an OAuth token", () => {
     });
     await using client = world.clientWith(provider);
     world.oauth.isDown = true;
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
-    expect(failure.message).toContain("none could be got");
+    expect(failure.message).toContain("none could be obtained");
     expect(JSON.stringify(failure)).not.toContain("hush-Hush-1");
     world.oauth.isDown = false;
     expect((await client.callTool(echo("up"))).text()).toBe("up");
   });
 
-  it("each user logs in for themselves", async () => {
+  it("each user logs in separately", async () => {
     await using world = await start();
     const providers = new Map(["alice", "bob"].map((user) => [user, new MemoryOAuthProvider()]));
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
     await using client = new McpClient({
       name: "crm",
-      ...ONCE,
+      ...NO_RETRY,
       url: world.oauth.url,
       identity: userOf,
       auth: (context) => providers.get(userOf(context)) ?? "",
     });
     const alice = { context: { configurable: { user: "alice" } } };
     const bob = { context: { configurable: { user: "bob" } } };
-    const { authorizationUrl } = await failureOf(client.callTool(echo(), alice));
+    const { authorizationUrl } = await rejection(client.callTool(echo(), alice));
     await client.finishAuth(await world.oauth.logIn(authorizationUrl ?? ""), alice);
     expect((await client.callTool(echo("alice"), alice)).text()).toBe("alice");
-    expect(await failureOf(client.callTool(echo(), bob))).toMatchObject({ kind: "unauthorized" });
+    expect(await rejection(client.callTool(echo(), bob))).toMatchObject({ kind: "unauthorized" });
     expect(providers.get("bob")?.tokens()).toBeUndefined();
   });
 
-  it("closing in the middle of a renewal leaves nothing behind", async () => {
+  it("closing during a renewal fails the call as closed", async () => {
     await using world = await start();
-    const { client } = await loggedIn(world);
+    const { client } = await logIn(world);
     await client.callTool(echo());
     world.oauth.revokeAccessTokens();
     world.oauth.tokenDelayMs = 60_000;
-    const call = failureOf(client.callTool(echo()));
-    const asked = world.oauth.tokenRequests.length;
-    while (world.oauth.tokenRequests.length === asked) await new Promise((resolve) => setTimeout(resolve, 5));
+    const call = rejection(client.callTool(echo()));
+    const before = world.oauth.tokenRequests.length;
+    while (world.oauth.tokenRequests.length === before)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     await client.close();
     expect(await call).toMatchObject({ kind: "closed" });
   });
 
-  it.each(["", undefined as never])("a login without a code is a mistake: %j", async (code) => {
+  it.each(["", undefined as never])("a login without a code is rejected: %j", async (code) => {
     await using client = new McpClient({
       name: "crm",
       url: "http://x.test",
       auth: new MemoryOAuthProvider(),
     });
-    expect(await failureOf(client.finishAuth(code))).toMatchObject({ kind: "invalid-config" });
+    expect(await rejection(client.finishAuth(code))).toMatchObject({ kind: "invalid-config" });
   });
 
-  it("a login for a server without auth is a mistake", async () => {
+  it("a login for a server without auth is rejected", async () => {
     await using client = new McpClient({ name: "crm", url: "http://x.test" });
-    expect(await failureOf(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
+    expect(await rejection(client.finishAuth("code"))).toMatchObject({ kind: "invalid-config" });
   });
 });

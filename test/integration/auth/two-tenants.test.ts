@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { type CallContext, createMcpTools, McpClient } from "../../../src/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const USERS = ["alice", "bob", "carol"] as const;
 const userOf = ({ configurable }: CallContext) => String(configurable["user"] ?? "");
 const as = (user: string, more: object = {}) => ({ context: { configurable: { user, ...more } } });
 
-/** Says who asked, by what the request proved. */
+/** Returns the credential of the request. */
 const WHO: TestTool = {
   name: "who",
   inputSchema: { type: "object", properties: { user: { type: "string" } } },
@@ -25,18 +25,18 @@ function tokensOf(server: McpTestServer, sessionId: string | undefined): Set<unk
   return new Set(ofSession.map(({ headers }) => headers["authorization"]));
 }
 
-describe("a server with users of its own", () => {
-  it("runs each of 1,000 interleaved calls under the credential of its caller", async () => {
+describe("a server with per-user credentials", () => {
+  it("receives each of 1,000 interleaved calls with the credential of its caller", async () => {
     await using server = await startMcpTestServer({ tools: [WHO], responseFormat: "json" });
-    await using client = clientOf(server, { ...TENANTS, circuitBreaker: {} });
-    const answers = await Promise.all(
+    await using client = createTestClient(server, { ...TENANTS, circuitBreaker: {} });
+    const results = await Promise.all(
       times(1_000, async (n) => {
         const user = USERS[n % 3] ?? "";
         const result = await client.callTool({ name: "who", args: { user } }, as(user));
         return [user, result.text()];
       }),
     );
-    expect(answers.every(([user, seen]) => seen === `Bearer token-of-${user}-1`)).toBe(true);
+    expect(results.every(([user, seen]) => seen === `Bearer token-of-${user}-1`)).toBe(true);
     expect(server.executions).toHaveLength(1_000);
     for (const { args, headers } of server.executions)
       expect(headers["authorization"]).toBe(`Bearer token-of-${String(args["user"])}-1`);
@@ -44,24 +44,24 @@ describe("a server with users of its own", () => {
     for (const id of server.openSessions) expect(tokensOf(server, id).size).toBe(1);
   });
 
-  it.each(ERAS)("does the same for tools of a toolset, by the config of each call (%s)", async (era) => {
+  it.each(ERAS)("receives calls of a toolset with the credential of each call's config (%s)", async (era) => {
     await using server = await startEraServer(era, { tools: [WHO] });
     const identity = (context: CallContext) =>
-      context.purpose === "discovery" && userOf(context) === "" ? "catalogue" : userOf(context);
+      context.purpose === "discovery" && userOf(context) === "" ? "catalog" : userOf(context);
     const headers = (context: CallContext) => ({ authorization: `Bearer of-${identity(context)}` });
     await using mcp = await createMcpTools({ crm: { url: server.url, headers, identity } });
     const [who] = mcp.tools;
-    const answers = await Promise.all(
+    const results = await Promise.all(
       times(30, async (n) => who?.invoke({}, { configurable: { user: USERS[n % 3] } })),
     );
-    expect(answers).toEqual(times(30, (n) => `Bearer of-${USERS[n % 3] ?? ""}`));
+    expect(results).toEqual(times(30, (n) => `Bearer of-${USERS[n % 3] ?? ""}`));
     const direct = await mcp.callTool({ name: "who" }, { config: { configurable: { user: "bob" } } });
     expect(direct.text()).toBe("Bearer of-bob");
   });
 
-  it.each(ERAS)("is listed as whoever asks (%s)", async (era) => {
+  it.each(ERAS)("lists its tools with the credential of the caller (%s)", async (era) => {
     await using server = await startEraServer(era, { tools: [WHO] });
-    const identity = (context: CallContext) => userOf(context) || "catalogue";
+    const identity = (context: CallContext) => userOf(context) || "catalog";
     await using mcp = await createMcpTools({
       crm: { url: server.url, identity, auth: (context) => `of-${identity(context)}` },
     });
@@ -70,26 +70,26 @@ describe("a server with users of its own", () => {
     expect(tools.map(({ name }) => name)).toEqual(["crm__secret_plans", "crm__who"]);
     expect(mcp.tools.map(({ name }) => name)).toEqual(["crm__who"]);
     const listings = server.received("tools/list").map(({ headers }) => headers["authorization"]);
-    expect(listings).toEqual(["Bearer of-catalogue", "Bearer of-alice"]);
+    expect(listings).toEqual(["Bearer of-catalog", "Bearer of-alice"]);
   });
 
-  it.each(ERAS)("takes a rotated token with the next request, in the same session (%s)", async (era) => {
+  it.each(ERAS)("receives a rotated token with the next request in the same session (%s)", async (era) => {
     await using server = await startEraServer(era, { tools: [WHO] });
-    await using client = clientOf(server, TENANTS);
+    await using client = createTestClient(server, TENANTS);
     for (const turn of [1, 2, 3]) {
       const seen = await client.callTool({ name: "who" }, as("alice", { turn }));
       expect(seen.text()).toBe(`Bearer token-of-alice-${turn}`);
     }
     expect(server.received("initialize")).toHaveLength(1);
     await client.close();
-    // The goodbye, too, goes with the newest, where there is one to say.
-    const goodbyes = server.received("DELETE").map(({ headers }) => headers["authorization"]);
-    expect(goodbyes).toEqual(era === "modern" ? [] : ["Bearer token-of-alice-3"]);
+    // The session is terminated with the newest token; the modern era has no sessions to terminate.
+    const terminations = server.received("DELETE").map(({ headers }) => headers["authorization"]);
+    expect(terminations).toEqual(era === "modern" ? [] : ["Bearer token-of-alice-3"]);
   });
 
-  it("recovers one user's session and leaves the others'", async () => {
+  it("recovers the session of one user and keeps those of the others", async () => {
     await using server = await startMcpTestServer({ tools: [WHO] });
-    await using client = clientOf(server, TENANTS);
+    await using client = createTestClient(server, TENANTS);
     await Promise.all(USERS.map((user) => client.callTool({ name: "who" }, as(user))));
     const before = new Map(client.sessions().map(({ identity, id }) => [identity, id]));
     server.addFault({ type: "status", status: 404 }, { method: "tools/call", times: 1 });
@@ -102,13 +102,13 @@ describe("a server with users of its own", () => {
     expect(handshakes.at(-1)).toBe("Bearer token-of-bob-1");
   });
 
-  it.each(ERAS)("cuts off nobody but the one whose calls fail (%s)", async (era) => {
+  it.each(ERAS)("opens the circuit only for the user whose calls fail (%s)", async (era) => {
     await using server = await startEraServer(era, { tools: [WHO], responseFormat: "json" });
-    await using client = clientOf(server, { ...TENANTS, circuitBreaker: { failureThreshold: 2 } });
+    await using client = createTestClient(server, { ...TENANTS, circuitBreaker: { failureThreshold: 2 } });
     await Promise.all(USERS.map((user) => client.callTool({ name: "who" }, as(user))));
     server.addFault({ type: "status", status: 500 }, { method: "tools/call", times: 2 });
-    for (const _ of [1, 2]) await failureOf(client.callTool({ name: "who" }, as("bob")));
-    expect(await failureOf(client.callTool({ name: "who" }, as("bob")))).toMatchObject({
+    for (const _ of [1, 2]) await rejection(client.callTool({ name: "who" }, as("bob")));
+    expect(await rejection(client.callTool({ name: "who" }, as("bob")))).toMatchObject({
       kind: "circuit-open",
     });
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer token-of-alice-1");
@@ -116,11 +116,11 @@ describe("a server with users of its own", () => {
     expect(client.getBreaker("alice")?.stats().state).toBe("closed");
   });
 
-  it.each(ERAS)("keeps what belongs to one call out of every other request (%s)", async (era) => {
+  it.each(ERAS)("receives the headers of a call only with that call (%s)", async (era) => {
     await using server = await startEraServer(era, { tools: [WHO] });
     const headers = ({ purpose, toolCallId }: CallContext) =>
       purpose === "call" ? { "x-call": String(toolCallId) } : {};
-    await using client = clientOf(server, { identity: userOf, headers });
+    await using client = createTestClient(server, { identity: userOf, headers });
     client.on("notification", () => undefined);
     await Promise.all(
       times(20, (n) =>
@@ -130,7 +130,7 @@ describe("a server with users of its own", () => {
         ),
       ),
     );
-    await server.listenedTo();
+    await server.waitForListener();
     await client.close();
     const others = server.requests.filter(({ method }) => method !== "tools/call");
     expect(others.length).toBeGreaterThanOrEqual(3);
@@ -145,10 +145,10 @@ describe("a server with users of its own", () => {
   });
 });
 
-describe("who asks", () => {
+describe("the identity", () => {
   it.each([
-    ["an empty text", () => ""],
-    ["nothing", () => undefined as never],
+    ["an empty string", () => ""],
+    ["undefined", () => undefined as never],
     ["a promise", () => Promise.resolve("alice") as never],
     [
       "an error",
@@ -156,10 +156,10 @@ describe("who asks", () => {
         throw new Error("no user in this request");
       },
     ],
-  ])("is never guessed: %s sends nothing", async (_what, identity) => {
+  ])("is never guessed: nothing is sent for %s", async (_what, identity) => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { identity, auth: () => "token" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    await using client = createTestClient(server, { identity, auth: () => "token" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "unauthorized",
       attempts: 0,
       message: expect.stringContaining("identity(context)"),
@@ -170,20 +170,20 @@ describe("who asks", () => {
   it.each([
     ["headers", { headers: () => ({}) }],
     ["auth", { auth: () => "token" }],
-  ])("has to be said where %s depends on it", (name, definition) => {
+  ])("is required when %s depends on it", (name, definition) => {
     expect(() => new McpClient({ name: "crm", url: "http://x.test", ...definition })).toThrow(
-      `identity: is needed, because ${name} depends on the caller`,
+      `identity: is required because ${name} depends on the caller`,
     );
   });
 
-  it("cannot be several for one pinned session", () => {
+  it("cannot be combined with a pinned session", () => {
     const definition = { url: "http://x.test", identity: userOf, session: { id: "s-1" } };
     expect(() => new McpClient({ name: "crm", ...definition })).toThrow(
-      "session.id: one session cannot be pinned",
+      "session.id: one session cannot be shared by several identities",
     );
   });
 
-  it("is asked next to resolve, before the server is looked up", async () => {
+  it("belongs next to resolve, because it is needed before the server is resolved", async () => {
     await using server = await startMcpTestServer({ tools: [WHO] });
     await using client = new McpClient({
       name: "crm",
@@ -192,15 +192,15 @@ describe("who asks", () => {
     });
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer token-of-alice-1");
     await using late = new McpClient({ name: "crm", resolve: () => ({ url: server.url, ...TENANTS }) });
-    expect(await failureOf(late.callTool({ name: "who" }, as("alice")))).toMatchObject({
+    expect(await rejection(late.callTool({ name: "who" }, as("alice")))).toMatchObject({
       kind: "invalid-config",
     });
   });
 });
 
-describe("a credential that cannot be had", () => {
+describe("a credential that is not available", () => {
   it.each([
-    ["an empty token", { auth: () => " " }, "gave no token"],
+    ["an empty token", { auth: () => " " }, "returned no token"],
     [
       "a function that throws",
       {
@@ -215,10 +215,10 @@ describe("a credential that cannot be had", () => {
       { headers: () => Promise.reject(new Error("vault is sealed")) },
       "vault is sealed",
     ],
-  ])("is told, and nothing is sent: %s", async (_what, definition, text) => {
+  ])("is reported, and nothing is sent: %s", async (_what, definition, text) => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { identity: userOf, ...definition });
-    const failure = await failureOf(client.callTool(echo(), as("alice")));
+    await using client = createTestClient(server, { identity: userOf, ...definition });
+    const failure = await rejection(client.callTool(echo(), as("alice")));
     expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
     expect(failure.message).toContain(text);
     expect(server.requests).toEqual([]);
@@ -230,83 +230,83 @@ describe("a credential that cannot be had", () => {
       { headers: () => ({ "x-a": "line\nbreak" }) },
       "headers",
       "x-a",
-      "a header value has no line breaks or control characters",
+      "header values must not contain line breaks or control characters",
     ],
     [
-      "a header that is no text",
+      "a header that is not a string",
       { headers: () => ({ "x-a": 5 }) },
       "headers",
       "x-a",
-      "expected a text, found a number",
+      "expected a string, got a number",
     ],
-    ["no headers", { headers: () => null }, "headers", "", "expected an object, found null"],
+    ["headers that are null", { headers: () => null }, "headers", "", "expected an object, got null"],
     [
-      "a grant of a kind that there is none of",
+      "an unknown grant",
       { auth: () => ({ grant: "password" }) },
       "auth",
       "grant",
-      'expected one that has a grant of "jwt-bearer" or "enterprise-managed"',
+      'expected an object with a grant of "jwt-bearer" or "enterprise-managed"',
     ],
     [
       "a grant without a JWT",
       { auth: () => ({ grant: "jwt-bearer", issuer: "https://login.test" }) },
       "auth",
       "assertion",
-      "expected a JWT, or a function that gives one",
+      "expected a JWT, or a function that returns one",
     ],
     [
-      "what gives no tokens",
+      "an object without tokens",
       { auth: () => ({}) },
       "auth",
       "",
-      "expected a token, an OAuth provider or a grant, found an object",
+      "expected a token, an OAuth provider or a grant, got an object",
     ],
-  ])("is a mistake of the definition: %s", async (_what, definition, name, path, message) => {
+  ])("is a configuration error: %s", async (_what, definition, name, path, message) => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { identity: userOf, ...definition });
-    const failure = await failureOf(client.callTool(echo(), as("alice")));
+    await using client = createTestClient(server, { identity: userOf, ...definition });
+    const failure = await rejection(client.callTool(echo(), as("alice")));
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path, message }] });
     expect(failure.message).toMatch(
-      new RegExp(`^What the function ${name} of server "[a-z]+" gave is not valid:\n`),
+      new RegExp(`^The return value of function ${name} of server "[a-z]+" is not valid:\n`),
     );
     expect(server.requests).toEqual([]);
   });
 
-  it("a token that the server no longer takes is asked for once more", async () => {
+  it("a token that the server rejects is requested once more", async () => {
     await using server = await startMcpTestServer({ tools: [WHO], responseFormat: "json" });
     const auth = () => (server.received("tools/call").length < 2 ? "secret-1" : "secret-2");
-    await using client = clientOf(server, { identity: userOf, auth });
+    await using client = createTestClient(server, { identity: userOf, auth });
     await client.callTool({ name: "who" }, as("alice"));
     server.addFault({ type: "status", status: 401 }, { method: "tools/call", times: 1 });
     expect((await client.callTool({ name: "who" }, as("alice"))).text()).toBe("Bearer secret-2");
     server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
-    const failure = await failureOf(client.callTool({ name: "who" }, as("alice")));
+    const failure = await rejection(client.callTool({ name: "who" }, as("alice")));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(JSON.stringify(failure)).not.toContain("secret-");
     expect(server.executions).toHaveLength(2);
   });
 
-  it("ends with the caller's patience, not with the function's", async () => {
+  it("does not block a call whose signal is aborted", async () => {
     await using server = await startMcpTestServer();
-    const { opened, open } = gate();
-    await using client = clientOf(server, {
+    const { promise, resolve } = deferred();
+    await using client = createTestClient(server, {
       identity: userOf,
-      headers: async () => opened.then(() => ({})),
+      headers: async () => promise.then(() => ({})),
     });
     const controller = new AbortController();
     const call = client.callTool(echo(), { ...as("alice"), signal: controller.signal });
     controller.abort(new Error("enough"));
-    expect(await failureOf(call)).toMatchObject({ message: "enough" });
+    expect(await rejection(call)).toMatchObject({ message: "enough" });
     await client.close();
-    open();
+    resolve();
     expect(server.received("tools/call")).toEqual([]);
   });
 });
 
-describe("more users than there is room for", () => {
-  it("the one who was idle longest makes room, and its session is ended", async () => {
+describe("more users than the limit", () => {
+  it("evict the identity that was idle longest and terminate its session", async () => {
     await using server = await startMcpTestServer({ tools: [WHO] });
-    await using client = clientOf(server, { ...TENANTS, limits: { identities: 2 } });
+    await using client = createTestClient(server, { ...TENANTS, limits: { identities: 2 } });
     for (const user of ["alice", "bob", "alice", "carol"]) await client.callTool({ name: "who" }, as(user));
     expect(client.sessions().map(({ identity }) => identity)).toEqual(["alice", "carol"]);
     await eventually(() => server.received("DELETE").length === 1);
@@ -316,16 +316,16 @@ describe("more users than there is room for", () => {
     await eventually(() => server.openSessions.length === 0);
   });
 
-  it("whoever is busy stays", async () => {
-    const { opened, open } = gate();
-    const slow: TestTool = { name: "slow", run: async () => opened.then(() => "done") };
+  it("do not evict an identity with a running call", async () => {
+    const { promise, resolve } = deferred();
+    const slow: TestTool = { name: "slow", run: async () => promise.then(() => "done") };
     await using server = await startMcpTestServer({ tools: [slow, WHO] });
-    await using client = clientOf(server, { ...TENANTS, limits: { identities: 1 } });
+    await using client = createTestClient(server, { ...TENANTS, limits: { identities: 1 } });
     const busy = client.callTool({ name: "slow" }, as("alice"));
     await server.waitFor("tools/call");
     for (const user of ["bob", "carol"]) await client.callTool({ name: "who" }, as(user));
     expect(client.sessions().map(({ identity }) => identity)).toEqual(["alice", "carol"]);
-    open();
+    resolve();
     expect((await busy).text()).toBe("done");
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { type TestTool } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
 
-/** A tool that runs until its caller goes away. */
+/** A tool that runs until its call is cancelled. */
 function patientTool(onAborted: () => void = () => undefined): TestTool {
   return {
     name: "patient",
@@ -18,82 +18,82 @@ function patientTool(onAborted: () => void = () => undefined): TestTool {
   };
 }
 
-describe.each(ERAS)("a caller that cancels (%s)", (era) => {
-  it("while 20 share the handshake rejects at once with its own reason; the others go on", async () => {
+describe.each(ERAS)("an aborted call (%s)", (era) => {
+  it("rejects at once with its reason while 20 calls share the handshake; the others continue", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     server.addFault({ type: "delay", ms: 200 }, { method: "initialize" });
-    const impatient = new AbortController();
+    const controller = new AbortController();
     const reason = new Error("changed my mind");
-    const others = times(19, (n) => client.callTool(echo(`n${n}`)));
-    const aborted = failureOf(client.callTool(echo("never"), { signal: impatient.signal }));
+    const otherCalls = times(19, (n) => client.callTool(echo(`n${n}`)));
+    const aborted = rejection(client.callTool(echo("never"), { signal: controller.signal }));
     await server.waitFor("initialize");
-    impatient.abort(reason);
+    controller.abort(reason);
     expect(await aborted).toBe(reason);
     expect(client.state).toBe("connecting");
-    expect((await Promise.all(others)).map((result) => result.text())).toEqual(times(19, (n) => `n${n}`));
+    expect((await Promise.all(otherCalls)).map((result) => result.text())).toEqual(times(19, (n) => `n${n}`));
     expect(server.received("initialize")).toHaveLength(1);
     expect(server.received("notifications/cancelled")).toHaveLength(0);
     expect(server.executions).toHaveLength(19);
   });
 
   it.each(["json", "sse"] as const)(
-    "ends the tool on a server that answers as %s, and disturbs no sibling",
-    async (answers) => {
-      const stopped = gate();
-      const { opened, open } = gate();
+    "cancels the tool on a server that responds with %s, and does not affect other calls",
+    async (responseFormat) => {
+      const stopped = deferred();
+      const { promise: opened, resolve: open } = deferred();
       await using server = await startEraServer(era, {
-        responseFormat: answers,
-        tools: [patientTool(stopped.open), { name: "sibling", run: async () => (await opened, "fine") }],
+        responseFormat,
+        tools: [patientTool(stopped.resolve), { name: "sibling", run: async () => (await opened, "fine") }],
       });
-      await using client = clientOf(server);
+      await using client = createTestClient(server);
       await client.ensureSession();
       const controller = new AbortController();
       const sibling = client.callTool({ name: "sibling" });
-      const call = failureOf(client.callTool({ name: "patient" }, { signal: controller.signal }));
+      const call = rejection(client.callTool({ name: "patient" }, { signal: controller.signal }));
       await eventually(() => server.executions.length === 2);
       controller.abort();
       expect(await call).toMatchObject({ name: "AbortError" });
-      await stopped.opened;
+      await stopped.promise;
       open();
       expect((await sibling).text()).toBe("fine");
-      const asked = server.received("tools/call").find(({ tool }) => tool === "patient");
-      const params = { requestId: (asked?.body as { id: number } | undefined)?.id };
-      // Without sessions, closing the response is all there is to say.
-      const told =
+      const request = server.received("tools/call").find(({ tool }) => tool === "patient");
+      const params = { requestId: (request?.body as { id: number } | undefined)?.id };
+      // Without sessions, closing the response is the cancellation.
+      const expected =
         era === "modern" ? [] : [expect.objectContaining({ params: expect.objectContaining(params) })];
-      await eventually(() => server.received("notifications/cancelled").length === told.length);
-      expect(server.received("notifications/cancelled").map(({ body }) => body)).toEqual(told);
+      await eventually(() => server.received("notifications/cancelled").length === expected.length);
+      expect(server.received("notifications/cancelled").map(({ body }) => body)).toEqual(expected);
     },
   );
 
-  it("in memory ends the tool as well", async () => {
-    const stopped = gate();
-    const server = new EraServer(era, { tools: [patientTool(stopped.open)] });
+  it("cancels an in-process tool", async () => {
+    const stopped = deferred();
+    const server = new EraServer(era, { tools: [patientTool(stopped.resolve)] });
     await using client = new McpClient({ name: "linked", server });
     await client.ensureSession();
     const controller = new AbortController();
-    const call = failureOf(client.callTool({ name: "patient" }, { signal: controller.signal }));
+    const call = rejection(client.callTool({ name: "patient" }, { signal: controller.signal }));
     await eventually(() => server.executions.length === 1);
     controller.abort("enough");
     expect(await call).toBe("enough");
-    await stopped.opened;
+    await stopped.promise;
   });
 
-  it("before the call sends nothing at all", async () => {
+  it("sends nothing if it was aborted before it began", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const reason = new Error("too late");
-    expect(await failureOf(client.callTool(echo(), { signal: AbortSignal.abort(reason) }))).toBe(reason);
-    expect(await failureOf(client.listTools({ signal: AbortSignal.abort(reason) }))).toBe(reason);
-    expect(await failureOf(client.ensureSession({ signal: AbortSignal.abort(reason) }))).toBe(reason);
+    expect(await rejection(client.callTool(echo(), { signal: AbortSignal.abort(reason) }))).toBe(reason);
+    expect(await rejection(client.listTools({ signal: AbortSignal.abort(reason) }))).toBe(reason);
+    expect(await rejection(client.ensureSession({ signal: AbortSignal.abort(reason) }))).toBe(reason);
     expect(server.socketsOpened).toBe(0);
     expect(client.state).toBe("idle");
   });
 
-  it("after the call sends nothing more", async () => {
+  it("sends no cancellation if it was aborted after it ended", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const controller = new AbortController();
     await client.callTool(echo(), { signal: controller.signal });
     controller.abort();
@@ -101,21 +101,21 @@ describe.each(ERAS)("a caller that cancels (%s)", (era) => {
     expect(server.received("notifications/cancelled")).toHaveLength(0);
   });
 
-  it("by a signal that ran out of time gets kind timeout", async () => {
+  it("by a timeout signal fails with kind timeout", async () => {
     await using server = await startEraServer(era, { tools: [patientTool()] });
-    await using client = clientOf(server);
-    const failure = await failureOf(
+    await using client = createTestClient(server);
+    const failure = await rejection(
       client.callTool({ name: "patient" }, { signal: AbortSignal.timeout(50) }),
     );
     expect(failure).toMatchObject({ kind: "timeout", server: "test", name: "McpRuntimeError" });
     expect(failure.cause).toMatchObject({ name: "TimeoutError" });
   });
 
-  it("is the only one that makes tryCallTool throw", async () => {
+  it("makes tryCallTool throw", async () => {
     await using server = await startEraServer(era, { tools: [patientTool()] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const controller = new AbortController();
-    const outcome = failureOf(client.tryCallTool({ name: "patient" }, { signal: controller.signal }));
+    const outcome = rejection(client.tryCallTool({ name: "patient" }, { signal: controller.signal }));
     await eventually(() => server.executions.length === 1);
     controller.abort("stop");
     expect(await outcome).toBe("stop");
@@ -123,12 +123,12 @@ describe.each(ERAS)("a caller that cancels (%s)", (era) => {
 
   it("is counted as cancelled", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const kinds: unknown[] = [];
     client.on("requestEnded", ({ kind }) => kinds.push(kind));
     server.addFault({ type: "hang" }, { method: "tools/call" });
     const controller = new AbortController();
-    const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    const call = rejection(client.callTool(echo(), { signal: controller.signal }));
     await server.waitFor("tools/call");
     controller.abort();
     await call;

@@ -3,7 +3,7 @@ import { GraphInterrupt } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { type BeforeToolCallInput, createMcpTools, type AfterToolCallResult } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { failureOf, times } from "../../fixtures/clients.js";
+import { rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const call = (text: string, id = "call-1") => ({
@@ -13,8 +13,8 @@ const call = (text: string, id = "call-1") => ({
   args: { text },
 });
 
-describe.each(ERAS)("a hook before the call (%s)", (era) => {
-  it("gives each call headers of its own, in one session", async () => {
+describe.each(ERAS)("beforeToolCall (%s)", (era) => {
+  it("adds headers to each call within one session", async () => {
     await using server = await startEraServer(era);
     await using mcp = await createMcpTools(
       { s: { url: server.url } },
@@ -26,14 +26,14 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     for (const { args, headers } of server.executions) expect(headers["x-order"]).toBe(args["text"]);
     expect(server.executions).toHaveLength(10);
     expect(server.received("initialize")).toHaveLength(1);
-    const others = server.requests.filter(({ method }) => method !== "tools/call");
-    expect(others.every(({ headers }) => headers["x-order"] === undefined)).toBe(true);
+    const otherRequests = server.requests.filter(({ method }) => method !== "tools/call");
+    expect(otherRequests.every(({ headers }) => headers["x-order"] === undefined)).toBe(true);
   });
 
-  it("cannot replace what the protocol owns", async () => {
+  it("cannot replace protocol headers", async () => {
     await using server = await startEraServer(era);
-    const stolen = { "Mcp-Session-Id": "stolen", "Mcp-Method": "tools/list", Accept: "text/plain" };
-    const headers = { ...stolen, "x-mine": "1" };
+    const reserved = { "Mcp-Session-Id": "stolen", "Mcp-Method": "tools/list", Accept: "text/plain" };
+    const headers = { ...reserved, "x-mine": "1" };
     await using mcp = await createMcpTools(
       { s: { url: server.url } },
       { beforeToolCall: () => ({ headers }) },
@@ -46,21 +46,21 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     expect(received?.headers["x-mine"]).toBe("1");
   });
 
-  it("gets a copy of the arguments, and what it does to it harms nobody", async () => {
+  it("gets a copy of the arguments", async () => {
     await using server = await startEraServer(era);
-    const given = { text: "mine", list: [1, 2] };
+    const input = { text: "mine", list: [1, 2] };
     const beforeToolCall = ({ args }: BeforeToolCallInput) => {
       (args["list"] as number[]).push(3);
       args["text"] = "changed";
       return {};
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
-    await mcp.tools[0]?.invoke(given);
-    expect(given).toEqual({ text: "mine", list: [1, 2] });
+    await mcp.tools[0]?.invoke(input);
+    expect(input).toEqual({ text: "mine", list: [1, 2] });
     expect(server.executions[0]?.args).toEqual({ text: "mine", list: [1, 2] });
   });
 
-  it("is told who calls by a plain object, which can be copied", async () => {
+  it("gets the caller context as a plain object", async () => {
     await using server = await startEraServer(era);
     const seen: object[] = [];
     const beforeToolCall = ({ context }: BeforeToolCallInput) => void seen.push({ ...context });
@@ -71,7 +71,7 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     ]);
   });
 
-  it("may interrupt a graph: nothing is sent, and the interrupt goes through as it is", async () => {
+  it("may interrupt a graph: nothing is sent, and the interrupt is rethrown unchanged", async () => {
     await using server = await startEraServer(era);
     const interrupt = new GraphInterrupt([{ id: "1", value: "ask a person" }]);
     const beforeToolCall = () => {
@@ -79,20 +79,20 @@ describe.each(ERAS)("a hook before the call (%s)", (era) => {
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
     const [tool] = mcp.tools;
-    expect(await failureOf(tool?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(await rejection(tool?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
     expect(server.received("tools/call")).toEqual([]);
   });
 });
 
-describe("a hook after the call", () => {
-  it("may interrupt a graph as well, and is told by nobody as a failure of the tool", async () => {
+describe("afterToolCall", () => {
+  it("may interrupt a graph: the interrupt is rethrown unchanged, not as a tool failure", async () => {
     await using server = await startMcpTestServer();
     const interrupt = new GraphInterrupt([{ id: "1", value: "look at this" }]);
     const afterToolCall = () => {
       throw interrupt;
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { afterToolCall });
-    expect(await failureOf(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(await rejection(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
     expect(server.executions).toHaveLength(1);
   });
 });
@@ -103,7 +103,7 @@ describe("customData", () => {
     run: () => ({ content: [{ type: "text", text: "done" }], structuredContent: { price: 7, unit: "EUR" } }),
   };
 
-  it("keeps what it finds in a result in the artifact, where no model sees it", async () => {
+  it("is stored in the artifact, which the model does not see", async () => {
     await using server = await startMcpTestServer({ tools: [priced] });
     const customData = ({ structuredContent, content }: AfterToolCallResult) => {
       (content as unknown[]).length = 0;
@@ -116,16 +116,16 @@ describe("customData", () => {
   });
 
   it.each([
-    ["finds nothing", () => undefined, []],
+    ["returns undefined", () => undefined, []],
     [
-      "fails",
+      "throws",
       () => {
         throw new Error("my fault");
       },
       [expect.stringContaining("my fault")],
     ],
-    ["takes its time", () => Promise.reject(new Error("late")), [expect.stringContaining("at once")]],
-  ])("that %s changes nothing", async (_, customData, said) => {
+    ["is async", () => Promise.reject(new Error("late")), [expect.stringContaining("synchronously")]],
+  ])("that %s does not change the result", async (_, customData, expectedWarnings) => {
     await using server = await startMcpTestServer({ tools: [priced] });
     const warnings: string[] = [];
     const logger = { debug() {}, info() {}, warn: (text: string) => warnings.push(text), error() {} };
@@ -133,11 +133,11 @@ describe("customData", () => {
     const message = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
     expect(message.text).toBe("done");
     expect(message.artifact).not.toHaveProperty("customData");
-    expect(warnings).toEqual(said);
+    expect(warnings).toEqual(expectedWarnings);
   });
 
-  it("has to be a function", async () => {
-    const failure = await failureOf(createMcpTools({}, { customData: "cost" as never }));
+  it("must be a function", async () => {
+    const failure = await rejection(createMcpTools({}, { customData: "cost" as never }));
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "customData" }] });
   });
 });

@@ -2,13 +2,13 @@ import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type ToolProgress } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { gate } from "../../fixtures/clients.js";
+import { deferred } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
-import { doors, question, scripted, thread } from "../../fixtures/agents.js";
+import { agentIntegrations, userInput, createScriptedModel, threadConfig } from "../../fixtures/agents.js";
 
-/** Tells of its progress, and ends when somebody has heard it. */
-function copying() {
-  const { opened, open: end } = gate();
+/** A tool that reports progress and ends when the last progress was received. */
+function createCopyTool() {
+  const { promise: opened, resolve: end } = deferred();
   const copy: TestTool = {
     name: "copy",
     run: async (_, { progress }) => {
@@ -23,7 +23,7 @@ function copying() {
   return { copy, end, onProgress };
 }
 const call = { name: "srv__copy", args: {} };
-const told = (progress: number) => ({
+const progressEvent = (progress: number) => ({
   type: "mcp_progress",
   server: "srv",
   tool: "srv__copy",
@@ -32,50 +32,54 @@ const told = (progress: number) => ({
   total: 3,
 });
 
-describe.each(Object.entries(doors))("in %s", (_, open) => {
-  it('progress is in streamMode "custom" and "tools", the last one always', async () => {
-    const { copy, onProgress } = copying();
+describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
+  it('progress is streamed in modes "custom" and "tools", always including the last', async () => {
+    const { copy, onProgress } = createCopyTool();
     await using server = await startMcpTestServer({ tools: [copy] });
     await using mcp = await createMcpTools({ srv: { url: server.url } }, { onProgress });
-    const agent = open({ model: scripted([call]), mcp, checkpointer: new MemorySaver() });
+    const agent = open({ model: createScriptedModel([call]), mcp, checkpointer: new MemorySaver() });
     const written: unknown[] = [];
     const events: { event: string; data?: unknown }[] = [];
-    const options = { ...thread("1"), streamMode: ["custom", "tools"] };
-    for await (const chunk of await agent.stream(question, options)) {
+    const options = { ...threadConfig("1"), streamMode: ["custom", "tools"] };
+    for await (const chunk of await agent.stream(userInput, options)) {
       const [mode, value] = chunk as [string, never];
       if (mode === "custom") written.push(value);
       else events.push(value);
     }
-    expect(written[0]).toMatchObject(told(1));
-    expect(written.at(-1)).toMatchObject(told(3));
+    expect(written[0]).toMatchObject(progressEvent(1));
+    expect(written.at(-1)).toMatchObject(progressEvent(3));
     expect(events[0]).toMatchObject({ event: "on_tool_start", name: "srv__copy" });
-    expect(events.at(-2)).toMatchObject({ event: "on_tool_event", toolCallId: "call-1", data: told(3) });
+    expect(events.at(-2)).toMatchObject({
+      event: "on_tool_event",
+      toolCallId: "call-1",
+      data: progressEvent(3),
+    });
     expect(events.at(-1)).toMatchObject({ event: "on_tool_end" });
   });
 });
 
 describe.each(ERAS)("onProgress (%s)", (era) => {
-  it("hears of calls outside of agents, too", async () => {
-    const heard: ToolProgress[] = [];
-    const { copy, onProgress } = copying();
+  it("is called for calls outside of agents", async () => {
+    const received: ToolProgress[] = [];
+    const { copy, onProgress } = createCopyTool();
     await using server = await startEraServer(era, { tools: [copy] });
     await using mcp = await createMcpTools(
       { srv: { url: server.url } },
       {
         onProgress: (progress) => {
-          heard.push(progress);
+          received.push(progress);
           onProgress(progress);
         },
       },
     );
     await mcp.callTool({ name: "copy", id: "mine" });
-    expect(heard[0]).toMatchObject({ progress: 1, total: 3, tool: "srv__copy" });
-    expect(heard.at(-1)).toMatchObject({ progress: 3, toolCallId: "mine" });
+    expect(received[0]).toMatchObject({ progress: 1, total: 3, tool: "srv__copy" });
+    expect(received.at(-1)).toMatchObject({ progress: 3, toolCallId: "mine" });
   });
 
-  it("harms no call when it fails", async () => {
+  it("does not fail the call when it throws", async () => {
     const warnings: string[] = [];
-    const { copy, end } = copying();
+    const { copy, end } = createCopyTool();
     const logger = { debug() {}, info() {}, warn: (message: string) => warnings.push(message), error() {} };
     await using server = await startEraServer(era, { tools: [copy] });
     await using mcp = await createMcpTools(

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { McpClient, type McpRuntimeError } from "../../../src/index.js";
 import { McpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { failureOf, times } from "../../fixtures/clients.js";
+import { rejection, times } from "../../fixtures/clients.js";
 import { ERAS, EraServer, type ServedEra } from "../../fixtures/era-server.js";
 
 function clientOn(era: ServedEra, ...tools: TestTool[]): McpClient {
@@ -12,7 +12,7 @@ function clientOn(era: ServedEra, ...tools: TestTool[]): McpClient {
 const clientWith = (...tools: TestTool[]) => clientOn("legacy", ...tools);
 
 describe.each(ERAS)("a result (%s)", (era) => {
-  it("has the _meta that the tool gave it, and none else", async () => {
+  it("has only the _meta from the tool", async () => {
     const content = [{ type: "text", text: "one" }];
     await using client = clientOn(
       era,
@@ -23,7 +23,7 @@ describe.each(ERAS)("a result (%s)", (era) => {
     expect((await client.callTool({ name: "marked" })).meta).toEqual({ "example.com/page": 1 });
   });
 
-  it("has its text, a line for each block", async () => {
+  it("joins its text blocks with newlines", async () => {
     const content = [
       { type: "text", text: "one" },
       { type: "image", data: "", mimeType: "image/png" },
@@ -36,15 +36,15 @@ describe.each(ERAS)("a result (%s)", (era) => {
     expect(result.isError).toBe(false);
   });
 
-  it("has JSON: what is structured, or else the text", async () => {
+  it("returns the structured content, or its text parsed as JSON", async () => {
     await using client = clientOn(
       era,
       { name: "text", run: () => '{"a":1}' },
       {
         name: "both",
-        run: () => ({ content: [{ type: "text", text: "no JSON" }], structuredContent: { a: 2 } }),
+        run: () => ({ content: [{ type: "text", text: "not JSON" }], structuredContent: { a: 2 } }),
       },
-      { name: "neither", run: () => "no JSON" },
+      { name: "neither", run: () => "not JSON" },
     );
     expect((await client.callTool({ name: "text" })).json()).toEqual({ a: 1 });
     expect((await client.callTool({ name: "both" })).json()).toEqual({ a: 2 });
@@ -54,7 +54,7 @@ describe.each(ERAS)("a result (%s)", (era) => {
     );
   });
 
-  it("with a schema is typed and checked", async () => {
+  it("is typed and validated with a schema", async () => {
     await using client = clientOn(era, {
       name: "weather",
       run: ({ city }) => ({
@@ -66,14 +66,14 @@ describe.each(ERAS)("a result (%s)", (era) => {
     const result = await client.callTool({ name: "weather", args: { city: "Oslo" } }, { output });
     expectTypeOf(result.structuredContent).toEqualTypeOf<{ city: string; celsius: number }>();
     expect(result.structuredContent.celsius).toBe(7);
-    const failure = await failureOf(client.callTool({ name: "weather", args: { city: "Rome" } }, { output }));
+    const failure = await rejection(client.callTool({ name: "weather", args: { city: "Rome" } }, { output }));
     expect(failure).toMatchObject({ kind: "invalid-response", tool: "weather" });
     expect(failure.issues).toEqual([
       { path: "structuredContent.celsius", message: expect.stringContaining("number") },
     ]);
   });
 
-  it("that is an error of the tool is a result, and no schema is asked", async () => {
+  it("with isError is returned without validation", async () => {
     await using client = clientOn(era, {
       name: "broken",
       run: () => {
@@ -87,7 +87,7 @@ describe.each(ERAS)("a result (%s)", (era) => {
 });
 
 describe("tryCallTool", () => {
-  it("gives what there is to know, well or not", async () => {
+  it("returns details on success and on failure", async () => {
     const server = new McpTestServer();
     await using client = new McpClient({ name: "linked", server });
     expect(await client.tryCallTool({ name: "echo", args: { text: "x" }, id: "call-1" })).toMatchObject({
@@ -104,7 +104,7 @@ describe("tryCallTool", () => {
   });
 
   it.each([undefined, null, 7, {}, { name: 7 }, { name: "echo", args: [] }, { name: "echo", args: "text" }])(
-    "refuses a call that is none: %j",
+    "rejects an invalid call: %j",
     async (call) => {
       await using client = clientWith();
       expect(await client.tryCallTool(call as never)).toMatchObject({
@@ -116,13 +116,13 @@ describe("tryCallTool", () => {
 });
 
 describe("callTools", () => {
-  it("keeps the order, isolates failures and runs no more at once than asked", async () => {
-    let [running, most] = [0, 0];
+  it("keeps the order, isolates failures and limits concurrency", async () => {
+    let [running, maxRunning] = [0, 0];
     await using client = clientWith({
       name: "work",
       run: async ({ n }) => {
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await new Promise((resolve) => setTimeout(resolve, Number(n) % 3));
         running -= 1;
         return n;
@@ -133,12 +133,12 @@ describe("callTools", () => {
     expect(outcomes.map((outcome) => (outcome.ok ? outcome.result.text() : outcome.error.kind))).toEqual(
       times(12, (n) => (n === 5 ? "invalid-config" : String(n))),
     );
-    expect(most).toBe(3);
+    expect(maxRunning).toBe(3);
   });
 });
 
 describe("the arguments", () => {
-  it("are not changed, and _meta goes with them", async () => {
+  it("are not modified, also with _meta", async () => {
     let seen: unknown;
     const server = new McpTestServer({ tools: [{ name: "t", run: (args) => ((seen = args), "ok") }] });
     await using client = new McpClient({ name: "linked", server });

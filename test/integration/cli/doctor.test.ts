@@ -1,40 +1,38 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { createServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { FINDINGS } from "../../../src/cli/findings/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { startEraServer } from "../../fixtures/era-server.js";
-import { cli, fakeTerminal, projectWith, runOn, temporaryFolder } from "../../fixtures/fake-terminal.js";
-import { LegacySseServer } from "../../fixtures/sse-server.js";
-import { pemFile } from "../../fixtures/pem-file.js";
+import { cli, createFakeTerminal, createProject, runOn, createFolder } from "../../fixtures/fake-terminal.js";
+import { SseServer } from "../../fixtures/sse-server.js";
+import { readPemFile } from "../../fixtures/read-pem-file.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
-import { startTlsFront } from "../../fixtures/tls-proxy.js";
+import { startTlsProxy } from "../../fixtures/tls-proxy.js";
 
-interface Found {
+interface ReportedFinding {
   readonly code: string;
   readonly severity: string;
   readonly server?: string;
   readonly tool?: string;
-  readonly place?: { readonly file: string; readonly line?: number; readonly column?: number };
+  readonly location?: { readonly file: string; readonly line?: number; readonly column?: number };
   readonly text: string;
-  readonly next: string;
+  readonly hint: string;
 }
 
-/** What doctor finds, for programs. */
-async function examine(folder: { readonly path: string } | undefined, ...args: string[]) {
+/** Runs doctor with `--json`. Every finding must have a text and a hint. */
+async function runDoctor(folder: { readonly path: string } | undefined, ...args: string[]) {
   const { code, stdout, stderr } = await cli(folder, "doctor", "--json", ...args);
-  const { findings } = JSON.parse(stdout) as { readonly findings: readonly Found[] };
+  const { findings } = JSON.parse(stdout) as { readonly findings: readonly ReportedFinding[] };
   expect(stderr).toBe("");
-  for (const { text, next } of findings) expect([text !== "", next !== ""]).toEqual([true, true]);
+  for (const { text, hint } of findings) expect([text !== "", hint !== ""]).toEqual([true, true]);
   return { code, findings, codes: findings.map((finding) => finding.code) };
 }
 
-/** What is wrong with one server at an address. */
-async function problemAt(url: string, ...args: string[]): Promise<Found | undefined> {
-  const { code, findings } = await examine(undefined, "--url", url, ...args);
+/** Returns the error that doctor reports for the server at a URL. */
+async function findErrorAt(url: string, ...args: string[]): Promise<ReportedFinding | undefined> {
+  const { code, findings } = await runDoctor(undefined, "--url", url, ...args);
   expect(code).toBe(1);
   return findings.find(({ severity }) => severity === "error");
 }
@@ -43,31 +41,38 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe("doctor finds in config files", () => {
-  it("that there are none", async () => {
-    using folder = temporaryFolder();
-    const { code, findings } = await examine(folder);
+describe("doctor: invalid config files", () => {
+  it("no config file is an error with a hint", async () => {
+    using folder = createFolder();
+    const { code, findings } = await runDoctor(folder);
     expect([code, findings[0]?.code, findings[0]?.severity]).toEqual([1, "config-missing", "error"]);
     const { stdout } = await cli(folder, "doctor");
     expect(stdout).toMatch(
-      /✗ There is no config file here: .* \[config-missing\]\n {2}→ Write a \.mcp\.json here/,
+      /✗ No config file in this folder \(\.mcp\.json.* \[config-missing\]\n {2}→ Create a \.mcp\.json in this folder/,
     );
   });
 
-  it("where one is broken, a server that is wrong, and a variable that is not set", async () => {
+  it("syntax errors, invalid servers and unset variables are reported with their location", async () => {
     await using server = await startMcpTestServer();
-    using folder = temporaryFolder({
+    using folder = createFolder({
       ".mcp.json": '{\n  "mcpServers": {\n    "a": { "url" "x" }\n  }\n}\n',
       "mcp.json": {
         mcpServers: { bad: { url: "ftp://x" }, unset: { url: "${NOT_SET_HERE}" }, good: { url: server.url } },
       },
     });
-    const { code, findings } = await examine(folder);
-    const of = (wanted: string) => findings.find((finding) => finding.code === wanted);
+    const { code, findings } = await runDoctor(folder);
+    const withCode = (wanted: string) => findings.find((finding) => finding.code === wanted);
     expect(code).toBe(1);
-    expect(of("config-broken")?.place).toEqual({ file: ".mcp.json", line: 3, column: expect.any(Number) });
-    expect(of("config-invalid")).toMatchObject({ server: "bad", place: { file: "mcp.json", line: 4 } });
-    expect(of("variable-unset")).toMatchObject({
+    expect(withCode("config-broken")?.location).toEqual({
+      file: ".mcp.json",
+      line: 3,
+      column: expect.any(Number),
+    });
+    expect(withCode("config-invalid")).toMatchObject({
+      server: "bad",
+      location: { file: "mcp.json", line: 4 },
+    });
+    expect(withCode("variable-unset")).toMatchObject({
       server: "unset",
       text: expect.stringContaining("NOT_SET_HERE"),
     });
@@ -77,45 +82,45 @@ describe("doctor finds in config files", () => {
   });
 });
 
-describe("doctor finds, in config files that work,", () => {
-  it("servers that are not used, and keys without effect; list does not mention them", async () => {
+describe("doctor: valid config files", () => {
+  it("unused servers and ignored keys are notes, which list does not show", async () => {
     await using server = await startMcpTestServer({ tools: [] });
-    using folder = temporaryFolder({
-      ".mcp.json": { mcpServers: { a: { url: server.url, colour: "red" } } },
+    using folder = createFolder({
+      ".mcp.json": { mcpServers: { a: { url: server.url, color: "red" } } },
       "mcp.json": { mcpServers: { a: { url: `${server.url}?second` } } },
     });
-    const { code, findings } = await examine(folder);
-    const doubtful = findings.filter((finding) => finding.code === "config-doubtful");
-    expect([code, doubtful.map(({ text, place }) => [place?.file, text])]).toEqual([
+    const { code, findings } = await runDoctor(folder);
+    const warnings = findings.filter((finding) => finding.code === "config-warning");
+    expect([code, warnings.map(({ text, location }) => [location?.file, text])]).toEqual([
       0,
       [
-        [".mcp.json", "Keys without effect: colour."],
-        ["mcp.json", expect.stringMatching(/^"a" of this file is not used: /)],
+        [".mcp.json", "Ignored keys: color."],
+        ["mcp.json", expect.stringMatching(/^"a" in this file is not used: /)],
       ],
     ]);
-    expect((await cli(folder, "list")).stdout).not.toContain("config-doubtful");
+    expect((await cli(folder, "list")).stdout).not.toContain("config-warning");
   });
 });
 
-describe("doctor finds, on the way to a server", () => {
-  it("a port that refuses, and a host that is not known", async () => {
-    expect(await problemAt("http://127.0.0.1:1/mcp")).toMatchObject({ code: "connection-refused" });
-    expect(await problemAt("http://no-such-host.invalid/mcp")).toMatchObject({ code: "unknown-host" });
+describe("doctor: connections", () => {
+  it("refused connections and unknown hosts", async () => {
+    expect(await findErrorAt("http://127.0.0.1:1/mcp")).toMatchObject({ code: "connection-refused" });
+    expect(await findErrorAt("http://no-such-host.invalid/mcp")).toMatchObject({ code: "unknown-host" });
   });
 
-  it("certificates that are not trusted, have expired, or are for another host", async () => {
+  it("certificates that are untrusted, expired or for another host, and a server without TLS", async () => {
     await using server = await startMcpTestServer();
-    await using untrusted = await startTlsFront(server.url);
-    await using expired = await startTlsFront(server.url, { cert: pemFile("expired") });
-    await using otherNames = await startTlsFront(server.url, { cert: pemFile("other-names") });
-    const ca = pemFile("authority");
-    using folder = projectWith({
+    await using untrusted = await startTlsProxy(server.url);
+    await using expired = await startTlsProxy(server.url, { cert: readPemFile("expired") });
+    await using otherNames = await startTlsProxy(server.url, { cert: readPemFile("other-names") });
+    const ca = readPemFile("authority");
+    using folder = createProject({
       untrusted: { url: untrusted.url },
       expired: { url: expired.url, tls: { ca } },
       otherNames: { url: otherNames.url, tls: { ca } },
       plain: { url: server.url.replace("http:", "https:") },
     });
-    const { findings } = await examine(folder);
+    const { findings } = await runDoctor(folder);
     const codes = Object.fromEntries(findings.map(({ server: name, code }) => [name, code]));
     expect(codes).toMatchObject({
       untrusted: "tls-untrusted",
@@ -125,7 +130,7 @@ describe("doctor finds, on the way to a server", () => {
     });
   });
 
-  it("a login, with what the server says about it, and that it says no", async () => {
+  it("401 reports how to log in, and 403 is forbidden", async () => {
     await using server = await startRawServer(({ request, response }) => {
       const { origin } = new URL(server.url);
       if (request.url === "/.well-known/oauth-protected-resource/mcp")
@@ -142,32 +147,32 @@ describe("doctor finds, on the way to a server", () => {
       });
       response.end();
     });
-    const login = await problemAt(server.url);
-    expect(login).toMatchObject({ code: "login-needed", next: expect.stringContaining("--header") });
+    const login = await findErrorAt(server.url);
+    expect(login).toMatchObject({ code: "login-needed", hint: expect.stringContaining("--header") });
     expect(login?.text).toContain(
-      'It asks for Bearer ("No token"). Tokens come from https://login.example.com, with the scopes read.',
+      'It requires Bearer ("No token"). Tokens are issued by https://login.example.com; scopes: read.',
     );
-    const refused = await problemAt(server.url, "--header", "authorization: Bearer canary7f3a91secret");
-    expect(refused?.code).toBe("forbidden");
+    const forbidden = await findErrorAt(server.url, "--header", "authorization: Bearer canary7f3a91secret");
+    expect(forbidden?.code).toBe("forbidden");
   });
 
-  it("a login, asked for by the proxy and the authority of the server itself", async () => {
+  it("the login lookup uses the proxy and the certificate authority of the server", async () => {
     await using server = await startRawServer(({ response }) => {
       response.writeHead(401, { "www-authenticate": 'Bearer error_description="No token"' }).end();
     });
-    await using front = await startTlsFront(server.url);
+    await using front = await startTlsProxy(server.url);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const url = "https://mcp.test/mcp";
-    using folder = projectWith({ inside: { url, tls: { ca: pemFile("authority") } } });
-    const { findings } = await examine(folder);
+    using folder = createProject({ inside: { url, tls: { ca: readPemFile("authority") } } });
+    const { findings } = await runDoctor(folder);
     expect(findings[0]).toMatchObject({
       code: "login-needed",
-      text: expect.stringContaining('It asks for Bearer ("No token").'),
+      text: expect.stringContaining('It requires Bearer ("No token").'),
     });
   });
 
-  it("a wrong path, and the right one", async () => {
+  it("a wrong path is reported with the correct URL, found without sending credentials", async () => {
     await using server = await startMcpTestServer();
     await using front = await startRawServer(({ request, response, body }) => {
       if (request.url !== "/mcp") return void response.writeHead(404).end();
@@ -177,71 +182,78 @@ describe("doctor finds, on the way to a server", () => {
         method: request.method ?? "POST",
         headers: id === undefined ? headers : { ...headers, "mcp-session-id": String(id) },
         ...(request.method === "POST" ? { body: JSON.stringify(body) } : {}),
-      }).then(async (answer) => {
-        response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+      }).then(async (upstream) => {
+        response.writeHead(upstream.status, Object.fromEntries(upstream.headers)).end(await upstream.text());
       });
     });
     const { origin } = new URL(front.url);
-    const found = await problemAt(`${origin}/api?key=canary7f3a91secret`, "-H", "x-key: canary7f3a91secret");
-    expect(found).toMatchObject({ code: "wrong-path", next: `${origin}/mcp answers: write that address.` });
-    const elsewhere = front.seen.filter(({ request }) => request.url?.startsWith("/api") === false);
-    expect(elsewhere.length).toBeGreaterThan(3);
+    const finding = await findErrorAt(
+      `${origin}/api?key=canary7f3a91secret`,
+      "-H",
+      "x-key: canary7f3a91secret",
+    );
+    expect(finding).toMatchObject({
+      code: "wrong-path",
+      hint: expect.stringContaining(`Use ${origin}/mcp:`),
+    });
+    const probes = front.requests.filter(({ request }) => request.url?.startsWith("/api") === false);
+    expect(probes.length).toBeGreaterThan(3);
     expect(
-      elsewhere.some(({ request }) => JSON.stringify([request.url, request.headers]).includes("canary")),
+      probes.some(({ request }) => JSON.stringify([request.url, request.headers]).includes("canary")),
     ).toBe(false);
   });
 
-  it("a redirect to another origin, which is not followed", async () => {
+  it("a redirect to another origin is reported and not followed", async () => {
     await using server = await startRawServer(({ response }) => {
       response.writeHead(307, { location: "https://elsewhere.example.com/mcp?key=canary7f3a91secret" }).end();
     });
-    const found = await problemAt(server.url);
-    expect(found?.code).toBe("redirected");
-    expect(found?.text).toContain("https://elsewhere.example.com");
-    expect(found?.text).not.toContain("canary");
+    const finding = await findErrorAt(server.url);
+    expect(finding?.code).toBe("redirected");
+    expect(finding?.text).toContain("https://elsewhere.example.com");
+    expect(finding?.text).not.toContain("canary");
   });
 
-  it("an older server, also where its definition says so", async () => {
-    await using server = await LegacySseServer.start();
-    const found = await examine(undefined, "--url", server.url);
-    expect([found.code, found.codes]).toEqual([0, ["legacy-sse", "no-description"]]);
-    using folder = projectWith({ old: { type: "sse", url: server.url } });
-    expect((await examine(folder)).codes).toContain("legacy-sse");
+  it("a server that uses HTTP+SSE is a note, also if its type is sse", async () => {
+    await using server = await SseServer.start();
+    const { code, codes } = await runDoctor(undefined, "--url", server.url);
+    expect([code, codes]).toEqual([0, ["legacy-sse", "no-description"]]);
+    using folder = createProject({ old: { type: "sse", url: server.url } });
+    expect((await runDoctor(folder)).codes).toContain("legacy-sse");
   });
 
-  it("a server that is none, one that fails, and one that says nothing", async () => {
+  it("endpoints that are not MCP servers, fail, or do not respond", async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "html" }, { method: "initialize", times: 1 });
-    expect((await problemAt(server.url))?.code).toBe("not-mcp");
+    expect((await findErrorAt(server.url))?.code).toBe("not-mcp");
     server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 1 });
-    expect((await problemAt(server.url))?.code).toBe("server-failing");
+    expect((await findErrorAt(server.url))?.code).toBe("server-failing");
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
-    expect((await problemAt(server.url, "--timeout", "0.3"))?.code).toBe("handshake-timeout");
+    expect((await findErrorAt(server.url, "--timeout", "0.3"))?.code).toBe("handshake-timeout");
     server.addFault({ type: "hang" }, { method: "tools/list", times: 1 });
-    using folder = projectWith({ slow: { url: server.url, timeouts: { requestMs: 300 } } });
-    expect((await examine(folder)).codes).toEqual(["too-slow"]);
+    using folder = createProject({ slow: { url: server.url, timeouts: { requestMs: 300 } } });
+    expect((await runDoctor(folder)).codes).toEqual(["too-slow"]);
   });
 
-  it("a port that takes connections and never answers", async () => {
+  it("a port that accepts connections and never responds", async () => {
     const silent = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => silent.once("listening", resolve));
     const { port } = silent.address() as AddressInfo;
     try {
-      const found = await problemAt(`http://127.0.0.1:${port}/mcp`, "--timeout", "0.3");
-      expect(found?.code).toBe("handshake-timeout");
+      const finding = await findErrorAt(`http://127.0.0.1:${port}/mcp`, "--timeout", "0.3");
+      expect(finding?.code).toBe("handshake-timeout");
     } finally {
       silent.close();
     }
   });
 });
 
-describe("doctor finds, with commands", () => {
-  it("all that can go wrong with a program", async () => {
-    using folder = temporaryFolder({
+describe("doctor: commands", () => {
+  it("each failure of a command has its own code", async () => {
+    using folder = createFolder({
       "some.json": {
         mcpServers: {
           missing: { command: "no-such-command-here" },
-          closed: { command: join(import.meta.dirname, "cli-doctor.test.ts") },
+          unexecutable: { command: import.meta.filename },
           dying: quickServer("dying"),
           silent: { ...quickServer("silent"), timeouts: { connectMs: 700 } },
           ancient: quickServer("ancient"),
@@ -249,13 +261,13 @@ describe("doctor finds, with commands", () => {
         },
       },
     });
-    const { code, findings } = await examine(folder, "--config", "some.json");
+    const { code, findings } = await runDoctor(folder, "--config", "some.json");
     const codes = Object.fromEntries(findings.map((finding) => [finding.server, finding.code]));
     expect([code, codes]).toEqual([
       1,
       {
         missing: "command-not-found",
-        closed: "command-not-executable",
+        unexecutable: "command-not-executable",
         dying: "command-exited",
         silent: "handshake-timeout",
         ancient: "protocol-mismatch",
@@ -263,15 +275,15 @@ describe("doctor finds, with commands", () => {
       },
     ]);
     const textOf = (name: string) => findings.find(({ server }) => server === name)?.text;
-    expect(textOf("dying")).toContain("ended with exit code 3");
+    expect(textOf("dying")).toContain("exited with code 3");
     expect(textOf("dying")).toContain("Error: no database");
     expect(textOf("noisy")).toContain("Listening on stdio …");
   });
 });
 
-describe("doctor finds, in what servers offer", () => {
+describe("doctor: tools", () => {
   const run = () => "";
-  const SERVED = [
+  const TOOLS = [
     { name: "bad name", description: "Fine.", run },
     { name: "bad_name", description: "Fine.", run },
     { name: "hidden", description: "Fine.\u202e\u{e0041}", run },
@@ -290,14 +302,13 @@ describe("doctor finds, in what servers offer", () => {
     },
   ];
 
-  it("names, schemas, hidden characters, missing descriptions, tools that are left out", async () => {
-    await using server = await startMcpTestServer({ tools: SERVED, malformedTools: [{ name: "odd" }] });
+  it("names, schemas, hidden characters, missing descriptions and skipped tools are reported", async () => {
+    await using server = await startMcpTestServer({ tools: TOOLS, malformedTools: [{ name: "odd" }] });
     await using other = await startMcpTestServer({ tools: [{ name: "quiet", description: "Fine.", run }] });
-    using folder = projectWith({ one: { url: server.url }, two: { url: other.url } });
-    const { code, findings } = await examine(folder);
-    const found = findings.map((finding) => [finding.code, finding.tool]);
+    using folder = createProject({ one: { url: server.url }, two: { url: other.url } });
+    const { code, findings } = await runDoctor(folder);
     expect(code).toBe(1);
-    expect(found).toEqual([
+    expect(findings.map((finding) => [finding.code, finding.tool])).toEqual([
       ["server-warned", undefined],
       ["hidden-characters", "hidden"],
       ["schema-loosened", "pattern"],
@@ -309,15 +320,15 @@ describe("doctor finds, in what servers offer", () => {
     ]);
     const textOf = (wanted: string) => findings.find((finding) => finding.code === wanted)?.text;
     expect(textOf("hidden-characters")).toBe(
-      'Tool "hidden" has tag characters, characters that turn the direction of text in its texts.',
+      'Tool "hidden" has tag characters, text direction overrides in its text.',
     );
     expect(textOf("name-changed")).toBe('Models see the tool "bad name" as one__bad_name.');
     expect(textOf("name-collision")).toBe(
-      '"bad name" of "one" and "bad_name" of "one" get the same name, one__bad_name.',
+      '"bad name" of "one" and "bad_name" of "one" get the same name: one__bad_name.',
     );
   });
 
-  it("nothing, and says so with exit code 0; a long list is cut for people", async () => {
+  it("no findings exit with 0; similar findings are grouped", async () => {
     const many = Array.from({ length: 9 }, (_, index) => ({ name: `tool_${index}`, run }));
     await using server = await startMcpTestServer({ tools: [{ name: "fine", description: "Fine.", run }] });
     const { code, stdout } = await cli(undefined, "doctor", "--url", server.url);
@@ -326,7 +337,7 @@ describe("doctor finds, in what servers offer", () => {
       expect.stringMatching(/^✓ server .*\n\n0 errors, 0 warnings, 0 notes\.\n/),
     ]);
     server.tools = [];
-    expect((await examine(undefined, "--url", server.url)).codes).toEqual(["no-tools"]);
+    expect((await runDoctor(undefined, "--url", server.url)).codes).toEqual(["no-tools"]);
     server.tools = many;
     const long = await cli(undefined, "doctor", "--url", server.url);
     expect(long.stdout).toContain("… and 6 more like this (--json shows all)");
@@ -334,35 +345,35 @@ describe("doctor finds, in what servers offer", () => {
   });
 });
 
-describe("doctor tries, when it is allowed to,", () => {
-  const recoveryOf = async (server: McpTestServer) => {
-    const { codes } = await examine(undefined, "--url", server.url, "--recovery");
+describe("doctor --recovery", () => {
+  const checkRecovery = async (server: McpTestServer) => {
+    const { codes } = await runDoctor(undefined, "--url", server.url, "--recovery");
     return codes.filter((code) => code.startsWith("session-"));
   };
   const tools = [{ name: "fine", description: "Fine.", run: () => "" }];
 
-  it("whether a lost session comes back: it lists, calls nothing, and leaves nothing", async () => {
+  it("checks a lost session without calling a tool and without leaving a session", async () => {
     await using server = await startMcpTestServer({ tools });
-    expect(await recoveryOf(server)).toEqual(["session-recovered"]);
+    expect(await checkRecovery(server)).toEqual(["session-recovered"]);
     expect(server.received("tools/call")).toEqual([]);
     expect(server.openSessions).toEqual([]);
   });
 
-  it("a server without sessions, and one that does not come back", async () => {
-    await using none = await startMcpTestServer({ tools, sessionMode: "stateless" });
-    expect(await recoveryOf(none)).toEqual(["session-none"]);
+  it("servers without sessions, and a server that does not recover", async () => {
+    await using stateless = await startMcpTestServer({ tools, sessionMode: "stateless" });
+    expect(await checkRecovery(stateless)).toEqual(["session-none"]);
     await using modern = await startEraServer("modern", { tools });
-    expect(await recoveryOf(modern)).toEqual(["session-none"]);
-    await using older = await startMcpTestServer({ tools });
-    older.unknownSessionResponse = "400 no valid id";
-    expect(await recoveryOf(older)).toEqual(["session-recovered"]);
-    await using bare = await startMcpTestServer({ tools, sessionMode: "single" });
-    expect(await recoveryOf(bare)).toEqual(["session-not-recovered"]);
+    expect(await checkRecovery(modern)).toEqual(["session-none"]);
+    await using nonStandard = await startMcpTestServer({ tools });
+    nonStandard.unknownSessionResponse = "400 no valid id";
+    expect(await checkRecovery(nonStandard)).toEqual(["session-recovered"]);
+    await using single = await startMcpTestServer({ tools, sessionMode: "single" });
+    expect(await checkRecovery(single)).toEqual(["session-not-recovered"]);
   });
 
-  it("and never without being told to", async () => {
+  it("is not checked without --recovery", async () => {
     await using server = await startMcpTestServer({ tools });
-    expect((await examine(undefined, "--url", server.url)).codes).toEqual([]);
+    expect((await runDoctor(undefined, "--url", server.url)).codes).toEqual([]);
     expect(server.received("initialize").length).toBe(1);
   });
 });
@@ -370,7 +381,7 @@ describe("doctor tries, when it is allowed to,", () => {
 describe("secrets", () => {
   const CANARY = "canary7f3a91secret";
 
-  it("are in nothing that is printed, whatever the server echoes", async () => {
+  it("are never printed, even if a server echoes them", async () => {
     await using server = await startMcpTestServer({
       tools: [{ name: "leak", description: `Your token is ${CANARY}.`, run: () => "" }],
       malformedTools: [{ name: CANARY }],
@@ -381,9 +392,9 @@ describe("secrets", () => {
       command: { ...quickServer("dying", `--token=${CANARY}`), env: { API_KEY: CANARY } },
       sent: { url: server.url, headers: { authorization: `Bearer \${TOKEN}` } },
     };
-    const saved = { name: "gone", inputSchema: { type: "object" } };
+    const saved = { name: "removed", inputSchema: { type: "object" } };
     const resource = { $resourceType: "mcp", name: "echoing", availableTools: [saved] };
-    using folder = temporaryFolder({
+    using folder = createFolder({
       ".mcp.json": { mcpServers: servers },
       "agent.json": { resources: [resource] },
     });
@@ -395,19 +406,19 @@ describe("secrets", () => {
       ["snapshot", "echoing"],
     ]) {
       for (const format of [[], ["--json"]]) {
-        const terminal = fakeTerminal({ cwd: folder.path, env });
+        const terminal = createFakeTerminal({ cwd: folder.path, env });
         const { stdout, stderr } = await runOn(terminal, ...args, ...format);
         expect(`${stdout}${stderr}`).not.toContain(CANARY);
         expect(stdout.length).toBeGreaterThan(100);
       }
     }
-    const drift = await runOn(fakeTerminal({ cwd: folder.path, env }), "drift", "agent.json", "--json");
-    expect(drift.stdout).toContain('"gone"');
+    const drift = await runOn(createFakeTerminal({ cwd: folder.path, env }), "drift", "agent.json", "--json");
+    expect(drift.stdout).toContain('"removed"');
     expect(`${drift.stdout}${drift.stderr}`).not.toContain(CANARY);
-    const call = await runOn(fakeTerminal({ cwd: folder.path, env }), "call", "denied", "leak");
+    const call = await runOn(createFakeTerminal({ cwd: folder.path, env }), "call", "refused", "leak");
     expect(call.stderr).toContain("connection-refused");
     expect(`${call.stdout}${call.stderr}`).not.toContain(CANARY);
-    const direct = await cli(
+    const withHeader = await cli(
       undefined,
       "list",
       "--url",
@@ -415,15 +426,15 @@ describe("secrets", () => {
       "-H",
       `authorization: Bearer ${CANARY}`,
     );
-    const wrong = await cli(undefined, "list", "--url", "http://127.0.0.1:1/", "-H", CANARY);
-    expect(JSON.stringify([direct, wrong])).not.toContain(CANARY);
+    const withInvalidHeader = await cli(undefined, "list", "--url", "http://127.0.0.1:1/", "-H", CANARY);
+    expect(JSON.stringify([withHeader, withInvalidHeader])).not.toContain(CANARY);
   });
 });
 
-describe("for programs", () => {
-  it("doctor has one document of a shape that stays", async () => {
+describe("doctor --json", () => {
+  it("prints one document with a stable shape", async () => {
     await using server = await startMcpTestServer({ tools: [{ name: "quiet", run: () => "" }] });
-    using folder = projectWith({ one: { url: server.url } });
+    using folder = createProject({ one: { url: server.url } });
     const { stdout } = await cli(folder, "doctor", "--json");
     expect(JSON.parse(stdout)).toEqual({
       command: "doctor",
@@ -451,7 +462,7 @@ describe("for programs", () => {
           server: "one",
           tool: "quiet",
           text: 'Tool "quiet" has no description.',
-          next: 'Write one on the server, or as tools: { name: { description: "…" } } in code.',
+          hint: 'Add one on the server, or as tools: { name: { description: "…" } } in code.',
         },
       ],
       counts: { errors: 0, warnings: 0, notes: 1 },
@@ -459,16 +470,16 @@ describe("for programs", () => {
   });
 });
 
-describe("the codes", () => {
-  it("are what programs rely on", () => {
+describe("finding codes", () => {
+  it("are a stable list", () => {
     expect(Object.keys(FINDINGS)).toMatchInlineSnapshot(`
       [
         "config-missing",
         "config-broken",
         "config-invalid",
-        "config-doubtful",
+        "config-warning",
         "variable-unset",
-        "yes-needed",
+        "consent-required",
         "connection-refused",
         "unknown-host",
         "unreachable",

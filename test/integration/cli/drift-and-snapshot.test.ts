@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
 import { fileStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { cli, projectWith } from "../../fixtures/fake-terminal.js";
+import { cli, createProject } from "../../fixtures/fake-terminal.js";
 
 const object = (properties: object, required: readonly string[] = []) => ({
   type: "object",
@@ -25,9 +25,9 @@ const FORECAST = {
 const TIDES = { name: "tides", description: "The sea.", inputSchema: object({}), run: () => "high" };
 
 describe("snapshot", () => {
-  it("writes an agent that createMcpToolsFromAgent takes as it is, and whose tools work", async () => {
+  it("writes an agent definition that works with createMcpToolsFromAgent", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST, TIDES] });
-    using folder = projectWith({
+    using folder = createProject({
       weather: { url: server.url, headers: { "x-api-key": "canary7f3a91secret" } },
     });
     const { code, stdout } = await cli(folder, "snapshot", "-o", "agent.json");
@@ -35,17 +35,17 @@ describe("snapshot", () => {
     const agent = readFileSync(join(folder.path, "agent.json"), "utf8");
     expect(agent).not.toContain("canary");
     expect(agent).not.toContain(server.url);
-    const asked = server.requests.length;
+    const requestsBefore = server.requests.length;
     await using mcp = await createMcpToolsFromAgent(agent, { servers: { weather: { url: server.url } } });
-    expect(server.requests.length).toBe(asked);
+    expect(server.requests.length).toBe(requestsBefore);
     expect(mcp.tools.map(({ name }) => name)).toEqual(["forecast", "tides"]);
     expect(await mcp.tools[0]?.invoke({ city: "Oslo" })).toBe("Oslo: rain");
     expect(await mcp.detectDrift()).toMatchObject({ weather: { state: "same" } });
   });
 
-  it("goes to stdout without a file, and with its servers to programs", async () => {
+  it("without --output it is printed to stdout, also as JSON document with --json", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
-    using folder = projectWith({ sea: { url: server.url } });
+    using folder = createProject({ sea: { url: server.url } });
     const { stdout } = await cli(folder, "snapshot");
     const { resources } = JSON.parse(stdout) as { readonly resources: readonly unknown[] };
     expect(resources).toEqual([
@@ -68,15 +68,15 @@ describe("snapshot", () => {
     });
   });
 
-  it("writes over nothing without --force, and nothing at all when a server is missing", async () => {
+  it("overwrites a file only with --force, and writes nothing if a server fails", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
-    using folder = projectWith({ sea: { url: server.url }, gone: { url: "http://127.0.0.1:1/mcp" } });
+    using folder = createProject({ sea: { url: server.url }, stopped: { url: "http://127.0.0.1:1/mcp" } });
     const file = join(folder.path, "agent.json");
-    writeFileSync(file, "mine");
-    const refused = await cli(folder, "snapshot", "sea", "-o", "agent.json");
-    expect([refused.code, refused.stderr]).toEqual([
+    writeFileSync(file, "existing");
+    const rejected = await cli(folder, "snapshot", "sea", "-o", "agent.json");
+    expect([rejected.code, rejected.stderr]).toEqual([
       2,
-      expect.stringContaining("agent.json is there already."),
+      expect.stringContaining("agent.json already exists."),
     ]);
     const failed = await cli(folder, "snapshot", "-o", "agent.json", "--force");
     expect([failed.code, failed.stdout, failed.stderr]).toEqual([
@@ -84,25 +84,25 @@ describe("snapshot", () => {
       "",
       expect.stringContaining("[connection-refused]"),
     ]);
-    expect(readFileSync(file, "utf8")).toBe("mine");
+    expect(readFileSync(file, "utf8")).toBe("existing");
     expect((await cli(folder, "snapshot", "sea", "-o", "agent.json", "--force")).code).toBe(0);
     expect(readFileSync(file, "utf8")).toContain("tides");
   });
 });
 
 describe("drift", () => {
-  it("is exit code 0 where nothing changed, 3 where something did, and tells what", async () => {
+  it("exits with 0 if nothing changed, and with 3 and a list of changes otherwise", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST, TIDES] });
-    using folder = projectWith({ weather: { url: server.url }, other: { url: "${NOT_SET_HERE}" } });
+    using folder = createProject({ weather: { url: server.url }, other: { url: "${NOT_SET_HERE}" } });
     await cli(folder, "snapshot", "weather", "-o", "agent.json");
     expect(await cli(folder, "drift", "agent.json")).toEqual({
       code: 0,
-      stdout: "✓ weather  as it was, 2 tools\n",
+      stdout: "✓ weather  unchanged (2 tools)\n",
       stderr: "",
     });
     const days = { ...city, days: { type: "integer" } };
     server.tools = [
-      { ...FORECAST, description: "Other words.", inputSchema: object(days, ["city", "days"]) },
+      { ...FORECAST, description: "Another description.", inputSchema: object(days, ["city", "days"]) },
       { name: "moon", run: () => "" },
     ];
     const { code, stdout } = await cli(folder, "drift", "agent.json");
@@ -112,7 +112,7 @@ describe("drift", () => {
         "✗ weather  changed; calls may fail",
         "    - tides",
         "    + moon",
-        "    ~ forecast (breaking): days is required now, another description",
+        "    ~ forecast (breaking): days is now required, changed description",
         "",
       ].join("\n"),
     ]);
@@ -142,14 +142,14 @@ describe("drift", () => {
     });
   });
 
-  it("knows nothing of a server that is not reached: exit code 1", async () => {
+  it("an unreachable server is not compared: exit code 1", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
-    using folder = projectWith({ sea: { url: server.url } });
+    using folder = createProject({ sea: { url: server.url } });
     await cli(folder, "snapshot", "-o", "agent.json");
     await server.stop();
     const { code, stdout } = await cli(folder, "drift", "agent.json");
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^✗ sea {2}not reached, nobody can tell\n.*\[connection-refused\]/);
+    expect(stdout).toMatch(/^✗ sea {2}unreachable, not compared\n.*\[connection-refused\]/);
     const url = await cli(
       undefined,
       "drift",
@@ -160,18 +160,18 @@ describe("drift", () => {
     expect([url.code, url.stdout]).toEqual([1, expect.stringContaining("✗ sea")]);
   });
 
-  it("compares with the lists that a program left in a file store, and leaves them as they are", async () => {
+  it("--store compares with the tool lists of a file store without changing them", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
-    using folder = projectWith({ sea: { url: server.url }, other: { url: `${server.url}?other` } });
+    using folder = createProject({ sea: { url: server.url }, other: { url: `${server.url}?other` } });
     await using store = fileStore(join(folder.path, "cache"));
     await (await createMcpTools({ sea: { url: server.url } }, { cache: { store } })).close();
     const same = await cli(folder, "drift", "--store", "cache");
-    expect([same.code, same.stdout]).toEqual([1, expect.stringContaining("✓ sea    as it was, 1 tool\n")]);
+    expect([same.code, same.stdout]).toEqual([1, expect.stringContaining("✓ sea    unchanged (1 tool)\n")]);
     expect(same.stdout).toContain(
-      "✗ other  not compared\n    ✗ The store has no list of its tools. [nothing-saved]",
+      "✗ other  not compared\n    ✗ The store has no tool list of this server. [nothing-saved]",
     );
     server.tools = [FORECAST];
-    for (const _ of ["once", "and again"]) {
+    for (const _ of ["first run", "second run"]) {
       const changed = await cli(folder, "drift", "--store", "cache");
       expect([changed.code, changed.stdout]).toEqual([
         3,
@@ -181,25 +181,25 @@ describe("drift", () => {
   });
 
   it.each([
-    [["drift"], "drift compares with one thing."],
+    [["drift"], "drift needs exactly one baseline."],
     [["drift", "none.json"], "none.json cannot be read:"],
-    [["drift", ".mcp.json"], ".mcp.json has no tools that were saved."],
-    [["drift", "a.json", "--store", "b"], "drift compares with one thing."],
-  ])("%j is told to be wrong", async (args, text) => {
-    using folder = projectWith({ sea: { url: "http://127.0.0.1:1/mcp" } });
+    [["drift", ".mcp.json"], ".mcp.json has no saved tools."],
+    [["drift", "a.json", "--store", "b"], "drift needs exactly one baseline."],
+  ])("rejects %j", async (args, message) => {
+    using folder = createProject({ sea: { url: "http://127.0.0.1:1/mcp" } });
     const { code, stderr } = await cli(folder, ...args);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
-  it("asks for the address of a server that nobody has configured", async () => {
+  it("a resource without a configured server is reported", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
-    using folder = projectWith({ sea: { url: server.url } });
+    using folder = createProject({ sea: { url: server.url } });
     await cli(folder, "snapshot", "-o", "agent.json");
-    using elsewhere = projectWith({ land: { url: server.url } });
-    const { code, stdout } = await cli(elsewhere, "drift", join(folder.path, "agent.json"));
-    expect([code, stdout]).toEqual([
+    using elsewhere = createProject({ land: { url: server.url } });
+    const { code, stdout } = await cli(elsewhere, "drift", join(folder.path, "agent.json"), "--json");
+    expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
-      expect.stringContaining("Nothing says where its server is. [config-missing]"),
+      { findings: [{ code: "config-missing", server: "sea", hint: expect.stringContaining('"sea"') }] },
     ]);
   });
 });

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runCli } from "../../../src/cli/run-cli.js";
-import { widthOf } from "../../../src/cli/terminal/text-width.js";
+import { textWidth } from "../../../src/cli/terminal/text-format.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { eventually, gate } from "../../fixtures/clients.js";
-import { cli, fakeTerminal, projectWith, runOn, temporaryFolder } from "../../fixtures/fake-terminal.js";
+import { eventually, deferred } from "../../fixtures/clients.js";
+import { cli, createFakeTerminal, createProject, runOn, createFolder } from "../../fixtures/fake-terminal.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
 
 const FORECAST = {
@@ -21,9 +21,9 @@ const FORECAST = {
 };
 
 describe("list", () => {
-  it("shows every server with its tools below it", async () => {
+  it("prints each server with its tools below it", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST, { name: "天気", run: () => "" }] });
-    using folder = projectWith({ weather: { url: server.url } });
+    using folder = createProject({ weather: { url: server.url } });
     const { code, stdout, stderr } = await cli(folder, "list");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.replace(/\d+ ms|\d\.\d s/, "0 ms").replace(server.url, "URL")).toBe(
@@ -37,20 +37,23 @@ describe("list", () => {
     expect(server.openSessions).toEqual([]);
   });
 
-  it("goes on when one server fails, says why and what to do, and ends with exit code 1", async () => {
+  it("a failed server does not affect the others: its error and a hint are printed, exit code 1", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = projectWith({ gone: { url: "http://127.0.0.1:1/mcp" }, weather: { url: server.url } });
+    using folder = createProject({
+      stopped: { url: "http://127.0.0.1:1/mcp" },
+      weather: { url: server.url },
+    });
     const { code, stdout } = await cli(folder, "list");
     expect(code).toBe(1);
-    expect(stdout).toContain("✗ gone ");
+    expect(stdout).toContain("✗ stopped ");
     expect(stdout).toContain(
       "Refused the connection at http://127.0.0.1:1. Is it running? [connection-refused]",
     );
-    expect(stdout).toContain("→ Start the server, or correct its address in .mcp.json.");
+    expect(stdout).toContain("→ Start the server, or correct its URL in .mcp.json.");
     expect(stdout).toContain("forecast(city, days?)");
   });
 
-  it("has one JSON document for programs, of a shape that stays", async () => {
+  it("--json prints one document with a stable shape", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const { code, stdout, stderr } = await cli(
       undefined,
@@ -83,91 +86,92 @@ describe("list", () => {
     });
   });
 
-  it("takes a server from --url, from behind --, from --config and by its name", async () => {
+  it("servers are selected by --url, by a command after --, by --config and by name", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = temporaryFolder({
+    using folder = createFolder({
       "some.json": { mcpServers: { a: { url: server.url }, b: quickServer() } },
     });
-    const bare = await cli(folder, "list", "--url", server.url.replace("http://", ""));
-    expect([bare.code, bare.stdout]).toEqual([0, expect.stringContaining("✓ server  http  1 tool ")]);
+    const byUrl = await cli(folder, "list", "--url", server.url.replace("http://", ""));
+    expect([byUrl.code, byUrl.stdout]).toEqual([0, expect.stringContaining("✓ server  http  1 tool ")]);
     const { command, args } = quickServer();
-    const program = await cli(folder, "list", "--", command, ...args);
-    expect([program.code, program.stdout]).toEqual([
+    const byCommand = await cli(folder, "list", "--", command, ...args);
+    expect([byCommand.code, byCommand.stdout]).toEqual([
       0,
       expect.stringContaining("✓ quick-stdio-server  stdio  1 tool "),
     ]);
-    const named = await cli(folder, "list", "b", "--config", "some.json");
-    expect([named.code, named.stdout.match(/^[✓✗].*$/gm)?.length]).toEqual([0, 1]);
-    const wrong = await cli(folder, "list", "bb", "--config", "some.json");
-    expect([wrong.code, wrong.stderr]).toEqual([2, '✗ There is no server "bb".\n  → Did you mean b?\n']);
+    const byName = await cli(folder, "list", "b", "--config", "some.json");
+    expect([byName.code, byName.stdout.match(/^[✓✗].*$/gm)?.length]).toEqual([0, 1]);
+    const mistyped = await cli(folder, "list", "bb", "--config", "some.json");
+    expect([mistyped.code, mistyped.stderr]).toEqual([2, '✗ Unknown server "bb".\n  → Did you mean b?\n']);
   });
 
-  it.each(["::::", ""])("says of %j that it is no address", async (url) => {
+  it.each(["::::", ""])("rejects --url %j", async (url) => {
     const { code, stderr } = await cli(undefined, "list", "--url", url);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^✗ The server cannot be used: url: expected an address that starts with http:/),
+      expect.stringMatching(/^✗ Invalid server: url: expected a URL starting with http:/),
     ]);
   });
 
-  it("says what is missing where there is no server", async () => {
-    using folder = temporaryFolder();
+  it("without any server, the error names the config files and how to create one", async () => {
+    using folder = createFolder();
     const { code, stderr } = await cli(folder, "list");
     expect(code).toBe(2);
-    expect(stderr).toContain("There is no config file here: no .mcp.json");
-    expect(stderr).toContain("→ Write a .mcp.json here");
+    expect(stderr).toContain("No config file in this folder (.mcp.json");
+    expect(stderr).toContain("→ Create a .mcp.json in this folder");
   });
 
-  it("names the file that is wrong, why a server in it is not used, and every file that is looked for", async () => {
-    const gone = { url: "http://127.0.0.1:1/mcp" };
-    using folder = projectWith({ first: gone, second: gone, wrong: { colour: "red" } });
-    const missing = await cli(folder, "list", "--config", "gone.json");
+  it("errors name the file and position, and the reason that a server in it is not used", async () => {
+    const stopped = { url: "http://127.0.0.1:1/mcp" };
+    using folder = createProject({ first: stopped, second: stopped, invalid: { color: "red" } });
+    const missing = await cli(folder, "list", "--config", "missing.json");
     expect([missing.code, missing.stderr]).toEqual([
       2,
-      "✗ gone.json: The file is not there. Is its path right?\n  → Correct the path behind --config.\n",
+      "✗ missing.json: The file does not exist. Check its path.\n  → Correct the path after --config.\n",
     ]);
     const unused = await cli(folder, "list", "second");
     expect([unused.code, unused.stderr]).toEqual([
       2,
-      expect.stringMatching(/^✗ \.mcp\.json: "second" of this file is not used: .*first/),
+      expect.stringMatching(/^✗ \.mcp\.json: "second" in this file is not used: .*first/),
     ]);
-    expect((await cli(folder, "list")).stdout).toMatch(/\.mcp\.json:\d+:5: Tells no kind of server/);
-    expect((await cli(folder, "--help")).stdout).toContain(".gemini/settings.json");
-    const document: unknown = JSON.parse((await cli(folder, "list", "third", "--json")).stdout);
-    expect(document).toMatchObject({ command: "list", ok: false, exitCode: 2 });
+    expect((await cli(folder, "list")).stdout).toMatch(
+      /\.mcp\.json:\d+:5: Cannot determine the transport.*\[config-invalid\]/,
+    );
+    const json: unknown = JSON.parse((await cli(folder, "list", "third", "--json")).stdout);
+    expect(json).toMatchObject({ command: "list", ok: false, exitCode: 2 });
   });
 
-  it("says of a server that is switched off who says so", async () => {
-    const gone = { url: "http://127.0.0.1:1/mcp" };
-    using folder = projectWith({ first: gone, second: { url: "http://127.0.0.1:2/mcp", disabled: true } });
-    const told = await cli(folder, "list", "second");
-    expect([told.code, told.stderr]).toEqual([
+  it("naming a disabled server reports what disabled it", async () => {
+    const first = { url: "http://127.0.0.1:1/mcp" };
+    using folder = createProject({ first, second: { url: "http://127.0.0.1:2/mcp", disabled: true } });
+    const { code, stderr } = await cli(folder, "list", "second");
+    expect([code, stderr]).toEqual([
       2,
-      '✗ "second" of .mcp.json is switched off: its file says disabled: true.\n  → Switch it on there.\n',
+      '✗ "second" of .mcp.json is disabled: its file has disabled: true.\n  → Enable it in that file.\n',
     ]);
   });
 
-  it("fits a narrow terminal, in colours, with a live line that is gone at the end", async () => {
+  it("on a narrow terminal, the output fits, has colors, and the spinner is erased at the end", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     server.addFault({ type: "delay", ms: 300 }, { method: "initialize", times: 1 });
-    using folder = projectWith({ "天気-weather-with-a-long-name": { url: server.url } });
-    const terminal = fakeTerminal({ cwd: folder.path, columns: 40 });
+    using folder = createProject({ "天気-weather-with-a-long-name": { url: server.url } });
+    const terminal = createFakeTerminal({ cwd: folder.path, columns: 40 });
     const { code, stdout } = await runOn(terminal, "list");
     expect(code).toBe(0);
     expect(stdout).toContain("\u001b[32m✓\u001b[39m");
     const lines = stripVTControlCharacters(stdout).split("\n");
-    expect(lines.filter((line) => widthOf(line) > 40)).toEqual([]);
+    expect(lines.filter((line) => textWidth(line) > 40)).toEqual([]);
     const drawn = terminal.written.stderr.split("\r\u001b[2K");
     expect(drawn.length).toBeGreaterThan(2);
     expect(drawn[1]).toMatch(/^⠋ connecting 0\/1 {2}0\.\d s {2}天気/);
     expect(drawn.at(-1)).toBe("");
-    expect(drawn.filter((frame) => widthOf(frame) > 39)).toEqual([]);
+    expect(drawn.filter((frame) => textWidth(frame) > 39)).toEqual([]);
   });
 
-  it("keeps the log of the library apart from the live line", async () => {
+  it("log lines of the library do not mix with the spinner", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST], malformedTools: [{ name: "odd" }] });
     server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
-    const terminal = fakeTerminal({ columns: 200 });
+    const terminal = createFakeTerminal({ columns: 200 });
     await runOn(terminal, "list", "--url", server.url);
     const frames = terminal.written.stderr.split("\r\u001b[2K");
     expect(frames).toContainEqual(
@@ -182,30 +186,30 @@ describe("list", () => {
     [{ FORCE_COLOR: "0" }, 80, false],
     [{ TERM: "dumb" }, 80, false],
     [{}, undefined, false],
-  ])("has colours as %j and %s columns say", async (env, columns, isColoured) => {
-    const terminal = fakeTerminal({
+  ])("with %j and %s columns, colors are used: %s", async (env, columns, isColored) => {
+    const terminal = createFakeTerminal({
       env: env as Record<string, string>,
       ...(columns === undefined ? {} : { columns }),
     });
     const { stdout } = await runOn(terminal, "--help");
-    expect(stdout.includes("\u001b[")).toBe(isColoured);
+    expect(stdout.includes("\u001b[")).toBe(isColored);
   });
 });
 
-describe("commands of a project's files", () => {
-  const project = () => projectWith({ child: quickServer() });
+describe("consent for project files", () => {
+  const createStdioProject = () => createProject({ child: quickServer() });
 
-  it("are not started where nobody can say yes: exit code 4, and what to do", async () => {
-    using folder = project();
+  it("without a terminal, commands are not started: exit code 4 and a hint", async () => {
+    using folder = createStdioProject();
     const { code, stdout } = await cli(folder, "list");
     expect(code).toBe(4);
     expect(stdout).toContain("✗ child  stdio");
     expect(stdout).toContain(".mcp.json would start a command:");
-    expect(stdout).toContain("→ If you trust .mcp.json: --yes, or name it yourself with --config .mcp.json.");
+    expect(stdout).toContain("→ If you trust .mcp.json, use --yes or --config .mcp.json.");
   });
 
-  it("are started with --yes, and when the file was named", async () => {
-    using folder = project();
+  it("--yes and --config allow commands", async () => {
+    using folder = createStdioProject();
     expect((await cli(folder, "list", "--yes")).code).toBe(0);
     expect((await cli(folder, "list", "--config", ".mcp.json")).code).toBe(0);
   });
@@ -216,44 +220,44 @@ describe("commands of a project's files", () => {
     ["n\n", 4],
     ["\n", 4],
     [undefined, 4],
-  ])("are asked about on a terminal: %j ends with %i", async (answer, expected) => {
-    using folder = project();
-    const terminal = fakeTerminal({ cwd: folder.path, columns: 100 });
+  ])("on a terminal, the user is asked: the answer %j ends with exit code %i", async (answer, expected) => {
+    using folder = createStdioProject();
+    const terminal = createFakeTerminal({ cwd: folder.path, columns: 100 });
     const running = runOn(terminal, "list");
     await eventually(() => terminal.written.stderr.includes("[y/N] "));
     terminal.stdin.end(answer ?? "");
     expect((await running).code).toBe(expected);
     expect(terminal.written.stderr).toMatch(
-      /^Files of this folder want to:\n {2}child {2}start .*\nDo you trust them\? \[y\/N\] /,
+      /^Config files in this folder would:\n {2}child {2}start .*\nContinue\? \[y\/N\] /,
     );
   });
 
-  it("are not those of the user, who wrote them", async () => {
-    using home = temporaryFolder({ ".claude.json": { mcpServers: { mine: quickServer() } } });
-    using folder = temporaryFolder();
-    const terminal = fakeTerminal({ cwd: folder.path, env: { HOME: home.path } });
+  it("files of the user need no consent", async () => {
+    using home = createFolder({ ".claude.json": { mcpServers: { mine: quickServer() } } });
+    using folder = createFolder();
+    const terminal = createFakeTerminal({ cwd: folder.path, env: { HOME: home.path } });
     const { code, stdout } = await runOn(terminal, "list", "--user");
     expect([code, stdout]).toEqual([0, expect.stringContaining("✓ mine")]);
   });
 
-  it("and servers that would be sent variables need a yes, others do not", async () => {
+  it("a remote server needs consent only if it would receive variables", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = projectWith({
+    using folder = createProject({
       sent: { url: server.url, headers: { authorization: "Bearer ${SHOP_TOKEN}" } },
       plain: { url: `${server.url}?` },
     });
-    const terminal = fakeTerminal({ cwd: folder.path, env: { SHOP_TOKEN: "canary7f3a91secret" } });
+    const terminal = createFakeTerminal({ cwd: folder.path, env: { SHOP_TOKEN: "canary7f3a91secret" } });
     const { code, stdout } = await runOn(terminal, "list");
     expect(code).toBe(4);
-    expect(stdout).toContain(`.mcp.json would send $SHOP_TOKEN to ${server.url}. Nobody said yes.`);
+    expect(stdout).toContain(`.mcp.json would send $SHOP_TOKEN to ${server.url}. Not approved.`);
     expect(stdout).toContain("✓ plain");
     expect(server.requests.every(({ headers }) => headers["authorization"] === undefined)).toBe(true);
   });
 
-  it("and whoever gives tokens for a server is named with it, since they are sent variables, too", async () => {
+  it("authorization servers are named too, since they receive variables", async () => {
     const identityProvider = { tokenEndpoint: "https://idp.evil.example/token?a=b", clientId: "a" };
     const secret = { issuer: "https://evil.example", clientId: "a", clientSecret: "${SHOP_TOKEN}" };
-    using folder = projectWith({
+    using folder = createProject({
       job: { url: "https://good.example", auth: { grant: "jwt-bearer", ...secret, assertion: "aa.bb.cc" } },
       user: {
         url: "https://good.example/mcp",
@@ -261,11 +265,11 @@ describe("commands of a project's files", () => {
       },
     });
     const env = { SHOP_TOKEN: "canary7f3a91secret" };
-    const { stdout } = await runOn(fakeTerminal({ cwd: folder.path, env }), "list");
+    const { stdout } = await runOn(createFakeTerminal({ cwd: folder.path, env }), "list");
     expect(stdout).toContain(
-      "would send $SHOP_TOKEN to https://good.example/, https://evil.example/. Nobody",
+      "would send $SHOP_TOKEN to https://good.example/, https://evil.example/. Not approved.",
     );
-    const terminal = fakeTerminal({ cwd: folder.path, columns: 200, env });
+    const terminal = createFakeTerminal({ cwd: folder.path, columns: 200, env });
     const running = runOn(terminal, "list");
     await eventually(() => terminal.written.stderr.includes("[y/N] "));
     terminal.stdin.end("n\n");
@@ -275,40 +279,42 @@ describe("commands of a project's files", () => {
     );
   });
 
-  it("and inputs of VS Code are given by --input, and need the same yes", async () => {
+  it("--input sets inputs of VS Code files, which need consent like variables", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const servers = { weather: { url: server.url, headers: { "x-key": "${input:key}" } } };
-    using folder = temporaryFolder({
+    using folder = createFolder({
       ".vscode/mcp.json": { servers, inputs: [{ id: "key", type: "promptString" }] },
     });
     const missing = await cli(folder, "list");
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("--input id=value")]);
-    const refused = await cli(folder, "list", "--input", "key=canary7f3a91secret");
-    expect([refused.code, refused.stdout]).toEqual([4, expect.stringContaining("would send input:key to")]);
+    const declined = await cli(folder, "list", "--input", "key=canary7f3a91secret");
+    expect([declined.code, declined.stdout]).toEqual([4, expect.stringContaining("would send input:key to")]);
     const { code } = await cli(folder, "list", "--input", "key=canary7f3a91secret", "--yes");
     expect([code, server.requests.at(0)?.headers["x-key"]]).toEqual([0, "canary7f3a91secret"]);
   });
 });
 
 describe("call", () => {
-  it("prints the text of the result as it is", async () => {
+  it("prints the text of the result unchanged", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = projectWith({ weather: { url: server.url } });
+    using folder = createProject({ weather: { url: server.url } });
     const run = await cli(folder, "call", "weather", "forecast", "--args", '{"city":"Oslo","days":3}');
     expect(run).toEqual({ code: 0, stdout: "Oslo: rain for 3 days\n", stderr: "" });
   });
 
-  it("takes name=value, @file, stdin, the model's name of a tool, and no server where there is one", async () => {
+  it("accepts name=value, @file and stdin, the model's tool name, and no name for a single server", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = temporaryFolder({
+    using folder = createFolder({
       ".mcp.json": { servers: { weather: { url: server.url } } },
       "a.json": '{"city":"7"}',
     });
-    const said = async (...args: string[]) => (await cli(folder, "call", ...args)).stdout;
-    expect(await said("weather", "forecast", "city=7", "days=3")).toBe("7: rain for 3 days\n");
-    expect(await said("forecast", "--args", "@a.json", "days=2")).toBe("7: rain for 2 days\n");
-    expect(await said("weather", "weather__forecast", "city=a=b")).toBe("a=b: rain for undefined days\n");
-    const terminal = fakeTerminal({ cwd: folder.path });
+    const callOutput = async (...args: string[]) => (await cli(folder, "call", ...args)).stdout;
+    expect(await callOutput("weather", "forecast", "city=7", "days=3")).toBe("7: rain for 3 days\n");
+    expect(await callOutput("forecast", "--args", "@a.json", "days=2")).toBe("7: rain for 2 days\n");
+    expect(await callOutput("weather", "weather__forecast", "city=a=b")).toBe(
+      "a=b: rain for undefined days\n",
+    );
+    const terminal = createFakeTerminal({ cwd: folder.path });
     terminal.stdin.end('{"city":"Oslo"}');
     expect((await runOn(terminal, "call", "forecast", "--args", "-")).stdout).toBe(
       "Oslo: rain for undefined days\n",
@@ -317,33 +323,33 @@ describe("call", () => {
 
   it.each([
     [["weather", "forcast"], 'Server "weather" has no tool "forcast".', "Did you mean forecast?"],
-    [["weather", "nothing"], 'Server "weather" has no tool "nothing".', "Its tools are forecast."],
+    [["weather", "nothing"], 'Server "weather" has no tool "nothing".', "Tools: forecast."],
+    [["weather", "forecast"], "Invalid arguments: city: is missing.", "Usage: forecast(city, days?)."],
     [
-      ["weather", "forecast"],
-      "The arguments do not fit: city: is missing.",
-      "It is called as forecast(city, days?).",
+      ["weather", "forecast", "city=Oslo", "days=many"],
+      "days: expected a whole number",
+      "Usage: forecast(city, days?).",
     ],
-    [["weather", "forecast", "city=Oslo", "days=many"], "days: expected a whole number", "It is called as"],
-    [["weather", "forecast", "--args", "{city}"], "--args is no JSON:", "Quote it for the shell"],
-    [["weather", "forecast", "--args", "[]"], "--args is no JSON object.", "Write --args"],
+    [["weather", "forecast", "--args", "{city}"], "--args is not valid JSON:", "Quote it for the shell"],
+    [["weather", "forecast", "--args", "[]"], "--args is not a JSON object.", "Use --args"],
     [
       ["weather", "forecast", "--args", "@none.json"],
       "The file of --args cannot be read:",
       "Correct the path",
     ],
-    [["weather", "forecast", "Oslo"], '"Oslo" is one word too many.', "Write arguments as name=value"],
-    [[], "Nothing says what to call.", "Write call <server> <tool>"],
-  ])("that cannot be made is told, and nothing is called: %j", async (words, text, next) => {
+    [["weather", "forecast", "Oslo"], 'Unexpected argument "Oslo".', "Pass arguments as name=value"],
+    [[], "Missing <server> and <tool>.", "Usage: call <server> <tool>"],
+  ])("rejects %j with a hint, and calls nothing", async (args, message, hint) => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = projectWith({ weather: { url: server.url } });
-    const { code, stderr, stdout } = await cli(folder, "call", ...words);
+    using folder = createProject({ weather: { url: server.url } });
+    const { code, stderr, stdout } = await cli(folder, "call", ...args);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(text);
-    expect(stderr).toContain(`→ ${next}`);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(`→ ${hint}`);
     expect(server.executions).toEqual([]);
   });
 
-  it("ends with exit code 5 when the tool reports an error, with 1 when the server fails", async () => {
+  it("exits with 5 if the tool reports an error, and with 1 if the server fails", async () => {
     const broken = { name: "broken", run: () => Promise.reject(new Error("no rain today")) };
     await using server = await startMcpTestServer({ tools: [broken] });
     const run = await cli(undefined, "call", "--url", server.url, "broken");
@@ -357,28 +363,28 @@ describe("call", () => {
     ]);
   });
 
-  it("saves nothing of a tool that reports an error, and says so", async () => {
+  it("a tool error is not written to the output file", async () => {
     const broken = { name: "broken", run: () => Promise.reject(new Error("no rain today")) };
     await using server = await startMcpTestServer({ tools: [broken] });
-    using folder = projectWith({ weather: { url: server.url } });
+    using folder = createProject({ weather: { url: server.url } });
     const run = await cli(folder, "call", "weather", "broken", "-o", "map.png");
     expect(run).toEqual({
       code: 5,
       stdout: "",
-      stderr: "✗ The tool reported an error, and map.png was not written:\nno rain today\n",
+      stderr: "✗ The tool reported an error; map.png was not written:\nno rain today\n",
     });
     expect(existsSync(join(folder.path, "map.png"))).toBe(false);
     const { stdout } = await cli(folder, "call", "weather", "broken", "-o", "map.png", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 5, isError: true, saved: [] });
   });
 
-  it("describes what is no text, and saves it with --output", async () => {
+  it("binary content is described, or saved with --output", async () => {
     const data = Buffer.from("pixels");
     const image = { type: "image", data: data.toString("base64"), mimeType: "image/png" };
     const map = { name: "map", run: () => ({ content: [{ type: "text", text: "Here:" }, image] }) };
     const maps = { name: "maps", run: () => ({ content: [image, image] }) };
     await using server = await startMcpTestServer({ tools: [map, maps, FORECAST] });
-    using folder = projectWith({ weather: { url: server.url } });
+    using folder = createProject({ weather: { url: server.url } });
     const described = await cli(folder, "call", "weather", "map");
     expect(described.stdout).toBe("Here:\n[image: image/png, 6 bytes; save it with --output]\n");
     expect((await cli(folder, "call", "weather", "map", "-o", "map.png")).stdout).toBe("Here:\n✓ map.png\n");
@@ -390,7 +396,7 @@ describe("call", () => {
     expect(readFileSync(join(folder.path, "oslo.txt"), "utf8")).toBe("Oslo: rain for undefined days");
   });
 
-  it("gives programs the whole result", async () => {
+  it("--json prints the complete result", async () => {
     const structured = { name: "facts", run: () => ({ content: [], structuredContent: { rain: true } }) };
     await using server = await startMcpTestServer({ tools: [structured] });
     const { stdout } = await cli(undefined, "call", "--url", server.url, "facts", "--json", "--name", "w");
@@ -411,14 +417,14 @@ describe("call", () => {
     );
   });
 
-  it("is cancelled at the server when it is interrupted, and what was open is closed: 130", async () => {
-    const called = gate();
-    const slow = { name: "slow", run: () => (called.open(), new Promise(() => undefined)) };
+  it("Ctrl-C cancels the call on the server and closes the session: exit code 130", async () => {
+    const called = deferred();
+    const slow = { name: "slow", run: () => (called.resolve(), new Promise(() => undefined)) };
     await using server = await startMcpTestServer({ tools: [slow] });
-    const terminal = fakeTerminal({ columns: 80 });
+    const terminal = createFakeTerminal({ columns: 80 });
     const interrupt = new AbortController();
     const running = runCli(["call", "--url", server.url, "slow"], terminal, interrupt.signal);
-    await called.opened;
+    await called.promise;
     interrupt.abort(new Error("Ctrl-C"));
     expect(await running).toBe(130);
     expect(server.received("notifications/cancelled").length).toBe(1);
@@ -426,11 +432,11 @@ describe("call", () => {
     expect(terminal.written.stderr.endsWith("\r\u001b[2K")).toBe(true);
   });
 
-  it("lets no result command the terminal; a pipe gets it as it is", async () => {
+  it("escape sequences in a result are removed for a terminal and kept for a pipe", async () => {
     const evil = { name: "evil", run: () => "\u001b]0;owned\u0007\u001b[2Jtext" };
     await using server = await startMcpTestServer({ tools: [evil] });
     expect((await cli(undefined, "call", "--url", server.url, "evil")).stdout).toContain("\u001b[2J");
-    const onTerminal = await runOn(fakeTerminal({ columns: 80 }), "call", "--url", server.url, "evil");
+    const onTerminal = await runOn(createFakeTerminal({ columns: 80 }), "call", "--url", server.url, "evil");
     expect(onTerminal.stdout).toBe("text\n");
   });
 });

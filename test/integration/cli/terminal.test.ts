@@ -6,22 +6,23 @@ import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually } from "../../fixtures/clients.js";
-import { projectWith, temporaryFolder } from "../../fixtures/fake-terminal.js";
-import { quickServer, untilGone } from "../../fixtures/stdio-servers.js";
+import { createProject, createFolder } from "../../fixtures/fake-terminal.js";
+import { quickServer, waitForExit } from "../../fixtures/stdio-servers.js";
 
-/** Needs `npm run build`: what is tested is what would be published. */
+/** Needs `npm run build`: this tests the published files. */
 const MAIN = [process.execPath, fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url))];
-/** A process has to be loaded, on a machine that is shared. */
-const PATIENCE = { timeout: 60_000 };
+/** Starting a process takes long on a busy machine. */
+const SLOW = { timeout: 60_000 };
 
-/** util-linux has it on every Linux; that of other systems takes other options. */
+/** `script` is part of util-linux. On other systems it has other options. */
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-if (!hasScript) console.log("skipped: a pseudo-terminal needs `script` of util-linux, which is not here");
+if (!hasScript)
+  console.log("skipped: a pseudo-terminal needs `script` of util-linux, which is not installed");
 
 interface Running {
   readonly child: ChildProcess;
-  /** All that a person would have seen, with its escapes. */
-  shown: string;
+  /** The output on stdout and stderr, with escape sequences. */
+  output: string;
   readonly ended: Promise<number | null>;
 }
 
@@ -36,79 +37,83 @@ function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {
   const child = spawn(program, args, { cwd, env: { ...inherited, ...env } });
   running.push(child);
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const result: Running = { child, shown: "", ended };
+  const result: Running = { child, output: "", ended };
   for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (chunk: Buffer) => (result.shown += chunk.toString()));
+    stream.on("data", (chunk: Buffer) => (result.output += chunk.toString()));
   return result;
 }
 
-/** On a pseudo-terminal of so many columns. What is written to stdin is typed there. */
-function onTerminal(cwd: string, columns: number, ...args: readonly string[]): Running {
-  const quoted = [...MAIN, ...args].map((word) => `'${word}'`).join(" ");
+/** Runs on a pseudo-terminal. Data written to stdin is typed on the terminal. */
+function runOnTerminal(cwd: string, columns: number, ...args: readonly string[]): Running {
+  const quoted = [...MAIN, ...args].map((argument) => `'${argument}'`).join(" ");
   const command = ["script", "-qec", `stty cols ${columns}; exec ${quoted}`, "/dev/null"];
   return run(command, cwd, { TERM: "xterm-256color", SHELL: "/bin/sh" });
 }
 
 describe.runIf(hasScript)("on a pseudo-terminal", () => {
-  it("there are colours, 40 columns are kept, and the live line is gone at the end", PATIENCE, async () => {
+  it("the output has colors, fits 40 columns, and the spinner is erased at the end", SLOW, async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "delay", ms: 300 }, { method: "initialize", times: 1 });
-    using folder = projectWith({ weather: { url: server.url } });
-    const list = onTerminal(folder.path, 40, "list");
+    using folder = createProject({ weather: { url: server.url } });
+    const list = runOnTerminal(folder.path, 40, "list");
     expect(await list.ended).toBe(0);
-    expect(list.shown).toContain("\u001b[32m✓\u001b[39m");
-    expect(list.shown).toMatch(/⠋ connecting 0\/1 {2}0\.\d s {2}weather/);
-    const [after = ""] = list.shown.split("\r\u001b[2K").slice(-1);
+    expect(list.output).toContain("\u001b[32m✓\u001b[39m");
+    expect(list.output).toMatch(/⠋ connecting 0\/1 {2}0\.\d s {2}weather/);
+    const [after = ""] = list.output.split("\r\u001b[2K").slice(-1);
     expect(after).toMatch(/^\S*✓/);
     const lines = stripVTControlCharacters(after).split(/\r?\n/);
     expect(lines.filter((line) => line.length > 40)).toEqual([]);
   });
 
-  it("a command of a project's file is asked about: a no starts nothing", PATIENCE, async () => {
-    using folder = projectWith({ child: quickServer() });
-    const list = onTerminal(folder.path, 80, "list");
-    await eventually(() => list.shown.includes("[y/N] "), 30_000);
+  it("the user is asked before a command of a project file starts: no starts nothing", SLOW, async () => {
+    using folder = createProject({ child: quickServer() });
+    const list = runOnTerminal(folder.path, 80, "list");
+    await eventually(() => list.output.includes("[y/N] "), 30_000);
     list.child.stdin?.write("n\n");
     expect(await list.ended).toBe(4);
-    expect(list.shown).toContain("would start a command");
+    expect(list.output).toContain("would start a command");
   });
 
-  it("a yes starts it, and Ctrl-C closes it and ends with 130", PATIENCE, async () => {
-    using pids = temporaryFolder();
+  it("yes starts the command, and Ctrl-C stops it with exit code 130", SLOW, async () => {
+    using pids = createFolder();
     const pidFile = join(pids.path, "pid");
-    using folder = projectWith({ child: quickServer("silent", pidFile) });
-    const list = onTerminal(folder.path, 80, "list");
-    await eventually(() => list.shown.includes("[y/N] "), 30_000);
+    using folder = createProject({ child: quickServer("silent", pidFile) });
+    const list = runOnTerminal(folder.path, 80, "list");
+    await eventually(() => list.output.includes("[y/N] "), 30_000);
     list.child.stdin?.write("y\n");
     await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "", 30_000);
     list.child.stdin?.write("\u0003");
     expect(await list.ended).toBe(130);
-    await untilGone(Number(readFileSync(pidFile, "utf8")));
-    expect(list.shown.trimEnd().endsWith("\u001b[2K")).toBe(true);
+    await waitForExit(Number(readFileSync(pidFile, "utf8")));
+    expect(list.output.trimEnd().endsWith("\u001b[2K")).toBe(true);
   });
 });
 
 describe("on a pipe", () => {
-  it("one document goes to stdout, and a reader who has enough ends it", PATIENCE, async () => {
+  it("--json prints one document to stdout, and a closed pipe ends the process", SLOW, async () => {
     await using server = await startMcpTestServer();
-    using folder = projectWith({ weather: { url: server.url } });
+    using folder = createProject({ weather: { url: server.url } });
     const list = run([...MAIN, "list", "--json"], folder.path);
     expect(await list.ended).toBe(0);
-    expect(JSON.parse(list.shown)).toMatchObject({ ok: true, servers: [{ name: "weather" }] });
+    expect(JSON.parse(list.output)).toMatchObject({ ok: true, servers: [{ name: "weather" }] });
     const unread = run([...MAIN, "--help"], folder.path);
     unread.child.stdout?.destroy();
     expect(await unread.ended).toBe(0);
-    expect(unread.shown).toBe("");
+    expect(unread.output).toBe("");
   });
 
-  it.runIf(existsSync("/dev/full"))("output that cannot be written is told in a line", PATIENCE, async () => {
-    using folder = temporaryFolder();
-    const sh = (redirection: string) =>
-      run(["/bin/sh", "-c", `exec "$0" "$@" ${redirection}`, ...MAIN, "--help"], folder.path);
-    const full = sh("> /dev/full");
-    expect(await full.ended).toBe(1);
-    expect(full.shown).toMatch(/^✗ The output cannot be written: ENOSPC: .*\.\n$/);
-    const mute = sh("> /dev/full 2> /dev/full");
-    expect([await mute.ended, mute.shown]).toEqual([1, ""]);
-  });
+  it.runIf(existsSync("/dev/full"))(
+    "an output that cannot be written is reported in one line",
+    SLOW,
+    async () => {
+      using folder = createFolder();
+      const sh = (redirection: string) =>
+        run(["/bin/sh", "-c", `exec "$0" "$@" ${redirection}`, ...MAIN, "--help"], folder.path);
+      const full = sh("> /dev/full");
+      expect(await full.ended).toBe(1);
+      expect(full.output).toMatch(/^✗ The output cannot be written: ENOSPC: .*\.\n$/);
+      const bothFull = sh("> /dev/full 2> /dev/full");
+      expect([await bothFull.ended, bothFull.output]).toEqual([1, ""]);
+    },
+  );
 });

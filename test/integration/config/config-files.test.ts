@@ -4,28 +4,28 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, loadMcpServers } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { failureOf, ONCE } from "../../fixtures/clients.js";
+import { rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { ConfigFolders } from "../../fixtures/config-folders.js";
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** What npx needs to start the reference server without a network. */
-function missing(): string | undefined {
+/** What is missing to start the reference server with npx and without a network. */
+function missingRequirement(): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
-  if (!folders.some((folder) => existsSync(join(folder, "npx")))) return "there is no npx";
+  if (!folders.some((folder) => existsSync(join(folder, "npx")))) return "npx is not installed";
   const program = join(repository, "node_modules/.bin/mcp-server-everything");
   return existsSync(program) ? undefined : "the reference server is not installed";
 }
 
 describe("servers of config files", () => {
-  it("a program that npx starts is used from a project's file", async (test) => {
-    test.skip(missing() !== undefined, missing());
+  it("a program started by npx from a project file can be called", async (test) => {
+    test.skip(missingRequirement() !== undefined, missingRequirement());
     using folders = new ConfigFolders();
     folders.write(
       "project/.mcp.json",
       `{
         "mcpServers": {
-          // --no-install: found in node_modules, never in the network
+          // --no-install: only from node_modules, never from the network
           "everything": {
             "command": "npx",
             "args": ["--no-install", "\${PACKAGE:-@modelcontextprotocol/server-everything}", "stdio"],
@@ -42,13 +42,12 @@ describe("servers of config files", () => {
     expect(result.text()).toContain("from a file");
   });
 
-  it("a token from the environment reaches its server, and nothing that is shown", async () => {
+  it("a token from the environment is sent to its server and redacted everywhere else", async () => {
     const token = "canary7f3a91secret";
     await using server = await startMcpTestServer({ responseFormat: "json" });
     using folders = new ConfigFolders();
     folders.write("project/.vscode/mcp.json", {
       servers: {
-        // In a path nobody would look for it.
         shop: { type: "http", url: `${server.url}?x=1`, headers: { "x-shop": "${env:SHOP_TOKEN}" } },
         hidden: {
           command: "node",
@@ -56,14 +55,16 @@ describe("servers of config files", () => {
         },
       },
     });
-    const found = await loadMcpServers(folders.options({ env: { SHOP_TOKEN: token } }));
-    const { shop, hidden } = found.servers;
+    const loaded = await loadMcpServers(folders.options({ env: { SHOP_TOKEN: token } }));
+    const { shop, hidden } = loaded.servers;
     await using mcp = await createMcpTools({ shop: shop as never });
     await mcp.callTool({ name: "shop__echo", args: { text: "hello" } });
     expect(server.requests.at(-1)?.headers["x-shop"]).toBe(token);
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
-    const error = await failureOf(createMcpTools({ hidden: { ...hidden, ...ONCE } as never }, { logger }));
+    const error = await rejection(
+      createMcpTools({ hidden: { ...hidden, ...NO_RETRY } as never }, { logger }),
+    );
     expect(error.message).toContain("key is [redacted]");
-    expect(JSON.stringify([found.sources, found.problems])).not.toContain(token);
+    expect(JSON.stringify([loaded.sources, loaded.problems])).not.toContain(token);
   });
 });

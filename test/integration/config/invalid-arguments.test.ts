@@ -7,11 +7,10 @@ import {
   loadMcpServers,
   McpClient,
   McpRuntimeError,
-  McpServerManager,
   onMcpEvent,
   parseServers,
-  ToolRegistry,
 } from "../../../src/index.js";
+import { McpServerManager, ToolRegistry } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/langgraph.js";
 import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
@@ -20,8 +19,8 @@ import { McpTestServer } from "../../../src/testing/index.js";
 import { uipathServers } from "../../../src/uipath/index.js";
 import { echo } from "../../fixtures/clients.js";
 
-/** What a slip in plain JavaScript may put in the place of an argument, or of a field of one. */
-const SLIPS: readonly unknown[] = [
+/** Values that a JavaScript caller may pass by mistake as an argument or as a field of one. */
+const INVALID_VALUES: readonly unknown[] = [
   null,
   5,
   "x",
@@ -34,7 +33,7 @@ const SLIPS: readonly unknown[] = [
   Promise.resolve({}),
 ];
 
-/** A method, arguments that are right, and fields that the last of them may have. */
+/** A method, valid arguments, and fields that the last argument may have. */
 type Use = readonly [name: string, right: readonly unknown[], fields?: readonly string[]];
 
 const REQUEST = ["signal", "timeoutMs", "context"] as const;
@@ -58,7 +57,7 @@ const CLIENT: readonly Use[] = [
   ["callTool", [echo(), {}], CALL],
   ["tryCallTool", [echo(), {}], CALL],
   ["callTools", [[echo()], {}], [...CALL, "concurrency"]],
-  ["listTools", [{}], [...REQUEST, "onTimeToLive"]],
+  ["listTools", [{}], [...REQUEST, "onTtl"]],
   ["listResources", [{}], REQUEST],
   ["listResourceTemplates", [{}], REQUEST],
   ["readResource", ["a:1", {}], REQUEST],
@@ -108,50 +107,58 @@ const STORE: readonly Use[] = [
 ];
 
 const named = (uses: readonly Use[]) => uses.map((use) => [use[0], use] as const);
-const inTest = () => ({ server: new McpTestServer() });
+const testServer = () => ({ server: new McpTestServer() });
 
-describe("no slip of a caller ends in an error that is not ours:", () => {
+describe("invalid arguments only cause errors of type McpRuntimeError:", () => {
   it.each(named(CLIENT))("client.%s", async (_, use) => {
-    await using client = new McpClient({ name: "test", ...inTest(), retry: false });
-    expect(await strangeErrors(client, use)).toEqual([]);
+    await using client = new McpClient({ name: "test", ...testServer(), retry: false });
+    expect(await findForeignErrors(client, use)).toEqual([]);
   });
 
   it.each(named(TOOLSET))("toolset.%s", async (_, use) => {
-    await using toolset = await createMcpTools({ test: inTest() });
-    expect(await strangeErrors(toolset, use)).toEqual([]);
+    await using toolset = await createMcpTools({ test: testServer() });
+    expect(await findForeignErrors(toolset, use)).toEqual([]);
   });
 
   it.each(named(MANAGER))("manager.%s", async (_, use) => {
-    await using manager = new McpServerManager({ test: inTest() });
-    expect(await strangeErrors(manager, use)).toEqual([]);
+    await using manager = new McpServerManager({ test: testServer() });
+    expect(await findForeignErrors(manager, use)).toEqual([]);
   });
 
   it.each(named(STORE))("store.%s", async (_, use) => {
     await using store = memoryStore();
-    expect(await strangeErrors(store, use)).toEqual([]);
+    expect(await findForeignErrors(store, use)).toEqual([]);
   });
 
   it("tool.run", async () => {
-    await using toolset = await createMcpTools({ test: inTest() });
+    await using toolset = await createMcpTools({ test: testServer() });
     const [tool = {}] = toolset.tools;
-    expect(await strangeErrors(tool, ["run", [{ text: "a" }, {}], ["signal", "configurable"]])).toEqual([]);
+    expect(await findForeignErrors(tool, ["run", [{ text: "a" }, {}], ["signal", "configurable"]])).toEqual(
+      [],
+    );
   });
 
-  it("what is exported", async () => {
-    await using client = new McpClient({ name: "test", ...inTest() });
-    await using toolset = await createMcpTools({ test: inTest() });
+  it("exported functions and classes", async () => {
+    await using client = new McpClient({ name: "test", ...testServer() });
+    await using toolset = await createMcpTools({ test: testServer() });
     const uses: readonly (readonly [entry: unknown, use: Use])[] = [
       [
         createMcpTools,
-        ["createMcpTools", [{}, {}], ["tools", "naming", "limits", "cache", "onFailure", "meta"]],
+        ["createMcpTools", [{}, {}], ["tools", "naming", "limits", "cache", "onToolError", "meta"]],
       ],
       [createMcpToolsFromAgent, ["createMcpToolsFromAgent", [{}, {}], ["servers", "allowInlineServers"]]],
       [createMcpToolsForServer, ["createMcpToolsForServer", [{ name: "a" }, { client }], ["client"]]],
-      [made(McpClient), ["McpClient", [{ name: "a", ...inTest() }, {}], ["logger", "clock", "random"]]],
-      [made(McpServerManager), ["McpServerManager", [{}, {}], ["logger", "concurrency", "cache", "strict"]]],
-      [made(ToolRegistry), ["ToolRegistry", [{ servers: toolset.servers }], ["servers", "levels"]]],
+      [
+        asFunction(McpClient),
+        ["McpClient", [{ name: "a", ...testServer() }, {}], ["logger", "clock", "random"]],
+      ],
+      [
+        asFunction(McpServerManager),
+        ["McpServerManager", [{}, {}], ["logger", "concurrency", "cache", "strict"]],
+      ],
+      [asFunction(ToolRegistry), ["ToolRegistry", [{ servers: toolset.servers }], ["servers", "levels"]]],
       [mcpMiddleware, ["mcpMiddleware", [toolset, {}], ["servers"]]],
-      [made(McpToolNode), ["McpToolNode", [toolset, {}], ["servers", "tools"]]],
+      [asFunction(McpToolNode), ["McpToolNode", [toolset, {}], ["servers", "tools"]]],
       [lastGoodResult, ["lastGoodResult", [{ maxAgeMs: 1 }], ["maxAgeMs"]]],
       [loadMcpServers, ["loadMcpServers", [{ project: false }], ["files", "filter"]]],
       [onMcpEvent, ["onMcpEvent", ["warning", () => undefined]]],
@@ -167,35 +174,35 @@ describe("no slip of a caller ends in an error that is not ours:", () => {
       [dynamoStore, ["dynamoStore", [{}], ["table", "client"]]],
       [fromBaseStore, ["fromBaseStore", [{}, {}], ["timeoutMs", "namespace"]]],
     ];
-    for (const [entry, use] of uses) expect(await strangeErrors({ [use[0]]: entry }, use)).toEqual([]);
+    for (const [entry, use] of uses) expect(await findForeignErrors({ [use[0]]: entry }, use)).toEqual([]);
   });
 });
 
-/** Makes every slip once, and gives the errors that came of it and are not ours. */
-async function strangeErrors(target: object, [name, right, fields = []]: Use): Promise<string[]> {
-  const last = right.length - 1;
-  const slips = SLIPS.flatMap((slip) => [
-    ...right.map((_, index) => right.with(index, slip)),
-    ...fields.map((field) => right.with(last, { ...(right[last] as object), [field]: slip })),
+/** Calls the method with every invalid value, and returns the errors that are not of type McpRuntimeError. */
+async function findForeignErrors(target: object, [name, validArgs, fields = []]: Use): Promise<string[]> {
+  const last = validArgs.length - 1;
+  const argumentLists = INVALID_VALUES.flatMap((invalid) => [
+    ...validArgs.map((_, index) => validArgs.with(index, invalid)),
+    ...fields.map((field) => validArgs.with(last, { ...(validArgs[last] as object), [field]: invalid })),
   ]);
-  const strange: string[] = [];
-  for (const args of slips) {
+  const foreign: string[] = [];
+  for (const args of argumentLists) {
     const failure: unknown = await Promise.resolve()
-      .then(() => (Reflect.get(target, name) as (...given: unknown[]) => unknown).apply(target, args))
-      .then(endIt, (error: unknown) => error);
-    if (failure !== undefined && !(failure instanceof McpRuntimeError)) strange.push(String(failure));
+      .then(() => (Reflect.get(target, name) as (...result: unknown[]) => unknown).apply(target, args))
+      .then(closeResult, (error: unknown) => error);
+    if (failure !== undefined && !(failure instanceof McpRuntimeError)) foreign.push(String(failure));
   }
-  return strange;
+  return foreign;
 }
 
-/** What came about all the same is closed. A failure may also be a value. */
-async function endIt(given: unknown): Promise<unknown> {
-  const close: unknown = Reflect.get(Object(given), "close");
-  if (typeof close === "function") await Reflect.apply(close, given, []);
-  if (typeof given === "function" && given.length === 0) Reflect.apply(given, undefined, []);
-  return Reflect.get(Object(given), "error");
+/** Closes the result of a call that succeeded. An error may also be part of a result. */
+async function closeResult(result: unknown): Promise<unknown> {
+  const close: unknown = Reflect.get(Object(result), "close");
+  if (typeof close === "function") await Reflect.apply(close, result, []);
+  if (typeof result === "function" && result.length === 0) Reflect.apply(result, undefined, []);
+  return Reflect.get(Object(result), "error");
 }
 
-function made(Class: new (...args: never[]) => unknown) {
+function asFunction(Class: new (...args: never[]) => unknown) {
   return (...args: unknown[]) => Reflect.construct(Class, args) as unknown;
 }

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpToolsFromAgent, type McpRuntimeError } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { type UipathOptions, uipathServers } from "../../../src/uipath/index.js";
-import { eventually, failureOf, times } from "../../fixtures/clients.js";
+import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
-import { pemFile } from "../../fixtures/pem-file.js";
-import { startTlsFront } from "../../fixtures/tls-proxy.js";
-import { json, startUipathStandIn } from "../../fixtures/fake-uipath.js";
+import { readPemFile } from "../../fixtures/read-pem-file.js";
+import { startTlsProxy } from "../../fixtures/tls-proxy.js";
+import { sendJson, startFakeUipath } from "../../fixtures/fake-uipath.js";
 
 const TOKEN = "canary7f3a91token";
 const resource = { name: "travel", slug: "travel-server", folderPath: "Shared/Travel" };
@@ -26,7 +26,7 @@ const agent = (own: object = {}) => ({
 
 async function start() {
   const mcp = await startMcpTestServer();
-  const platform = await startUipathStandIn({ token: TOKEN, mcp: mcp.url });
+  const platform = await startFakeUipath({ token: TOKEN, mcp: mcp.url });
   platform.folders.set("Shared/Travel", "folder-7");
   platform.servers.set("folder-7/travel-server", `${platform.url}/mcp`);
   return {
@@ -39,7 +39,7 @@ async function start() {
   };
 }
 
-/** A look-up as a toolset makes it, and what it warned of. */
+/** Looks up a server as a toolset does, and collects the warnings. */
 async function lookUp(options: UipathOptions, own: object = {}) {
   const warnings: string[] = [];
   const context = { signal: new AbortController().signal, warn: (message: string) => warnings.push(message) };
@@ -54,17 +54,17 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe("the servers of an agent on UiPath", () => {
-  it("are found by folder and slug on the first call, and not before", async () => {
-    await using world = await start();
-    vi.stubEnv("UIPATH_URL", world.platform.url);
+describe("servers of an agent on UiPath", () => {
+  it("are looked up by folder and slug on the first call, not before", async () => {
+    await using env = await start();
+    vi.stubEnv("UIPATH_URL", env.platform.url);
     vi.stubEnv("UIPATH_ACCESS_TOKEN", TOKEN);
     await using toolset = await createMcpToolsFromAgent(agent(), { servers: uipathServers() });
-    expect(world.platform.asked).toEqual([]);
+    expect(env.platform.requests).toEqual([]);
     const [tool] = toolset.tools;
     expect(await tool?.invoke({ text: "hi" })).toBe("hi");
     expect(await tool?.invoke({ text: "again" })).toBe("again");
-    const [folders, server, ...others] = world.platform.asked;
+    const [folders, server, ...others] = env.platform.requests;
     expect(others).toEqual([]);
     expect(folders).toMatchObject({ path: "orchestrator_/api/FoldersNavigation/GetFoldersForCurrentUser" });
     expect(Object.fromEntries(folders?.query ?? [])).toEqual({ searchText: "Travel", skip: "0", take: "20" });
@@ -72,31 +72,31 @@ describe("the servers of an agent on UiPath", () => {
       path: "agenthub_/api/servers/travel-server",
       headers: { "x-uipath-folderkey": "folder-7", authorization: `Bearer ${TOKEN}` },
     });
-    expect(world.mcp.requests.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`)).toBe(true);
+    expect(env.mcp.requests.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`)).toBe(true);
   });
 
-  it("may be in a folder far down the list, below others of its name", async () => {
-    await using world = await start();
-    world.platform.folders.clear();
-    for (const n of times(45, String)) world.platform.folders.set(`Team ${n}/Travel`, `folder-of-${n}`);
-    world.platform.folders.set("Shared/Travel", "folder-7");
-    const { definition } = await lookUp({ url: `${world.platform.url}/`, token: TOKEN });
-    expect(String(definition.url)).toBe(`${world.platform.url}/mcp`);
-    expect(world.platform.asked.map(({ query }) => query.get("skip"))).toEqual(["0", "20", "40", null]);
+  it("may be in a folder on a later page, after other folders with the same name", async () => {
+    await using env = await start();
+    env.platform.folders.clear();
+    for (const n of times(45, String)) env.platform.folders.set(`Team ${n}/Travel`, `folder-of-${n}`);
+    env.platform.folders.set("Shared/Travel", "folder-7");
+    const { definition } = await lookUp({ url: `${env.platform.url}/`, token: TOKEN });
+    expect(String(definition.url)).toBe(`${env.platform.url}/mcp`);
+    expect(env.platform.requests.map(({ query }) => query.get("skip"))).toEqual(["0", "20", "40", null]);
   });
 
-  it("may have names that an address has to escape", async () => {
-    await using world = await start();
-    world.platform.folders.set("Größe & Co/a b", "folder-8");
-    world.platform.servers.set("folder-8/a/b ?", `${world.platform.url}/mcp`);
+  it("may have names that need URL encoding", async () => {
+    await using env = await start();
+    env.platform.folders.set("Größe & Co/a b", "folder-8");
+    env.platform.servers.set("folder-8/a/b ?", `${env.platform.url}/mcp`);
     const own = { folderPath: "Größe & Co/a b", slug: "a/b ?" };
-    const { definition } = await lookUp({ url: world.platform.url, token: TOKEN }, own);
-    expect(String(definition.url)).toBe(`${world.platform.url}/mcp`);
+    const { definition } = await lookUp({ url: env.platform.url, token: TOKEN }, own);
+    expect(String(definition.url)).toBe(`${env.platform.url}/mcp`);
   });
 
-  it("are in the folder of the environment or the option when they name none", async () => {
-    await using world = await start();
-    const options = { url: world.platform.url, token: TOKEN };
+  it("default to the folder of the option, then of the environment", async () => {
+    await using env = await start();
+    const options = { url: env.platform.url, token: TOKEN };
     vi.stubEnv("UIPATH_FOLDER_PATH", "Shared/Travel");
     expect((await lookUp(options, { folderPath: undefined })).definition.url).toBeDefined();
     vi.stubEnv("UIPATH_FOLDER_PATH", "Elsewhere");
@@ -107,53 +107,53 @@ describe("the servers of an agent on UiPath", () => {
 
 describe("the token", () => {
   it.each([
-    ["the option", { token: TOKEN }, { UIPATH_ACCESS_TOKEN: "b", UNATTENDED_USER_ACCESS_TOKEN: "c" }],
-    ["the unattended user's", {}, { UIPATH_ACCESS_TOKEN: "b", UNATTENDED_USER_ACCESS_TOKEN: TOKEN }],
-    ["the other", {}, { UIPATH_ACCESS_TOKEN: TOKEN, UNATTENDED_USER_ACCESS_TOKEN: "" }],
-  ])("is %s first", async (_, options, env) => {
-    await using world = await start();
-    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    ["that of the option", { token: TOKEN }, { UIPATH_ACCESS_TOKEN: "b", UNATTENDED_USER_ACCESS_TOKEN: "c" }],
+    ["that of the unattended user", {}, { UIPATH_ACCESS_TOKEN: "b", UNATTENDED_USER_ACCESS_TOKEN: TOKEN }],
+    ["UIPATH_ACCESS_TOKEN", {}, { UIPATH_ACCESS_TOKEN: TOKEN, UNATTENDED_USER_ACCESS_TOKEN: "" }],
+  ])("is %s, in order of precedence", async (_, options, variables) => {
+    await using env = await start();
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
     vi.stubEnv("UIPATH_URL", "http://127.0.0.1:1/other/tenant");
-    const { definition } = await lookUp({ url: world.platform.url, ...options });
+    const { definition } = await lookUp({ url: env.platform.url, ...options });
     expect(definition.headers).toEqual({ authorization: `Bearer ${TOKEN}` });
   });
 
-  it("is read again for each look-up, as it may have been renewed", async () => {
-    await using world = await start();
+  it("is read again for each look-up, because it may have been renewed", async () => {
+    await using env = await start();
     vi.stubEnv("UIPATH_ACCESS_TOKEN", "yesterday");
-    const servers = uipathServers({ url: world.platform.url });
+    const servers = uipathServers({ url: env.platform.url });
     vi.stubEnv("UIPATH_ACCESS_TOKEN", `${TOKEN}\n`);
     expect((await servers(resource)).headers).toEqual({ authorization: `Bearer ${TOKEN}` });
   });
 
-  it("is not sent to a server at another origin, and a warning says so", async () => {
-    await using world = await start();
-    world.platform.servers.set("folder-7/travel-server", world.mcp.url);
+  it("is not sent to a server at another origin, with a warning", async () => {
+    await using env = await start();
+    env.platform.servers.set("folder-7/travel-server", env.mcp.url);
     const warnings: unknown[] = [];
     await using toolset = await createMcpToolsFromAgent(agent(), {
-      servers: uipathServers({ url: world.platform.url, token: TOKEN }),
+      servers: uipathServers({ url: env.platform.url, token: TOKEN }),
       logger: { debug: () => {}, info: () => {}, error: () => {}, warn: (message) => warnings.push(message) },
     });
     expect(await toolset.tools[0]?.invoke({ text: "hi" })).toBe("hi");
-    expect(world.mcp.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
+    expect(env.mcp.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
     expect(warnings).toEqual([
-      `Server "travel": its address is at ${new URL(world.mcp.url).origin}, not at the platform (${new URL(world.platform.url).origin}), so the UiPath token is not sent there.`,
+      `Server "travel": its URL is at ${new URL(env.mcp.url).origin}, not at the platform (${new URL(env.platform.url).origin}), so the UiPath token is not sent there.`,
     ]);
   });
 
-  it("is not sent where the platform redirects to", async () => {
-    await using world = await start();
-    world.platform.answers.set("orchestrator_", (response) => {
-      response.writeHead(302, { location: world.mcp.url }).end();
+  it("is not sent to the target of a redirect", async () => {
+    await using env = await start();
+    env.platform.responseOverrides.set("orchestrator_", (response) => {
+      response.writeHead(302, { location: env.mcp.url }).end();
     });
-    const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN }));
+    const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 302, server: "travel" });
     expect(failure.message).toContain("Redirects are not followed");
-    expect(world.mcp.requests).toEqual([]);
+    expect(env.mcp.requests).toEqual([]);
   });
 });
 
-describe("what is wrong is told at once", () => {
+describe("invalid options throw immediately", () => {
   function failureFrom(options: UipathOptions): McpRuntimeError {
     try {
       uipathServers(options);
@@ -163,7 +163,7 @@ describe("what is wrong is told at once", () => {
     return expect.unreachable();
   }
 
-  it("no address and no token, together", () => {
+  it("a missing URL and a missing token, together", () => {
     expect(failureFrom({}).issues).toEqual([
       { path: "url", message: expect.stringContaining("set UIPATH_URL") },
       { path: "token", message: expect.stringContaining("set UIPATH_ACCESS_TOKEN") },
@@ -171,74 +171,78 @@ describe("what is wrong is told at once", () => {
     expect(failureFrom({})).toMatchObject({ kind: "invalid-config" });
   });
 
-  it("no address", () => {
+  it("a missing URL", () => {
     vi.stubEnv("UIPATH_ACCESS_TOKEN", TOKEN);
     vi.stubEnv("UIPATH_URL", " ");
     expect(failureFrom({}).issues).toMatchObject([{ path: "url" }]);
   });
 
-  it("no token", () => {
+  it("a missing token", () => {
     vi.stubEnv("UIPATH_URL", "https://cloud.uipath.com/acme/production");
     expect(failureFrom({ token: "" }).issues).toMatchObject([{ path: "token" }]);
   });
 
   it.each([
-    ["an address of another kind", { url: `ftp://ann:${TOKEN}@x.test`, token: TOKEN }, "url"],
+    ["a URL with another protocol", { url: `ftp://ann:${TOKEN}@x.test`, token: TOKEN }, "url"],
     [
       "a token with a line break inside",
       { url: "https://x.test", token: `${TOKEN}\n${TOKEN}` },
       "headers.authorization",
     ],
-    ["an authority that is none", { url: "https://x.test", token: TOKEN, tls: { ca: TOKEN } }, "tls.ca"],
-  ])("%s, without showing it", (_, options, path) => {
+    [
+      "an invalid certificate authority",
+      { url: "https://x.test", token: TOKEN, tls: { ca: TOKEN } },
+      "tls.ca",
+    ],
+  ])("%s, without revealing it", (_, options, path) => {
     const failure = failureFrom(options);
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path }] });
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });
 });
 
-describe("what the platform says no to", () => {
+describe("errors of the platform", () => {
   it.each([
     [
-      "a token that it does not know",
+      "an unknown token",
       { token: "expired" },
       {},
       { kind: "unauthorized", status: 401 },
       "in uipathServers({ token })",
     ],
     [
-      "a folder that it does not show",
+      "a folder that is not visible",
       {},
       { folderPath: "Shared/Other" },
       { kind: "invalid-config" },
       'no folder "Shared/Other"',
     ],
     [
-      "a folder of another path",
+      "a folder with another path",
       {},
       { folderPath: "Travel" },
       { kind: "invalid-config" },
       'no folder "Travel"',
     ],
     [
-      "a server that is not there",
+      "a missing server",
       {},
       { slug: "other" },
       { kind: "invalid-config" },
       'no MCP server "other" in folder "Shared/Travel"',
     ],
     [
-      "a resource without folder",
+      "a resource without a folder",
       {},
       { folderPath: undefined },
       { kind: "invalid-config" },
-      "names no folder",
+      "has no folder",
     ],
-  ])("is told: %s", async (_, options, own, expected, said) => {
-    await using world = await start();
-    const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN, ...options }, own));
+  ])("are reported: %s", async (_, options, own, expected, message) => {
+    await using env = await start();
+    const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN, ...options }, own));
     expect(failure).toMatchObject({ ...expected, server: "travel", outcomeUnknown: false });
-    expect(failure.message).toContain(said);
+    expect(failure.message).toContain(message);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });
 
@@ -247,102 +251,102 @@ describe("what the platform says no to", () => {
     [429, { "retry-after": "7" }, "rate-limited"],
     [500, {}, "server-error"],
     [503, {}, "unavailable"],
-  ])("HTTP %i is of its kind", async (status, headers, kind) => {
-    await using world = await start();
-    world.platform.answers.set("agenthub_", (response) => {
+  ])("HTTP %i is reported with its kind", async (status, headers, kind) => {
+    await using env = await start();
+    env.platform.responseOverrides.set("agenthub_", (response) => {
       response.writeHead(status, headers).end(JSON.stringify({ message: `no ${TOKEN}` }));
     });
-    const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN }));
+    const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }));
     expect(failure).toMatchObject({ kind, status, outcomeUnknown: false });
     expect(failure.retryAt === undefined).toBe(status !== 429);
     expect(failure.message).toContain("no [redacted]");
   });
 
   it.each([
-    ["a page to sign in", "orchestrator_", "<!doctype html>"],
-    ["no list", "orchestrator_", JSON.stringify({ PageItems: null })],
-    ["no address", "agenthub_", JSON.stringify({ mcpUrl: null })],
-    ["an address of another kind", "agenthub_", JSON.stringify({ mcpUrl: "file:///etc/passwd" })],
-  ] as const)("%s is malformed", async (_, part, body) => {
-    await using world = await start();
-    world.platform.answers.set(part, (response) => response.end(body));
-    const failure = await failureOf(lookUp({ url: world.platform.url, token: TOKEN }));
+    ["a login page", "orchestrator_", "<!doctype html>"],
+    ["no folder list", "orchestrator_", JSON.stringify({ PageItems: null })],
+    ["no URL", "agenthub_", JSON.stringify({ mcpUrl: null })],
+    ["a URL with another protocol", "agenthub_", JSON.stringify({ mcpUrl: "file:///etc/passwd" })],
+  ] as const)("%s is kind invalid-response", async (_, part, body) => {
+    await using env = await start();
+    env.platform.responseOverrides.set(part, (response) => response.end(body));
+    const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }));
     expect(failure).toMatchObject({ kind: "invalid-response" });
-    expect(failure.message).toContain("with organisation and tenant?");
+    expect(failure.message).toContain("including organization and tenant");
   });
 
-  it("no platform at all is not-sent, and a tool tells it to its caller", async () => {
-    const world = await start();
-    await world[Symbol.asyncDispose]();
+  it("an unreachable platform is kind not-sent for the call", async () => {
+    const env = await start();
+    await env[Symbol.asyncDispose]();
     await using toolset = await createMcpToolsFromAgent(agent(), {
-      servers: uipathServers({ url: world.platform.url, token: TOKEN }),
+      servers: uipathServers({ url: env.platform.url, token: TOKEN }),
     });
-    const failure = await failureOf(toolset.callTool({ name: "echo", args: {} }));
+    const failure = await rejection(toolset.callTool({ name: "echo", args: {} }));
     expect(failure).toMatchObject({ kind: "not-sent", server: "travel" });
     expect(failure.message).toContain('Server "UiPath" refused the connection');
   });
 
-  it("the next call asks again", async () => {
-    await using world = await start();
-    world.platform.answers.set("agenthub_", (response) => json(response, 401, {}));
+  it("a failed look-up is repeated by the next call", async () => {
+    await using env = await start();
+    env.platform.responseOverrides.set("agenthub_", (response) => sendJson(response, 401, {}));
     await using toolset = await createMcpToolsFromAgent(agent(), {
-      servers: uipathServers({ url: world.platform.url, token: TOKEN }),
+      servers: uipathServers({ url: env.platform.url, token: TOKEN }),
     });
-    expect(await failureOf(toolset.callTool({ name: "echo", args: {} }))).toMatchObject({
+    expect(await rejection(toolset.callTool({ name: "echo", args: {} }))).toMatchObject({
       kind: "unauthorized",
     });
-    world.platform.answers.clear();
+    env.platform.responseOverrides.clear();
     expect((await toolset.callTool({ name: "echo", args: { text: "now" } })).text()).toBe("now");
   });
 });
 
 describe("a look-up", () => {
-  it("ends when the client is closed, and leaves nothing", async () => {
-    await using world = await start();
+  it("is aborted when the toolset is closed", async () => {
+    await using env = await start();
     let ended = false;
-    world.platform.answers.set("orchestrator_", (response) => {
+    env.platform.responseOverrides.set("orchestrator_", (response) => {
       response.once("close", () => {
         ended = true;
       });
     });
     const toolset = await createMcpToolsFromAgent(agent(), {
-      servers: uipathServers({ url: world.platform.url, token: TOKEN }),
+      servers: uipathServers({ url: env.platform.url, token: TOKEN }),
     });
-    const call = failureOf(toolset.callTool({ name: "echo", args: {} }));
-    await eventually(() => world.platform.asked.length === 1);
+    const call = rejection(toolset.callTool({ name: "echo", args: {} }));
+    await eventually(() => env.platform.requests.length === 1);
     await toolset.close();
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => ended);
   });
 
-  it("goes through the proxy and trusts the private authority, as the calls after it do", async () => {
-    await using world = await start();
-    await using front = await startTlsFront(world.platform.url);
-    await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
+  it("uses the proxy and the private certificate authority, as later calls do", async () => {
+    await using env = await start();
+    await using tlsProxy = await startTlsProxy(env.platform.url);
+    await using proxy = await startConnectProxy({ hosts: { "mcp.test": tlsProxy.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    world.platform.servers.set("folder-7/travel-server", "https://mcp.test/acme/production/mcp");
-    const tls = { ca: pemFile("authority") };
+    env.platform.servers.set("folder-7/travel-server", "https://mcp.test/acme/production/mcp");
+    const tls = { ca: readPemFile("authority") };
     await using toolset = await createMcpToolsFromAgent(agent(), {
       servers: uipathServers({ url: "https://mcp.test/acme/production", token: TOKEN, tls }),
     });
     expect(await toolset.tools[0]?.invoke({ text: "hi" })).toBe("hi");
-    expect(world.mcp.requests[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+    expect(env.mcp.requests[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
-  it("goes by the caller's own fetch, as the calls after it do", async () => {
-    await using world = await start();
-    const carried: string[] = [];
+  it("uses the custom fetch, as later calls do", async () => {
+    await using env = await start();
+    const paths: string[] = [];
     await using toolset = await createMcpToolsFromAgent(agent(), {
       servers: uipathServers({
-        url: world.platform.url,
+        url: env.platform.url,
         token: TOKEN,
         fetch: (url, request) => {
-          carried.push(new URL(url).pathname.split("/")[3] ?? "");
+          paths.push(new URL(url).pathname.split("/")[3] ?? "");
           return fetch(url, request);
         },
       }),
     });
     expect(await toolset.tools[0]?.invoke({ text: "hi" })).toBe("hi");
-    expect(new Set(carried)).toEqual(new Set(["orchestrator_", "agenthub_", "mcp"]));
+    expect(new Set(paths)).toEqual(new Set(["orchestrator_", "agenthub_", "mcp"]));
   });
 });

@@ -5,10 +5,17 @@ import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
-import { answer, doors, question, scripted, thread, toolMessages } from "../../fixtures/agents.js";
+import {
+  resumeWith,
+  agentIntegrations,
+  userInput,
+  createScriptedModel,
+  threadConfig,
+  getToolMessages,
+} from "../../fixtures/agents.js";
 import { type EraServer, type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
-import { FileSaver } from "../../fixtures/file-checkpointer.js";
-import { resumeElsewhere } from "../../fixtures/resume-in-other-process.js";
+import { FileSaver } from "../../fixtures/file-saver.js";
+import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
 
 const requestedSchema = {
   type: "object",
@@ -16,7 +23,7 @@ const requestedSchema = {
   required: ["city"],
 };
 
-/** Wants to know where before it books; what it was told comes back to it with the answer. */
+/** Requests a city before it books; its requestState comes back with the response. */
 const book: TestTool = {
   name: "book",
   run: ({ guest }, context) => {
@@ -35,21 +42,21 @@ const book: TestTool = {
 };
 const look: TestTool = { name: "look", run: () => "looked" };
 
-const toolsOf = (server: EraServer) => createMcpTools({ inn: { url: server.url } });
+const createTools = (server: EraServer) => createMcpTools({ inn: { url: server.url } });
 const bookFor = (guest: string) => ({ name: "inn__book", args: { guest } });
 const accept = (city: string) => ({ action: "accept", content: { city } });
-const asked = (server: EraServer) => server.executions.filter(({ tool }) => tool === "book").length;
-const executed = (server: EraServer) =>
+const countBookings = (server: EraServer) => server.executions.filter(({ tool }) => tool === "book").length;
+const getExecutions = (server: EraServer) =>
   server.executions.map(({ tool, args }) => `${tool} ${JSON.stringify(args)}`).toSorted();
 
-describe.each(Object.entries(doors))("in %s", (_, open) => {
-  it("what a server wants to know pauses the graph, and its answer is sent by whoever goes on", async () => {
+describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
+  it("an input request interrupts the graph, and the resuming run sends the response", async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
     const checkpointer = new MemorySaver();
     {
-      await using mcp = await toolsOf(server);
-      const agent = open({ model: scripted([bookFor("ann")]), mcp, checkpointer });
-      const paused = await agent.invoke(question, thread("1"));
+      await using mcp = await createTools(server);
+      const agent = open({ model: createScriptedModel([bookFor("ann")]), mcp, checkpointer });
+      const paused = await agent.invoke(userInput, threadConfig("1"));
       expect(paused.__interrupt__?.map(({ value }) => value)).toMatchObject([
         {
           type: "mcp_input",
@@ -59,80 +66,83 @@ describe.each(Object.entries(doors))("in %s", (_, open) => {
           requests: { where: { mode: "form", message: "Where does ann stay?", requestedSchema } },
         },
       ]);
-      expect(asked(server)).toBe(1);
+      expect(countBookings(server)).toBe(1);
     }
-    await using mcp = await toolsOf(server);
-    const agent = open({ model: scripted(), mcp, checkpointer });
-    const wrong = await agent.invoke(new Command({ resume: { action: "accept", content: {} } }), thread("1"));
-    expect(wrong.__interrupt__?.[0]?.value).toMatchObject({ problem: expect.stringContaining("city") });
-    expect(asked(server)).toBe(1);
-    const done = await agent.invoke(new Command({ resume: accept("Rome") }), thread("1"));
-    expect(toolMessages(done).map(({ text }) => text)).toEqual([
+    await using mcp = await createTools(server);
+    const agent = open({ model: createScriptedModel(), mcp, checkpointer });
+    const wrong = await agent.invoke(
+      new Command({ resume: { action: "accept", content: {} } }),
+      threadConfig("1"),
+    );
+    expect(wrong.__interrupt__?.[0]?.value).toMatchObject({ error: expect.stringContaining("city") });
+    expect(countBookings(server)).toBe(1);
+    const done = await agent.invoke(new Command({ resume: accept("Rome") }), threadConfig("1"));
+    expect(getToolMessages(done).map(({ text }) => text)).toEqual([
       'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
     ]);
-    // Once to be asked, once with the answer: nothing was sent twice.
-    expect(asked(server)).toBe(2);
+    // One call without and one with the response: nothing was sent twice.
+    expect(countBookings(server)).toBe(2);
   });
 });
 
 describe("in createAgent with mcpMiddleware", () => {
-  it("calls beside it do not run again, and each call gets its own answer", async () => {
+  it("other calls do not run again, and each call gets its own response", async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
-    await using mcp = await toolsOf(server);
+    await using mcp = await createTools(server);
     const calls = [bookFor("ann"), { name: "inn__look", args: {} }, bookFor("bob")];
-    const open = doors["createAgent with mcpMiddleware"];
-    const agent = open?.({ model: scripted(calls), mcp, checkpointer: new MemorySaver() });
-    const paused = await agent?.invoke(question, thread("1"));
+    const open = agentIntegrations["createAgent with mcpMiddleware"];
+    const agent = open?.({ model: createScriptedModel(calls), mcp, checkpointer: new MemorySaver() });
+    const paused = await agent?.invoke(userInput, threadConfig("1"));
     expect(paused?.__interrupt__).toHaveLength(2);
     const answers = { "call-1": { where: accept("Rome") }, "call-3": { where: accept("Oslo") } };
-    let result = await agent?.invoke(new Command({ resume: { answers } }), thread("1"));
+    let result = await agent?.invoke(new Command({ resume: { answers } }), threadConfig("1"));
     if ((result?.__interrupt__ ?? []).length > 0)
-      result = await agent?.invoke(new Command({ resume: { answers } }), thread("1"));
-    const texts = result === undefined ? [] : toolMessages(result).map(({ text }) => text);
+      result = await agent?.invoke(new Command({ resume: { answers } }), threadConfig("1"));
+    const texts = result === undefined ? [] : getToolMessages(result).map(({ text }) => text);
     expect(texts.toSorted()).toEqual([
       "looked",
       'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
       'offer for bob: {"action":"accept","content":{"city":"Oslo","nights":1}}',
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
-    expect(asked(server)).toBe(4);
+    expect(countBookings(server)).toBe(4);
   });
 });
 
-const nodes = Object.entries(doors).filter(([name]) => name.includes("McpToolNode"));
+const nodes = Object.entries(agentIntegrations).filter(([name]) => name.includes("McpToolNode"));
 
 describe.each(nodes)("in %s, where all calls of a message are one task", (_, open) => {
-  it("one question is asked for all of them, and no call beside them runs again", async () => {
+  it("there is one interrupt for all of them, and no other call runs again", async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
     const checkpointer = new MemorySaver();
     const calls = [bookFor("ann"), { name: "inn__look", args: {} }, bookFor("bob")];
     {
-      await using mcp = await toolsOf(server);
-      const agent = open({ model: scripted(calls), mcp, checkpointer });
-      const paused = await agent.invoke(question, thread("1"));
+      await using mcp = await createTools(server);
+      const agent = open({ model: createScriptedModel(calls), mcp, checkpointer });
+      const paused = await agent.invoke(userInput, threadConfig("1"));
       expect(paused.__interrupt__).toHaveLength(1);
       expect(paused.__interrupt__?.[0]?.value).toMatchObject({
         type: "mcp_inputs",
         questions: [{ toolCallId: "call-1" }, { toolCallId: "call-3" }],
       });
     }
-    await using mcp = await toolsOf(server);
-    const agent = open({ model: scripted(), mcp, checkpointer });
+    await using mcp = await createTools(server);
+    const agent = open({ model: createScriptedModel(), mcp, checkpointer });
     const half = { answers: { "call-1": { where: accept("Rome") } } };
-    const again = await agent.invoke(new Command({ resume: half }), thread("1"));
-    expect(again.__interrupt__?.[0]?.value).toMatchObject({ problem: expect.stringContaining("call-3") });
+    const again = await agent.invoke(new Command({ resume: half }), threadConfig("1"));
+    expect(again.__interrupt__?.[0]?.value).toMatchObject({ error: expect.stringContaining("call-3") });
     const answers = { ...half.answers, "call-3": { where: accept("Oslo") } };
-    const done = await agent.invoke(new Command({ resume: { answers } }), thread("1"));
-    expect(toolMessages(done).map(({ text }) => text)).toEqual([
+    const done = await agent.invoke(new Command({ resume: { answers } }), threadConfig("1"));
+    expect(getToolMessages(done).map(({ text }) => text)).toEqual([
       'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
       "looked",
       'offer for bob: {"action":"accept","content":{"city":"Oslo","nights":1}}',
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
-    expect(asked(server)).toBe(4);
+    expect(countBookings(server)).toBe(4);
   });
 
-  it("a call that was approved before it asked is not asked about again", async () => {
+  it("a call that was approved before its input request is not reviewed again", async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
     const checkpointer = new MemorySaver();
     const withRules = () =>
@@ -140,28 +150,28 @@ describe.each(nodes)("in %s, where all calls of a message are one task", (_, ope
     const calls = [bookFor("ann"), { name: "inn__look", args: {} }];
     {
       await using mcp = await withRules();
-      const agent = open({ model: scripted(calls), mcp, checkpointer });
-      const first = await agent.invoke(question, thread("1"));
+      const agent = open({ model: createScriptedModel(calls), mcp, checkpointer });
+      const first = await agent.invoke(userInput, threadConfig("1"));
       expect(first.__interrupt__?.[0]?.value).toHaveProperty("actionRequests");
       expect(server.executions).toHaveLength(0);
-      const second = await agent.invoke(answer({ type: "approve" }), thread("1"));
+      const second = await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
       expect(second.__interrupt__?.[0]?.value).toMatchObject({ type: "mcp_inputs" });
     }
     await using mcp = await withRules();
-    const agent = open({ model: scripted(), mcp, checkpointer });
-    const done = await agent.invoke(new Command({ resume: accept("Rome") }), thread("1"));
-    expect(toolMessages(done).map(({ text }) => text)).toEqual([
+    const agent = open({ model: createScriptedModel(), mcp, checkpointer });
+    const done = await agent.invoke(new Command({ resume: accept("Rome") }), threadConfig("1"));
+    expect(getToolMessages(done).map(({ text }) => text)).toEqual([
       'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
       "looked",
     ]);
     expect(server.executions.filter(({ tool }) => tool === "look")).toHaveLength(1);
-    expect(asked(server)).toBe(2);
+    expect(countBookings(server)).toBe(2);
   });
 });
 
-// A process costs seconds: one door of each kind.
+// A process takes seconds, so only one integration of each kind is tested.
 describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"])("in %s", (door) => {
-  it("another process sends the answer, and no call beside it runs again", { timeout: 60_000 }, async () => {
+  it("another process sends the response, and no other call runs again", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
     const folder = mkdtempSync(join(tmpdir(), "input-"));
     try {
@@ -169,25 +179,29 @@ describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"
       const lookAt = (place: string) => ({ name: "inn__look", args: { place } });
       const calls = [lookAt("door"), bookFor("ann"), lookAt("roof")];
       {
-        await using mcp = await toolsOf(server);
-        const agent = doors[door]?.({ model: scripted(calls), mcp, checkpointer: new FileSaver(path) });
-        const paused = await agent?.invoke(question, thread("1"));
+        await using mcp = await createTools(server);
+        const agent = agentIntegrations[door]?.({
+          model: createScriptedModel(calls),
+          mcp,
+          checkpointer: new FileSaver(path),
+        });
+        const paused = await agent?.invoke(userInput, threadConfig("1"));
         expect(paused?.__interrupt__).toHaveLength(1);
       }
-      expect(executed(server)).toEqual([
+      expect(getExecutions(server)).toEqual([
         'book {"guest":"ann"}',
         'look {"place":"door"}',
         'look {"place":"roof"}',
       ]);
       const servers = { inn: { url: server.url } };
       const resume = { answers: { "call-2": { where: accept("Rome") } } };
-      expect(await resumeElsewhere({ door, servers, path, resume })).toEqual([
+      expect(await resumeInOtherProcess({ integration: door, servers, path, resume })).toEqual([
         "looked",
         'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
         "looked",
       ]);
-      // In both processes together: `book` once to be asked and once with the answer, `look` once for each call.
-      expect(executed(server)).toEqual([
+      // In both processes together: `book` once without and once with the response, `look` once per call.
+      expect(getExecutions(server)).toEqual([
         'book {"guest":"ann"}',
         'book {"guest":"ann"}',
         'look {"place":"door"}',

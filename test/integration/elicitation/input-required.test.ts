@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TestTool } from "../../../src/testing/index.js";
-import { clientOf, failureOf } from "../../fixtures/clients.js";
+import { createTestClient, rejection } from "../../fixtures/clients.js";
 import { type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
 
 const nameForm = {
@@ -16,7 +16,7 @@ const nameForm = {
   },
 };
 
-/** Asks for a name, and remembers nothing but what it is reminded of. */
+/** Requests a name; its only state is the requestState that it receives back. */
 const greet: TestTool = {
   name: "greet",
   run: ({ word }, context) => {
@@ -27,19 +27,19 @@ const greet: TestTool = {
   },
 };
 
-describe("a server without sessions that wants to know something first", () => {
-  it("is answered by the handler, and called again with the answer and what it wants to be reminded of", async () => {
+describe("a modern server that requires input", () => {
+  it("is called again with the handler's result and its requestState", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
-    const asked: unknown[] = [];
-    await using client = clientOf(server, {
+    const received: unknown[] = [];
+    await using client = createTestClient(server, {
       onElicitationRequest: (request) => {
-        asked.push(request);
+        received.push(request);
         return { action: "accept", content: { name: "Ann" } };
       },
     });
     const result = await client.callTool({ name: "greet", args: { word: "Hello" } });
     expect(result.text()).toBe('Hello {"action":"accept","content":{"name":"Ann","polite":true}} round 1');
-    expect(asked).toEqual([
+    expect(received).toEqual([
       {
         mode: "form",
         message: "What is your name?",
@@ -49,14 +49,14 @@ describe("a server without sessions that wants to know something first", () => {
     expect(server.executions).toHaveLength(2);
   });
 
-  it("gets a no as an answer, too", async () => {
+  it("receives a decline as well", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
-    await using client = clientOf(server, { onElicitationRequest: () => ({ action: "decline" }) });
+    await using client = createTestClient(server, { onElicitationRequest: () => ({ action: "decline" }) });
     const result = await client.callTool({ name: "greet", args: { word: "Hello" } });
     expect(result.text()).toContain('{"action":"decline"}');
   });
 
-  it("may ask for several things at once, and in several rounds", async () => {
+  it("may send several requests at once and in several rounds", async () => {
     const survey: TestTool = {
       name: "survey",
       run: (_, context) => {
@@ -82,7 +82,7 @@ describe("a server without sessions that wants to know something first", () => {
       },
     };
     await using server = await startEraServer("modern", { tools: [survey] });
-    await using client = clientOf(server, {
+    await using client = createTestClient(server, {
       roots: [{ uri: "file:///srv" }],
       onSamplingRequest: () => ({ model: "m", content: "fine" }),
       onElicitationRequest: () => ({ action: "accept", content: { name: "Ann" } }),
@@ -92,70 +92,75 @@ describe("a server without sessions that wants to know something first", () => {
     );
   });
 
-  it("that asks where nobody answers fails the call, and says what is missing", async () => {
+  it("fails the call with a hint when there is no handler", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
-    await using client = clientOf(server);
-    const failure = await failureOf(client.callTool({ name: "greet", args: { word: "Hello" } }));
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool({ name: "greet", args: { word: "Hello" } }));
     expect(failure.kind).toBe("invalid-request");
-    expect(failure.message).toMatch(/elicitation.* give its definition a handler \(onElicitationRequest/);
+    expect(failure.message).toMatch(
+      /elicitation.* configure a handler in its definition \(onElicitationRequest/,
+    );
   });
 
-  it("whose question makes the handler fail fails the call, and only we are told why", async () => {
+  it("fails the call when the handler fails, and the reason is only logged", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
     const onElicitationRequest = () => {
       throw new Error("no window");
     };
-    await using client = clientOf(server, { onElicitationRequest });
+    await using client = createTestClient(server, { onElicitationRequest });
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
-    const failure = await failureOf(client.callTool({ name: "greet", args: { word: "Hello" } }));
+    const failure = await rejection(client.callTool({ name: "greet", args: { word: "Hello" } }));
     expect(failure).toMatchObject({
       kind: "denied",
       message:
-        'Server "test" needs an answer to elicitation/create before it goes on, and got none: The client failed to answer.',
+        'Server "test" requires a response to elicitation/create to continue, and there is none: The client failed to handle the request.',
     });
-    expect(warnings).toEqual(['Server "test": the handler of elicitation/create failed: no window']);
+    expect(warnings).toEqual(['Server "test": the handler for elicitation/create failed: no window']);
   });
 
-  it("that asks without end is given up", async () => {
+  it("is limited in the number of rounds", async () => {
     const endless: TestTool = {
       name: "endless",
       run: () => ({ resultType: "input_required", requestState: "again" }),
     };
     await using server = await startEraServer("modern", { tools: [endless] });
-    await using client = clientOf(server);
-    expect(await failureOf(client.callTool({ name: "endless" }))).toMatchObject({ kind: "invalid-response" });
+    await using client = createTestClient(server);
+    expect(await rejection(client.callTool({ name: "endless" }))).toMatchObject({ kind: "invalid-response" });
     expect(server.executions.length).toBeLessThan(30);
   });
 
-  it("that asks for too much at once asks nobody", async () => {
+  it("is limited in the number of requests at once, and no handler runs", async () => {
     const inputRequests = Object.fromEntries(Array.from({ length: 257 }, (_, key) => [key, nameForm]));
-    const nosy: TestTool = { name: "nosy", run: () => ({ resultType: "input_required", inputRequests }) };
-    await using server = await startEraServer("modern", { tools: [nosy] });
-    let asked = 0;
-    const onElicitationRequest = () => ({ action: "decline" as const, times: (asked += 1) });
-    await using client = clientOf(server, { onElicitationRequest });
-    expect(await failureOf(client.callTool({ name: "nosy" }))).toMatchObject({ kind: "invalid-response" });
-    expect(asked).toBe(0);
+    const excessive: TestTool = {
+      name: "nosy",
+      run: () => ({ resultType: "input_required", inputRequests }),
+    };
+    await using server = await startEraServer("modern", { tools: [excessive] });
+    let received = 0;
+    const onElicitationRequest = () => ({ action: "decline" as const, times: (received += 1) });
+    await using client = createTestClient(server, { onElicitationRequest });
+    expect(await rejection(client.callTool({ name: "nosy" }))).toMatchObject({ kind: "invalid-response" });
+    expect(received).toBe(0);
   });
 
-  it("is not answered any more when the caller has gone", async () => {
+  it("gets no response after the call was aborted", async () => {
     await using server = await startEraServer("modern", { tools: [greet] });
     const controller = new AbortController();
-    let wasTold = false;
-    await using client = clientOf(server, {
+    let wasAborted = false;
+    await using client = createTestClient(server, {
       onElicitationRequest: (_, { signal }) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => {
-            wasTold = true;
+            wasAborted = true;
             resolve({ action: "cancel" });
           });
           controller.abort("gone");
         }),
     });
     const call = client.callTool({ name: "greet" }, { signal: controller.signal });
-    expect(await failureOf(call)).toBe("gone");
-    expect(wasTold).toBe(true);
+    expect(await rejection(call)).toBe("gone");
+    expect(wasAborted).toBe(true);
     expect(server.executions).toHaveLength(1);
   });
 });

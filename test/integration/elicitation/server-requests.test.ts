@@ -6,8 +6,8 @@ import {
   type ServerDefinition,
   type ServerRequestContext,
 } from "../../../src/index.js";
-import { BOOKING, createAskingServer } from "../../fixtures/eliciting-server.js";
-import { eventually, failureOf, gate, ONCE, times } from "../../fixtures/clients.js";
+import { BOOKING, createElicitingServer } from "../../fixtures/eliciting-server.js";
+import { eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
 import { openStream, startRawServer } from "../../fixtures/raw-server.js";
 import { type SdkServer, startSdkServer } from "../../fixtures/sdk-server.js";
 
@@ -28,102 +28,102 @@ const HANDLERS = {
   },
 } satisfies Handlers;
 
-function clientOf({ url }: { readonly url: string }, handlers: Handlers = HANDLERS): McpClient {
-  return new McpClient({ name: "asking", url, ...ONCE, ...handlers });
+function createClient({ url }: { readonly url: string }, handlers: Handlers = HANDLERS): McpClient {
+  return new McpClient({ name: "asking", url, ...NO_RETRY, ...handlers });
 }
 
-async function ask(client: McpClient, tool: string, params: object = {}): Promise<unknown> {
+async function callTool(client: McpClient, tool: string, params: object = {}): Promise<unknown> {
   const result = await client.callTool({ name: tool, args: { params } });
   return result.isError ? result.text() : result.json();
 }
 
-async function warningsOf(client: McpClient, work: () => Promise<unknown>): Promise<string> {
+async function collectWarnings(client: McpClient, work: () => Promise<unknown>): Promise<string> {
   const warnings: string[] = [];
-  const stop = client.on("warning", ({ message }) => warnings.push(message));
+  const unsubscribe = client.on("warning", ({ message }) => warnings.push(message));
   await work();
-  stop();
+  unsubscribe();
   return warnings.join("\n");
 }
 
-function announced({ heard }: SdkServer): unknown {
-  const greeting = heard.find(({ body }) => body["method"] === "initialize");
-  return (greeting?.body["params"] as { capabilities: unknown } | undefined)?.capabilities;
+function getDeclaredCapabilities({ requests: received }: SdkServer): unknown {
+  const initialize = received.find(({ body }) => body["method"] === "initialize");
+  return (initialize?.body["params"] as { capabilities: unknown } | undefined)?.capabilities;
 }
 
-const overHttp = (belongs: boolean, answers: "json" | "sse") => async () => {
-  const server = await startSdkServer(() => createAskingServer({ belongs }), answers);
+const startOverHttp = (relatedToCall: boolean, answers: "json" | "sse") => async () => {
+  const server = await startSdkServer(() => createElicitingServer({ relatedToCall }), answers);
   return { definition: { url: server.url }, close: () => server[Symbol.asyncDispose]() };
 };
-const inProcess = async () => ({
-  definition: { server: () => createAskingServer() },
+const startInProcess = async () => ({
+  definition: { server: () => createElicitingServer() },
   close: async () => undefined,
 });
 
 describe.each([
-  ["over HTTP, on the stream of the call", overHttp(true, "sse")],
-  ["over HTTP, on the server's own stream", overHttp(false, "sse")],
-  ["over HTTP, on the server's own stream, with JSON answers", overHttp(false, "json")],
-  ["in this process", inProcess],
-])("a server that asks %s", (_, open) => {
-  it("is answered by the handlers, already during the first call", async () => {
+  ["over HTTP, on the stream of the call", startOverHttp(true, "sse")],
+  ["over HTTP, on the server's own stream", startOverHttp(false, "sse")],
+  ["over HTTP, on the server's own stream, with JSON responses", startOverHttp(false, "json")],
+  ["in this process", startInProcess],
+])("a server that sends requests %s", (_, open) => {
+  it("gets responses from the handlers, also during the first call", async () => {
     const { definition, close } = await open();
     await using client = new McpClient({ name: "asking", ...definition, ...HANDLERS } as never);
-    expect(await ask(client, "sample")).toMatchObject({
+    expect(await callTool(client, "sample")).toMatchObject({
       role: "assistant",
       model: "poet",
       content: { type: "text", text: 'on [{"type":"text","text":"A haiku, please."}]' },
     });
-    expect(await ask(client, "form")).toEqual({
+    expect(await callTool(client, "form")).toEqual({
       action: "accept",
       content: { name: "Which table?", guests: 2 },
     });
-    expect(await ask(client, "url")).toEqual({ action: "accept" });
-    expect(await ask(client, "roots")).toEqual({
+    expect(await callTool(client, "url")).toEqual({ action: "accept" });
+    expect(await callTool(client, "roots")).toEqual({
       roots: [{ uri: "file:///home/ann/project", name: "project" }],
     });
-    expect(await ask(client, "ask", { method: "ping" })).toEqual({});
-    expect(await ask(client, "ask", { method: "tasks/list" })).toContain("-32601");
+    expect(await callTool(client, "request", { method: "ping" })).toEqual({});
+    expect(await callTool(client, "request", { method: "tasks/list" })).toContain("-32601");
     await client.close();
     await close();
   });
 });
 
-describe("what a server is told that it may ask", () => {
+describe("the declared capabilities", () => {
   it.each([
     ["nothing", {}, {}],
-    ["folders", { roots: [] }, { roots: {} }],
-    ["a model", { onSamplingRequest: HANDLERS.onSamplingRequest }, { sampling: {} }],
+    ["roots", { roots: [] }, { roots: {} }],
+    ["sampling", { onSamplingRequest: HANDLERS.onSamplingRequest }, { sampling: {} }],
     [
-      "a person, by form",
+      "elicitation by form",
       { onElicitationRequest: { form: HANDLERS.onElicitationRequest.form } },
       { elicitation: { form: {} } },
     ],
     [
-      "a person, by address",
+      "elicitation by URL",
       { onElicitationRequest: { url: HANDLERS.onElicitationRequest.url } },
       { elicitation: { url: {} } },
     ],
     [
-      "a person, by both",
+      "elicitation by both",
       { onElicitationRequest: () => ({ action: "decline" }) as const },
       { elicitation: { form: {}, url: {} } },
     ],
-  ])("is what has a handler: %s", async (_, handlers: Handlers, capabilities) => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, handlers);
+  ])("match the handlers: %s", async (_, handlers: Handlers, capabilities) => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, handlers);
     await client.listTools();
-    expect(announced(server)).toEqual(capabilities);
-    const isHeard = server.heard.some(({ httpMethod }) => httpMethod === "GET");
-    expect(isHeard).toBe(Object.keys(capabilities).length > 0);
+    expect(getDeclaredCapabilities(server)).toEqual(capabilities);
+    const hasStream = server.requests.some(({ httpMethod }) => httpMethod === "GET");
+    expect(hasStream).toBe(Object.keys(capabilities).length > 0);
   });
 
-  it("and what has none is not answered", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, {
+  it("limit the requests: others get an error", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, {
       onElicitationRequest: { form: HANDLERS.onElicitationRequest.form },
     });
-    expect(await ask(client, "sample")).toContain("-32601");
-    expect(await ask(client, "ask", { method: "roots/list" })).toContain("-32601");
+    expect(await callTool(client, "sample")).toContain("-32601");
+    expect(await callTool(client, "request", { method: "roots/list" })).toContain("-32601");
     const page = {
       method: "elicitation/create",
       mode: "url",
@@ -131,20 +131,20 @@ describe("what a server is told that it may ask", () => {
       url: "https://a.b",
       elicitationId: "1",
     };
-    expect(await ask(client, "ask", page)).toContain("-32602");
+    expect(await callTool(client, "request", page)).toContain("-32602");
   });
 });
 
-describe("after a session was lost", () => {
+describe("after a lost session", () => {
   it.each([true, false])(
-    "handlers answer on the new one (request belongs to the call: %s)",
-    async (belongs) => {
-      await using server = await startSdkServer(() => createAskingServer({ belongs }));
-      await using client = clientOf(server);
-      await ask(client, "sample");
+    "the handlers work on the new one (request related to the call: %s)",
+    async (relatedToCall) => {
+      await using server = await startSdkServer(() => createElicitingServer({ relatedToCall }));
+      await using client = createClient(server);
+      await callTool(client, "sample");
       await server.restart();
-      expect(await ask(client, "form")).toMatchObject({ action: "accept" });
-      expect(await ask(client, "roots")).toMatchObject({ roots: [{ name: "project" }] });
+      expect(await callTool(client, "form")).toMatchObject({ action: "accept" });
+      expect(await callTool(client, "roots")).toMatchObject({ roots: [{ name: "project" }] });
       expect(client.sessions()).toMatchObject([{ generation: 2 }]);
     },
   );
@@ -157,22 +157,22 @@ describe("a form", () => {
     ["declined", { action: "decline" }],
     ["cancelled", { action: "cancel" }],
   ])("can be %s", async (_, answer) => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, form(answer));
-    expect(await ask(client, "form")).toEqual(answer);
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, form(answer));
+    expect(await callTool(client, "form")).toEqual(answer);
   });
 
-  it("shows the handler what is asked, without characters that hide", async () => {
-    await using server = await startSdkServer(createAskingServer);
+  it("reaches the handler without hidden characters", async () => {
+    await using server = await startSdkServer(createElicitingServer);
     const seen: unknown[] = [];
-    await using client = clientOf(server, {
+    await using client = createClient(server, {
       onElicitationRequest: (request) => {
         seen.push(request);
         return { action: "cancel" };
       },
     });
-    await ask(client, "form", { message: "Which\u202E table?" });
-    await ask(client, "url");
+    await callTool(client, "form", { message: "Which\u202E table?" });
+    await callTool(client, "url");
     expect(seen).toEqual([
       { mode: "form", ...BOOKING },
       { mode: "url", message: "Log in.", url: "https://example.com/login", elicitationId: "e1" },
@@ -181,53 +181,57 @@ describe("a form", () => {
 
   it.each([
     [
-      "does not fit",
+      "has a wrong type",
       { action: "accept", content: { name: "Ada", guests: "many-secret" } },
       "guests: expected a number",
     ],
-    ["lacks something", { action: "accept", content: {} }, "name is required"],
+    ["is incomplete", { action: "accept", content: {} }, "name is required"],
     [
-      "has too much",
+      "has an unknown field",
       { action: "accept", content: { name: "Ada", pin: "1234-secret" } },
-      "pin was not asked for",
+      "pin was not requested",
     ],
-    ["is none", { action: "maybe-secret" }, 'action: expected "accept" or "decline" or "cancel".'],
-    ["is nothing", undefined, "cannot be used: expected an object, found nothing."],
     [
-      "holds what no form has",
-      { action: "accept", content: { name: { first: "Ada-secret" } } },
-      "content.name: expected a text or a number or true or false or a list, found an object.",
+      "has an unknown action",
+      { action: "maybe-secret" },
+      'action: expected "accept" or "decline" or "cancel".',
     ],
-  ])("whose answer %s is an error for the server and a warning for us", async (_, answer, problem) => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, form(answer as never));
-    const warning = await warningsOf(client, async () => {
-      expect(await ask(client, "form")).toBe("MCP error -32603: The client has no answer that can be used.");
+    ["is missing", undefined, "invalid result: expected an object, got undefined."],
+    [
+      "has a nested value",
+      { action: "accept", content: { name: { first: "Ada-secret" } } },
+      "content.name: expected a string or a number or true or false or an array, got an object.",
+    ],
+  ])("whose result %s is an error for the server and a warning for the user", async (_, answer, problem) => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, form(answer as never));
+    const warning = await collectWarnings(client, async () => {
+      expect(await callTool(client, "form")).toBe("MCP error -32603: The client has no valid result.");
     });
     expect(warning).toContain(problem);
     expect(warning).not.toContain("secret");
   });
 
-  it("that is nested, or an address that is no web page, never reaches the handler", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    let asked = 0;
-    await using client = clientOf(server, {
-      onElicitationRequest: () => ((asked += 1), { action: "cancel" }),
+  it("that is nested, or a URL that is not a web page, never reaches the handler", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    let handled = 0;
+    await using client = createClient(server, {
+      onElicitationRequest: () => ((handled += 1), { action: "cancel" }),
     });
     const nested = { type: "object", properties: { a: { type: "object", properties: {} } } };
     const create = { method: "elicitation/create", message: "?" };
-    expect(await ask(client, "ask", { ...create, requestedSchema: nested })).toBe(
+    expect(await callTool(client, "request", { ...create, requestedSchema: nested })).toBe(
       'MCP error -32602: Invalid params: requestedSchema.properties.a.type: expected "string" or "number" or "integer" or "boolean" or "array"',
     );
     const page = { ...create, mode: "url", elicitationId: "1", url: "javascript:alert(1)" };
-    expect(await ask(client, "ask", page)).toContain("-32602");
-    expect(asked).toBe(0);
+    expect(await callTool(client, "request", page)).toContain("-32602");
+    expect(handled).toBe(0);
   });
 });
 
-describe("a handler that fails", () => {
-  it("tells the server nothing of our side, and us what happened", async () => {
-    await using server = await startSdkServer(createAskingServer);
+describe("a failing handler", () => {
+  it("is reported to the user, and the server receives no details", async () => {
+    await using server = await startSdkServer(createElicitingServer);
     await using client = new McpClient({
       name: "asking",
       url: server.url,
@@ -239,200 +243,208 @@ describe("a handler that fails", () => {
         });
       },
     });
-    const warning = await warningsOf(client, async () => {
-      expect(await ask(client, "sample")).toBe("MCP error -32603: The client failed to answer.");
+    const warning = await collectWarnings(client, async () => {
+      expect(await callTool(client, "sample")).toBe(
+        "MCP error -32603: The client failed to handle the request.",
+      );
     });
     expect(warning).toContain(
-      'Server "asking": the handler of sampling/createMessage failed: no model at /home/me',
+      'Server "asking": the handler for sampling/createMessage failed: no model at /home/me',
     );
     expect(warning).not.toContain("s3cret");
-    expect(JSON.stringify(server.heard.filter(({ body }) => "error" in body))).not.toContain("inside");
+    expect(JSON.stringify(server.requests.filter(({ body }) => "error" in body))).not.toContain("inside");
   });
 
-  it("can say no in the protocol's words", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, {
+  it("can reject the request with the code of the protocol", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, {
       onSamplingRequest: () => {
         throw new McpRuntimeError("denied", "Not on my watch.");
       },
     });
-    expect(await ask(client, "sample")).toBe("MCP error -1: The user rejected the request.");
+    expect(await callTool(client, "sample")).toBe("MCP error -1: The user rejected the request.");
   });
 
   it.each([
     [
-      "a list where one block belongs",
+      "an array instead of one block",
       { model: "m", content: [{ type: "text", text: "x" }] },
-      "content: expected a text or an object, found a list",
+      "content: expected a string or an object, got an array",
     ],
-    ["no model", { content: "x" }, "model: expected a text, found nothing"],
+    ["no model", { content: "x" }, "model: expected a string, got undefined"],
     [
       "a tool call",
       { model: "m", content: { type: "tool_use", id: "1", name: "t", input: {} } },
       'content.type: expected "text" or "image" or "audio"',
     ],
-    ["nothing", undefined, "expected an object, found nothing"],
-  ])("by giving %s to a server that asked for a model", async (_, answer, problem) => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, { onSamplingRequest: () => answer as never });
-    const warning = await warningsOf(client, async () => {
-      expect(await ask(client, "sample")).toContain("-32603");
+    ["undefined", undefined, "expected an object, got undefined"],
+  ])("is one that returns %s for sampling", async (_, answer, problem) => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, { onSamplingRequest: () => answer as never });
+    const warning = await collectWarnings(client, async () => {
+      expect(await callTool(client, "sample")).toContain("-32603");
     });
-    expect(warning).toContain(`onSamplingRequest gave an answer that cannot be used: ${problem}.`);
+    expect(warning).toContain(`onSamplingRequest returned an invalid result: ${problem}.`);
   });
 
-  it("by giving folders that are none", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server, { roots: () => [{ uri: "https://example.com" }] });
-    const warning = await warningsOf(client, async () => {
-      expect(await ask(client, "roots")).toContain("-32603");
+  it("is one that returns invalid roots", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server, { roots: () => [{ uri: "https://example.com" }] });
+    const warning = await collectWarnings(client, async () => {
+      expect(await callTool(client, "roots")).toContain("-32603");
     });
-    expect(warning).toContain("[0].uri: expected an address that starts with file://");
+    expect(warning).toContain("[0].uri: expected a URL starting with file://");
   });
 
-  it("is not asked about tools that it was not announced for", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server);
+  it("does not run for sampling with tools, which is not declared", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server);
     const request = { method: "sampling/createMessage", messages: [], maxTokens: 1, tools: [] };
-    expect(await ask(client, "ask", request)).toContain("-32602");
+    expect(await callTool(client, "request", request)).toContain("-32602");
   });
 });
 
-/** A handler that answers when it is told to, and tells who asks. */
-function slowHandler() {
-  const { opened, open } = gate();
-  const asked: ServerRequestContext[] = [];
-  let atOnce = 0;
-  let most = 0;
+/** A handler that returns after `open()` and records its contexts. */
+function createSlowHandler() {
+  const { promise, resolve } = deferred();
+  const contexts: ServerRequestContext[] = [];
+  let running = 0;
+  let maxRunning = 0;
   return {
-    asked,
-    open,
-    most: () => most,
+    contexts,
+    open: resolve,
+    maxRunning: () => maxRunning,
     onSamplingRequest: async (_: unknown, context: ServerRequestContext) => {
-      asked.push(context);
-      atOnce += 1;
-      most = Math.max(most, atOnce);
-      await opened;
-      atOnce -= 1;
+      contexts.push(context);
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
+      await promise;
+      running -= 1;
       return { model: "slow", content: "at last" };
     },
   };
 }
 
-describe("many requests at once", () => {
-  it("are answered eight at a time, all of them", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    const { onSamplingRequest, asked, open, most } = slowHandler();
-    await using client = clientOf(server, { onSamplingRequest, roots: HANDLERS.roots });
-    const many = ask(client, "many", { count: 20 });
-    await eventually(() => asked.length === 8);
-    // Folders are told at once, however busy the handlers are.
-    expect(await ask(client, "roots")).toMatchObject({ roots: [{}] });
-    expect(asked).toHaveLength(8);
+describe("concurrent requests", () => {
+  it("are handled eight at a time", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const { onSamplingRequest, contexts, open, maxRunning } = createSlowHandler();
+    await using client = createClient(server, { onSamplingRequest, roots: HANDLERS.roots });
+    const many = callTool(client, "many", { count: 20 });
+    await eventually(() => contexts.length === 8);
+    // Roots are returned at once, even when all slots are in use.
+    expect(await callTool(client, "roots")).toMatchObject({ roots: [{}] });
+    expect(contexts).toHaveLength(8);
     open();
     expect(await many).toEqual(times(20, () => 1));
-    expect(most()).toBe(8);
+    expect(maxRunning()).toBe(8);
   });
 
-  it("by a limit of one's own", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    const { onSamplingRequest, open, asked, most } = slowHandler();
-    await using client = clientOf(server, { onSamplingRequest, limits: { serverRequests: 2 } });
-    const many = ask(client, "many", { count: 5 });
-    await eventually(() => asked.length === 2);
+  it("are limited by limits.serverRequests", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const { onSamplingRequest, open, contexts, maxRunning } = createSlowHandler();
+    await using client = createClient(server, { onSamplingRequest, limits: { serverRequests: 2 } });
+    const many = callTool(client, "many", { count: 5 });
+    await eventually(() => contexts.length === 2);
     open();
     expect(await many).toHaveLength(5);
-    expect(most()).toBe(2);
+    expect(maxRunning()).toBe(2);
   });
 
-  it("beyond all measure are refused", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    const { onSamplingRequest, open } = slowHandler();
-    await using client = clientOf(server, { onSamplingRequest });
-    expect(await ask(client, "many", { count: 300 })).toContain("-32603: Too many requests");
+  it("above the limit are rejected", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const { onSamplingRequest, open } = createSlowHandler();
+    await using client = createClient(server, { onSamplingRequest });
+    expect(await callTool(client, "many", { count: 300 })).toContain("-32603: Too many concurrent requests");
     open();
   });
 });
 
-describe("a request that nobody waits for any more", () => {
-  it("is aborted when the call that it belongs to is cancelled, and is not answered", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    const { onSamplingRequest, asked, open } = slowHandler();
-    await using client = clientOf(server, { onSamplingRequest });
+describe("an obsolete request", () => {
+  it("is aborted without a response when its call is cancelled", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const { onSamplingRequest, contexts, open } = createSlowHandler();
+    await using client = createClient(server, { onSamplingRequest });
     const controller = new AbortController();
-    const call = failureOf(client.callTool({ name: "sample" }, { signal: controller.signal }));
-    await eventually(() => asked.length === 1);
-    expect(asked[0]?.signal.aborted).toBe(false);
-    expect(asked[0]).toMatchObject({ server: "asking" });
+    const call = rejection(client.callTool({ name: "sample" }, { signal: controller.signal }));
+    await eventually(() => contexts.length === 1);
+    expect(contexts[0]?.signal.aborted).toBe(false);
+    expect(contexts[0]).toMatchObject({ server: "asking" });
     controller.abort("enough");
     expect(await call).toBe("enough");
-    await eventually(() => asked[0]?.signal.aborted === true);
+    await eventually(() => contexts[0]?.signal.aborted === true);
     open();
-    expect(await ask(client, "sample")).toMatchObject({ model: "slow" });
-    const answers = server.heard.filter(({ body }) => "result" in body || "error" in body);
+    expect(await callTool(client, "sample")).toMatchObject({ model: "slow" });
+    const answers = server.requests.filter(({ body }) => "result" in body || "error" in body);
     expect(answers).toHaveLength(1);
   });
 
-  it("is aborted when that call fails", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    const { onSamplingRequest, asked, open } = slowHandler();
-    await using client = clientOf(server, { onSamplingRequest });
-    const call = failureOf(client.callTool({ name: "sample" }));
-    await eventually(() => asked.length === 1);
+  it("is aborted when its call fails", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    const { onSamplingRequest, contexts, open } = createSlowHandler();
+    await using client = createClient(server, { onSamplingRequest });
+    const call = rejection(client.callTool({ name: "sample" }));
+    await eventually(() => contexts.length === 1);
     await server.restart();
     expect(await call).toMatchObject({ kind: "connection-lost" });
-    expect(asked[0]?.signal.aborted).toBe(true);
+    expect(contexts[0]?.signal.aborted).toBe(true);
     open();
   });
 
-  it.each([true, false])("is aborted when the server takes it back (over HTTP: %s)", async (isHttp) => {
-    const createServer = () => createAskingServer({ belongs: !isHttp });
+  it.each([true, false])("is aborted when the server cancels it (over HTTP: %s)", async (isHttp) => {
+    const createServer = () => createElicitingServer({ relatedToCall: !isHttp });
     await using server = await startSdkServer(createServer);
-    const { onSamplingRequest, asked, open } = slowHandler();
-    const place = isHttp ? { url: server.url } : { server: createServer };
-    await using client = new McpClient({ name: "asking", ...place, ...ONCE, onSamplingRequest } as never);
+    const { onSamplingRequest, contexts, open } = createSlowHandler();
+    const definition = isHttp ? { url: server.url } : { server: createServer };
+    await using client = new McpClient({
+      name: "asking",
+      ...definition,
+      ...NO_RETRY,
+      onSamplingRequest,
+    } as never);
     const controller = new AbortController();
-    // The tool that is cancelled takes back what it asked: its first request, with the id 0.
-    const call = failureOf(client.callTool({ name: "sample" }, { signal: controller.signal }));
-    await eventually(() => asked.length === 1);
+    // The cancelled tool cancels its own request, which is the first one, with id 0.
+    const call = rejection(client.callTool({ name: "sample" }, { signal: controller.signal }));
+    await eventually(() => contexts.length === 1);
     controller.abort("enough");
     expect(await call).toBe("enough");
-    await eventually(() => asked[0]?.signal.aborted === true);
+    await eventually(() => contexts[0]?.signal.aborted === true);
     open();
-    expect(await ask(client, "sample")).toMatchObject({ model: "slow" });
+    expect(await callTool(client, "sample")).toMatchObject({ model: "slow" });
   });
 
   it.each(["over HTTP", "in this process"])(
     "is aborted on close, which waits for no handler (%s)",
     async (where) => {
-      await using server = await startSdkServer(createAskingServer);
-      const { onSamplingRequest, asked } = slowHandler();
-      const place = where === "over HTTP" ? { url: server.url } : { server: () => createAskingServer() };
-      const client = new McpClient({ name: "asking", ...place, onSamplingRequest } as never);
-      const call = failureOf(client.callTool({ name: "sample" }));
-      await eventually(() => asked.length === 1);
+      await using server = await startSdkServer(createElicitingServer);
+      const { onSamplingRequest, contexts } = createSlowHandler();
+      const definition =
+        where === "over HTTP" ? { url: server.url } : { server: () => createElicitingServer() };
+      const client = new McpClient({ name: "asking", ...definition, onSamplingRequest } as never);
+      const call = rejection(client.callTool({ name: "sample" }));
+      await eventually(() => contexts.length === 1);
       await client.close();
       expect(await call).toMatchObject({ kind: "closed" });
-      expect(asked[0]?.signal.aborted).toBe(true);
+      expect(contexts[0]?.signal.aborted).toBe(true);
       expect(client.state).toBe("closed");
     },
   );
 
-  it("is aborted when the session is gone", async () => {
-    const server = createAskingServer();
-    const { onSamplingRequest, asked } = slowHandler();
-    await using client = new McpClient({ name: "asking", server, ...ONCE, onSamplingRequest });
-    const call = failureOf(client.callTool({ name: "sample" }));
-    await eventually(() => asked.length === 1);
+  it("is aborted when the session ends", async () => {
+    const server = createElicitingServer();
+    const { onSamplingRequest, contexts } = createSlowHandler();
+    await using client = new McpClient({ name: "asking", server, ...NO_RETRY, onSamplingRequest });
+    const call = rejection(client.callTool({ name: "sample" }));
+    await eventually(() => contexts.length === 1);
     await server.close();
     expect(await call).toMatchObject({ kind: "connection-lost" });
-    expect(asked[0]?.signal.aborted).toBe(true);
+    expect(contexts[0]?.signal.aborted).toBe(true);
   });
 });
 
 describe("two users of one server", () => {
-  it("are told apart by who asks", async () => {
-    await using server = await startSdkServer(createAskingServer);
+  it("are distinguished by the identity in the context", async () => {
+    await using server = await startSdkServer(createElicitingServer);
     await using client = new McpClient({
       name: "asking",
       url: server.url,
@@ -451,26 +463,26 @@ describe("two users of one server", () => {
   });
 });
 
-describe("a server's own stream", () => {
-  it("that never answers holds up no call for long", async () => {
+describe("the server stream", () => {
+  it("delays calls only briefly when it never opens", async () => {
     await using server = await startRawServer(({ httpMethod }) => (httpMethod === "GET" ? undefined : false));
-    await using client = clientOf(server);
+    await using client = createClient(server);
     const result = await client.callTool({ name: "echo" });
     expect(result.text()).toBe("ok");
-    expect(server.seen.filter(({ httpMethod }) => httpMethod === "GET")).toHaveLength(1);
+    expect(server.requests.filter(({ httpMethod }) => httpMethod === "GET")).toHaveLength(1);
   });
 
-  it("that the server does not have is fine", async () => {
+  it("is optional", async () => {
     await using server = await startRawServer();
-    await using client = clientOf(server);
+    await using client = createClient(server);
     expect((await client.callTool({ name: "echo" })).text()).toBe("ok");
   });
 });
 
-describe("a server that sends everything twice", () => {
-  it("gets one answer to one request", async () => {
-    let isAnswered = 0;
-    const { opened, open } = gate();
+describe("a server that sends a request twice", () => {
+  it("gets one response", async () => {
+    let responses = 0;
+    const { promise, resolve } = deferred();
     await using server = await startRawServer(({ method, id, body, response }) => {
       if (method === "tools/call") {
         const write = openStream(response);
@@ -482,32 +494,32 @@ describe("a server that sends everything twice", () => {
         };
         write(request);
         write(request);
-        void opened.then(() =>
+        void promise.then(() =>
           response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } })}\n\n`),
         );
         return;
       }
       if (method !== undefined || !("result" in body)) return false;
-      isAnswered += 1;
+      responses += 1;
       response.writeHead(202).end();
-      open();
+      resolve();
       return;
     });
-    let asked = 0;
-    await using client = clientOf(server, {
-      onSamplingRequest: async () => ((asked += 1), { model: "m", content: "x" }),
+    let handled = 0;
+    await using client = createClient(server, {
+      onSamplingRequest: async () => ((handled += 1), { model: "m", content: "x" }),
     });
     await client.callTool({ name: "any" });
-    expect([asked, isAnswered]).toEqual([1, 1]);
+    expect([handled, responses]).toEqual([1, 1]);
   });
 });
 
-describe("what a server tells unasked", () => {
-  it("reaches whoever listens, whatever it is", async () => {
-    await using server = await startSdkServer(createAskingServer);
-    await using client = clientOf(server);
-    const heard: string[] = [];
-    client.on("notification", ({ method }) => heard.push(method));
+describe("a notification", () => {
+  it("of any method reaches the listeners", async () => {
+    await using server = await startSdkServer(createElicitingServer);
+    await using client = createClient(server);
+    const received: string[] = [];
+    client.on("notification", ({ method }) => received.push(method));
     await client.ensureSession();
     const [session] = server.servers;
     await session?.sendLoggingMessage({ level: "info", data: "hello" });
@@ -517,8 +529,8 @@ describe("what a server tells unasked", () => {
       params: { elicitationId: "e1" },
     });
     await session?.notification({ method: "notifications/of/tomorrow" } as never);
-    await eventually(() => heard.length === 4);
-    expect(heard).toEqual([
+    await eventually(() => received.length === 4);
+    expect(received).toEqual([
       "notifications/message",
       "notifications/tools/list_changed",
       "notifications/elicitation/complete",

@@ -1,88 +1,88 @@
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
-import { echo, eventually, failureOf, ONCE, times } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
 import { openStream, sendJson, sendText, startRawServer } from "../../fixtures/raw-server.js";
 
-function clientOf(url: string, options: object = {}): McpClient {
-  return new McpClient({ name: "raw", url, ...ONCE, ...options });
+function createClient(url: string, options: object = {}): McpClient {
+  return new McpClient({ name: "raw", url, ...NO_RETRY, ...options });
 }
 
-describe("a server that asks something back on the stream of a call", () => {
+describe("a server that sends requests on the stream of a call", () => {
   it.each([
     ["64 calls on 64 sockets", {}, 64],
     ["3 calls on one socket", { limits: { sockets: 1 } }, 3],
-  ])("gets its answers while calls hold every socket: %s", async (_, options, count) => {
-    const waiting = new Map<number, () => void>();
+  ])("receives responses while calls occupy every socket: %s", async (_, options, count) => {
+    const finishCall = new Map<number, () => void>();
     await using server = await startRawServer(({ method, id, body, response }) => {
       if (method === "tools/call") {
         const write = openStream(response);
         const answer = { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: `n${id}` }] } };
-        waiting.set(Number(id), () => {
+        finishCall.set(Number(id), () => {
           write(answer);
           response.end();
         });
-        write({ jsonrpc: "2.0", id: `ask-${id}`, method: id === 1 ? "ping" : "roots/list" });
+        write({ jsonrpc: "2.0", id: `request-${id}`, method: id === 1 ? "ping" : "roots/list" });
         return;
       }
       if (method !== undefined) return false;
       response.writeHead(202).end();
-      waiting.get(Number(String(body["id"]).replace("ask-", "")))?.();
+      finishCall.get(Number(String(body["id"]).replace("request-", "")))?.();
       return;
     });
-    await using client = clientOf(server.url, options);
+    await using client = createClient(server.url, options);
     const results = await Promise.all(times(count, () => client.callTool(echo())));
     expect(results).toHaveLength(count);
-    const answers = server.seen.filter(({ method, body }) => method === undefined && "id" in body);
-    expect(answers.find(({ body }) => body["id"] === "ask-1")?.body).toMatchObject({ result: {} });
-    expect(answers.find(({ body }) => body["id"] === "ask-2")?.body).toMatchObject({
+    const responses = server.requests.filter(({ method, body }) => method === undefined && "id" in body);
+    expect(responses.find(({ body }) => body["id"] === "request-1")?.body).toMatchObject({ result: {} });
+    expect(responses.find(({ body }) => body["id"] === "request-2")?.body).toMatchObject({
       error: { code: -32601 },
     });
   });
 });
 
-describe("a server that never takes what expects no answer", () => {
-  it("starves no call by hanging on notifications/cancelled", async () => {
+describe("a server that never responds to notifications", () => {
+  it("does not block calls by hanging on notifications/cancelled", async () => {
     await using server = await startRawServer(({ method, body }) => {
       if (method === "notifications/cancelled") return;
       if (method === "tools/call" && (body["params"] as { name: string }).name === "slow") return;
       return false;
     });
-    await using client = clientOf(server.url, { limits: { sockets: 2 } });
+    await using client = createClient(server.url, { limits: { sockets: 2 } });
     await client.ensureSession();
-    const slow = times(6, () => failureOf(client.callTool({ name: "slow" }, { timeoutMs: 50 })));
+    const slow = times(6, () => rejection(client.callTool({ name: "slow" }, { timeoutMs: 50 })));
     expect((await Promise.all(slow)).map(({ kind }) => kind)).toEqual(times(6, () => "timeout"));
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 
-  it("starves no handshake by hanging on notifications/initialized, and nothing is left on close", async () => {
+  it("does not block the handshake by hanging on notifications/initialized, and leaves no socket open on close", async () => {
     let hangs = 3;
     await using server = await startRawServer(({ method }) => {
       if (method !== "notifications/initialized" || hangs === 0) return false;
       hangs -= 1;
       return;
     });
-    const client = clientOf(server.url, { limits: { sockets: 2 }, timeouts: { connectMs: 100 } });
+    const client = createClient(server.url, { limits: { sockets: 2 }, timeouts: { connectMs: 100 } });
     for (let n = 0; n < 3; n += 1)
-      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout" });
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "timeout" });
     expect((await client.callTool(echo())).text()).toBe("ok");
     await client.close();
     await eventually(() => server.sockets.size === 0);
   });
 
-  it("holds no socket with a 202 whose body never ends", async () => {
+  it("does not occupy a socket with a 202 whose body never ends", async () => {
     await using server = await startRawServer(({ method, response }) => {
       if (method !== "notifications/initialized") return false;
       response.writeHead(202, { "content-type": "text/plain" });
       response.write("…");
       return;
     });
-    await using client = clientOf(server.url, { limits: { sockets: 1 } });
+    await using client = createClient(server.url, { limits: { sockets: 1 } });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 });
 
-describe("what is read of an answer", () => {
-  it("starts behind a byte order mark", async () => {
+describe("a response", () => {
+  it("can start with a byte order mark", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/call") return false;
       const isStream = Number(id) % 2 === 0;
@@ -95,35 +95,35 @@ describe("what is read of an answer", () => {
       response.end(isStream ? `\uFEFFdata: ${answer}\n\n` : `\uFEFF${answer}`);
       return;
     });
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     expect((await client.callTool(echo())).text()).toBe("bom");
     expect((await client.callTool(echo())).text()).toBe("bom");
   });
 
-  it("keeps within the limit, however the stream is cut up with comments", async () => {
+  it("is limited in size, even when comments split the stream", async () => {
     await using server = await startRawServer(({ method, response }) => {
       if (method !== "tools/call") return false;
       response.writeHead(200, { "content-type": "text/event-stream" });
       let sent = 0;
-      const more = () => {
+      const sendMore = () => {
         while (sent < 50_000_000 && response.writable) {
           sent += 60_000;
           if (!response.write(`data: ${"x".repeat(60_000)}\n: a comment\n`))
-            return void response.once("drain", more);
+            return void response.once("drain", sendMore);
         }
         response.end();
       };
-      more();
+      sendMore();
       return;
     });
-    await using client = clientOf(server.url, { limits: { responseBytes: 1_000_000 } });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "too-large" });
+    await using client = createClient(server.url, { limits: { responseBytes: 1_000_000 } });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "too-large" });
   });
 
   it.each([
     ["is long", (body: string) => body + " ".repeat(100_000), true],
     ["never ends", (body: string) => body, false],
-  ])("of a failure is its beginning: a lost session whose body %s is found", async (_, pad, ends) => {
+  ])("that reports a lost session is recognized when its body %s", async (_, pad, ends) => {
     let isLost = true;
     await using server = await startRawServer(({ method, response }) => {
       if (method !== "tools/call" || !isLost) return false;
@@ -134,12 +134,12 @@ describe("what is read of an answer", () => {
       if (ends) response.end();
       return;
     });
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     expect((await client.callTool(echo())).text()).toBe("ok");
-    expect(server.seen.filter(({ method }) => method === "initialize")).toHaveLength(2);
+    expect(server.requests.filter(({ method }) => method === "initialize")).toHaveLength(2);
   });
 
-  it("that is compressed all the same is called so", async () => {
+  it("that is compressed without being accepted is reported as compressed", async () => {
     await using server = await startRawServer(({ method, response }) => {
       if (method !== "tools/call") return false;
       response
@@ -147,11 +147,11 @@ describe("what is read of an answer", () => {
         .end("\u001f\u008b…");
       return;
     });
-    await using client = clientOf(server.url);
-    expect((await failureOf(client.callTool(echo()))).message).toContain("compressed (gzip)");
+    await using client = createClient(server.url);
+    expect((await rejection(client.callTool(echo()))).message).toContain("compressed (gzip)");
   });
 
-  it("of an endless error page to the server's stream is asked for again only now and then", async () => {
+  it("that is an endless error page does not cause fast reconnects of the server stream", async () => {
     let gets = 0;
     await using server = await startRawServer(({ httpMethod, response }) => {
       if (httpMethod !== "GET") return false;
@@ -161,7 +161,7 @@ describe("what is read of an answer", () => {
       response.once("close", () => clearInterval(timer));
       return;
     });
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     client.on("toolsChanged", () => undefined);
     await client.callTool(echo());
     await eventually(() => gets === 1);
@@ -170,40 +170,40 @@ describe("what is read of an answer", () => {
   });
 });
 
-describe("what a failure says is true", () => {
-  it("when a call never left the queue of a single socket", async () => {
+describe("outcomeUnknown is correct", () => {
+  it("when a call was never sent because the only socket was busy", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    await using client = clientOf(server.url, { limits: { sockets: 1 } });
+    await using client = createClient(server.url, { limits: { sockets: 1 } });
     await client.ensureSession();
-    const first = failureOf(client.callTool(echo(), { timeoutMs: 100 }));
-    const second = failureOf(client.callTool(echo(), { timeoutMs: 60 }));
+    const first = rejection(client.callTool(echo(), { timeoutMs: 100 }));
+    const second = rejection(client.callTool(echo(), { timeoutMs: 60 }));
     expect(await second).toMatchObject({ kind: "timeout", outcomeUnknown: false });
     expect((await second).message).toContain("The request was not sent.");
     expect(await first).toMatchObject({ kind: "timeout", outcomeUnknown: true });
   });
 
-  it("when the caller's own time ran out after it was sent", async () => {
+  it("when the caller's signal times out after the call was sent", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     await client.ensureSession();
     const kinds: unknown[] = [];
     client.on("requestEnded", ({ kind }) => kinds.push(kind));
-    const failure = await failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    const failure = await rejection(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1, tool: "echo" });
     expect(kinds).toEqual(["timeout"]);
   });
 
-  it("when close ended a call that was under way", async () => {
+  it("when close ends a running call", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    const client = clientOf(server.url);
+    const client = createClient(server.url);
     await client.ensureSession();
-    const call = failureOf(client.callTool(echo()));
-    await eventually(() => server.seen.some(({ method }) => method === "tools/call"));
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.requests.some(({ method }) => method === "tools/call"));
     await client.close();
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true, attempts: 1 });
   });
 
-  it("when the handshake after a lost session hangs: the call was not run", async () => {
+  it("when the handshake after a lost session hangs", async () => {
     let handshakes = 0;
     await using server = await startRawServer(({ method, response }) => {
       if (method === "initialize") return (handshakes += 1) > 1 ? undefined : false;
@@ -211,9 +211,9 @@ describe("what a failure says is true", () => {
       response.writeHead(404).end();
       return;
     });
-    await using client = clientOf(server.url, { timeouts: { requestMs: 150 } });
+    await using client = createClient(server.url, { timeouts: { requestMs: 150 } });
     await client.ensureSession();
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "timeout",
       outcomeUnknown: false,
     });
@@ -223,31 +223,31 @@ describe("what a failure says is true", () => {
 describe("a call", () => {
   it.each([
     ["a BigInt", { n: 1n }],
-    ["a circle", Object.assign({}, { self: {} as object })],
-  ])("whose arguments hold %s is refused before anything is sent", async (_, args) => {
+    ["a circular reference", Object.assign({}, { self: {} as object })],
+  ])("whose arguments contain %s is rejected before anything is sent", async (_, args) => {
     if ("self" in args) args.self = args;
     await using server = await startRawServer();
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     await client.ensureSession();
-    expect(await failureOf(client.callTool({ name: "echo", args }))).toMatchObject({
+    expect(await rejection(client.callTool({ name: "echo", args }))).toMatchObject({
       kind: "invalid-config",
       outcomeUnknown: false,
     });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 
-  it("that is cancelled in the queue costs no connection", async () => {
+  it("that is cancelled in the queue does not open a connection", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/call") return false;
       setTimeout(() => sendText(response, id, "ok"), 50);
       return;
     });
-    await using client = clientOf(server.url, { limits: { sockets: 1 } });
+    await using client = createClient(server.url, { limits: { sockets: 1 } });
     await client.ensureSession();
     const before = server.socketsOpened;
     const first = client.callTool(echo());
     const controller = new AbortController();
-    const queued = times(30, () => failureOf(client.callTool(echo(), { signal: controller.signal })));
+    const queued = times(30, () => rejection(client.callTool(echo(), { signal: controller.signal })));
     controller.abort("enough");
     expect(await Promise.all(queued)).toEqual(times(30, () => "enough"));
     expect((await first).text()).toBe("ok");
@@ -255,7 +255,7 @@ describe("a call", () => {
     expect(server.socketsOpened - before).toBeLessThanOrEqual(1);
   });
 
-  it("whose onProgress fails goes on", async () => {
+  it("whose onProgress fails continues", async () => {
     await using server = await startRawServer(({ method, id, body, response }) => {
       if (method !== "tools/call") return false;
       const { progressToken } = (body["params"] as { _meta: { progressToken: number } })._meta;
@@ -268,7 +268,7 @@ describe("a call", () => {
       }, 20);
       return;
     });
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     const onProgress = async ({ progress }: { progress: number }) => {
@@ -281,44 +281,44 @@ describe("a call", () => {
 });
 
 describe("a list", () => {
-  it("whose cursor is no text is malformed, not short", async () => {
+  it("whose cursor is not a string is invalid-response, not truncated", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/list") return false;
       sendJson(response, id, { tools: [{ name: "a", inputSchema: {} }], nextCursor: 2 });
       return;
     });
-    await using client = clientOf(server.url);
-    expect(await failureOf(client.listTools())).toMatchObject({ kind: "invalid-response" });
+    await using client = createClient(server.url);
+    expect(await rejection(client.listTools())).toMatchObject({ kind: "invalid-response" });
   });
 
-  it("ends with the client: no further page opens it again", async () => {
+  it("ends when the client closes: later pages do not open a new session", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/list") return false;
       setTimeout(() => sendJson(response, id, { tools: [], nextCursor: `c${id}` }), 20);
       return;
     });
-    const client = clientOf(server.url);
-    const listing = failureOf(client.listTools());
-    await eventually(() => server.seen.some(({ method }) => method === "tools/list"));
+    const client = createClient(server.url);
+    const listing = rejection(client.listTools());
+    await eventually(() => server.requests.some(({ method }) => method === "tools/list"));
     await client.close({ drainMs: 30 });
     expect(await listing).toMatchObject({ kind: "closed" });
     expect(client.state).toBe("closed");
     await eventually(() => server.sockets.size === 0);
-    expect(server.seen.filter(({ method }) => method === "initialize")).toHaveLength(1);
+    expect(server.requests.filter(({ method }) => method === "initialize")).toHaveLength(1);
   });
 
-  it("of thousands of malformed tools is over the limit, and its warnings are few", async () => {
+  it("of many invalid tools counts toward the limit, and its warnings are limited", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/list") return false;
       sendJson(response, id, { tools: times(500, () => ({ name: "bad" })) });
       return;
     });
-    await using client = clientOf(server.url);
+    await using client = createClient(server.url);
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     expect(await client.listTools()).toEqual([]);
     expect(warnings).toHaveLength(11);
-    await using small = clientOf(server.url, { limits: { tools: 499 } });
-    expect(await failureOf(small.listTools())).toMatchObject({ kind: "too-large" });
+    await using small = createClient(server.url, { limits: { tools: 499 } });
+    expect(await rejection(small.listTools())).toMatchObject({ kind: "too-large" });
   });
 });

@@ -1,41 +1,40 @@
 import { describe, expect, it } from "vitest";
-import type { Fault } from "../../../src/testing/index.js";
-import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, failureOf } from "../../fixtures/clients.js";
+import { type Fault, startMcpTestServer } from "../../../src/testing/index.js";
+import { createTestClient, echo, rejection } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const rpcError = (code: number) =>
   JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message: "no" } });
-/** The fault, the kind it becomes, whether the tool ran on the server, and whether we know that it did not. */
+/** The fault, the expected kind, how often the tool ran on the server, and the expected `outcomeUnknown`. */
 const rows: readonly (readonly [string, Fault, string, { runs: number; unknown: boolean }])[] = [
   [
-    "cut before the answer",
+    "disconnect before the response",
     { type: "disconnect", when: "before" },
     "connection-lost",
     { runs: 0, unknown: true },
   ],
   [
-    "cut during the answer",
+    "disconnect during the response",
     { type: "disconnect", when: "during" },
     "connection-lost",
     { runs: 1, unknown: true },
   ],
   [
-    "a stream or body without the answer",
+    "a stream or body without the response",
     { type: "no-response" },
-    "lost-or-malformed",
+    "lost-or-invalid",
     { runs: 1, unknown: true },
   ],
-  ["an answer with another id", { type: "wrong-id" }, "invalid-response", { runs: 1, unknown: true }],
-  ["JSON that ends in the middle", { type: "invalid-json" }, "invalid-response", { runs: 1, unknown: true }],
+  ["a response with another id", { type: "wrong-id" }, "invalid-response", { runs: 1, unknown: true }],
+  ["truncated JSON", { type: "invalid-json" }, "invalid-response", { runs: 1, unknown: true }],
   ["JSON that is not JSON-RPC", { type: "not-json-rpc" }, "invalid-response", { runs: 1, unknown: true }],
   [
-    "a result that is no object",
+    "a result that is not an object",
     { type: "result", result: "text" },
     "invalid-response",
     { runs: 1, unknown: true },
   ],
-  ["a page of HTML", { type: "html" }, "invalid-response", { runs: 0, unknown: true }],
+  ["an HTML page", { type: "html" }, "invalid-response", { runs: 0, unknown: true }],
   [
     "another content type",
     { type: "content-type", value: "text/plain" },
@@ -43,7 +42,7 @@ const rows: readonly (readonly [string, Fault, string, { runs: number; unknown: 
     { runs: 1, unknown: true },
   ],
   [
-    "202 instead of an answer",
+    "202 instead of a response",
     { type: "status", status: 202 },
     "invalid-response",
     { runs: 0, unknown: true },
@@ -70,27 +69,27 @@ const rows: readonly (readonly [string, Fault, string, { runs: number; unknown: 
   ],
 ];
 
-const WAYS = ERAS.flatMap((era) => [
-  { era, answers: "json" as const },
-  { era, answers: "sse" as const },
+const VARIANTS = ERAS.flatMap((era) => [
+  { era, responseFormat: "json" as const },
+  { era, responseFormat: "sse" as const },
 ]);
 
-describe.each(WAYS)("a $era server that answers as $answers", ({ era, answers }) => {
+describe.each(VARIANTS)("a $era server that responds with $responseFormat", ({ era, responseFormat }) => {
   it.each(rows)(
-    "%s fails at once, is not repeated, and the next call works",
+    "%s fails at once without a retry, and the next call works",
     async (_, fault, expected, { runs, unknown }) => {
-      await using server = await startEraServer(era, { responseFormat: answers });
-      await using client = clientOf(server);
+      await using server = await startEraServer(era, { responseFormat });
+      await using client = createTestClient(server);
       await client.ensureSession();
       server.addFault(fault, { method: "tools/call", times: 1 });
       const kind =
-        expected === "lost-or-malformed"
-          ? answers === "sse"
+        expected === "lost-or-invalid"
+          ? responseFormat === "sse"
             ? "connection-lost"
             : "invalid-response"
           : expected;
 
-      const failure = await failureOf(client.callTool(echo()));
+      const failure = await rejection(client.callTool(echo()));
 
       expect(failure).toMatchObject({
         kind,
@@ -107,28 +106,28 @@ describe.each(WAYS)("a $era server that answers as $answers", ({ era, answers })
   );
 });
 
-describe.each(["json", "sse"] as const)("a server that answers as %s", (answers) => {
-  it("an answer over the limit is too-large, and the rest is not read", async () => {
-    await using server = await startMcpTestServer({ responseFormat: answers });
-    await using client = clientOf(server, { limits: { responseBytes: 100_000 } });
+describe.each(["json", "sse"] as const)("a server that responds with %s", (responseFormat) => {
+  it("a response over the limit is too-large, and the rest is not read", async () => {
+    await using server = await startMcpTestServer({ responseFormat });
+    await using client = createTestClient(server, { limits: { responseBytes: 100_000 } });
     await client.ensureSession();
     server.addFault({ type: "oversized", bytes: 5_000_000 }, { method: "tools/call", times: 1 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "too-large", attempts: 1 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "too-large", attempts: 1 });
     server.addFault({ type: "oversized", bytes: 90_000 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo())).text()).toHaveLength(90_000);
   });
 
-  it("an answer of 20 MB arrives whole", async () => {
-    await using server = await startMcpTestServer({ responseFormat: answers });
-    await using client = clientOf(server);
+  it("a response of 20 MB is received in full", async () => {
+    await using server = await startMcpTestServer({ responseFormat });
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault({ type: "oversized", bytes: 20_000_000 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo())).text()).toHaveLength(20_000_000);
   });
 
-  it("a connection that is cut after the answer costs nobody anything", async () => {
-    await using server = await startMcpTestServer({ responseFormat: answers });
-    await using client = clientOf(server);
+  it("a connection that closes after the response does not affect later calls", async () => {
+    await using server = await startMcpTestServer({ responseFormat });
+    await using client = createTestClient(server);
     server.addFault({ type: "disconnect", when: "after" }, { method: "tools/call" });
     for (let n = 0; n < 5; n += 1) {
       expect((await client.callTool(echo(`n${n}`))).text()).toBe(`n${n}`);
@@ -137,33 +136,33 @@ describe.each(["json", "sse"] as const)("a server that answers as %s", (answers)
   });
 });
 
-describe.each(ERAS)("what a failure tells (%s)", (era) => {
-  it("when to come back, as seconds and as a date", async () => {
+describe.each(ERAS)("a failure has (%s)", (era) => {
+  it("retryAt from Retry-After in seconds and as a date", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const before = Date.now();
     server.addFault(
       { type: "status", status: 429, headers: { "retry-after": "120" } },
       { method: "tools/call", times: 1 },
     );
-    const bySeconds = await failureOf(client.callTool(echo()));
+    const bySeconds = await rejection(client.callTool(echo()));
     expect(bySeconds.retryAt?.getTime()).toBeGreaterThanOrEqual(before + 120_000);
     const date = "Wed, 21 Oct 2099 07:28:00 GMT";
     server.addFault(
       { type: "status", status: 503, headers: { "retry-after": date } },
       { method: "tools/call", times: 1 },
     );
-    expect((await failureOf(client.callTool(echo()))).retryAt?.toUTCString()).toBe(date);
+    expect((await rejection(client.callTool(echo()))).retryAt?.toUTCString()).toBe(date);
   });
 
-  it("the server's own words, in one line without what a terminal would obey", async () => {
+  it("the server's text in one line without control characters", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const body = "first\n\u001b[31msecond\u202e";
     server.addFault({ type: "status", status: 409, body }, { method: "tools/call", times: 1 });
-    expect((await failureOf(client.callTool(echo()))).message).toMatch(/answered HTTP 409: first second\.$/);
+    expect((await rejection(client.callTool(echo()))).message).toMatch(/returned HTTP 409: first second\.$/);
   });
 
   it.each([
@@ -173,38 +172,38 @@ describe.each(ERAS)("what a failure tells (%s)", (era) => {
     [-32601, "not-found"],
     [-32603, "server-error"],
     [-32000, "server-error"],
-  ])("JSON-RPC error %i, also without the id of the request, as kind %s", async (code, kind) => {
+  ])("for JSON-RPC error %i, even without the request's id, kind %s", async (code, kind) => {
     await using server = await startEraServer(era, { responseFormat: "json" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json" };
     server.addFault(
       { type: "status", status: 200, headers, body: rpcError(code) },
       { method: "tools/call", times: 1 },
     );
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind, code, outcomeUnknown: false });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind, code, outcomeUnknown: false });
   });
 });
 
-describe.each(ERAS)("what only looks broken (%s)", (era) => {
+describe.each(ERAS)("an unusual response (%s)", (era) => {
   it.each([
     [
-      "a key too many in the answer",
+      "an additional key in the response",
       { jsonrpc: "2.0", result: { content: [{ type: "text", text: "ok" }] }, extra: 1 },
     ],
     [
-      "_meta that is no object",
+      "_meta that is not an object",
       { jsonrpc: "2.0", result: { _meta: "odd", content: [{ type: "text", text: "ok" }] } },
     ],
-  ])("%s is read all the same", async (_, answer) => {
+  ])("with %s is accepted", async (_, response) => {
     await using server = await startEraServer(era, { responseFormat: "json" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const headers = { "content-type": "application/json; charset=utf-8" };
-    // The second request after what opens a session, or the first that needs none.
+    // The id of the first call: it follows the requests that opened the session.
     const id = era === "modern" ? 2 : 1;
     const remove = server.addFault(
-      { type: "status", status: 200, headers, body: JSON.stringify({ ...answer, id }) },
+      { type: "status", status: 200, headers, body: JSON.stringify({ ...response, id }) },
       { method: "tools/call" },
     );
     expect((await client.callTool(echo())).text()).toBe("ok");

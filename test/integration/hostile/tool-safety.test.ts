@@ -10,7 +10,7 @@ import {
   type ToolRules,
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { failureOf, gate } from "../../fixtures/clients.js";
+import { rejection, deferred } from "../../fixtures/clients.js";
 
 const report: TestTool = {
   name: "report",
@@ -46,41 +46,41 @@ async function setUp(
   };
 }
 
-describe("a hidden argument", () => {
-  it("is never the model's to give, also when there is nothing to fill in", async () => {
-    await using story = await setUp([report], {
+describe("an injected argument", () => {
+  it("is never taken from the model, even without a value to inject", async () => {
+    await using fixture = await setUp([report], {
       report: { args: { user: ({ configurable }) => configurable["user"] } },
     });
-    await story.call({ q: "a", user: "u-admin" });
-    expect(story.server.executions[0]?.args).toEqual({ q: "a" });
+    await fixture.call({ q: "a", user: "u-admin" });
+    expect(fixture.server.executions[0]?.args).toEqual({ q: "a" });
   });
 
-  it("that does not fit is told without its value, and not as the model's mistake", async () => {
-    await using story = await setUp([report], { report: { args: { user: "canary-99" } } });
-    const message = await story.call({ q: "a" });
+  it("that is invalid is reported without its value, and not as a mistake of the model", async () => {
+    await using fixture = await setUp([report], { report: { args: { user: "canary-99" } } });
+    const message = await fixture.call({ q: "a" });
     expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
-    expect(JSON.stringify([message, story.warnings, story.tool?.mcp])).not.toContain("canary-99");
+    expect(JSON.stringify([message, fixture.warnings, fixture.tool?.mcp])).not.toContain("canary-99");
     expect(String(message.content)).not.toContain("Correct the arguments");
   });
 
-  it("is hidden wherever the schema names it", async () => {
+  it("is hidden wherever the schema declares it", async () => {
     const inputSchema = {
       type: "object",
       allOf: [{ $ref: "#/$defs/who" }],
       anyOf: [{ required: ["user"] }],
       $defs: { who: { type: "object", properties: { user: { type: "string" } }, required: ["user"] } },
     };
-    await using story = await setUp([{ ...report, inputSchema }], { report: { args: { user: "u-1" } } });
-    expect(JSON.stringify(story.tool?.schema)).not.toContain("user");
-    await story.call({});
-    expect(story.server.executions[0]?.args).toEqual({ user: "u-1" });
+    await using fixture = await setUp([{ ...report, inputSchema }], { report: { args: { user: "u-1" } } });
+    expect(JSON.stringify(fixture.tool?.schema)).not.toContain("user");
+    await fixture.call({});
+    expect(fixture.server.executions[0]?.args).toEqual({ user: "u-1" });
   });
 });
 
 describe("rules", () => {
   const danger: TestTool = { name: "delete_all", annotations: { readOnlyHint: true }, run: () => "gone" };
 
-  it("of an agent file cannot undo the operator's: an inline server says where it is, and no more", async () => {
+  it("of an agent file cannot override the operator's: an inline server has only an address", async () => {
     await using server = await startMcpTestServer({ tools: [danger] });
     const inline = (extra: object) => ({
       resources: [
@@ -97,33 +97,33 @@ describe("rules", () => {
       { classify: () => undefined },
       { session: { id: "s" } },
     ]) {
-      const failure = await failureOf(createMcpToolsFromAgent(inline(extra), { allowInlineServers: true }));
+      const failure = await rejection(createMcpToolsFromAgent(inline(extra), { allowInlineServers: true }));
       expect(failure).toMatchObject({
         kind: "invalid-config",
-        message: expect.stringContaining("cannot stand in an agent definition"),
+        message: expect.stringContaining("not allowed in an agent definition"),
       });
     }
     await using mcp = await createMcpToolsFromAgent(inline({}), {
       allowInlineServers: "remote",
       tools: { "delete_*": { requireApproval: true } },
     });
-    expect(await failureOf(mcp.callTool({ name: "delete_all" }))).toMatchObject({ kind: "denied" });
+    expect(await rejection(mcp.callTool({ name: "delete_all" }))).toMatchObject({ kind: "denied" });
   });
 
-  it("cannot come with a server that is looked up, and say so", async () => {
+  it("cannot be set by a server resolver", async () => {
     const agent = {
       resources: [{ $resourceType: "mcp", name: "x", availableTools: [{ name: "t", inputSchema: {} }] }],
     };
     await using mcp = await createMcpToolsFromAgent(agent, {
       servers: () => ({ url: "http://127.0.0.1:1/mcp", tools: { "*": { requireApproval: true } } }),
     });
-    expect(await failureOf(mcp.callTool({ name: "t" }))).toMatchObject({
+    expect(await rejection(mcp.callTool({ name: "t" }))).toMatchObject({
       kind: "invalid-config",
-      message: expect.stringContaining("rules cannot come"),
+      message: expect.stringContaining("cannot be set by resolve()"),
     });
   });
 
-  it("of a client hold for tools that are made on it", async () => {
+  it("of a client apply to tools that are created for it", async () => {
     await using client = new McpClient({
       name: "c",
       server: new McpTestServer(),
@@ -142,44 +142,44 @@ describe("rules", () => {
   it.each([
     [false, "denied"],
     [true, undefined],
-  ])("believe a server that its tool only reads where it is trusted: %s", async (trustAnnotations, kind) => {
-    await using story = await setUp(
+  ])("use readOnlyHint only with trustAnnotations: %s", async (trustAnnotations, kind) => {
+    await using fixture = await setUp(
       [danger],
       { "*": { requireApproval: "unless-read-only" } },
       {},
       { trustAnnotations },
     );
     const expected = kind === undefined ? { isError: false } : { error: { kind } };
-    expect((await story.call({})).artifact).toMatchObject(expected);
+    expect((await fixture.call({})).artifact).toMatchObject(expected);
   });
 
-  it("keep their time limit when the run has a longer one", async () => {
+  it("keep their timeout when the run has a longer one", async () => {
     const slow: TestTool = { name: "slow", run: () => new Promise(() => undefined) };
-    await using story = await setUp([slow], { slow: { timeoutMs: 50 } });
-    expect((await story.call({}, { timeout: 60_000 })).artifact).toMatchObject({
+    await using fixture = await setUp([slow], { slow: { timeoutMs: 50 } });
+    expect((await fixture.call({}, { timeout: 60_000 })).artifact).toMatchObject({
       error: { kind: "timeout" },
     });
   });
 });
 
-describe("functions of the user's", () => {
-  it("are not quoted to the model when they throw", async () => {
+describe("user callbacks", () => {
+  it("that throw are not quoted to the model", async () => {
     const beforeToolCall = () => {
       throw new Error("ENOENT /home/me/.secrets http://10.0.0.5:5432");
     };
-    await using story = await setUp([report], {}, { beforeToolCall });
-    const message = await story.call({ q: "a" });
+    await using fixture = await setUp([report], {}, { beforeToolCall });
+    const message = await fixture.call({ q: "a" });
     expect(String(message.content)).not.toMatch(/home|10\.0\.0\.5/);
-    expect(story.warnings.join()).toContain("ENOENT");
-    expect(story.server.executions).toEqual([]);
+    expect(fixture.warnings.join()).toContain("ENOENT");
+    expect(fixture.server.executions).toEqual([]);
   });
 
-  it("that fail after the call are not told as if it had not run", async () => {
+  it("that fail after the call are reported as a tool that ran", async () => {
     const afterToolCall = () => {
       throw new Error("no disk");
     };
-    await using story = await setUp([report], {}, { afterToolCall });
-    const message = await story.call({ q: "a" });
+    await using fixture = await setUp([report], {}, { afterToolCall });
+    const message = await fixture.call({ q: "a" });
     expect(message).toMatchObject({
       status: "error",
       artifact: { error: { kind: "invalid-response", attempts: 1 } },
@@ -194,48 +194,45 @@ describe("functions of the user's", () => {
     ["headers", { beforeToolCall: () => ({ headers: { a: 1 } }) }],
     ["afterToolCall", { afterToolCall: () => "text" }],
     ["content", { afterToolCall: () => ({ content: [{ text: "no type" }] }) }],
-  ])("that give nonsense for %s are their author's to mend", async (_, options) => {
-    await using story = await setUp([report], {}, options as never);
-    expect(await failureOf(story.call({ q: "a" }))).toMatchObject({ kind: "invalid-config" });
+  ])("that return an invalid %s are invalid-config", async (_, options) => {
+    await using fixture = await setUp([report], {}, options as never);
+    expect(await rejection(fixture.call({ q: "a" }))).toMatchObject({ kind: "invalid-config" });
   });
 
-  it.each(["beforeToolCall", "onApproval"] as const)(
-    "do not keep a call alive that is no longer wanted: %s",
-    async (hook) => {
-      const waiting = gate();
-      const options = {
-        [hook]: () => {
-          waiting.open();
-          return new Promise<never>(() => undefined);
-        },
-      };
-      await using story = await setUp(
-        [report],
-        { report: { requireApproval: hook === "onApproval" } },
-        options,
-      );
-      const controller = new AbortController();
-      const call = failureOf(story.call({ q: "a" }, { signal: controller.signal }));
-      await waiting.opened;
-      controller.abort("enough");
-      expect(await call).toBe("enough");
-      const other = failureOf(story.call({ q: "a" }));
-      await story.mcp.close();
-      expect(await other).toMatchObject({ kind: "closed" });
-    },
-  );
+  it.each(["beforeToolCall", "onApproval"] as const)("do not delay cancellation: %s", async (hook) => {
+    const started = deferred();
+    const options = {
+      [hook]: () => {
+        started.resolve();
+        return new Promise<never>(() => undefined);
+      },
+    };
+    await using fixture = await setUp(
+      [report],
+      { report: { requireApproval: hook === "onApproval" } },
+      options,
+    );
+    const controller = new AbortController();
+    const call = rejection(fixture.call({ q: "a" }, { signal: controller.signal }));
+    await started.promise;
+    controller.abort("enough");
+    expect(await call).toBe("enough");
+    const pendingCall = rejection(fixture.call({ q: "a" }));
+    await fixture.mcp.close();
+    expect(await pendingCall).toMatchObject({ kind: "closed" });
+  });
 
-  it("that end with their own AbortError when the run is aborted throw the run's reason", async () => {
+  it("that throw an AbortError when the run is aborted reject with the run's reason", async () => {
     const controller = new AbortController();
     const beforeToolCall = async () => {
       controller.abort("enough");
       throw new DOMException("The operation was aborted", "AbortError");
     };
-    await using story = await setUp([report], {}, { beforeToolCall });
-    expect(await failureOf(story.call({ q: "a" }, { signal: controller.signal }))).toBe("enough");
+    await using fixture = await setUp([report], {}, { beforeToolCall });
+    expect(await rejection(fixture.call({ q: "a" }, { signal: controller.signal }))).toBe("enough");
   });
 
-  it("get copies: neither the tool call nor the tool can be changed through them", async () => {
+  it("receive copies and cannot mutate the tool call or the tool", async () => {
     const args = { q: "a" };
     const rules = (info: { name: string }) => {
       info.name = "evil";
@@ -244,28 +241,28 @@ describe("functions of the user's", () => {
     const beforeToolCall = ({ context }: { context: { config: Record<string, unknown> } }) => {
       (context.config["toolCall"] as { args: { q: string } }).args.q = "evil";
     };
-    await using story = await setUp([report], rules as never, { beforeToolCall } as never);
-    await story.call(args);
+    await using fixture = await setUp([report], rules as never, { beforeToolCall } as never);
+    await fixture.call(args);
     expect(args.q).toBe("a");
-    expect(story.server.executions).toMatchObject([{ tool: "report", args: { q: "a" } }]);
+    expect(fixture.server.executions).toMatchObject([{ tool: "report", args: { q: "a" } }]);
   });
 
   it.each([
     ["throws", () => Promise.reject(new Error("no"))],
-    ["gives no text", () => undefined],
-  ])("onFailure that %s leaves the usual words", async (_, onFailure) => {
-    await using story = await setUp([report], {}, { onToolError: onFailure as never });
-    const message = await story.call({});
+    ["does not return a string", () => undefined],
+  ])("onToolError that %s falls back to the default message", async (_, onToolError) => {
+    await using fixture = await setUp([report], {}, { onToolError: onToolError as never });
+    const message = await fixture.call({});
     expect(message.content).toContain("q");
-    expect(story.warnings.join()).toContain("onFailure");
+    expect(fixture.warnings.join()).toContain("onToolError");
   });
 
-  it("do not spoil many calls when they throw in one", async () => {
+  it("that throw in one of many calls do not affect the others", async () => {
     const beforeToolCall = ({ args }: { args: Record<string, unknown> }) => {
       if (args["q"] === "bad") throw new Error("no");
     };
-    await using story = await setUp([report], {}, { beforeToolCall });
-    const outcomes = await story.mcp.callTools([
+    await using fixture = await setUp([report], {}, { beforeToolCall });
+    const outcomes = await fixture.mcp.callTools([
       { name: "report", args: { q: "bad" } },
       { name: "report", args: { q: "good" } },
       null as never,
@@ -278,10 +275,10 @@ describe("functions of the user's", () => {
   });
 });
 
-describe("what a model is told", () => {
-  it("when a tool fails without a word", async () => {
-    await using story = await setUp([{ name: "mute", run: () => ({ isError: true, content: [] }) }]);
-    expect((await story.call({})).content).toMatch(/^Tool "srv__mute" failed/);
+describe("the message to the model", () => {
+  it("is ours when a tool fails without content", async () => {
+    await using fixture = await setUp([{ name: "silent", run: () => ({ isError: true, content: [] }) }]);
+    expect((await fixture.call({})).content).toMatch(/^Tool "srv__silent" failed/);
   });
 
   it.each([
@@ -296,9 +293,9 @@ describe("what a model is told", () => {
       "Correct the arguments",
     ],
     [{ status: 401 }, "Tell the user."],
-    [{ status: 503 }, "may have run all the same"],
+    [{ status: 503 }, "may have run: check before you call it again"],
     [{ status: 429, headers: { "retry-after": "5" } }, "asks to wait until"],
-  ])("of %j", async (fault, expected) => {
+  ])("for %j", async (fault, expected) => {
     await using server = await startMcpTestServer({ tools: [report] });
     await using mcp = await createMcpTools({ srv: { url: server.url, retry: false } });
     server.addFault({ type: "status", ...fault }, { method: "tools/call" });
@@ -312,29 +309,29 @@ describe("what a model is told", () => {
     expect(String(message.content)).not.toMatch(/https?:|127\.0\.0\.1|10\.1\.1\.1|Is the path/);
   });
 
-  it.each([undefined, ""])("a call without an id (%j) is told of its failure, too", async (id) => {
-    await using story = await setUp([report]);
+  it.each([undefined, ""])("is returned for a call without an id (%j), too", async (id) => {
+    await using fixture = await setUp([report]);
     const call = { type: "tool_call", id, name: "x", args: {} } as never;
-    expect(await story.tool?.invoke(call)).toMatchObject({ status: "error", tool_call_id: "" });
+    expect(await fixture.tool?.invoke(call)).toMatchObject({ status: "error", tool_call_id: "" });
   });
 
-  it.each([undefined, null])("arguments that are %j are none", async (args) => {
-    await using story = await setUp([{ name: "now", run: () => "noon" }]);
-    expect((await story.call(args)).content).toBe("noon");
+  it.each([undefined, null])("is the result when arguments are %j", async (args) => {
+    await using fixture = await setUp([{ name: "now", run: () => "noon" }]);
+    expect((await fixture.call(args)).content).toBe("noon");
   });
 });
 
 describe("names", () => {
-  it("that a server forges to meet another's suffix are refused", async () => {
+  it("that a server chooses to collide with a suffixed name are rejected", async () => {
     const options = { naming: { prefix: "none", onCollision: "suffix" } } as const;
-    const twin: TestTool = { name: "other", run: () => "" };
+    const shared: TestTool = { name: "other", run: () => "" };
     const servers = (extra: readonly TestTool[]) => ({
-      a: { server: new McpTestServer({ tools: [twin] }) },
-      b: { server: new McpTestServer({ tools: [twin, ...extra] }) },
+      a: { server: new McpTestServer({ tools: [shared] }) },
+      b: { server: new McpTestServer({ tools: [shared, ...extra] }) },
     });
     await using honest = await createMcpTools(servers([]), options);
     const forged = { name: honest.tools[0]?.name ?? "", run: () => "" };
-    expect(await failureOf(createMcpTools(servers([forged]), options))).toMatchObject({
+    expect(await rejection(createMcpTools(servers([forged]), options))).toMatchObject({
       kind: "invalid-config",
     });
   });
@@ -342,31 +339,31 @@ describe("names", () => {
 
 describe("options", () => {
   it.each([
-    [{ onfailure: "error" }, "onfailure"],
-    [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, found "bogus"'],
+    [{ ontoolerror: "throw" }, "ontoolerror"],
+    [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, got "bogus"'],
     [
       { naming: "none" },
-      'naming: expected an object with prefix, invalidCharacters, onCollision, reserved, found "none"',
+      'naming: expected an object with prefix, invalidCharacters, onCollision, reserved, got "none"',
     ],
     [
       { naming: { prefixes: "none" } },
-      "naming.prefixes: is no option; options are prefix, invalidCharacters",
+      "naming.prefixes: unknown option; valid options: prefix, invalidCharacters",
     ],
-    [{ naming: { reserved: "search" } }, 'naming.reserved: expected a list of names, found "search"'],
-    [{ limits: 5 }, "limits: expected { contentChars }, found a number"],
-    [{ limits: { contentChars: 0 } }, "limits.contentChars: expected a whole number from 1"],
-    [{ limits: { sockets: 5 } }, "limits.sockets: is no limit of tools"],
+    [{ naming: { reserved: "search" } }, 'naming.reserved: expected an array of names, got "search"'],
+    [{ limits: 5 }, "limits: expected { contentChars }, got a number"],
+    [{ limits: { contentChars: 0 } }, "limits.contentChars: expected a whole number above 0"],
+    [{ limits: { sockets: 5 } }, "limits.sockets: unknown option; valid options: contentChars"],
     [{ logger: { log: () => undefined } }, "logger: expected an object with debug, info, warn, error"],
     [{ outputHandling: "artifact" }, "outputHandling"],
     [{ outputHandling: { image: "Content" } }, "outputHandling.image"],
     [{ concurrency: 0 }, "concurrency"],
     [null, "expected an object"],
-  ])("%j are refused, by name", async (options, message) => {
-    const failure = await failureOf(createMcpTools({}, options as never));
+  ])("%j are rejected by name", async (options, message) => {
+    const failure = await rejection(createMcpTools({}, options as never));
     expect(failure).toMatchObject({ kind: "invalid-config", message: expect.stringContaining(message) });
   });
 
-  it("that are undefined were not given", async () => {
+  it("that are undefined count as not set", async () => {
     await using mcp = await createMcpTools({ srv: { server: new McpTestServer({ tools: [report] }) } }, {
       naming: { prefix: undefined, onCollision: undefined },
     } as never);
@@ -375,7 +372,7 @@ describe("options", () => {
 });
 
 describe("an agent's input", () => {
-  it("may come with the run", async () => {
+  it("can come from the run's config", async () => {
     const argumentProperties = {
       "$['user']": { variant: "argument", argumentPath: "who", isSensitive: true },
     };
@@ -398,7 +395,7 @@ describe("an agent's input", () => {
     expect(server.executions.map(({ args }) => args["user"])).toEqual(["u-1", "u-2"]);
   });
 
-  it("and its optional servers may fail", async () => {
+  it("is not needed to start with an optional server that fails", async () => {
     const agent = {
       resources: [{ $resourceType: "mcp", name: "x", dynamicTools: "all", availableTools: [] }],
     };

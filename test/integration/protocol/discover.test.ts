@@ -5,34 +5,34 @@ import {
   McpClient,
   type MessageTransport,
 } from "../../../src/index.js";
-import { clientOf, echo, eventually, failureOf, ONCE } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { sendJson, startRawServer } from "../../fixtures/raw-server.js";
 
 const VERSION = "2026-07-28";
-const PINNED = { protocol: VERSION, ...ONCE } as const;
-const NAME = "io.modelcontextprotocol/serverInfo";
-const IS = { name: "odd", version: "1" };
-const FACTS = {
+const PINNED = { protocol: VERSION, ...NO_RETRY } as const;
+const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
+const SERVER_INFO = { name: "odd", version: "1" };
+const RESULT = {
   resultType: "complete",
   supportedVersions: [VERSION],
   capabilities: { tools: {} },
-  _meta: { [NAME]: IS },
+  _meta: { [SERVER_INFO_KEY]: SERVER_INFO },
 };
 
-/** What a server says to `server/discover`, in place of an answer that has a result. */
-type Answer = (message: JsonRpcMessage, transport: MessageTransport) => void;
+/** Responds to `server/discover`. */
+type Respond = (message: JsonRpcMessage, transport: MessageTransport) => void;
 
-/** A transport of the user's own, with a server behind it that says what is told to each greeting. */
-function lineOf(answer: Answer, said: JsonRpcMessage[] = []): MessageTransport {
+/** A custom transport to a server with a configurable response to `server/discover`. */
+function createTransport(respond: Respond, sent: JsonRpcMessage[] = []): MessageTransport {
   const transport: MessageTransport = {
     start: async () => undefined,
     close: async () => transport.onclose?.(),
     send: async (message) => {
-      said.push(message);
-      if (message.method === "server/discover") answer(message, transport);
+      sent.push(message);
+      if (message.method === "server/discover") respond(message, transport);
       else if (message.method === "initialize")
-        transport.onmessage?.(refusal(message.id, -32_601, "Method not found"));
+        transport.onmessage?.(errorResponse(message.id, -32_601, "Method not found"));
       else if (message.method === "tools/call")
         transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result: { content: [] } });
     },
@@ -40,29 +40,39 @@ function lineOf(answer: Answer, said: JsonRpcMessage[] = []): MessageTransport {
   return transport;
 }
 
-function refusal(id: JsonRpcMessage["id"], code: number, message: string, data?: unknown): JsonRpcMessage {
+function errorResponse(
+  id: JsonRpcMessage["id"],
+  code: number,
+  message: string,
+  data?: unknown,
+): JsonRpcMessage {
   return { jsonrpc: "2.0", id, error: { code, message, data } };
 }
 
-function withResult(result: unknown, around: object = {}): Answer {
+function withResult(result: unknown, extra: object = {}): Respond {
   return ({ id }, transport) =>
-    transport.onmessage?.({ jsonrpc: "2.0", id, result, ...around } as JsonRpcMessage);
+    transport.onmessage?.({ jsonrpc: "2.0", id, result, ...extra } as JsonRpcMessage);
 }
 
-function clientOver(answer: Answer, said: JsonRpcMessage[] = [], options: object = {}): McpClient {
-  return new McpClient({ name: "odd", ...PINNED, openTransport: () => lineOf(answer, said), ...options });
+function createClient(respond: Respond, sent: JsonRpcMessage[] = [], options: object = {}): McpClient {
+  return new McpClient({
+    name: "odd",
+    ...PINNED,
+    openTransport: () => createTransport(respond, sent),
+    ...options,
+  });
 }
 
-const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+const countTimers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
 
-describe("what a server without sessions says of itself", () => {
-  it("is asked for once, by who asks, what it can do, and in which version", async () => {
-    const said: JsonRpcMessage[] = [];
+describe("the server/discover result", () => {
+  it("is requested once with client info, capabilities and version", async () => {
+    const sent: JsonRpcMessage[] = [];
     const onElicitationRequest = () => ({ action: "decline" }) as const;
-    await using client = clientOver(withResult(FACTS), said, { onElicitationRequest });
+    await using client = createClient(withResult(RESULT), sent, { onElicitationRequest });
     await client.callTool(echo());
-    expect(said.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
-    expect(said[0]?.params).toEqual({
+    expect(sent.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
+    expect(sent[0]?.params).toEqual({
       _meta: {
         "io.modelcontextprotocol/protocolVersion": VERSION,
         "io.modelcontextprotocol/clientInfo": { name: "langchain-mcp-runtime", version: "0.1.0" },
@@ -72,125 +82,141 @@ describe("what a server without sessions says of itself", () => {
   });
 
   it.each<[string, JsonObject, JsonObject]>([
-    ["no type of result", { resultType: undefined }, {}],
-    ["another type of result", { resultType: 7 }, {}],
-    ["a capability nobody knows", { capabilities: { own: { a: 1 } } }, { capabilities: { own: { a: 1 } } }],
+    ["no result type", { resultType: undefined }, {}],
+    ["an unknown result type", { resultType: 7 }, {}],
+    ["an unknown capability", { capabilities: { own: { a: 1 } } }, { capabilities: { own: { a: 1 } } }],
     ["a capability that is a flag", { capabilities: { tools: true } }, { capabilities: { tools: true } }],
-    ["an odd extension", { capabilities: { extensions: { "io.x": true } } }, {}],
-    ["an odd experiment", { capabilities: { experimental: { a: 1 } } }, {}],
-    ["no capability, as null", { capabilities: { prompts: null } }, {}],
+    ["an invalid extension", { capabilities: { extensions: { "io.x": true } } }, {}],
+    ["an invalid experimental capability", { capabilities: { experimental: { a: 1 } } }, {}],
+    ["a capability that is null", { capabilities: { prompts: null } }, {}],
     ["instructions that are null", { instructions: null }, { instructions: undefined }],
-    ["instructions that are no text", { instructions: 7 }, { instructions: undefined }],
-    ["no name", { _meta: undefined }, { serverInfo: undefined }],
-    ["a _meta that is none", { _meta: "none" }, { serverInfo: undefined }],
-    ["an odd progressToken", { _meta: { [NAME]: IS, progressToken: {} } }, { serverInfo: IS }],
-    ["a name without a version", { _meta: { [NAME]: { name: "odd" } } }, { serverInfo: undefined }],
-    ["odd icons", { _meta: { [NAME]: { ...IS, icons: "none" } } }, { serverInfo: IS }],
-    ["an odd time to live", { ttlMs: "long", cacheScope: 7 }, {}],
-    ["versions that nobody knows", { supportedVersions: ["2031-01-01", VERSION, "draft"] }, {}],
-  ])("may have %s", async (_, part, expected) => {
-    await using client = clientOver(withResult({ ...FACTS, ...part }));
+    ["instructions that are not a string", { instructions: 7 }, { instructions: undefined }],
+    ["no server info", { _meta: undefined }, { serverInfo: undefined }],
+    ["an invalid _meta", { _meta: "none" }, { serverInfo: undefined }],
+    [
+      "an invalid progressToken",
+      { _meta: { [SERVER_INFO_KEY]: SERVER_INFO, progressToken: {} } },
+      { serverInfo: SERVER_INFO },
+    ],
+    [
+      "a name without a version",
+      { _meta: { [SERVER_INFO_KEY]: { name: "odd" } } },
+      { serverInfo: undefined },
+    ],
+    [
+      "invalid icons",
+      { _meta: { [SERVER_INFO_KEY]: { ...SERVER_INFO, icons: "none" } } },
+      { serverInfo: SERVER_INFO },
+    ],
+    ["an invalid ttl", { ttlMs: "long", cacheScope: 7 }, {}],
+    ["unknown versions", { supportedVersions: ["2031-01-01", VERSION, "draft"] }, {}],
+  ])("may have %s", async (_, change, expected) => {
+    await using client = createClient(withResult({ ...RESULT, ...change }));
     expect((await client.callTool(echo())).content).toEqual([]);
     expect(client.protocolVersion).toBe(VERSION);
     expect(client).toMatchObject(expected);
   });
 
   it.each([
-    ["the id as a text", (id: unknown) => ({ id: String(id) })],
-    ["a field too many", () => ({ extra: true })],
+    ["the id as a string", (id: unknown) => ({ id: String(id) })],
+    ["an unknown field", () => ({ extra: true })],
     ["fields that are null", () => ({ method: null, error: null })],
-    ["no word on JSON-RPC", () => ({ jsonrpc: undefined })],
-  ])("may come with %s", async (_, around) => {
-    await using client = clientOver((message, transport) =>
-      withResult(FACTS, around(message.id))(message, transport),
+    ["no jsonrpc field", () => ({ jsonrpc: undefined })],
+  ])("may come with %s", async (_, createExtra) => {
+    await using client = createClient((message, transport) =>
+      withResult(RESULT, createExtra(message.id))(message, transport),
     );
     await client.callTool(echo());
-    expect(client.serverInfo).toEqual(IS);
+    expect(client.serverInfo).toEqual(SERVER_INFO);
   });
 
   it.each<[string, unknown, string]>([
-    ["nonsense", { weather: "fine" }, "it answers server/discover with something else"],
-    ["no capabilities", { ...FACTS, capabilities: undefined }, "with something else"],
-    ["versions that are no texts", { ...FACTS, supportedVersions: [VERSION, 7] }, "something else"],
-    ["a list", [], "its result is not an object"],
-    ["others", { ...FACTS, supportedVersions: ["2031-01-01"] }, "speaks MCP 2031-01-01;"],
-    ["no version", { ...FACTS, supportedVersions: [] }, "speaks MCP of no version;"],
-  ])("may be %s: then it is not spoken to, and the error says why", async (_, result, text) => {
-    const said: JsonRpcMessage[] = [];
-    await using client = clientOver(withResult(result), said);
-    const failure = await failureOf(client.callTool(echo()));
+    ["an unknown object", { weather: "fine" }, "the server/discover result does not match the protocol"],
+    ["no capabilities", { ...RESULT, capabilities: undefined }, "does not match the protocol"],
+    [
+      "versions that are not strings",
+      { ...RESULT, supportedVersions: [VERSION, 7] },
+      "does not match the protocol",
+    ],
+    ["an array", [], "its result is not an object"],
+    ["other versions", { ...RESULT, supportedVersions: ["2031-01-01"] }, "supports MCP 2031-01-01;"],
+    ["no version", { ...RESULT, supportedVersions: [] }, "supports MCP (no version);"],
+  ])("fails the call when it is %s", async (_, result, text) => {
+    const sent: JsonRpcMessage[] = [];
+    await using client = createClient(withResult(result), sent);
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", outcomeUnknown: false, server: "odd" });
     expect(failure.message).toContain(text);
     expect(failure.message).toContain(`protocol: "${VERSION}"`);
-    expect(said.map(({ method }) => method)).toEqual(["server/discover"]);
+    expect(sent.map(({ method }) => method)).toEqual(["server/discover"]);
   });
 
-  it("may come together with a word nobody asked for, and a question, which gets no answer", async () => {
-    const said: JsonRpcMessage[] = [];
-    await using client = clientOver((message, transport) => {
+  it("may come with notifications and with a request, which gets no response", async () => {
+    const sent: JsonRpcMessage[] = [];
+    await using client = createClient((message, transport) => {
       const params = { level: "info", data: "hello" };
       transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/message", params });
       transport.onmessage?.({ jsonrpc: "2.0", id: 7, method: "roots/list" });
       transport.onmessage?.({ jsonrpc: "2.0", id: 99, result: {} });
-      withResult(FACTS)(message, transport);
-    }, said);
+      withResult(RESULT)(message, transport);
+    }, sent);
     await client.callTool(echo());
-    expect(said.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
+    expect(sent.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
   });
 });
 
-describe("a server without sessions that refuses to say what it is", () => {
-  it.each([-32_000, -32_601, -32_602, -32_020])("with %i is quoted", async (code) => {
-    await using client = clientOver(({ id }, transport) =>
-      transport.onmessage?.(refusal(id, code, "not for you", { why: 1 })),
+describe("a server that rejects server/discover", () => {
+  it.each([-32_000, -32_601, -32_602, -32_020])("with %i is quoted in the error", async (code) => {
+    await using client = createClient(({ id }, transport) =>
+      transport.onmessage?.(errorResponse(id, code, "not for you", { why: 1 })),
     );
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", code, outcomeUnknown: false });
-    expect(failure.message).toContain(`Server "odd" answered with error ${code}: not for you`);
-    expect(failure.cause).toMatchObject({ name: "ServerError", data: { why: 1 } });
+    expect(failure.message).toContain(`Server "odd" returned error ${code}: not for you`);
+    expect(failure.cause).toMatchObject({ name: "RpcServerError", data: { why: 1 } });
   });
 
   it.each([
-    ["names ours", { supported: [VERSION], requested: VERSION }],
-    ["names others", { supported: ["2031-01-01"], requested: VERSION }],
-    ["names none", undefined],
-  ])("in this version is asked once more when it %s", async (_, data) => {
-    const said: JsonRpcMessage[] = [];
-    const answer: Answer = (message, transport) =>
-      said.length === 1
-        ? transport.onmessage?.(refusal(message.id, -32_022, "Unsupported protocol version", data))
-        : withResult(FACTS)(message, transport);
-    await using client = clientOver(answer, said);
+    ["our version", { supported: [VERSION], requested: VERSION }],
+    ["other versions", { supported: ["2031-01-01"], requested: VERSION }],
+    ["no versions", undefined],
+  ])("because of the version receives it once more when it names %s", async (_, data) => {
+    const sent: JsonRpcMessage[] = [];
+    const respond: Respond = (message, transport) =>
+      sent.length === 1
+        ? transport.onmessage?.(errorResponse(message.id, -32_022, "Unsupported protocol version", data))
+        : withResult(RESULT)(message, transport);
+    await using client = createClient(respond, sent);
     await client.callTool(echo());
-    const methods = said.map(({ method }) => method);
+    const methods = sent.map(({ method }) => method);
     expect(methods).toEqual(["server/discover", "server/discover", "tools/call"]);
   });
 
-  it("in this version, twice, is believed", async () => {
-    const said: JsonRpcMessage[] = [];
-    await using client = clientOver(
+  it("because of the version twice fails the call", async () => {
+    const sent: JsonRpcMessage[] = [];
+    await using client = createClient(
       ({ id }, transport) =>
-        transport.onmessage?.(refusal(id, -32_022, "no such version", { supported: [VERSION] })),
-      said,
+        transport.onmessage?.(errorResponse(id, -32_022, "no such version", { supported: [VERSION] })),
+      sent,
     );
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", code: -32_022 });
-    expect(failure.message).toContain("answered with error -32022: no such version");
-    expect(said).toHaveLength(2);
+    expect(failure.message).toContain("returned error -32022: no such version");
+    expect(sent).toHaveLength(2);
   });
 
-  it("in this version over HTTP is asked once more", async () => {
-    let asked = 0;
+  it("because of the version over HTTP receives it once more", async () => {
+    let requests = 0;
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "server/discover") return false;
-      asked += 1;
-      if (asked > 1) return sendJson(response, id, FACTS);
+      requests += 1;
+      if (requests > 1) return sendJson(response, id, RESULT);
       response.writeHead(400, { "content-type": "application/json" });
-      response.end(JSON.stringify(refusal(id, -32_022, "Unsupported", { supported: [VERSION] })));
+      response.end(JSON.stringify(errorResponse(id, -32_022, "Unsupported", { supported: [VERSION] })));
     });
-    await using client = clientOf(server as never, PINNED);
+    await using client = createTestClient(server as never, PINNED);
     await client.callTool(echo());
-    expect(server.seen.map(({ method }) => method)).toEqual([
+    expect(server.requests.map(({ method }) => method)).toEqual([
       "server/discover",
       "server/discover",
       "tools/call",
@@ -198,83 +224,83 @@ describe("a server without sessions that refuses to say what it is", () => {
   });
 });
 
-describe("asking a server without sessions what it is", () => {
+describe("server/discover", () => {
   it.each([
-    ["is refused with 500", { type: "status", status: 500 }, "server-error", { status: 500 }],
-    ["is refused with 401", { type: "status", status: 401 }, "unauthorized", { status: 401 }],
-    ["is refused with 429", { type: "status", status: 429 }, "rate-limited", { status: 429 }],
-    ["hangs beyond connectMs", { type: "hang" }, "timeout", {}],
-    ["is cut off", { type: "disconnect", when: "before" }, "connection-lost", {}],
-    ["is answered with a page", { type: "html" }, "unsupported-protocol", {}],
-  ] as const)("may fail, for it %s; the next call asks afresh", async (_, fault, kind, details) => {
+    ["500", { type: "status", status: 500 }, "server-error", { status: 500 }],
+    ["401", { type: "status", status: 401 }, "unauthorized", { status: 401 }],
+    ["429", { type: "status", status: 429 }, "rate-limited", { status: 429 }],
+    ["a timeout", { type: "hang" }, "timeout", {}],
+    ["a disconnect", { type: "disconnect", when: "before" }, "connection-lost", {}],
+    ["an HTML page", { type: "html" }, "unsupported-protocol", {}],
+  ] as const)("fails with %s, and the next call sends it again", async (_, fault, kind, details) => {
     await using server = await startEraServer("modern");
-    await using client = clientOf(server, { ...PINNED, timeouts: { connectMs: 300 } });
+    await using client = createTestClient(server, { ...PINNED, timeouts: { connectMs: 300 } });
     await client.callTool(echo());
     await client.close();
-    const before = timers();
-    const mend = server.addFault(fault, { method: "server/discover" });
-    const failure = await failureOf(client.callTool(echo()));
+    const before = countTimers();
+    const removeFault = server.addFault(fault, { method: "server/discover" });
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind, outcomeUnknown: false, attempts: 0, ...details });
-    expect(timers()).toBeLessThanOrEqual(before + 1);
-    mend();
-    expect((await client.callTool(echo("afresh"))).text()).toBe("afresh");
+    expect(countTimers()).toBeLessThanOrEqual(before + 1);
+    removeFault();
+    expect((await client.callTool(echo("again"))).text()).toBe("again");
   });
 
   it.each([
-    ["before it answers", () => undefined],
-    ["with its answer", withResult(FACTS)],
-  ])("is of no use if the line ends %s", async (_, answer) => {
-    await using client = clientOver((message, transport) => {
-      answer(message, transport);
+    ["before the response", () => undefined],
+    ["right after the response", withResult(RESULT)],
+  ])("fails if the transport closes %s", async (_, respond) => {
+    await using client = createClient((message, transport) => {
+      respond(message, transport);
       transport.onclose?.();
     });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
-    expect(failure.message).toContain("ended the connection during the handshake");
+    expect(failure.message).toContain("closed the connection during the handshake");
   });
 
-  it("may be given up: nothing is left of it", async () => {
-    const before = timers();
+  it("leaves nothing open when it is cancelled", async () => {
+    const before = countTimers();
     let isClosed = false;
-    const said: JsonRpcMessage[] = [];
+    const sent: JsonRpcMessage[] = [];
     const openTransport = () => {
-      const line = lineOf(() => undefined, said);
-      const { close } = line;
-      line.close = () => {
+      const transport = createTransport(() => undefined, sent);
+      const { close } = transport;
+      transport.close = () => {
         isClosed = true;
         return close();
       };
-      return line;
+      return transport;
     };
     const client = new McpClient({ name: "odd", ...PINNED, openTransport, timeouts: { connectMs: 0 } });
-    const call = failureOf(client.callTool(echo()));
-    await eventually(() => said.length === 1);
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => sent.length === 1);
     await client.close();
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: false });
     expect(isClosed).toBe(true);
-    expect(timers()).toBeLessThanOrEqual(before);
+    expect(countTimers()).toBeLessThanOrEqual(before);
   });
 
-  it("over the line on which it refused the handshake needs no other", async () => {
-    const said: JsonRpcMessage[] = [];
+  it("reuses the transport on which initialize was rejected", async () => {
+    const sent: JsonRpcMessage[] = [];
     let opened = 0;
     const openTransport = () => {
       opened += 1;
-      return lineOf(withResult(FACTS), said);
+      return createTransport(withResult(RESULT), sent);
     };
-    await using client = new McpClient({ name: "odd", ...ONCE, openTransport });
+    await using client = new McpClient({ name: "odd", ...NO_RETRY, openTransport });
     await client.callTool(echo());
-    expect(said.map(({ method }) => method)).toEqual(["initialize", "server/discover", "tools/call"]);
+    expect(sent.map(({ method }) => method)).toEqual(["initialize", "server/discover", "tools/call"]);
     expect(opened).toBe(1);
   });
 
-  it("over a transport that cannot send fails as the transport does", async () => {
+  it("fails with the error of a transport that cannot send", async () => {
     const openTransport = () => ({
-      ...lineOf(() => undefined),
+      ...createTransport(() => undefined),
       send: async () => Promise.reject(new Error("pipe broken")),
     });
     await using client = new McpClient({ name: "odd", ...PINNED, openTransport });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
     expect(failure.message).toContain("pipe broken");
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, sayUntil, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, emitUntil, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
-/** Runs until its caller goes away. */
-const patient: TestTool = {
-  name: "patient",
+/** Runs until its call is aborted. */
+const untilAborted: TestTool = {
+  name: "untilAborted",
   run: (_, { signal }) =>
     new Promise((resolve) => {
       signal.addEventListener("abort", () => resolve("aborted"));
@@ -14,7 +14,7 @@ const patient: TestTool = {
 };
 
 describe.each(ERAS)("a %s server", (era) => {
-  it("is listed and called, a hundred times at once", async () => {
+  it("is listed and called a hundred times concurrently", async () => {
     await using server = await startEraServer(era);
     await using mcp = await createMcpTools({ srv: { url: server.url } });
     expect(mcp.tools.map(({ name }) => name)).toEqual(["srv__echo"]);
@@ -25,49 +25,49 @@ describe.each(ERAS)("a %s server", (era) => {
 
   it("may be restarted between calls", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     await server.restart();
     const results = await Promise.all(times(20, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(20, (n) => `n${n}`));
   });
 
-  it("that dies during a call fails it at once, and is never called twice for it", async () => {
-    await using server = await startEraServer(era, { tools: [patient] });
-    await using client = clientOf(server, { retry: { maxRetries: 2 } });
+  it("that stops during a call fails it at once, and the call is not repeated", async () => {
+    await using server = await startEraServer(era, { tools: [untilAborted] });
+    await using client = createTestClient(server, { retry: { maxRetries: 2 } });
     await client.ensureSession();
-    const call = failureOf(client.callTool({ name: "patient" }));
+    const call = rejection(client.callTool({ name: "untilAborted" }));
     await eventually(() => server.executions.length === 1);
     await server.stop();
     expect(await call).toMatchObject({ kind: "connection-lost", outcomeUnknown: true, attempts: 1 });
     expect(server.executions).toHaveLength(1);
   });
 
-  it("that declines and says when to come back is called again", async () => {
+  it("that returns 429 with retry-after is called again", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server, { retry: { maxRetries: 2, baseDelayMs: 1 } });
-    const declined = { type: "status", status: 429, headers: { "retry-after": "0" } } as const;
-    server.addFault(declined, { method: "tools/call", times: 2 });
+    await using client = createTestClient(server, { retry: { maxRetries: 2, baseDelayMs: 1 } });
+    const rateLimited = { type: "status", status: 429, headers: { "retry-after": "0" } } as const;
+    server.addFault(rateLimited, { method: "tools/call", times: 2 });
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(server.received("tools/call")).toHaveLength(3);
   });
 
-  it("says that its tools have changed, also after it was restarted", async () => {
+  it("sends tool list changes, also after a restart", async () => {
     await using server = await startEraServer(era);
     await using mcp = await createMcpTools({ srv: { url: server.url } });
     mcp.on("toolsChanged", () => undefined);
     const names = () => mcp.tools.map(({ name }) => name);
-    const listed = async (name: string) => {
+    const waitForTool = async (name: string) => {
       server.tools = [{ name, run: () => "new" }];
-      await sayUntil(
+      await emitUntil(
         () => server.notifyToolsChanged(),
         () => names().includes(`srv__${name}`),
       );
     };
-    await listed("first");
+    await waitForTool("first");
     await server.restart();
     await mcp.callTool({ name: "first" }).catch(() => undefined);
-    await listed("second");
+    await waitForTool("second");
     expect(names()).toEqual(["srv__second"]);
   });
 });

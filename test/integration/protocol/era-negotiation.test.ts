@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
-import { clientOf, echo, failureOf, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, rejection, times } from "../../fixtures/clients.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 
-describe("without a word about the protocol", () => {
-  it("a server with sessions costs one handshake and nothing more", async () => {
+describe("without the protocol option", () => {
+  it("a legacy server needs one handshake and no extra request", async () => {
     await using server = await startEraServer("legacy");
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     const methods = server.requests.map(({ method }) => method);
     expect(methods).toEqual(["initialize", "notifications/initialized", "tools/call"]);
     expect(client.sessionId).toBeDefined();
   });
 
-  it.each(["modern", "dual"] as const)("a %s server is found out once", async (era) => {
+  it.each(["modern", "dual"] as const)("a %s server is detected once", async (era) => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     await client.close();
     await client.callTool(echo());
@@ -26,19 +26,19 @@ describe("without a word about the protocol", () => {
   });
 });
 
-describe("that a server has no sessions", () => {
-  it("is known to another process through the store of sessions", async () => {
+describe("a detected modern era", () => {
+  it("is shared with other processes through the session store", async () => {
     await using server = await startEraServer("modern");
     const store = memoryStore();
     for (const _ of [1, 2]) {
-      await using client = clientOf(server, { session: { store } });
+      await using client = createTestClient(server, { session: { store } });
       await client.callTool(echo());
     }
     expect(server.received("initialize")).toHaveLength(1);
     expect(server.received("server/discover")).toHaveLength(2);
   });
 
-  it("is known to another process through the store of lists", async () => {
+  it("is shared with other processes through the list cache", async () => {
     await using server = await startEraServer("dual");
     const store = memoryStore();
     for (const _ of [1, 2]) {
@@ -50,14 +50,14 @@ describe("that a server has no sessions", () => {
     expect(server.received("tools/list").length).toBeGreaterThan(0);
   });
 
-  it("is believed for as long as it is so", async () => {
+  it("is detected again when the server changes", async () => {
     await using server = await startEraServer("modern");
     const store = memoryStore();
     const session = { store };
-    await using first = clientOf(server, { session });
+    await using first = createTestClient(server, { session });
     await first.callTool(echo());
     server.era = "legacy";
-    await using second = clientOf(server, { session });
+    await using second = createTestClient(server, { session });
     expect((await second.callTool(echo("hi"))).text()).toBe("hi");
     expect((await first.callTool(echo("hi"))).text()).toBe("hi");
     expect(second.sessionId).toBeDefined();
@@ -65,24 +65,24 @@ describe("that a server has no sessions", () => {
   });
 });
 
-describe("a server that speaks neither", () => {
-  it("is told with what was tried, and what to look at", async () => {
+describe("a server of neither era", () => {
+  it("fails with what was tried and what to check", async () => {
     await using server = await startRawServer(({ response, id }) => {
       const error = { code: -32601, message: "Method not found" };
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
     });
-    await using client = clientOf(server as never);
-    const failure = await failureOf(client.callTool(echo()));
+    await using client = createTestClient(server as never);
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", code: -32601 });
-    expect(failure.message).toContain("server/discover was tried as well");
+    expect(failure.message).toContain("server/discover was also tried");
     expect(failure.message).toContain("Is there an MCP server at this address?");
-    expect(server.seen.map(({ method }) => method)).toEqual(["initialize", "server/discover"]);
+    expect(server.requests.map(({ method }) => method)).toEqual(["initialize", "server/discover"]);
   });
 });
 
-describe("a server that is replaced by one of another revision while its tools are held", () => {
-  it("is called on as if nothing had happened, there and back", async () => {
+describe("a server that is replaced by one of another era", () => {
+  it("is still called with tools created before", async () => {
     await using server = await startEraServer("legacy");
     await using mcp = await createMcpTools({ srv: { url: server.url } });
     const [tool] = mcp.tools;

@@ -4,22 +4,22 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { McpClient, type MessageTransport, type ServerDefinition } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
-import { echo, eventually, failureOf, ONCE } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { EraServer, startEraServer } from "../../fixtures/era-server.js";
 import { AWS_ENVIRONMENT, LambdaEndpoint } from "../../fixtures/lambda-endpoint.js";
-import { WebSocketHost } from "../../fixtures/websocket-server.js";
+import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 
-/** A way to a server that is not HTTP. */
-interface Line extends AsyncDisposable {
+/** A connection to a server that does not use HTTP. */
+interface ServerConnection extends AsyncDisposable {
   readonly definition: ServerDefinition;
-  /** How often it was opened. */
+  /** Returns how often it was opened. */
   opened(): number;
 }
 
-function countedLine(
+function createCountedConnection(
   server: EraServer,
   toDefinition: (open: typeof server.connect) => ServerDefinition,
-): Line {
+): ServerConnection {
   let opened = 0;
   const connect = async (transport: MessageTransport) => {
     opened += 1;
@@ -32,8 +32,8 @@ function countedLine(
   };
 }
 
-async function webSocketLine(server: EraServer): Promise<Line> {
-  const host = await WebSocketHost.serve(server);
+async function openWebSocketConnection(server: EraServer): Promise<ServerConnection> {
+  const host = await WebSocketTestServer.serve(server);
   return {
     definition: { url: host.url },
     opened: () => host.upgrades.length,
@@ -41,17 +41,18 @@ async function webSocketLine(server: EraServer): Promise<Line> {
   };
 }
 
-const LINES: Record<string, (server: EraServer) => Line | Promise<Line>> = {
-  "in this process": (server) => countedLine(server, (connect) => ({ server: () => ({ connect }) })),
-  "over a transport of one's own": (server) =>
-    countedLine(server, (connect) => ({
+const CONNECTIONS: Record<string, (server: EraServer) => ServerConnection | Promise<ServerConnection>> = {
+  "in this process": (server) =>
+    createCountedConnection(server, (connect) => ({ server: () => ({ connect }) })),
+  "over a custom transport": (server) =>
+    createCountedConnection(server, (connect) => ({
       openTransport: async () => {
-        const [ours, theirs] = InMemoryTransport.createLinkedPair();
-        await connect(theirs);
-        return ours;
+        const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+        await connect(serverSide);
+        return clientSide;
       },
     })),
-  "over a WebSocket": webSocketLine,
+  "over a WebSocket": openWebSocketConnection,
 };
 
 const COPY: TestTool = {
@@ -62,31 +63,31 @@ const COPY: TestTool = {
   },
 };
 
-describe.each(Object.keys(LINES))("a server without sessions, %s", (way) => {
-  const open = (server: EraServer) => LINES[way]?.(server) as Promise<Line>;
+describe.each(Object.keys(CONNECTIONS))("a modern server, %s", (transportName) => {
+  const open = (server: EraServer) => CONNECTIONS[transportName]?.(server) as Promise<ServerConnection>;
 
-  it("is found out and spoken to over one line, and says by itself what is new", async () => {
+  it("is detected over one connection and sends notifications", async () => {
     const server = new EraServer("modern", { tools: [COPY], resources: [{ uri: "a:1", read: () => "a" }] });
-    await using line = await open(server);
-    await using client = new McpClient({ name: "line", ...ONCE, ...line.definition } as never);
-    const heard = new Set<unknown>();
-    const onProgress = ({ progress }: { progress: number }) => heard.add(progress);
+    await using connection = await open(server);
+    await using client = new McpClient({ name: "custom", ...NO_RETRY, ...connection.definition } as never);
+    const received = new Set<unknown>();
+    const onProgress = ({ progress }: { progress: number }) => received.add(progress);
     expect((await client.callTool({ name: "copy" }, { onProgress })).text()).toBe("copied");
-    client.on("toolsChanged", () => heard.add("tools"));
-    client.on("resourceUpdated", ({ uri }) => heard.add(uri));
+    client.on("toolsChanged", () => received.add("tools"));
+    client.on("resourceUpdated", ({ uri }) => received.add(uri));
     await client.subscribeResource("a:1");
     await server.notifyResourceUpdated("a:1");
     await server.notifyToolsChanged();
-    await eventually(() => heard.size === 4);
-    expect(heard).toEqual(new Set([1, 2, "a:1", "tools"]));
+    await eventually(() => received.size === 4);
+    expect(received).toEqual(new Set([1, 2, "a:1", "tools"]));
     expect(client.protocolVersion).toBe("2026-07-28");
-    expect(line.opened()).toBe(1);
+    expect(connection.opened()).toBe(1);
   });
 
-  it("is called on when one with sessions takes its place, and the other way round", async () => {
+  it("can be replaced by a legacy server and back", async () => {
     const server = new EraServer("legacy");
-    await using line = await open(server);
-    await using client = new McpClient({ name: "line", ...ONCE, ...line.definition } as never);
+    await using connection = await open(server);
+    await using client = new McpClient({ name: "custom", ...NO_RETRY, ...connection.definition } as never);
     for (const era of ["legacy", "modern", "dual", "legacy"] as const) {
       server.era = era;
       await client.close();
@@ -96,8 +97,8 @@ describe.each(Object.keys(LINES))("a server without sessions, %s", (way) => {
   });
 });
 
-/** Sends what the new revision needs, and tells of a refusal by its status, as the SDK's second line does. */
-function ownHttp(url: string): MessageTransport {
+/** Sends the modern headers and reports a rejection by its status, as SDK v2 does. */
+function createHttpTransport(url: string): MessageTransport {
   const transport: MessageTransport = {
     start: async () => undefined,
     close: async () => transport.onclose?.(),
@@ -122,41 +123,41 @@ function ownHttp(url: string): MessageTransport {
   return transport;
 }
 
-function clientOver(
+function createClient(
   openTransport: () => MessageTransport | StreamableHTTPClientTransport | ModernHttpTransport,
 ): McpClient {
-  return new McpClient({ name: "own", ...ONCE, openTransport });
+  return new McpClient({ name: "own", ...NO_RETRY, openTransport });
 }
 
-describe("a server without sessions, over an HTTP transport of one's own", () => {
-  it.each(["modern", "dual"] as const)("is found out (%s)", async (era) => {
+describe("a modern server, over a custom HTTP transport", () => {
+  it.each(["modern", "dual"] as const)("is detected (%s)", async (era) => {
     await using server = await startEraServer(era);
-    await using client = clientOver(() => ownHttp(server.url));
+    await using client = createClient(() => createHttpTransport(server.url));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(client.protocolVersion).toBe("2026-07-28");
   });
 });
 
-describe("a server without sessions, over an HTTP transport of the SDK's second line", () => {
-  it.each(["modern", "dual"] as const)("is found out and listed (%s)", async (era) => {
+describe("a modern server, over the HTTP transport of SDK v2", () => {
+  it.each(["modern", "dual"] as const)("is detected and listed (%s)", async (era) => {
     await using server = await startEraServer(era);
-    await using client = clientOver(() => new ModernHttpTransport(new URL(server.url)));
+    await using client = createClient(() => new ModernHttpTransport(new URL(server.url)));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo"]);
     expect(client.protocolVersion).toBe("2026-07-28");
   });
 });
 
-describe("a server without sessions, over an HTTP transport of the SDK's first line", () => {
-  it("is spoken to with sessions, if it has them, too", async () => {
+describe("a modern server, over the HTTP transport of SDK v1", () => {
+  it("is used with sessions if it also supports the legacy era", async () => {
     await using server = await startEraServer("dual");
-    await using client = clientOver(() => new StreamableHTTPClientTransport(new URL(server.url)));
+    await using client = createClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     await client.close();
     await client.callTool(echo());
     expect(client.protocolVersion).toBe("2025-11-25");
-    const greetings = server.requests.map(({ method }) => method).filter((method) => method !== undefined);
-    expect(greetings.filter((method) => method !== "notifications/initialized")).toEqual([
+    const methods = server.requests.map(({ method }) => method).filter((method) => method !== undefined);
+    expect(methods.filter((method) => method !== "notifications/initialized")).toEqual([
       "initialize",
       "server/discover",
       "initialize",
@@ -166,32 +167,32 @@ describe("a server without sessions, over an HTTP transport of the SDK's first l
     ]);
   });
 
-  it("cannot be spoken to otherwise, and the error says what to do", async () => {
+  it("fails with a hint if it supports the modern era only", async () => {
     await using server = await startEraServer("modern");
-    await using client = clientOver(() => new StreamableHTTPClientTransport(new URL(server.url)));
-    const failure = await failureOf(client.callTool(echo()));
+    await using client = createClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 400, outcomeUnknown: false });
-    expect(failure.message).toContain("give the server's definition a url instead of openTransport");
+    expect(failure.message).toContain("use url instead of openTransport in the server definition");
   });
 });
 
-describe("a server without sessions in a Lambda function", () => {
+describe("a modern server in a Lambda function", () => {
   afterEach(() => {
     vi.unstubAllEnvs();
   });
 
-  it("gets its calls, and is never asked for what it could not tell", async () => {
+  it("receives calls and no listen requests", async () => {
     for (const [name, value] of Object.entries(AWS_ENVIRONMENT)) vi.stubEnv(name, value);
     const server = new EraServer("modern", { tools: [COPY], resources: [{ uri: "a:1", read: () => "a" }] });
     await using endpoint = await LambdaEndpoint.serve(server);
     const definition = { functionName: "tools", region: "eu-north-1", endpoint: endpoint.url };
-    await using client = new McpClient({ name: "function", ...ONCE, ...definition });
+    await using client = new McpClient({ name: "function", ...NO_RETRY, ...definition });
     client.on("toolsChanged", () => undefined);
-    const heard: number[] = [];
-    const onProgress = ({ progress }: { progress: number }) => heard.push(progress);
+    const received: number[] = [];
+    const onProgress = ({ progress }: { progress: number }) => received.push(progress);
     expect((await client.callTool({ name: "copy" }, { onProgress })).text()).toBe("copied");
-    expect(heard).toEqual([1, 2]);
-    const failure = await failureOf(client.subscribeResource("a:1"));
+    expect(received).toEqual([1, 2]);
+    const failure = await rejection(client.subscribeResource("a:1"));
     expect(failure).toMatchObject({ kind: "invalid-config", server: "function" });
     expect(failure.message).toContain("Read the resource again instead.");
     expect(endpoint.invocations.map(({ message }) => message.method)).toEqual([

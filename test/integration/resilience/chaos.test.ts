@@ -1,17 +1,17 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type ChaosReport, chaosSeed, runChaos } from "../../fixtures/chaos.js";
+import { type ChaosReport, getChaosSeed, runChaos } from "../../fixtures/chaos.js";
 
-const seed = chaosSeed();
+const seed = getChaosSeed();
 
 describe.each(["json", "sse"] as const)("32 callers on a failing network (%s)", (answers) => {
   let report: ChaosReport;
 
   beforeAll(async () => {
     console.info(`chaos (${answers}): CHAOS_SEED=${seed}`);
-    report = await runChaos({ seed, forMs: 5_000, answers, callers: 32 });
+    report = await runChaos({ seed, forMs: 5_000, responseFormat: answers, callers: 32 });
   }, 120_000);
 
-  it("meet resets, cuts, delays and black holes, and still get results", () => {
+  it("get results despite resets, truncation, delays and black holes", () => {
     const { reset, truncate, delay, blackhole } = report.faults;
     expect(reset + truncate + blackhole).toBeGreaterThan(0);
     expect(delay).toBeGreaterThan(0);
@@ -22,28 +22,28 @@ describe.each(["json", "sse"] as const)("32 callers on a failing network (%s)", 
     expect(report.violations.hung).toEqual([]);
   });
 
-  it("end in a result, in a kind of failure, or with their own reason", () => {
-    expect(report.violations.strayEndings).toEqual([]);
+  it("end with a result, a failure kind, or their abort reason", () => {
+    expect(report.violations.unexpectedOutcomes).toEqual([]);
   });
 
-  it("get no other call's result", () => {
+  it("never get the result of another call", () => {
     expect(report.violations.wrongResults).toEqual([]);
   });
 
-  it("never run a tool twice that is not idempotent", () => {
-    expect(report.violations.paidTwice).toEqual([]);
+  it("never run a non-idempotent tool twice", () => {
+    expect(report.violations.executedTwice).toEqual([]);
   });
 
-  it("are not told that a call has not run when it has", () => {
-    expect(report.violations.falseDenials).toEqual([]);
+  it("never get an error that denies a call that ran", () => {
+    expect(report.violations.wronglyNotExecuted).toEqual([]);
   });
 
   it("leave no rejection unhandled", () => {
     expect(report.violations.unhandledRejections).toEqual([]);
   });
 
-  it("work again when the network does", () => {
-    expect(report.violations.notHealed).toEqual([]);
+  it("recover when the network does", () => {
+    expect(report.violations.notRecovered).toEqual([]);
   });
 
   it("leave nothing open", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { runFleet } from "../../fixtures/failing-servers.js";
+import { runFailingServers } from "../../fixtures/failing-servers.js";
 
-describe("fifteen servers in three processes, of which some hang, one dies and one changes", () => {
-  it("cost no call to a healthy one, come back, and leave nothing open", { timeout: 120_000 }, async () => {
-    const { servers, toolsAtStart, calls, outcomes, violations } = await runFleet({
+describe("fifteen servers in three processes, where some hang, one dies and one changes", () => {
+  it("do not affect healthy servers, recover, and leave nothing open", { timeout: 120_000 }, async () => {
+    const { servers, toolsAtStart, calls, outcomes, violations } = await runFailingServers({
       processes: 3,
       serversEach: 5,
       rounds: 3,

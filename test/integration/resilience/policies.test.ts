@@ -12,12 +12,16 @@ import {
   startMcpTestServer,
   type TestTool,
 } from "../../../src/testing/index.js";
-import { echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const QUICK = { retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 5 }, circuitBreaker: false } as const;
 
-function clientOf(server: McpTestServer, definition: object = {}, options: McpClientOptions = {}): McpClient {
+function createClient(
+  server: McpTestServer,
+  definition: object = {},
+  options: McpClientOptions = {},
+): McpClient {
   return new McpClient({ name: "test", url: server.url, ...QUICK, ...definition } as never, {
     random: () => 0,
     ...options,
@@ -31,12 +35,12 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     ["connection-lost", cut],
     ["unavailable", { type: "status", status: 503 }],
     ["server-error", { type: "status", status: 500 }],
-  ] as const)("is not sent again after %s", async (kind, fault) => {
+  ] as const)("is not retried after %s", async (kind, fault) => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createClient(server);
     await client.ensureSession();
     server.addFault(fault, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind,
       attempts: 1,
       outcomeUnknown: true,
@@ -49,11 +53,11 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     ["unavailable", { type: "status", status: 503 }],
     ["server-error", { type: "status", status: 500 }],
     ["timeout", { type: "hang" }],
-  ] as const)("is sent again after %s where somebody said that it is idempotent", async (kind, fault) => {
+  ] as const)("is retried after %s if it is idempotent", async (kind, fault) => {
     await using server = await startEraServer(era);
-    // Short only where it has to pass: a busy machine needs longer for an answer.
+    // Short only where it has to expire: a busy machine needs longer to respond.
     const requestMs = kind === "timeout" ? 300 : 10_000;
-    await using client = clientOf(server, { timeouts: { requestMs } });
+    await using client = createClient(server, { timeouts: { requestMs } });
     await client.ensureSession();
     const retries: unknown[] = [];
     client.on("requestRetried", (event) => retries.push(event.kind));
@@ -62,7 +66,7 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     expect(outcome).toMatchObject({ ok: true, attempts: 3 });
     expect(retries).toEqual([kind, kind]);
     server.addFault(fault, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+    expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind,
       attempts: 3,
     });
@@ -70,9 +74,11 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
 });
 
 describe("a call that provably did not run", () => {
-  it("is sent again after a refused connection", async () => {
+  it("is retried after a refused connection", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { maxRetries: 2, baseDelayMs: 150, maxDelayMs: 150 } });
+    await using client = createClient(server, {
+      retry: { maxRetries: 2, baseDelayMs: 150, maxDelayMs: 150 },
+    });
     await server.stop();
     const call = client.callTool(echo("up again"));
     const retried = new Promise((resolve) => client.on("requestRetried", resolve));
@@ -82,29 +88,29 @@ describe("a call that provably did not run", () => {
     expect(server.executions).toHaveLength(1);
   });
 
-  it("is sent again after a handshake that failed, in the same budget", async () => {
+  it("is retried after a failed handshake, within the same retry limit", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createClient(server);
     server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 2 });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(3);
     await client.close();
     server.addFault({ type: "status", status: 500 }, { method: "initialize" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error", attempts: 0 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error", attempts: 0 });
     expect(server.received("initialize")).toHaveLength(6);
   });
 
-  it("does not wait for a handshake that hangs a second time", async () => {
+  it("is not retried after a handshake timeout", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { timeouts: { connectMs: 50 } });
+    await using client = createClient(server, { timeouts: { connectMs: 50 } });
     server.addFault({ type: "hang" }, { method: "initialize" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
     expect(server.received("initialize")).toHaveLength(1);
   });
 
-  it("is sent again when the server declined it, after the time it asked for", async () => {
+  it("is retried after a 429, after the Retry-After time", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createClient(server);
     await client.ensureSession();
     const waits: number[] = [];
     client.on("requestRetried", ({ waitMs }) => waits.push(waitMs));
@@ -116,56 +122,56 @@ describe("a call that provably did not run", () => {
     expect(waits).toEqual([expect.toSatisfy((ms: number) => ms > 500 && ms <= 1_000)]);
   });
 
-  it("is not waited for beyond its deadline: the failure comes at once", async () => {
+  it("fails at once if the Retry-After time exceeds its deadline", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { timeouts: { totalMs: 5_000 } });
+    await using client = createClient(server, { timeouts: { totalMs: 5_000 } });
     await client.ensureSession();
     server.addFault(
       { type: "status", status: 429, headers: { "retry-after": "60" } },
       { method: "tools/call" },
     );
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "rate-limited",
       retryAt: expect.any(Date),
       attempts: 1,
     });
   });
 
-  it("ends its wait at once when the caller goes away", async () => {
+  it("stops waiting for the retry when it is aborted", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, {
+    await using client = createClient(server, {
       retry: { maxRetries: 2, baseDelayMs: 60_000, maxDelayMs: 60_000 },
     });
     await client.ensureSession();
     server.addFault({ type: "status", status: 429 }, { method: "tools/call" });
     const controller = new AbortController();
-    const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    const call = rejection(client.callTool(echo(), { signal: controller.signal }));
     await new Promise((resolve) => client.on("requestRetried", resolve));
     controller.abort("enough");
     expect(await call).toBe("enough");
   });
 });
 
-describe("bad arguments and tool errors", () => {
-  it("use no budget", async () => {
+describe("an invalid request", () => {
+  it("is not retried", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createClient(server);
     await client.ensureSession();
     server.addFault({ type: "status", status: 400 }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+    expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "invalid-request",
       attempts: 1,
     });
   });
 });
 
-describe("a storm", () => {
-  it("is stopped by the tokens: a tenth of the calls, and ten to begin with", async () => {
+describe("the retry budget", () => {
+  it("limits retries to a tenth of the calls plus the initial ten", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createClient(server);
     await client.ensureSession();
     server.addFault({ type: "status", status: 429 }, { method: "tools/call" });
-    for (let n = 0; n < 40; n += 1) await failureOf(client.callTool(echo()));
+    for (let n = 0; n < 40; n += 1) await rejection(client.callTool(echo()));
     expect(server.received("tools/call").length).toBeGreaterThan(40);
     expect(server.received("tools/call").length).toBeLessThanOrEqual(40 + 10 + 4);
   });
@@ -174,94 +180,94 @@ describe("a storm", () => {
 describe("the circuit breaker", () => {
   const breaker = { failureThreshold: 3, recoveryTimeoutMs: 100, halfOpenMaxCalls: 1, successThreshold: 2 };
 
-  it("leaves a server alone that fails, probes it and takes it back by itself", async () => {
+  it("opens after failures, probes the server and closes again", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
+    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
     const states: string[] = [];
     client.on("breakerChanged", ({ state }) => states.push(state));
     await client.ensureSession();
-    const mend = server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
+    const clearFault = server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     for (let n = 0; n < 3; n += 1)
-      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     const seen = server.received("tools/call").length;
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "circuit-open",
       attempts: 0,
       retryAt: expect.any(Date),
     });
     expect(server.received("tools/call")).toHaveLength(seen);
-    mend();
+    clearFault();
     await eventually(() => client.breaker?.stats().recoversInMs === 0);
     expect((await client.callTool(echo("probe"))).text()).toBe("probe");
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(states).toEqual(["open", "half-open", "closed"]);
   });
 
-  it("lets one probe through at a time, and gets its slot back when the probe is cancelled", async () => {
+  it("lets one trial call through at a time, and frees its slot when it is aborted", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, {
+    await using client = createClient(server, {
       retry: false,
       circuitBreaker: { ...breaker, recoveryTimeoutMs: 1 },
     });
     await client.ensureSession();
     client.breaker?.forceOpen();
     await eventually(() => client.breaker?.stats().recoversInMs === 0);
-    const mend = server.addFault({ type: "hang" }, { method: "tools/call" });
+    const clearFault = server.addFault({ type: "hang" }, { method: "tools/call" });
     const controller = new AbortController();
-    const probe = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    const probe = rejection(client.callTool(echo(), { signal: controller.signal }));
     await server.waitFor("tools/call");
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
     controller.abort("enough");
     expect(await probe).toBe("enough");
-    mend();
+    clearFault();
     expect((await client.callTool(echo("x"))).text()).toBe("x");
   });
 
-  it("does not count what says nothing about the server", async () => {
+  it("does not count tool errors and rejected credentials", async () => {
     const broken: TestTool = { name: "echo", run: () => Promise.reject(new Error("no")) };
     await using server = await startMcpTestServer({ tools: [broken] });
-    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
+    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
     for (let n = 0; n < 5; n += 1) expect((await client.callTool(echo())).isError).toBe(true);
     server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
     for (let n = 0; n < 5; n += 1)
-      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
     expect(client.breaker?.stats()).toMatchObject({ state: "closed", failures: 0 });
   });
 
-  it("stays closed when a server restarts under many calls", async () => {
-    const { opened, open } = gate();
+  it("stays closed when a server restarts during many calls", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
       tools: [
-        { name: "slow", run: async () => (await opened, "slow") },
+        { name: "slow", run: async () => (await promise, "slow") },
         { name: "echo", run: () => "fine" },
       ],
     });
-    await using client = clientOf(server, { retry: false, circuitBreaker: breaker });
+    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
     await client.ensureSession();
-    const running = times(20, () => failureOf(client.callTool({ name: "slow" })));
+    const running = times(20, () => rejection(client.callTool({ name: "slow" })));
     await eventually(() => server.executions.length === 20);
     await server.restart();
     expect((await Promise.all(running)).map(({ kind }) => kind)).toEqual(times(20, () => "connection-lost"));
     expect((await client.callTool(echo())).text()).toBe("fine");
-    open();
+    resolve();
   });
 
-  it("that opens in the middle of a call leaves the call the failure it had", async () => {
+  it("that opens during a call keeps the original failure of the call", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, {
+    await using client = createClient(server, {
       retry: { maxRetries: 5, baseDelayMs: 1, maxDelayMs: 1 },
       circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 },
     });
     await client.ensureSession();
     server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+    expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unavailable",
       attempts: 3,
     });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
   });
 
-  it("of one server does not touch another", async () => {
+  it("of one server does not affect another", async () => {
     await using bad = await startMcpTestServer();
     await using good = await startMcpTestServer();
     await using mcp = await createMcpTools({
@@ -269,19 +275,23 @@ describe("the circuit breaker", () => {
       good: { url: good.url },
     });
     bad.addFault({ type: "status", status: 500 }, { method: "tools/call" });
-    for (let n = 0; n < 4; n += 1) await failureOf(mcp.callTool({ name: "bad__echo" }));
-    expect(await failureOf(mcp.callTool({ name: "bad__echo" }))).toMatchObject({ kind: "circuit-open" });
+    for (let n = 0; n < 4; n += 1) await rejection(mcp.callTool({ name: "bad__echo" }));
+    expect(await rejection(mcp.callTool({ name: "bad__echo" }))).toMatchObject({ kind: "circuit-open" });
     expect((await mcp.callTool({ name: "good__echo", args: { text: "x" } })).text()).toBe("x");
   });
 });
 
-describe("a tool", () => {
+describe("retries of a tool", () => {
   it.each([
     ["a rule", { tools: { get: { idempotent: true } } }, 2],
     ["a trusted annotation", { trustAnnotations: true }, 2],
-    ["an annotation that nobody trusts", {}, 1],
-    ["a rule that says otherwise", { trustAnnotations: true, tools: { get: { idempotent: false } } }, 1],
-  ])("is idempotent by %s", async (_, definition, sent) => {
+    ["not by an untrusted annotation", {}, 1],
+    [
+      "a rule rather than a trusted annotation",
+      { trustAnnotations: true, tools: { get: { idempotent: false } } },
+      1,
+    ],
+  ])("idempotency is decided by: %s", async (_, definition, sent) => {
     await using server = await startMcpTestServer({
       tools: [{ name: "get", annotations: { readOnlyHint: true }, run: () => "x" }],
     });
@@ -293,115 +303,118 @@ describe("a tool", () => {
 });
 
 describe("limits.concurrentCalls", () => {
-  const crowd = () => {
-    const seen = { running: 0, most: 0 };
-    const { opened, open } = gate();
+  const createBlockingTool = () => {
+    const seen = { running: 0, maxRunning: 0 };
+    const { promise, resolve } = deferred();
     const tool: TestTool = {
       name: "echo",
       run: async () => {
         seen.running += 1;
-        seen.most = Math.max(seen.most, seen.running);
-        await opened;
+        seen.maxRunning = Math.max(seen.maxRunning, seen.running);
+        await promise;
         seen.running -= 1;
         return "ok";
       },
     };
-    return { tool, seen, open };
+    return { tool, seen, open: resolve };
   };
 
-  it("lets so many through at a time; who waits honours signal and deadline", async () => {
-    const { tool, seen, open } = crowd();
+  it("limits concurrent calls; waiting calls honor their signal and deadline", async () => {
+    const { tool, seen, open } = createBlockingTool();
     await using server = await startMcpTestServer({ tools: [tool] });
-    await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
+    await using client = createClient(server, { limits: { concurrentCalls: 2 } });
     await client.ensureSession();
     const first = times(2, () => client.callTool(echo()));
     await eventually(() => seen.running === 2);
     const controller = new AbortController();
-    const cancelled = failureOf(client.callTool(echo(), { signal: controller.signal }));
-    const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    const cancelled = rejection(client.callTool(echo(), { signal: controller.signal }));
+    const late = rejection(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
     controller.abort("enough");
     expect(await cancelled).toBe("enough");
     expect(await late).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
     open();
     await Promise.all(first);
-    expect(seen.most).toBe(2);
+    expect(seen.maxRunning).toBe(2);
   });
 
-  it("is one limit for calls that opened the connection and for those after it", async () => {
-    const { tool, seen, open } = crowd();
+  it("is shared by calls before and after the connection is open", async () => {
+    const { tool, seen, open } = createBlockingTool();
     await using server = await startMcpTestServer({ tools: [tool] });
-    await using client = clientOf(server, { limits: { concurrentCalls: 2 } });
+    await using client = createClient(server, { limits: { concurrentCalls: 2 } });
     const early = times(2, () => client.callTool(echo()));
     await eventually(() => seen.running === 2);
-    const late = failureOf(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
+    const late = rejection(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
     expect(await late).toMatchObject({ kind: "timeout", attempts: 0 });
     open();
     await Promise.all(early);
-    expect(seen.most).toBe(2);
+    expect(seen.maxRunning).toBe(2);
   });
 });
 
 describe("a fallback", () => {
   const down: Fault = { type: "status", status: 503 };
 
-  it("answers when everything failed, and only then", async () => {
+  it("provides the result only when the call failed", async () => {
     await using server = await startMcpTestServer();
     const fallback = ({ kind }: { kind: string }, { tool, args }: FallbackCall) => ({
       content: [{ type: "text", text: `${tool} ${String(args["text"])}: ${kind}` }],
     });
-    await using client = clientOf(server, { fallback });
+    await using client = createClient(server, { fallback });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
     server.addFault(down, { method: "tools/call" });
     expect((await client.callTool(echo("x"))).text()).toBe("echo x: unavailable");
-    expect(await failureOf(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({
+    expect(await rejection(client.callTool(echo(), { timeoutMs: -1 }))).toMatchObject({
       kind: "invalid-config",
     });
   });
 
-  it("that gives nothing, gives nonsense or throws leaves the failure", async () => {
+  it("that returns undefined, returns an invalid result or throws keeps the failure", async () => {
     await using server = await startMcpTestServer();
     server.addFault(down, { method: "tools/call" });
-    const answers = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
-    for (const fallback of answers) {
-      await using client = clientOf(server, { fallback });
-      expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
+    const fallbacks = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
+    for (const fallback of fallbacks) {
+      await using client = createClient(server, { fallback });
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
     }
   });
 
-  it("can be the last good result: for the same arguments, of idempotent tools, while it is fresh", async () => {
+  it("of lastGoodResult needs the same arguments, an idempotent tool and a fresh result", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
-    const ask = (args: Record<string, unknown>, idempotent = true) =>
+    await using client = createClient(server, {
+      retry: false,
+      fallback: lastGoodResult({ maxAgeMs: 60_000 }),
+    });
+    const callEcho = (args: Record<string, unknown>, idempotent = true) =>
       client.callTool({ name: "echo", args }, { idempotent });
-    await ask({ text: "a", b: 1 });
-    await ask({ text: "unsafe" }, false);
+    await callEcho({ text: "a", b: 1 });
+    await callEcho({ text: "unsafe" }, false);
     server.addFault(down, { method: "tools/call" });
-    const again = await ask({ b: 1, text: "a" });
+    const again = await callEcho({ b: 1, text: "a" });
     expect(again.text()).toBe("a");
     expect(again.meta).toMatchObject({
       "langchain-mcp-runtime/fallback": { kind: "unavailable", ageMs: expect.any(Number) },
     });
-    expect(await failureOf(ask({ text: "b" }))).toMatchObject({ kind: "unavailable" });
-    expect(await failureOf(ask({ text: "unsafe" }, false))).toMatchObject({ kind: "unavailable" });
-    await using stale = clientOf(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
+    expect(await rejection(callEcho({ text: "b" }))).toMatchObject({ kind: "unavailable" });
+    expect(await rejection(callEcho({ text: "unsafe" }, false))).toMatchObject({ kind: "unavailable" });
+    await using stale = createClient(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
     server.clearFaults();
     await stale.callTool(echo(), { idempotent: true });
     server.addFault(down, { method: "tools/call" });
     await new Promise((resolve) => setTimeout(resolve, 2));
-    expect(await failureOf(stale.callTool(echo(), { idempotent: true }))).toMatchObject({
+    expect(await rejection(stale.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unavailable",
     });
   });
 });
 
 describe("a failure after several attempts", () => {
-  it("says that the call may have run when an earlier attempt may have", async () => {
+  it("has outcomeUnknown when an earlier attempt may have run", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
+    await using client = createClient(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
     await client.ensureSession();
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+    expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unauthorized",
       attempts: 2,
       outcomeUnknown: true,
@@ -409,16 +422,16 @@ describe("a failure after several attempts", () => {
     expect(server.executions).toHaveLength(1);
   });
 
-  it("comes to the fallback with its names, its attempts and whether it may have run", async () => {
+  it("is passed to the fallback with server, tool, attempts and outcomeUnknown", async () => {
     await using server = await startMcpTestServer();
     const seen: unknown[] = [];
     const fallback = (failure: unknown) => void seen.push(failure);
-    await using client = clientOf(server, { fallback, timeouts: { requestMs: 100 } });
+    await using client = createClient(server, { fallback, timeouts: { requestMs: 100 } });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    const failure = await failureOf(client.callTool(echo()));
-    const told = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
-    expect(failure).toMatchObject(told);
-    expect(seen).toMatchObject([told]);
+    const failure = await rejection(client.callTool(echo()));
+    const expected = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
+    expect(failure).toMatchObject(expected);
+    expect(seen).toMatchObject([expected]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMcpTools, McpClient, type ServerDefinition } from "../../../src/index.js";
-import { eventually, failureOf, times } from "../../fixtures/clients.js";
+import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { EverythingServer } from "../../fixtures/everything-server.js";
 import { EVERYTHING } from "../../fixtures/stdio-servers.js";
 
@@ -10,19 +10,19 @@ function echo(message: string) {
 
 const TEXT = "demo://resource/dynamic/text/7";
 
-/** It tells of all that was subscribed to, at once and every five seconds. */
-async function tellUpdates(client: McpClient): Promise<void> {
+/** Makes the server send an update for each subscription, at once and every five seconds. */
+async function startUpdates(client: McpClient): Promise<void> {
   await client.callTool({ name: "toggle-subscriber-updates" });
 }
 
-describe("server-everything in a process of its own", () => {
+describe("server-everything in a separate process", () => {
   let server: EverythingServer;
   beforeAll(async () => {
     server = await EverythingServer.start();
   });
   afterAll(() => server.kill());
 
-  it("is called and listed", async () => {
+  it("calls and lists tools", async () => {
     await using client = new McpClient({ name: "everything", url: server.url });
     expect((await client.callTool(echo("hi"))).text()).toBe("Echo: hi");
     const names = (await client.listTools()).map(({ name }) => name);
@@ -31,7 +31,7 @@ describe("server-everything in a process of its own", () => {
     expect(client.serverInfo?.name).toContain("everything");
   });
 
-  it("is killed and started again between calls: the next 50 calls work, with one new handshake", async () => {
+  it("works after a restart between calls: 50 concurrent calls need one new handshake", async () => {
     await using client = new McpClient({ name: "everything", url: server.url });
     const handshakes: number[] = [];
     client.on("sessionOpened", ({ generation }) => handshakes.push(generation));
@@ -43,28 +43,28 @@ describe("server-everything in a process of its own", () => {
     expect(handshakes).toEqual([1, 2]);
   });
 
-  it("is killed during calls: they fail soon, and calls after the restart work", async () => {
+  it("fails running calls promptly when it is killed, and works after the restart", async () => {
     await using client = new McpClient({ name: "everything", url: server.url });
     await client.ensureSession();
     let progress = 0;
     const operation = { name: "trigger-long-running-operation", args: { duration: 30, steps: 300 } };
     const running = times(5, () =>
-      failureOf(client.callTool(operation, { onProgress: () => (progress += 1) })),
+      rejection(client.callTool(operation, { onProgress: () => (progress += 1) })),
     );
     await eventually(() => progress >= 5);
     await server.kill();
-    // The operation takes 30 s, this test at most 20: whoever waits for it or for a deadline fails here.
+    // The operation takes 30 s, this test at most 20 s: waiting for it or for a deadline would fail.
     const failures = await Promise.all(running);
     expect(failures.map(({ kind }) => kind)).toEqual(times(5, () => "connection-lost"));
     expect(failures.map(({ outcomeUnknown, attempts }) => ({ outcomeUnknown, attempts }))).toEqual(
       times(5, () => ({ outcomeUnknown: true, attempts: 1 })),
     );
-    expect(await failureOf(client.callTool(echo("while it is down")))).toMatchObject({ kind: "not-sent" });
+    expect(await rejection(client.callTool(echo("while it is down")))).toMatchObject({ kind: "not-sent" });
     await server.start();
     expect((await client.callTool(echo("after"))).text()).toBe("Echo: after");
   });
 
-  it("gives structured content, images and progress", async () => {
+  it("returns structured content and images", async () => {
     await using client = new McpClient({ name: "everything", url: server.url });
     const weather = await client.callTool({ name: "get-structured-content", args: { location: "New York" } });
     expect(weather.json()).toMatchObject({ temperature: expect.any(Number) });
@@ -74,9 +74,9 @@ describe("server-everything in a process of its own", () => {
 
   describe.each([
     ["over HTTP", (): ServerDefinition => ({ url: server.url })],
-    ["as a program", (): ServerDefinition => EVERYTHING],
+    ["over stdio", (): ServerDefinition => EVERYTHING],
   ])("%s", (_, definition) => {
-    it("lists, reads, completes, fills in prompts and tells of updates", async () => {
+    it("supports resources, prompts, completion and resource updates", async () => {
       await using client = new McpClient({ name: "everything", ...definition() });
       const resources = await client.listResources();
       expect(resources).toContainEqual(
@@ -94,7 +94,7 @@ describe("server-everything in a process of its own", () => {
       const [bytes] = await client.readResource("demo://resource/dynamic/blob/7");
       expect(Buffer.from(bytes?.blob ?? "", "base64").toString()).toContain("Resource 7");
 
-      expect(await failureOf(client.readResource("demo://nothing"))).toMatchObject({ kind: "not-found" });
+      expect(await rejection(client.readResource("demo://nothing"))).toMatchObject({ kind: "not-found" });
 
       const prompts = await client.listPrompts();
       expect(prompts.map(({ name }) => name)).toContain("args-prompt");
@@ -106,36 +106,36 @@ describe("server-everything in a process of its own", () => {
       };
       expect(await client.complete({ ...variable, value: "7" })).toMatchObject({ values: ["7"] });
       const name = { prompt: "completable-prompt", argument: "name", value: "" };
-      const sales = await client.complete({ ...name, given: { department: "Sales" } });
-      const support = await client.complete({ ...name, given: { department: "Support" } });
+      const sales = await client.complete({ ...name, context: { department: "Sales" } });
+      const support = await client.complete({ ...name, context: { department: "Support" } });
       expect(sales.values.length).toBeGreaterThan(0);
       expect(sales.values).not.toEqual(support.values);
 
-      const heard: string[] = [];
-      client.on("resourceUpdated", ({ uri }) => heard.push(uri));
+      const updates: string[] = [];
+      client.on("resourceUpdated", ({ uri }) => updates.push(uri));
       await client.subscribeResource(TEXT);
-      await tellUpdates(client);
-      await eventually(() => heard.length > 0);
-      expect(heard[0]).toBe(TEXT);
+      await startUpdates(client);
+      await eventually(() => updates.length > 0);
+      expect(updates[0]).toBe(TEXT);
       expect(client.instructions).toContain("Everything");
     });
   });
 
-  it("tells of updates after it was killed and started again", async () => {
+  it("sends resource updates after a restart", async () => {
     await using client = new McpClient({ name: "everything", url: server.url });
-    const heard: string[] = [];
-    client.on("resourceUpdated", ({ uri }) => heard.push(uri));
+    const updates: string[] = [];
+    client.on("resourceUpdated", ({ uri }) => updates.push(uri));
     await client.subscribeResource(TEXT);
     await server.kill();
     await server.start();
     await client.listTools();
-    heard.length = 0;
-    await tellUpdates(client);
-    await eventually(() => heard.length > 0);
-    expect(heard[0]).toBe(TEXT);
+    updates.length = 0;
+    await startUpdates(client);
+    await eventually(() => updates.length > 0);
+    expect(updates[0]).toBe(TEXT);
   });
 
-  it("gives LangChain documents, messages and instructions", async () => {
+  it("provides LangChain documents, messages and instructions", async () => {
     await using mcp = await createMcpTools({ all: { url: server.url } });
     const documents = await mcp.getResources({ server: "all" });
     const features = documents.find(({ metadata }) => metadata.name === "features.md");

@@ -1,34 +1,37 @@
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, failureOf } from "../../fixtures/clients.js";
+import { createTestClient, echo, rejection } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
-describe.each(ERAS)("deadlines hold (%s)", (era) => {
-  it.each(["json", "sse"] as const)("for a server that trickles a byte at a time (%s)", async (answers) => {
-    await using server = await startEraServer(era, { responseFormat: answers });
-    await using client = clientOf(server, { timeouts: { requestMs: 150 } });
-    await client.ensureSession();
-    server.addFault({ type: "trickle", everyMs: 20 }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
-      kind: "timeout",
-      outcomeUnknown: true,
-      attempts: 1,
-    });
-  });
+describe.each(ERAS)("a timeout (%s)", (era) => {
+  it.each(["json", "sse"] as const)(
+    "applies to a server that trickles bytes (%s)",
+    async (responseFormat) => {
+      await using server = await startEraServer(era, { responseFormat });
+      await using client = createTestClient(server, { timeouts: { requestMs: 150 } });
+      await client.ensureSession();
+      server.addFault({ type: "trickle", everyMs: 20 }, { method: "tools/call" });
+      expect(await rejection(client.callTool(echo()))).toMatchObject({
+        kind: "timeout",
+        outcomeUnknown: true,
+        attempts: 1,
+      });
+    },
+  );
 
-  it("for a server that accepts and never answers, and it is told that nobody waits", async () => {
+  it("applies to a server that never responds, and sends it a cancellation", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server, { timeouts: { requestMs: 100 } });
+    await using client = createTestClient(server, { timeouts: { requestMs: 100 } });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, tool: "echo" });
     expect(failure.message).toContain("100 ms (timeouts.requestMs)");
-    // Without sessions, closing the response is all there is to say.
+    // Without sessions, closing the response is the cancellation.
     if (era === "legacy") await server.waitFor("notifications/cancelled");
   });
 
-  it("for a server that reports progress for ever: totalMs", async () => {
+  it("of totalMs applies to a server that reports progress forever", async () => {
     await using server = await startEraServer(era, {
       tools: [
         {
@@ -42,35 +45,35 @@ describe.each(ERAS)("deadlines hold (%s)", (era) => {
         },
       ],
     });
-    await using client = clientOf(server, { timeouts: { requestMs: 200, totalMs: 600 } });
+    await using client = createTestClient(server, { timeouts: { requestMs: 200, totalMs: 600 } });
     let reports = 0;
-    const failure = await failureOf(client.callTool({ name: "busy" }, { onProgress: () => (reports += 1) }));
+    const failure = await rejection(client.callTool({ name: "busy" }, { onProgress: () => (reports += 1) }));
     expect(failure.kind).toBe("timeout");
-    expect(failure.message).toContain("its whole time (timeouts.totalMs)");
+    expect(failure.message).toContain("its total timeout (timeouts.totalMs)");
     expect(reports).toBeGreaterThan(5);
   });
 
-  it("for a handshake that takes longer than one request may", async () => {
+  it("of requestMs includes the handshake", async () => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server, { timeouts: { requestMs: 100 } });
+    await using client = createTestClient(server, { timeouts: { requestMs: 100 } });
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
-    const failure = await failureOf(client.callTool(echo()));
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
     expect(failure.message).toContain("The request was not sent.");
   });
 
-  it("for all pages of a list together", async () => {
+  it("of totalMs covers all pages of a list", async () => {
     await using server = await startEraServer(era, { pagination: { type: "endless" } });
-    await using client = clientOf(server, { timeouts: { totalMs: 400 } });
+    await using client = createTestClient(server, { timeouts: { totalMs: 400 } });
     await client.ensureSession();
     server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
-    expect(await failureOf(client.listTools())).toMatchObject({ kind: "timeout" });
+    expect(await rejection(client.listTools())).toMatchObject({ kind: "timeout" });
     expect(server.received("tools/list").length).toBeLessThan(20);
   });
 });
 
-describe("a deadline", () => {
-  it("is started anew by progress, also when the caller does not ask for it", async () => {
+describe("a timeout", () => {
+  it("is restarted by progress, also without an onProgress listener", async () => {
     await using server = await startMcpTestServer({
       tools: [
         {
@@ -85,31 +88,31 @@ describe("a deadline", () => {
         },
       ],
     });
-    await using client = clientOf(server, { timeouts: { requestMs: 250 } });
+    await using client = createTestClient(server, { timeouts: { requestMs: 250 } });
     expect((await client.callTool({ name: "long" })).text()).toBe("done");
   });
 
   it("can be set for one call", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo(), { timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(client.callTool(echo(), { timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
   });
 
-  it("of 0 is none", async () => {
+  it("of 0 is disabled", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } });
+    await using client = createTestClient(server, { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } });
     server.addFault({ type: "delay", ms: 100 }, { times: 3 });
     expect((await client.callTool(echo("no hurry"))).text()).toBe("no hurry");
   });
 
   it.each([Number.NaN, -1, Number.POSITIVE_INFINITY])(
-    "that is no time (%s) is refused before anything is sent",
+    "of %s is rejected before anything is sent",
     async (timeoutMs) => {
       await using server = await startMcpTestServer();
-      await using client = clientOf(server);
-      expect(await failureOf(client.callTool(echo(), { timeoutMs }))).toMatchObject({
+      await using client = createTestClient(server);
+      expect(await rejection(client.callTool(echo(), { timeoutMs }))).toMatchObject({
         kind: "invalid-config",
       });
       expect(server.requests).toHaveLength(0);

@@ -6,7 +6,7 @@ import {
   type McpRuntimeError,
   type MessageTransport,
 } from "../../../src/index.js";
-import { eventually, failureOf, ONCE } from "../../fixtures/clients.js";
+import { eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const DISCOVERED = {
@@ -14,14 +14,14 @@ const DISCOVERED = {
   capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
 };
 
-/** A server without sessions at the other end of a line, whose streams a test answers by hand. */
+/** A modern server on a custom transport, whose streams are acknowledged by the test. */
 class StreamingServer {
-  /** The requests for a stream that are open, the oldest first. */
+  /** The open stream requests, oldest first. */
   readonly streams: JsonRpcMessage[] = [];
   readonly transport: MessageTransport = {
     start: async () => undefined,
     close: async () => this.transport.onclose?.(),
-    send: async (message) => this.#hear(message),
+    send: async (message) => this.#handle(message),
   };
   onStream: (stream: JsonRpcMessage) => void = () => undefined;
 
@@ -29,37 +29,37 @@ class StreamingServer {
     const openTransport = () => this.transport;
     const timeouts = clock === undefined ? {} : { connectMs: 0, requestMs: 0, totalMs: 0 };
     return new McpClient(
-      { name: "streams", protocol: "2026-07-28", openTransport, ...ONCE, timeouts },
+      { name: "streams", protocol: "2026-07-28", openTransport, ...NO_RETRY, timeouts },
       { clock },
     );
   }
 
-  say(message: Omit<JsonRpcMessage, "jsonrpc">): void {
+  send(message: Omit<JsonRpcMessage, "jsonrpc">): void {
     this.transport.onmessage?.({ jsonrpc: "2.0", ...message });
   }
 
   acknowledge({ id }: JsonRpcMessage): void {
     const params = { _meta: { "io.modelcontextprotocol/subscriptionId": id } };
-    this.say({ method: "notifications/subscriptions/acknowledged", params });
+    this.send({ method: "notifications/subscriptions/acknowledged", params });
   }
 
-  refuse(stream: JsonRpcMessage, error = { code: -32602, message: "no such resource" }): void {
+  reject(stream: JsonRpcMessage, error = { code: -32602, message: "no such resource" }): void {
     this.streams.splice(this.streams.indexOf(stream), 1);
-    this.say({ id: stream.id, error });
+    this.send({ id: stream.id, error });
   }
 
-  /** Takes every stream but one for this URI. */
-  takeAllBut(uri: string): void {
+  /** Acknowledges every stream except those with this URI. */
+  acknowledgeAllExcept(uri: string): void {
     this.onStream = (stream) =>
-      wantedBy(stream).includes(uri) ? this.refuse(stream) : this.acknowledge(stream);
+      getUris(stream).includes(uri) ? this.reject(stream) : this.acknowledge(stream);
   }
 
-  #hear(message: JsonRpcMessage): void {
+  #handle(message: JsonRpcMessage): void {
     const { method, id, params } = message;
-    if (method === "server/discover") this.say({ id, result: DISCOVERED });
+    if (method === "server/discover") this.send({ id, result: DISCOVERED });
     if (method === "notifications/cancelled") {
-      const gone = this.streams.findIndex((stream) => stream.id === params?.["requestId"]);
-      if (gone >= 0) this.streams.splice(gone, 1);
+      const index = this.streams.findIndex((stream) => stream.id === params?.["requestId"]);
+      if (index >= 0) this.streams.splice(index, 1);
     }
     if (method !== "subscriptions/listen") return;
     this.streams.push(message);
@@ -67,96 +67,103 @@ class StreamingServer {
   }
 }
 
-function wantedBy({ params = {} }: JsonRpcMessage): string[] {
+function getUris({ params = {} }: JsonRpcMessage): string[] {
   const { resourceSubscriptions = [] } = params["notifications"] as JsonObject;
   return resourceSubscriptions as string[];
 }
 
-function outcomeOf(wish: Promise<void>): Promise<string> {
-  return wish.then(
-    () => "heard",
+function getOutcome(subscription: Promise<void>): Promise<string> {
+  return subscription.then(
+    () => "subscribed",
     (error: unknown) => (error as McpRuntimeError).kind,
   );
 }
 
-describe("a server without sessions", () => {
-  it("that refuses one resource goes on telling of the others", async () => {
+describe("a modern server", () => {
+  it("that rejects one resource keeps the stream of the others", async () => {
     const server = new StreamingServer();
     await using client = server.client();
     server.onStream = (stream) => queueMicrotask(() => server.acknowledge(stream));
     await client.subscribeResource("a:1");
-    server.onStream = (stream) => server.refuse(stream);
-    expect(await failureOf(client.subscribeResource("bad:1"))).toMatchObject({ kind: "invalid-request" });
-    expect(server.streams.map(wantedBy)).toEqual([["a:1"]]);
+    server.onStream = (stream) => server.reject(stream);
+    expect(await rejection(client.subscribeResource("bad:1"))).toMatchObject({ kind: "invalid-request" });
+    expect(server.streams.map(getUris)).toEqual([["a:1"]]);
     server.onStream = (stream) => queueMicrotask(() => server.acknowledge(stream));
     await client.subscribeResource("b:1");
-    expect(server.streams.map(wantedBy)).toEqual([["a:1", "b:1"]]);
+    expect(server.streams.map(getUris)).toEqual([["a:1", "b:1"]]);
   });
 
-  it("whose stream broke before it refused a resource is asked for the others again", async () => {
+  it("whose stream broke before it rejected a resource gets a new stream for the others", async () => {
     const clock = new FakeClock();
     const server = new StreamingServer();
     await using client = server.client(clock);
-    server.takeAllBut("bad:1");
+    server.acknowledgeAllExcept("bad:1");
     await client.subscribeResource("a:1");
-    server.refuse(server.streams[0] as JsonRpcMessage, { code: -32000, message: "out of order" });
-    expect(await failureOf(client.subscribeResource("bad:1"))).toMatchObject({ kind: "invalid-request" });
+    server.reject(server.streams[0] as JsonRpcMessage, { code: -32000, message: "internal failure" });
+    expect(await rejection(client.subscribeResource("bad:1"))).toMatchObject({ kind: "invalid-request" });
     await eventually(() => {
       clock.advance(500);
       return server.streams.length === 1;
     });
-    expect(server.streams.map(wantedBy)).toEqual([["a:1"]]);
+    expect(server.streams.map(getUris)).toEqual([["a:1"]]);
   });
 
-  it("may take note of a later wish first: the earlier one is heard, too", async () => {
+  it("may acknowledge a later subscription first, which includes the earlier one", async () => {
     const server = new StreamingServer();
     await using client = server.client();
     await client.ensureSession();
-    const wishes = [client.subscribeResource("a:1"), client.subscribeResource("b:1")];
+    const subscriptions = [client.subscribeResource("a:1"), client.subscribeResource("b:1")];
     await eventually(() => server.streams.length === 2);
     const [first, second] = server.streams as [JsonRpcMessage, JsonRpcMessage];
     server.acknowledge(second);
-    await Promise.all(wishes);
-    expect(server.streams.map(wantedBy)).toEqual([["a:1", "b:1"]]);
+    await Promise.all(subscriptions);
+    expect(server.streams.map(getUris)).toEqual([["a:1", "b:1"]]);
     server.acknowledge(first);
     server.onStream = (stream) => queueMicrotask(() => server.acknowledge(stream));
     await client.subscribeResource("c:1");
-    expect(server.streams.map(wantedBy)).toEqual([["a:1", "b:1", "c:1"]]);
+    expect(server.streams.map(getUris)).toEqual([["a:1", "b:1", "c:1"]]);
   });
 
   it.each(["first", "last"])(
-    "refuses a wish, and those made together with it are heard (%s refusal first)",
+    "that rejects one subscription accepts the concurrent ones (%s stream answered first)",
     async (which) => {
       const server = new StreamingServer();
       await using client = server.client();
       await client.ensureSession();
-      const wishes = ["a:1", "bad:1", "c:1", "d:1"].map((uri) => outcomeOf(client.subscribeResource(uri)));
+      const subscriptions = ["a:1", "bad:1", "c:1", "d:1"].map((uri) =>
+        getOutcome(client.subscribeResource(uri)),
+      );
       await eventually(() => server.streams.length === 4);
       const waiting = which === "first" ? [...server.streams] : server.streams.toReversed();
-      server.takeAllBut("bad:1");
+      server.acknowledgeAllExcept("bad:1");
       for (const stream of waiting) server.onStream(stream);
-      expect(await Promise.all(wishes)).toEqual(["heard", "invalid-request", "heard", "heard"]);
-      expect(server.streams.map((stream) => new Set(wantedBy(stream)))).toEqual([
+      expect(await Promise.all(subscriptions)).toEqual([
+        "subscribed",
+        "invalid-request",
+        "subscribed",
+        "subscribed",
+      ]);
+      expect(server.streams.map((stream) => new Set(getUris(stream)))).toEqual([
         new Set(["a:1", "c:1", "d:1"]),
       ]);
     },
   );
 
-  it("whose line ends before it took note of a wish has lost the connection", async () => {
+  it("that disconnects before the acknowledgement fails the subscription with connection-lost", async () => {
     const server = new StreamingServer();
     await using client = server.client();
     await client.ensureSession();
-    const wish = failureOf(client.subscribeResource("a:1"));
+    const subscription = rejection(client.subscribeResource("a:1"));
     await eventually(() => server.streams.length === 1);
     server.transport.onclose?.();
-    expect(await wish).toMatchObject({ kind: "connection-lost" });
+    expect(await subscription).toMatchObject({ kind: "connection-lost" });
   });
 
-  it("may take note of a wish while it is sent", async () => {
+  it("may acknowledge a subscription while it is sent", async () => {
     const server = new StreamingServer();
     await using client = server.client();
     server.onStream = (stream) => server.acknowledge(stream);
     await client.subscribeResource("a:1", { timeoutMs: 2_000 });
-    expect(server.streams.map(wantedBy)).toEqual([["a:1"]]);
+    expect(server.streams.map(getUris)).toEqual([["a:1"]]);
   });
 });

@@ -10,7 +10,7 @@ import {
   type ToolArtifact,
 } from "../../../src/index.js";
 import { startMcpTestServer, type TestResource } from "../../../src/testing/index.js";
-import { clientOf, eventually, failureOf } from "../../fixtures/clients.js";
+import { createTestClient, eventually, rejection } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const README: TestResource = {
@@ -24,7 +24,10 @@ const FILES = { uriTemplate: "file:///{path}", name: "files" };
 
 const namesOf = (tools: readonly McpTool[]) => tools.map(({ name }) => name).toSorted();
 
-async function callOf(tool: McpTool | undefined, args: Record<string, unknown> = {}): Promise<ToolMessage> {
+async function invokeTool(
+  tool: McpTool | undefined,
+  args: Record<string, unknown> = {},
+): Promise<ToolMessage> {
   const message: unknown = await tool?.invoke({ type: "tool_call", id: "c1", name: tool.name, args });
   if (!(message instanceof ToolMessage)) throw new Error("expected a ToolMessage");
   return message;
@@ -33,7 +36,7 @@ async function callOf(tool: McpTool | undefined, args: Record<string, unknown> =
 const findTool = (tools: readonly McpTool[], name: string) => tools.find((tool) => tool.name === name);
 
 describe("tools for resources", () => {
-  it("are there where they are wanted, for servers that have resources", async () => {
+  it("are added with resourceTools: true, for servers that have resources", async () => {
     await using library = await startMcpTestServer({ resources: [README] });
     await using clock = await startMcpTestServer();
     const servers = { library: { url: library.url }, clock: { url: clock.url } };
@@ -49,7 +52,7 @@ describe("tools for resources", () => {
     expect(library.received("resources/list")).toEqual([]);
   });
 
-  it.each(ERAS)("list and read, in an agent (%s)", async (era) => {
+  it.each(ERAS)("list and read resources in an agent (%s)", async (era) => {
     const resources = [README, DOT];
     await using server = await startEraServer(era, { resources, resourceTemplates: [FILES] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
@@ -81,56 +84,56 @@ describe("tools for resources", () => {
     ]);
   });
 
-  it.each(ERAS)("tell which text is which, where one URI gives several (%s)", async (era) => {
+  it.each(ERAS)("prefix each text with its URI if one URI returns several (%s)", async (era) => {
     const read = () => [
       { uri: "dir:a", text: "A" },
       { uri: "dir:b", text: "B" },
     ];
     await using server = await startEraServer(era, { resources: [{ uri: "dir:all", read }] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
-    const message = await callOf(findTool(mcp.tools, "docs__read_resource"), { uri: "dir:all" });
+    const message = await invokeTool(findTool(mcp.tools, "docs__read_resource"), { uri: "dir:all" });
     expect(message.content).toEqual([
       { type: "text", text: "dir:a:\nA" },
       { type: "text", text: "dir:b:\nB" },
     ]);
   });
 
-  it("cut what is too long for a model, as all tools do", async () => {
+  it("truncate long content for models", async () => {
     const long = { uri: "long:1", read: () => "x".repeat(1_000) };
     await using server = await startMcpTestServer({ resources: [long] });
     const options = { resourceTools: true, limits: { contentChars: 100 } };
     await using mcp = await createMcpTools({ docs: { url: server.url } }, options);
     const read = findTool(mcp.tools, "docs__read_resource");
-    const message = await callOf(read, { uri: "long:1" });
-    expect(message.content).toContain("[… 900 of 1,000 characters left out]");
+    const message = await invokeTool(read, { uri: "long:1" });
+    expect(message.content).toContain("[… 900 of 1,000 characters omitted]");
     const { content } = message.artifact as ToolArtifact;
     expect(content).toEqual([{ type: "text", text: "x".repeat(1_000) }]);
     expect(await read?.invoke({ uri: "long:1" })).toBe("x".repeat(1_000));
   });
 
-  it("tell a model what is wrong, and throw for everybody else", async () => {
+  it("report errors to the model, and throw for direct callers", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     const definition = { url: server.url, limits: { responseBytes: 10_000 } };
     await using mcp = await createMcpTools({ docs: definition }, { resourceTools: true });
     const read = findTool(mcp.tools, "docs__read_resource");
-    const unknown = await callOf(read, { uri: "file:///gone" });
+    const unknown = await invokeTool(read, { uri: "file:///gone" });
     expect(unknown.status).toBe("error");
-    expect(unknown.content).toContain("Resource file:///gone not found. The resources that are listed");
+    expect(unknown.content).toContain("Resource file:///gone not found. Use a listed URI");
     expect(unknown.content).toContain("Correct the arguments and call the tool again.");
-    const missing = await callOf(read, {});
+    const missing = await invokeTool(read, {});
     expect(missing.content).toContain("uri");
     server.resources = [{ uri: "big:1", read: () => "x".repeat(20_000) }];
-    const big = await callOf(read, { uri: "big:1" });
-    expect(big.content).toContain("The answer is too large to be read.");
+    const big = await invokeTool(read, { uri: "big:1" });
+    expect(big.content).toContain("The response is too large.");
     await server.stop();
-    const down = await callOf(read, { uri: README.uri });
+    const down = await invokeTool(read, { uri: README.uri });
     expect((down.artifact as ToolArtifact).error).toMatchObject({ kind: "not-sent" });
-    expect(await failureOf(Promise.resolve(read?.invoke({ uri: README.uri })))).toMatchObject({
+    expect(await rejection(Promise.resolve(read?.invoke({ uri: README.uri })))).toMatchObject({
       kind: "not-sent",
     });
   });
 
-  it("follow the rules for tools, by their own names", async () => {
+  it("follow tool rules by their names", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     const warnings: string[] = [];
     const warn = (message: string) => warnings.push(message);
@@ -141,21 +144,21 @@ describe("tools for resources", () => {
       { resourceTools: true, logger },
     );
     expect(namesOf(mcp.tools)).toEqual(["docs__echo", "docs__read_resource"]);
-    const refused = await callOf(findTool(mcp.tools, "docs__read_resource"), { uri: README.uri });
-    expect(refused.status).toBe("error");
+    const denied = await invokeTool(findTool(mcp.tools, "docs__read_resource"), { uri: README.uri });
+    expect(denied.status).toBe("error");
     expect(server.received("resources/read")).toEqual([]);
     expect(warnings).toEqual([]);
   });
 
-  it("give way to tools of the server's own of that name", async () => {
-    const own = { name: "read_resource", run: () => "the server's own" };
+  it("do not replace a server tool with the same name", async () => {
+    const own = { name: "read_resource", run: () => "server tool" };
     await using server = await startMcpTestServer({ tools: [own], resources: [README] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
     expect(namesOf(mcp.tools)).toEqual(["docs__list_resources", "docs__read_resource"]);
-    expect(await findTool(mcp.tools, "docs__read_resource")?.invoke({})).toBe("the server's own");
+    expect(await findTool(mcp.tools, "docs__read_resource")?.invoke({})).toBe("server tool");
   });
 
-  it("stay while the server is away, and go on working when it is back", async () => {
+  it("survive a restart of the server", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
     const read = findTool(mcp.tools, "docs__read_resource");
@@ -165,7 +168,7 @@ describe("tools for resources", () => {
     expect(await read?.invoke({ uri: README.uri })).toBe("# Read me");
   });
 
-  it("of a server that is connected on first use come with it", async () => {
+  it("of a lazy server are added when it connects", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     const echo = { name: "echo", inputSchema: { type: "object" } };
     const agent = { resources: [{ $resourceType: "mcp", name: "docs", availableTools: [echo] }] };
@@ -178,9 +181,9 @@ describe("tools for resources", () => {
     expect(namesOf(mcp.tools)).toEqual(["echo", "list_resources", "read_resource"]);
   });
 
-  it("of a client of your own are there at once", async () => {
+  it("of createMcpToolsForServer are added immediately", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const tools = createMcpToolsForServer(
       { name: "docs", availableTools: [] },
       { client, resourceTools: true },
@@ -190,18 +193,18 @@ describe("tools for resources", () => {
     expect(await findTool(tools, "read_resource")?.invoke({ uri: README.uri })).toBe("# Read me");
   });
 
-  it("end with their toolset", async () => {
+  it("fail with kind closed after their toolset is closed", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     const mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
     const read = findTool(mcp.tools, "docs__read_resource");
     await mcp.close();
-    expect(await failureOf(callOf(read, { uri: README.uri }))).toMatchObject({ kind: "closed" });
-    expect(await failureOf(mcp.getResources({ server: "docs" }))).toMatchObject({ kind: "closed" });
+    expect(await rejection(invokeTool(read, { uri: README.uri }))).toMatchObject({ kind: "closed" });
+    expect(await rejection(mcp.getResources({ server: "docs" }))).toMatchObject({ kind: "closed" });
   });
 });
 
 describe("a toolset's resources and prompts", () => {
-  it("are documents and messages, as whoever asks", async () => {
+  it("are documents and messages for the caller's identity", async () => {
     const mine: TestResource = { uri: "diary:1", read: ({ headers }) => String(headers["authorization"]) };
     const greet = { name: "greet", get: ({ name = "" }) => `Say hello to ${name}.` };
     await using server = await startMcpTestServer({
@@ -209,9 +212,9 @@ describe("a toolset's resources and prompts", () => {
       prompts: [greet],
       instructions: "Be\u200b kind.",
     });
-    const userOf = ({ configurable }: { configurable: Record<string, unknown> }) =>
+    const getUser = ({ configurable }: { configurable: Record<string, unknown> }) =>
       String(configurable["user"] ?? "all");
-    const docs = { url: server.url, identity: userOf, auth: userOf };
+    const docs = { url: server.url, identity: getUser, auth: getUser };
     await using mcp = await createMcpTools({ docs });
     const config = { configurable: { user: "ann" } };
     const documents = await mcp.getResources({ server: "docs", uris: ["diary:1"] }, { config });
@@ -229,7 +232,7 @@ describe("a toolset's resources and prompts", () => {
     expect(mcp.instructions()).toEqual({ docs: "Be kind." });
   });
 
-  it("are called as the server lists them, also when they are asked for by URI", async () => {
+  it("are named as in the server's list, also when selected by URI", async () => {
     await using server = await startMcpTestServer({
       resources: [README, { uri: "note:1", read: () => "Note." }],
     });
@@ -244,28 +247,28 @@ describe("a toolset's resources and prompts", () => {
     expect(nameless?.pageContent).toBe("# Read me");
   });
 
-  it("are asked of servers that are there, by lists of URIs", async () => {
+  it("require a configured server and an array of URIs", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
     await using mcp = await createMcpTools({ docs: { url: server.url } });
     expect(mcp.instructions()).toEqual({});
     const { getResources } = mcp;
-    expect(await failureOf(getResources({ server: "other" as never }))).toMatchObject({
+    expect(await rejection(getResources({ server: "other" as never }))).toMatchObject({
       kind: "invalid-config",
     });
-    expect(await failureOf(getResources({ server: "docs", uris: README.uri as never }))).toMatchObject({
+    expect(await rejection(getResources({ server: "docs", uris: README.uri as never }))).toMatchObject({
       kind: "invalid-config",
     });
-    for (const asked of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
-      expect(await failureOf(asked)).toMatchObject({
+    for (const request of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
+      expect(await rejection(request)).toMatchObject({
         kind: "invalid-config",
-        message: expect.stringContaining("needs the name of a server"),
+        message: expect.stringContaining("requires a server name"),
       });
     expect(await getResources({ server: "docs", uris: [] })).toEqual([]);
     await mcp.servers.disconnect("docs");
-    expect(await failureOf(getResources({ server: "docs" }))).toMatchObject({ kind: "not-sent" });
+    expect(await rejection(getResources({ server: "docs" }))).toMatchObject({ kind: "not-sent" });
   });
 
-  it("are not read at all when one of them cannot be read", async () => {
+  it("fail completely if one resource cannot be read", async () => {
     const resources = [
       README,
       {
@@ -277,7 +280,7 @@ describe("a toolset's resources and prompts", () => {
     ];
     await using server = await startMcpTestServer({ resources });
     await using mcp = await createMcpTools({ docs: { url: server.url, retry: false } });
-    const failure = await failureOf(mcp.getResources({ server: "docs" }));
+    const failure = await rejection(mcp.getResources({ server: "docs" }));
     expect(failure.message).toContain("no disk");
   });
 });

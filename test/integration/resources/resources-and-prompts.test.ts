@@ -6,7 +6,7 @@ import {
   type TestPrompt,
   type TestResource,
 } from "../../../src/testing/index.js";
-import { clientOf, echo, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, rejection, deferred, times } from "../../fixtures/clients.js";
 
 const page = (uri: string, text = `text of ${uri}`): TestResource => ({ uri, read: () => text });
 const README: TestResource = {
@@ -35,28 +35,28 @@ const TRAVEL: TestPrompt = {
 };
 
 describe("the resources of a server", () => {
-  it("come from all pages, by URI", async () => {
+  it("are collected from all pages, sorted by URI", async () => {
     await using server = await startMcpTestServer({
       resources: ["b:2", "a:1", "c:3", "b:1", "d:4"].map((uri) => page(uri)),
       pagination: { type: "pages", size: 2 },
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const uris = (await client.listResources()).map(({ uri }) => uri);
     expect(uris).toEqual(["a:1", "b:1", "b:2", "c:3", "d:4"]);
     expect(server.received("resources/list")).toHaveLength(3);
   });
 
-  it("are told as the server describes them", async () => {
+  it("are returned as the server describes them", async () => {
     const resourceTemplates = [{ uriTemplate: "file:///{path}", name: "files", mimeType: "text/plain" }];
     await using server = await startMcpTestServer({ resources: [README], resourceTemplates });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect(await client.listResources()).toEqual([
       { uri: "file:///readme.md", name: "readme", mimeType: "text/markdown", description: "What it is." },
     ]);
     expect(await client.listResourceTemplates()).toEqual(resourceTemplates);
   });
 
-  it("are read as text or bytes, also several of one URI", async () => {
+  it("are read as text or bytes, also several per URI", async () => {
     await using server = await startMcpTestServer({
       resources: [
         README,
@@ -65,7 +65,7 @@ describe("the resources of a server", () => {
         { uri: "dir:none", read: () => [] },
       ],
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect(await client.readResource("file:///readme.md")).toEqual([
       { uri: "file:///readme.md", mimeType: "text/markdown", text: "# Read me" },
     ]);
@@ -79,30 +79,30 @@ describe("the resources of a server", () => {
     expect(await client.readResource("dir:none")).toEqual([]);
   });
 
-  it("cost nobody a request who does not ask for them", async () => {
+  it("cause no request unless they are used", async () => {
     await using server = await startMcpTestServer({ resources: [README], prompts: [] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.listTools();
     await client.callTool(echo());
     const methods = server.requests.map(({ method }) => method);
     expect(methods).toEqual(["initialize", "notifications/initialized", "tools/list", "tools/call"]);
   });
 
-  it("are none where the server has none, and nothing is asked then", async () => {
+  it("are empty without the capability, and nothing is sent", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect(await client.listResources()).toEqual([]);
     expect(await client.listResourceTemplates()).toEqual([]);
-    expect(await failureOf(client.readResource("a:1"))).toMatchObject({
+    expect(await rejection(client.readResource("a:1"))).toMatchObject({
       kind: "not-found",
-      message: 'Server "test" offers no resources: resources/read was not sent.',
+      message: 'Server "test" does not support resources: resources/read was not sent.',
     });
     expect(server.received("POST")).toHaveLength(2);
   });
 
-  it("may be without templates: an unknown method is none of them", async () => {
+  it("have no templates if the method is unknown", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const body = JSON.stringify({
       jsonrpc: "2.0",
       id: null,
@@ -114,11 +114,11 @@ describe("the resources of a server", () => {
     expect(await client.listResources()).toHaveLength(1);
   });
 
-  it("that are not there are not-found, and no reason to leave the server alone", async () => {
+  it("that do not exist fail with not-found, and do not open the circuit", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server, { retry: {}, circuitBreaker: { failureThreshold: 2 } });
+    await using client = createTestClient(server, { retry: {}, circuitBreaker: { failureThreshold: 2 } });
     for (const n of [1, 2, 3])
-      expect(await failureOf(client.readResource(`file:///gone-${n}`))).toMatchObject({
+      expect(await rejection(client.readResource(`file:///gone-${n}`))).toMatchObject({
         kind: "not-found",
         code: -32_002,
         attempts: 1,
@@ -126,26 +126,28 @@ describe("the resources of a server", () => {
     expect(await client.readResource(README.uri)).toHaveLength(1);
   });
 
-  it("are read again after a failure: reading twice does no harm", async () => {
+  it("are read again after a failure, as reading is idempotent", async () => {
     await using server = await startMcpTestServer({ resources: [README], responseFormat: "json" });
-    await using client = clientOf(server, { retry: { baseDelayMs: 1 } });
+    await using client = createTestClient(server, { retry: { baseDelayMs: 1 } });
     server.addFault({ type: "disconnect", when: "during" }, { method: "resources/read", times: 1 });
     expect(await client.readResource(README.uri)).toHaveLength(1);
     expect(server.received("resources/read")).toHaveLength(2);
   });
 
-  it("are named by a text", async () => {
+  it("require a URI string", async () => {
     await using client = new McpClient({ name: "test", server: new McpTestServer() });
-    for (const wrong of [undefined, 7, "", {}])
-      expect(await failureOf(client.readResource(wrong as never))).toMatchObject({ kind: "invalid-config" });
+    for (const invalid of [undefined, 7, "", {}])
+      expect(await rejection(client.readResource(invalid as never))).toMatchObject({
+        kind: "invalid-config",
+      });
     expect(client.state).toBe("idle");
   });
 });
 
-describe("hostile lists of resources", () => {
-  it("lose only what cannot be read, with a warning that names it", async () => {
+describe("hostile resource responses", () => {
+  it("exclude only malformed resources, with a warning", async () => {
     await using server = await startMcpTestServer({ resources: [] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     const resources = [
@@ -174,124 +176,124 @@ describe("hostile lists of resources", () => {
       { uri: "b:1", name: "b:1" },
     ]);
     expect(warnings).toEqual([
-      'Server "test": a resource is not an object and is left out.',
-      'Server "test": a resource is not an object and is left out.',
-      'Server "test": resource "no uri" has no uri and is left out.',
-      'Server "test": resource "empty" has no uri and is left out.',
-      'Server "test": resource "number" has no uri and is left out.',
-      'Server "test": resource "sly" has hidden characters in its uri and is left out.',
-      'Server "test": resource "a:1" is listed twice; the first one counts.',
+      'Server "test": a resource is not an object and is skipped.',
+      'Server "test": a resource is not an object and is skipped.',
+      'Server "test": resource "no uri" has no uri and is skipped.',
+      'Server "test": resource "empty" has no uri and is skipped.',
+      'Server "test": resource "number" has no uri and is skipped.',
+      'Server "test": resource "sly" has hidden characters in its uri and is skipped.',
+      'Server "test": resource "a:1" is listed twice; the first one is used.',
     ]);
   });
 
-  it("say nothing in hidden characters, and not too much", async () => {
+  it("are stripped of hidden characters, and truncated", async () => {
     const description = `see\u200b\u001b[31m this\u{e0041} ${"x".repeat(10_000)}`;
     const resources = [{ ...README, name: "read\u202eme", title: "a\u0007b", description }];
     await using server = await startMcpTestServer({ resources });
-    await using client = clientOf(server);
-    const [found] = await client.listResources();
-    expect(found).toMatchObject({ name: "readme", title: "ab" });
-    expect(found?.description).toMatch(/^see this x+…$/);
-    expect(found?.description).toHaveLength(4_096);
+    await using client = createTestClient(server);
+    const [resource] = await client.listResources();
+    expect(resource).toMatchObject({ name: "readme", title: "ab" });
+    expect(resource?.description).toMatch(/^see this x+…$/);
+    expect(resource?.description).toHaveLength(4_096);
   });
 
   it.each([
-    ["cursors that never end", { type: "endless" }, "too-large", "lists more than 3 pages (limits.pages)"],
-    ["a cursor that comes back", { type: "repeated-cursor" }, "invalid-response", "repeats a cursor of"],
-  ] as const)("end with an error on %s", async (_, listing, kind, message) => {
+    ["endless cursors", { type: "endless" }, "too-large", "lists more than 3 pages (limits.pages)"],
+    ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated a cursor of"],
+  ] as const)("fail with %s", async (_, listing, kind, message) => {
     await using server = await startMcpTestServer({ resources: [README], prompts: [], pagination: listing });
-    await using client = clientOf(server, { limits: { pages: 3 } });
+    await using client = createTestClient(server, { limits: { pages: 3 } });
     for (const list of [
       () => client.listResources(),
       () => client.listResourceTemplates(),
       () => client.listPrompts(),
     ]) {
-      const failure = await failureOf(list());
+      const failure = await rejection(list());
       expect(failure.kind).toBe(kind);
       expect(failure.message).toContain(message);
     }
   });
 
   it.each([
-    ["no list", { resources: "none" }],
-    ["nothing", {}],
-    ["a cursor that is no text", { resources: [], nextCursor: 7 }],
-  ])("are malformed with %s", async (_, result) => {
+    ["a value that is not an array", { resources: "none" }],
+    ["an empty object", {}],
+    ["a cursor that is not a string", { resources: [], nextCursor: 7 }],
+  ])("are an invalid response with %s", async (_, result) => {
     await using server = await startMcpTestServer({ resources: [] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     server.addFault({ type: "result", result }, { method: "resources/list" });
-    expect(await failureOf(client.listResources())).toMatchObject({ kind: "invalid-response" });
+    expect(await rejection(client.listResources())).toMatchObject({ kind: "invalid-response" });
   });
 
-  it("end where there are more than the limit, without a part of the list", async () => {
+  it("fail above the limit, without a partial list", async () => {
     await using server = await startMcpTestServer({ resources: times(11, (n) => page(`a:${n}`)) });
-    await using client = clientOf(server, { limits: { resources: 10 } });
-    const failure = await failureOf(client.listResources());
+    await using client = createTestClient(server, { limits: { resources: 10 } });
+    const failure = await rejection(client.listResources());
     expect(failure).toMatchObject({ kind: "too-large" });
     expect(failure.message).toContain("more than 10 resources (limits.resources)");
   });
 
   it.each([
     ["no contents", {}],
-    ["contents that are no list", { contents: { text: "a" } }],
-    ["a content that is no object", { contents: ["a"] }],
-    ["a content with nothing in it", { contents: [{ uri: "a:1" }] }],
-  ])("and what is read with %s is malformed", async (_, result) => {
+    ["contents that are not an array", { contents: { text: "a" } }],
+    ["a content that is not an object", { contents: ["a"] }],
+    ["an empty content", { contents: [{ uri: "a:1" }] }],
+  ])("with %s are an invalid response", async (_, result) => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     server.addFault({ type: "result", result }, { method: "resources/read" });
-    expect(await failureOf(client.readResource(README.uri))).toMatchObject({ kind: "invalid-response" });
+    expect(await rejection(client.readResource(README.uri))).toMatchObject({ kind: "invalid-response" });
   });
 
-  it("and bytes beyond the limit are too large, and not read", async () => {
+  it("above the size limit are too large, and not read", async () => {
     const big = { uri: "big:1", read: () => new Uint8Array(200_000) };
     await using server = await startMcpTestServer({ resources: [README, big] });
-    await using client = clientOf(server, { limits: { responseBytes: 100_000 } });
-    expect(await failureOf(client.readResource("big:1"))).toMatchObject({ kind: "too-large" });
+    await using client = createTestClient(server, { limits: { responseBytes: 100_000 } });
+    expect(await rejection(client.readResource("big:1"))).toMatchObject({ kind: "too-large" });
     expect(await client.readResource(README.uri)).toHaveLength(1);
   });
 });
 
 describe("reading a resource", () => {
-  it("ends with the caller's signal, and the server is told", async () => {
-    const { opened: isCancelled, open: sawCancel } = gate();
+  it("is cancelled by the caller's signal, and the server is notified", async () => {
+    const { promise: cancelled, resolve: onCancel } = deferred();
     const slow: TestResource = {
       uri: "slow:1",
       read: ({ signal }) => {
-        signal.addEventListener("abort", sawCancel);
-        return isCancelled;
+        signal.addEventListener("abort", onCancel);
+        return cancelled;
       },
     };
     await using server = await startMcpTestServer({ resources: [slow, README] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const controller = new AbortController();
     const reading = client.readResource("slow:1", { signal: controller.signal });
     await server.waitFor("resources/read");
     controller.abort("enough");
     await expect(reading).rejects.toBe("enough");
-    await isCancelled;
+    await cancelled;
     expect(await client.readResource(README.uri)).toHaveLength(1);
   });
 
-  it("takes no longer than it may", async () => {
+  it("respects timeoutMs", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "resources/read" });
-    expect(await failureOf(client.readResource(README.uri, { timeoutMs: 50 }))).toMatchObject({
+    expect(await rejection(client.readResource(README.uri, { timeoutMs: 50 }))).toMatchObject({
       kind: "timeout",
     });
   });
 
-  it("is done as whoever asks, in their own session", async () => {
+  it("uses the identity and session of the caller", async () => {
     const diary: TestResource = {
       uri: "diary:mine",
       read: ({ headers }) => `diary of ${String(headers["authorization"])}`,
     };
     await using server = await startMcpTestServer({ resources: [diary] });
-    const userOf = ({ configurable, purpose }: CallContext) =>
-      purpose === "discovery" ? "catalogue" : String(configurable["user"]);
-    await using client = clientOf(server, { identity: userOf, auth: (context) => userOf(context) });
+    const getUser = ({ configurable, purpose }: CallContext) =>
+      purpose === "discovery" ? "catalog" : String(configurable["user"]);
+    await using client = createTestClient(server, { identity: getUser, auth: (context) => getUser(context) });
     const as = (user: string) => ({ context: { configurable: { user } } });
     const read = async (user: string) => (await client.readResource("diary:mine", as(user)))[0]?.text;
     expect(await Promise.all(["ann", "bob", "ann"].map(read))).toEqual([
@@ -301,18 +303,18 @@ describe("reading a resource", () => {
     ]);
     expect(await client.listResources(as("ann"))).toHaveLength(1);
     const lists = server.received("resources/list").map(({ headers }) => headers["authorization"]);
-    expect(lists).toEqual(["Bearer catalogue"]);
+    expect(lists).toEqual(["Bearer catalog"]);
     expect(
       client
         .sessions()
         .map(({ identity }) => identity)
         .toSorted(),
-    ).toEqual(["ann", "bob", "catalogue"]);
+    ).toEqual(["ann", "bob", "catalog"]);
   });
 
-  it("survives a session that is lost, with one new handshake", async () => {
+  it("survives the loss of a session with one new handshake", async () => {
     await using server = await startMcpTestServer({ resources: times(4, (n) => page(`a:${n}`)) });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.listResources();
     await server.restart();
     const read = await Promise.all(times(4, (n) => client.readResource(`a:${n}`)));
@@ -322,13 +324,13 @@ describe("reading a resource", () => {
 });
 
 describe("the prompts of a server", () => {
-  it("come from all pages, by name, with their arguments", async () => {
+  it("are collected from all pages, sorted by name, with their arguments", async () => {
     const other = { name: "arrive", get: () => "…" };
     await using server = await startMcpTestServer({
       prompts: [TRAVEL, other],
       pagination: { type: "pages", size: 1 },
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect(await client.listPrompts()).toEqual([
       { name: "arrive", arguments: [] },
       {
@@ -343,26 +345,26 @@ describe("the prompts of a server", () => {
     ]);
   });
 
-  it("are filled in", async () => {
+  it("are returned with their arguments applied", async () => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const prompt = await client.getPrompt({ name: "travel", args: { country: "NO", city: "Oslo" } });
     expect(prompt).toEqual({
       messages: [{ role: "user", content: [{ type: "text", text: "Plan a journey to Oslo in NO." }] }],
     });
   });
 
-  it("are none where the server has none, and nothing is asked then", async () => {
+  it("are empty without the capability, and nothing is sent", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect(await client.listPrompts()).toEqual([]);
-    expect(await failureOf(client.getPrompt({ name: "travel" }))).toMatchObject({ kind: "not-found" });
+    expect(await rejection(client.getPrompt({ name: "travel" }))).toMatchObject({ kind: "not-found" });
     expect(server.received("POST")).toHaveLength(2);
   });
 
-  it("lose only what is malformed, with a warning that names it", async () => {
+  it("exclude only malformed ones, with a warning", async () => {
     await using server = await startMcpTestServer({ prompts: [] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     const prompts = [
@@ -381,86 +383,86 @@ describe("the prompts of a server", () => {
       { name: "fine", description: "ab", arguments: [{ name: "x", title: "t", required: false }] },
     ]);
     expect(warnings).toEqual([
-      'Server "test": a prompt is not an object and is left out.',
-      'Server "test": a prompt has no name and is left out.',
-      'Server "test": prompt "odd" has arguments that are no list and is left out.',
-      'Server "test": prompt "fine" is listed twice; the first one counts.',
+      'Server "test": a prompt is not an object and is skipped.',
+      'Server "test": a prompt has no name and is skipped.',
+      'Server "test": prompt "odd" has arguments that are not an array and is skipped.',
+      'Server "test": prompt "fine" is listed twice; the first one is used.',
     ]);
   });
 
   it.each([
-    ["no messages", {}, "it has no list of messages"],
-    ["a role nobody knows", { messages: [{ role: "system", content: { type: "text", text: "x" } }] }, "role"],
+    ["no messages", {}, "it has no array of messages"],
+    ["an unknown role", { messages: [{ role: "system", content: { type: "text", text: "x" } }] }, "role"],
     ["a message without content", { messages: [{ role: "user" }] }, "has no content"],
-    ["a message that is none", { messages: [null] }, "role"],
-  ])("are malformed with %s: half a prompt says something else", async (_, result, why) => {
+    ["a message that is null", { messages: [null] }, "role"],
+  ])("are an invalid response with %s", async (_, result, reason) => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     server.addFault({ type: "result", result }, { method: "prompts/get" });
-    const failure = await failureOf(client.getPrompt({ name: "travel" }));
+    const failure = await rejection(client.getPrompt({ name: "travel" }));
     expect(failure.kind).toBe("invalid-response");
-    expect(failure.message).toContain(why);
+    expect(failure.message).toContain(reason);
   });
 
-  it("are called by name, with texts for arguments", async () => {
+  it("require a name and string arguments", async () => {
     await using client = new McpClient({ name: "test", server: new McpTestServer() });
-    for (const wrong of [
+    for (const invalid of [
       undefined,
       {},
       { name: 7 },
       { name: "a", args: { n: 7 } },
       { name: "a", args: ["b"] },
     ])
-      expect(await failureOf(client.getPrompt(wrong as never))).toMatchObject({ kind: "invalid-config" });
+      expect(await rejection(client.getPrompt(invalid as never))).toMatchObject({ kind: "invalid-config" });
     expect(client.state).toBe("idle");
   });
 });
 
 describe("completion", () => {
-  it("knows what was typed, and what was given before", async () => {
+  it("uses the typed value and earlier arguments", async () => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const city = { prompt: "travel", argument: "city" };
     expect(await client.complete({ prompt: "travel", argument: "country", value: "" })).toEqual({
       values: ["NO", "SE"],
       total: 2,
       hasMore: false,
     });
-    expect(await client.complete({ ...city, value: "O", given: { country: "NO" } })).toMatchObject({
+    expect(await client.complete({ ...city, value: "O", context: { country: "NO" } })).toMatchObject({
       values: ["Oslo"],
     });
-    expect(await client.complete({ ...city, value: "O", given: { country: "SE" } })).toMatchObject({
+    expect(await client.complete({ ...city, value: "O", context: { country: "SE" } })).toMatchObject({
       values: [],
     });
   });
 
-  it("of a server that completes nothing is empty", async () => {
+  it("is empty without the capability", async () => {
     await using server = await startMcpTestServer({ resources: [] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const call = { resourceTemplate: "file:///{path}", argument: "path", value: "" };
     expect(await client.complete(call)).toEqual({ values: [], hasMore: false });
   });
 
-  it("takes nothing else than it says", async () => {
+  it("rejects invalid arguments", async () => {
     await using client = new McpClient({ name: "test", server: new McpTestServer() });
     const argument = { argument: "a", value: "" };
-    for (const wrong of [
+    for (const invalid of [
       undefined,
       argument,
       { ...argument, prompt: "a", resourceTemplate: "b" },
       { prompt: "a" },
     ])
-      expect(await failureOf(client.complete(wrong as never))).toMatchObject({ kind: "invalid-config" });
+      expect(await rejection(client.complete(invalid as never))).toMatchObject({ kind: "invalid-config" });
   });
 
-  it("leaves out values that are no texts, and is malformed without a list", async () => {
+  it("ignores values that are not strings, and requires an array", async () => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const call = { prompt: "travel", argument: "country", value: "" };
     const completion = { values: ["NO", 7, null], hasMore: true, total: "many" };
     server.addFault({ type: "result", result: { completion } }, { method: "completion/complete", times: 1 });
     expect(await client.complete(call)).toEqual({ values: ["NO"], hasMore: true });
     server.addFault({ type: "result", result: {} }, { method: "completion/complete", times: 1 });
-    expect(await failureOf(client.complete(call))).toMatchObject({ kind: "invalid-response" });
+    expect(await rejection(client.complete(call))).toMatchObject({ kind: "invalid-response" });
   });
 });

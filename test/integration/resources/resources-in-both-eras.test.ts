@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { McpClient } from "../../../src/index.js";
 import type { McpTestServerOptions } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { ERAS, type EraServer, startEraServer } from "../../fixtures/era-server.js";
 
@@ -23,31 +23,31 @@ const LIBRARY: McpTestServerOptions = {
   pagination: { type: "pages", size: 2 },
 };
 
-function hearUpdates(client: McpClient): string[] {
-  const heard: string[] = [];
-  client.on("resourceUpdated", ({ uri }) => heard.push(uri));
-  return heard;
+function recordUpdates(client: McpClient): string[] {
+  const updates: string[] = [];
+  client.on("resourceUpdated", ({ uri }) => updates.push(uri));
+  return updates;
 }
 
-/** Tells of an update until it is heard. */
-async function untilHeard(server: EraServer, uri: string, heard: string[]): Promise<void> {
-  const before = heard.length;
+/** Sends an update until it is received. */
+async function notifyUntilReceived(server: EraServer, uri: string, updates: string[]): Promise<void> {
+  const before = updates.length;
   await eventually(async () => {
     await server.notifyResourceUpdated(uri);
-    return heard.includes(uri, before);
+    return updates.includes(uri, before);
   });
 }
 
 describe.each(ERAS)("the resources and prompts of a %s server", (era) => {
-  it("are listed, read, completed and filled in", async () => {
+  it("are listed, read, completed and returned with arguments", async () => {
     await using server = await startEraServer(era, LIBRARY);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect((await client.listResources()).map(({ uri }) => uri)).toEqual(["a:1", "b:1", "c:1"]);
     expect(await client.listResourceTemplates()).toEqual([{ uriTemplate: "a:{n}", name: "all of a" }]);
     expect(await client.readResource("b:1")).toEqual([
       { uri: "b:1", mimeType: "text/plain", text: "text of b:1" },
     ]);
-    expect(await failureOf(client.readResource("z:1"))).toMatchObject({ kind: "not-found", attempts: 1 });
+    expect(await rejection(client.readResource("z:1"))).toMatchObject({ kind: "not-found", attempts: 1 });
     expect(await client.listPrompts()).toEqual([
       { name: "greet", arguments: [{ name: "whom", required: true }] },
     ]);
@@ -57,24 +57,24 @@ describe.each(ERAS)("the resources and prompts of a %s server", (era) => {
     expect(completion).toEqual({ values: ["Ann"], total: 1, hasMore: false });
   });
 
-  it("tell of changes and updates, until somebody has heard enough", async () => {
+  it("emit changes and updates until unsubscribed", async () => {
     await using server = await startEraServer(era, LIBRARY);
-    await using client = clientOf(server);
-    const heard = hearUpdates(client);
+    await using client = createTestClient(server);
+    const updates = recordUpdates(client);
     const changed: string[] = [];
     client.on("resourcesChanged", () => changed.push("resources"));
     client.on("promptsChanged", () => changed.push("prompts"));
     await client.subscribeResource("a:1");
     await client.subscribeResource("b:1");
-    await untilHeard(server, "a:1", heard);
-    await untilHeard(server, "b:1", heard);
+    await notifyUntilReceived(server, "a:1", updates);
+    await notifyUntilReceived(server, "b:1", updates);
     await client.unsubscribeResource("a:1");
-    // What was told before comes before it.
-    await untilHeard(server, "b:1", heard);
-    heard.length = 0;
+    // Earlier notifications arrive before this one.
+    await notifyUntilReceived(server, "b:1", updates);
+    updates.length = 0;
     await server.notifyResourceUpdated("a:1");
-    await untilHeard(server, "b:1", heard);
-    expect(heard).not.toContain("a:1");
+    await notifyUntilReceived(server, "b:1", updates);
+    expect(updates).not.toContain("a:1");
     await eventually(async () => {
       await server.notifyResourcesChanged();
       await server.notifyPromptsChanged();
@@ -82,64 +82,64 @@ describe.each(ERAS)("the resources and prompts of a %s server", (era) => {
     });
   });
 
-  it("may be others after a restart of the server: that is told although nobody calls", async () => {
+  it("emit possibly missed updates after a restart without a call", async () => {
     const clock = new FakeClock();
     await using server = await startEraServer(era, LIBRARY);
-    await using client = clientOf(
+    await using client = createTestClient(
       server,
       { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } },
       { clock },
     );
-    const heard = hearUpdates(client);
+    const updates = recordUpdates(client);
     await client.subscribeResource("a:1");
     await server.restart();
     await eventually(() => {
       clock.advance(500);
-      return heard.length > 0;
+      return updates.length > 0;
     });
-    await untilHeard(server, "a:1", heard);
+    await notifyUntilReceived(server, "a:1", updates);
   });
 
-  it("tell of updates after a restart of the server", async () => {
+  it("emit updates after a restart of the server", async () => {
     await using server = await startEraServer(era, LIBRARY);
-    await using client = clientOf(server);
-    const heard = hearUpdates(client);
+    await using client = createTestClient(server);
+    const updates = recordUpdates(client);
     await client.subscribeResource("a:1");
-    await untilHeard(server, "a:1", heard);
+    await notifyUntilReceived(server, "a:1", updates);
     await server.restart();
     await client.callTool(echo());
-    await untilHeard(server, "a:1", heard);
+    await notifyUntilReceived(server, "a:1", updates);
   });
 });
 
 describe.each([
   ["legacy", "resources/subscribe"],
   ["modern", "subscriptions/listen"],
-] as const)("a subscription that a %s server does not answer", (era, method) => {
-  it("was sent, and nobody knows what became of it", async () => {
+] as const)("a subscription without a response from a %s server", (era, method) => {
+  it("times out with an unknown outcome", async () => {
     await using server = await startEraServer(era, LIBRARY);
-    await using client = clientOf(server, { retry: false });
+    await using client = createTestClient(server, { retry: false });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method });
-    const failure = await failureOf(client.subscribeResource("a:1", { timeoutMs: 200 }));
+    const failure = await rejection(client.subscribeResource("a:1", { timeoutMs: 200 }));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
-    expect(failure.message).toContain("It may still be running there.");
+    expect(failure.message).toContain("It may still be running on the server.");
     expect(server.received(method)).toHaveLength(1);
   });
 });
 
 describe("a subscription", () => {
-  it("outlives a server that is replaced by one of another revision", async () => {
+  it("survives the replacement of the server by one of another era", async () => {
     await using server = await startEraServer("legacy", LIBRARY);
-    await using client = clientOf(server);
-    const heard = hearUpdates(client);
+    await using client = createTestClient(server);
+    const updates = recordUpdates(client);
     await client.subscribeResource("a:1");
     for (const era of ["modern", "legacy"] as const) {
       server.era = era;
       server.dropSessions();
       await server.restart();
       await client.callTool(echo());
-      await untilHeard(server, "a:1", heard);
+      await notifyUntilReceived(server, "a:1", updates);
     }
   });
 });

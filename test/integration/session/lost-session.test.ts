@@ -4,17 +4,17 @@ import {
   type UnknownSessionResponse,
   startMcpTestServer,
 } from "../../../src/testing/index.js";
-import { clientOf, echo, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, rejection, deferred, times } from "../../fixtures/clients.js";
 
-const answers = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
+const RESPONSES = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
 
-describe.each(["json", "sse"] as const)("a server that answers as %s forgets the session", (mode) => {
-  it.each(answers)("and says so with %s: 50 calls at once share one new handshake", async (answer) => {
+describe.each(["json", "sse"] as const)("a lost session with %s responses", (mode) => {
+  it.each(RESPONSES)("(%s): 50 concurrent calls share one new handshake", async (response) => {
     await using server = await startMcpTestServer({ responseFormat: mode });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     const lostId = client.sessionId;
-    server.dropSessions(answer);
+    server.dropSessions(response);
 
     const results = await Promise.all(times(50, (n) => client.callTool(echo(`n${n}`))));
 
@@ -29,9 +29,9 @@ describe.each(["json", "sse"] as const)("a server that answers as %s forgets the
 });
 
 describe("recovery", () => {
-  it("uses the connections that are there", async () => {
+  it("reuses the open sockets", async () => {
     await using server = await startMcpTestServer({ responseFormat: "json" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     const before = server.socketsOpened;
     server.dropSessions();
@@ -39,18 +39,18 @@ describe("recovery", () => {
     expect(server.socketsOpened).toBe(before);
   });
 
-  it("works for one bare SDK transport that was restarted", async () => {
+  it("works for a restarted server with a single SDK transport", async () => {
     await using server = await startMcpTestServer({ sessionMode: "single" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo("before"));
     await server.restart();
     expect((await client.callTool(echo("after"))).text()).toBe("after");
     expect(client.sessions()).toMatchObject([{ generation: 2 }]);
   });
 
-  it("is told as events", async () => {
+  it("emits events", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const seen: string[] = [];
     client.on("sessionOpened", ({ generation }) => seen.push(`opened ${generation}`));
     client.on("sessionLost", ({ generation }) => seen.push(`lost ${generation}`));
@@ -61,9 +61,9 @@ describe("recovery", () => {
     expect(seen).toEqual(["opened 1", "echo 1 undefined", "lost 1", "opened 2", "echo 2 undefined"]);
   });
 
-  it("is tried once a call: a session that is lost again is kind session-lost for each caller", async () => {
+  it("is tried once per call: a session that is lost again fails each call with session-lost", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     server.dropSessions();
     server.addFault({ type: "status", status: 404, body: "session not found" }, { method: "tools/call" });
@@ -86,10 +86,10 @@ describe("recovery", () => {
 
   it("can be turned off", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { session: { maxRecoveries: 0 } });
+    await using client = createTestClient(server, { session: { maxRecoveries: 0 } });
     await client.callTool(echo());
     server.dropSessions();
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "session-lost",
       status: 404,
       attempts: 1,
@@ -97,30 +97,30 @@ describe("recovery", () => {
     expect((await client.callTool(echo("next"))).text()).toBe("next");
   });
 
-  it("leaves a call in flight on the old session its own answer", async () => {
-    const { opened, open } = gate();
+  it("lets a call in flight on the old session finish", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
       tools: [
-        { name: "slow", run: async () => (await opened, "slow answer") },
+        { name: "slow", run: async () => (await promise, "slow answer") },
         { name: "echo", run: ({ text }) => text },
       ],
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const slow = client.callTool({ name: "slow" });
     await server.waitFor("tools/call");
     server.dropSessions();
     expect((await client.callTool(echo("new session"))).text()).toBe("new session");
-    open();
+    resolve();
     expect((await slow).text()).toBe("slow answer");
     expect(server.executions.map(({ tool }) => tool)).toEqual(["slow", "echo"]);
   });
 });
 
-describe("what is no lost session", () => {
-  it("a 404 that is about the method", async () => {
+describe("not a lost session:", () => {
+  it("a 404 for an unknown method", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const body = JSON.stringify({
       jsonrpc: "2.0",
@@ -128,7 +128,7 @@ describe("what is no lost session", () => {
       error: { code: -32601, message: "Method not found" },
     });
     server.addFault({ type: "status", status: 404, body }, { method: "tools/call", times: 1 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "not-found",
       code: -32601,
       status: 404,
@@ -136,36 +136,36 @@ describe("what is no lost session", () => {
     expect(server.received("initialize")).toHaveLength(1);
   });
 
-  it("a 400 about something else", async () => {
+  it("a 400 for another reason", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault(
       { type: "status", status: 400, body: "city is missing" },
       { method: "tools/call", times: 1 },
     );
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 400 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 400 });
     expect(server.received("initialize")).toHaveLength(1);
   });
 
-  it("a 404 of a server without sessions", async () => {
+  it("a 404 from a server without sessions", async () => {
     await using server = await startMcpTestServer({ sessionMode: "stateless" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     expect((await client.callTool(echo("works"))).text()).toBe("works");
     expect(client.sessionId).toBeUndefined();
     server.addFault(
       { type: "status", status: 404, body: "session not found" },
       { method: "tools/call", times: 1 },
     );
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 404 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 404 });
     expect(server.received("initialize")).toHaveLength(1);
   });
 });
 
 describe("classify", () => {
-  it("lets a platform signal a lost session by a code", async () => {
+  it("can map an error code to a lost session", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, {
+    await using client = createTestClient(server, {
       classify: ({ code }) => (code === -32600 ? "session-lost" : undefined),
     });
     await client.callTool(echo());
@@ -179,7 +179,7 @@ describe("classify", () => {
     expect(server.received("initialize")).toHaveLength(2);
   });
 
-  it("costs a warning, not the call, when it throws or gives nonsense", async () => {
+  it("causes a warning when it throws or returns an unknown kind", async () => {
     await using server = await startMcpTestServer();
     const replies: (() => never)[] = [
       () => {
@@ -187,12 +187,12 @@ describe("classify", () => {
       },
       () => "no-such-kind" as never,
     ];
-    await using client = clientOf(server, { classify: () => replies.shift()?.() });
+    await using client = createTestClient(server, { classify: () => replies.shift()?.() });
     const warnings: string[] = [];
     client.on("warning", ({ message }) => warnings.push(message));
     server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     expect(warnings).toEqual([expect.stringContaining("oops"), expect.stringContaining("no-such-kind")]);
   });
 });

@@ -1,37 +1,37 @@
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, times } from "../../fixtures/clients.js";
 
-describe("a server that speaks unasked", () => {
-  it("is not listened to when nobody wants to hear it", async () => {
+describe("the server stream", () => {
+  it("is not opened without a listener", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     client.on("requestEnded", () => undefined);
     await client.callTool(echo());
     expect(server.received("GET")).toHaveLength(0);
   });
 
-  it("is heard by a listener that was there before the session, and by one that came later", async () => {
+  it("delivers notifications to listeners added before and after the session opened", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
-    const heard: string[] = [];
-    client.on("toolsChanged", ({ server: name }) => heard.push(`early ${name}`));
+    await using client = createTestClient(server);
+    const received: string[] = [];
+    client.on("toolsChanged", ({ server: name }) => received.push(`early ${name}`));
     await client.ensureSession();
-    client.on("notification", ({ method }) => heard.push(`late ${method}`));
+    client.on("notification", ({ method }) => received.push(`late ${method}`));
     await server.waitFor("GET");
     await eventually(async () => {
       await server.notifyToolsChanged();
-      return heard.length >= 2;
+      return received.length >= 2;
     });
-    expect(new Set(heard)).toEqual(new Set(["early test", "late notifications/tools/list_changed"]));
+    expect(new Set(received)).toEqual(new Set(["early test", "late notifications/tools/list_changed"]));
     expect(server.received("GET")).toHaveLength(1);
   });
 
-  it("is heard again after the session was lost, and gets the log level again", async () => {
+  it("is reopened and the log level is restored after the session was lost", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
-    let heard = 0;
-    client.on("toolsChanged", () => (heard += 1));
+    await using client = createTestClient(server);
+    let received = 0;
+    client.on("toolsChanged", () => (received += 1));
     await client.setLogLevel("warning");
     await server.waitFor("GET");
     await server.restart();
@@ -42,16 +42,16 @@ describe("a server that speaks unasked", () => {
     await eventually(() =>
       server.received("GET").some(({ headers }) => headers["mcp-session-id"] === client.sessionId),
     );
-    const before = heard;
+    const before = received;
     await eventually(async () => {
       await server.notifyToolsChanged();
-      return heard > before;
+      return received > before;
     });
   });
 
-  it("may not have such a stream: 405 is fine", async () => {
+  it("is optional: 405 is not an error", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     client.on("toolsChanged", () => undefined);
     server.addFault({ type: "status", status: 405 }, { method: "GET" });
     expect((await client.callTool(echo("fine"))).text()).toBe("fine");
@@ -60,9 +60,9 @@ describe("a server that speaks unasked", () => {
     expect(server.received("GET")).toHaveLength(1);
   });
 
-  it("never starves the calls", async () => {
+  it("does not use up the sockets for calls", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server, { limits: { sockets: 1 } });
+    await using client = createTestClient(server, { limits: { sockets: 1 } });
     client.on("toolsChanged", () => undefined);
     const results = await Promise.all(times(5, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(5, (n) => `n${n}`));
@@ -70,9 +70,9 @@ describe("a server that speaks unasked", () => {
     expect((await client.callTool(echo("after"))).text()).toBe("after");
   });
 
-  it("a listener that throws harms nobody", async () => {
+  it("a listener that throws does not fail the call", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     client.on("requestEnded", () => {
       throw new Error("bad listener");
     });

@@ -6,21 +6,21 @@ import type { McpClient } from "../../../src/index.js";
 import { redisStore } from "../../../src/stores/index.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { ClientProcess } from "../../fixtures/client-process.js";
-import { clientOf, echo, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, deferred, times } from "../../fixtures/clients.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 
-/** Starting two compilers and two processes takes its time on a busy machine. */
-const PATIENCE = { timeout: 60_000 };
+/** Starting two compilers and two processes takes long on a busy machine. */
+const SLOW = { timeout: 60_000 };
 const CALLS = 100;
-/** So many of each process are open at once before any is answered. */
-const TOGETHER = 30;
+/** The number of concurrent calls per process before any response is sent. */
+const CONCURRENT = 30;
 
-/** Its tool `echo` answers nobody before both processes are in the middle of their calls. */
-async function startCrowdedServer(answers: "json" | "sse"): Promise<McpTestServer> {
+/** Its tool `echo` returns only when both processes have enough calls in flight. */
+async function startBarrierServer(responseFormat: "json" | "sse"): Promise<McpTestServer> {
   const arrived: Record<string, number> = {};
-  const { opened, open } = gate();
+  const { promise, resolve } = deferred();
   return startMcpTestServer({
-    responseFormat: answers,
+    responseFormat,
     tools: [
       {
         name: "echo",
@@ -28,8 +28,8 @@ async function startCrowdedServer(answers: "json" | "sse"): Promise<McpTestServe
           const [process = "", number = ""] = String(text).split(" ");
           if (number === "") return text;
           arrived[process] = (arrived[process] ?? 0) + 1;
-          if (Math.min(arrived["one"] ?? 0, arrived["two"] ?? 0) >= TOGETHER) open();
-          await opened;
+          if (Math.min(arrived["one"] ?? 0, arrived["two"] ?? 0) >= CONCURRENT) resolve();
+          await promise;
           return text;
         },
       },
@@ -37,62 +37,65 @@ async function startCrowdedServer(answers: "json" | "sse"): Promise<McpTestServe
   });
 }
 
-interface Story {
+interface Scenario {
   readonly store: "file" | "redis";
-  readonly place: string;
-  readonly answers: "json" | "sse";
+  readonly location: string;
+  readonly responseFormat: "json" | "sse";
 }
 
-async function twoProcesses({ store, place, answers }: Story): Promise<void> {
-  await using server = await startCrowdedServer(answers);
-  await using one = new ClientProcess({ url: server.url, store, place });
-  await using two = new ClientProcess({ url: server.url, store, place });
+async function runTwoProcesses({ store, location: place, responseFormat: answers }: Scenario): Promise<void> {
+  await using server = await startBarrierServer(answers);
+  await using one = new ClientProcess({ url: server.url, store, location: place });
+  await using two = new ClientProcess({ url: server.url, store, location: place });
 
   const opened = await one.echo("hello");
-  expect(opened.answers).toEqual(["hello"]);
+  expect(opened.results).toEqual(["hello"]);
   server.requests.length = 0;
   const resumed = await two.echo("hello");
-  expect(resumed).toMatchObject({ answers: ["hello"], sessionId: opened.sessionId });
+  expect(resumed).toMatchObject({ results: ["hello"], sessionId: opened.sessionId });
   expect(server.requests.map(({ method }) => method)).toEqual(["tools/call"]);
 
-  const textsOf = (name: string) => times(CALLS, (n) => `${name} ${n}`);
-  const [ofOne, ofTwo] = await Promise.all([one.echo(...textsOf("one")), two.echo(...textsOf("two"))]);
-  expect(ofOne.answers).toEqual(textsOf("one"));
-  expect(ofTwo.answers).toEqual(textsOf("two"));
+  const createTexts = (name: string) => times(CALLS, (n) => `${name} ${n}`);
+  const [firstResult, secondResult] = await Promise.all([
+    one.echo(...createTexts("one")),
+    two.echo(...createTexts("two")),
+  ]);
+  expect(firstResult.results).toEqual(createTexts("one"));
+  expect(secondResult.results).toEqual(createTexts("two"));
   expect(server.received("initialize")).toHaveLength(0);
 
   server.dropSessions();
   const reopened = await two.echo("again");
-  expect(reopened.answers).toEqual(["again"]);
-  expect(await one.echo("again")).toMatchObject({ answers: ["again"], sessionId: reopened.sessionId });
+  expect(reopened.results).toEqual(["again"]);
+  expect(await one.echo("again")).toMatchObject({ results: ["again"], sessionId: reopened.sessionId });
   expect(reopened.sessionId).not.toBe(opened.sessionId);
   expect(server.received("initialize")).toHaveLength(1);
 }
 
-describe("two processes on one session", PATIENCE, () => {
-  it("found through files, each get their own answers, and one handshake when it is lost", async () => {
+describe("two processes on one session", SLOW, () => {
+  it("share it through files, get their own responses, and need one handshake when it is lost", async () => {
     const place = mkdtempSync(join(tmpdir(), "shared-session-"));
     try {
-      await twoProcesses({ store: "file", place, answers: "sse" });
+      await runTwoProcesses({ store: "file", location: place, responseFormat: "sse" });
     } finally {
       rmSync(place, { recursive: true });
     }
   });
 
-  it.skipIf(!HAS_REDIS)("and through Redis, with answers in JSON", async () => {
+  it.skipIf(!HAS_REDIS)("share it through Redis, with JSON responses", async () => {
     await using redis = await RedisServer.start();
-    await twoProcesses({ store: "redis", place: redis.url, answers: "json" });
+    await runTwoProcesses({ store: "redis", location: redis.url, responseFormat: "json" });
   });
 });
 
-describe.skipIf(!HAS_REDIS)("a Redis that holds sessions", PATIENCE, () => {
-  it("is a warning when it is down, and used again when it is back", async () => {
+describe.skipIf(!HAS_REDIS)("a Redis session store", SLOW, () => {
+  it("causes a warning while it is down and is used again when it is back", async () => {
     await using redis = await RedisServer.start();
     await using store = redisStore(redis.url);
     await using server = await startMcpTestServer();
     const warnings: string[] = [];
     const start = (): McpClient => {
-      const client = clientOf(server, { session: { store } });
+      const client = createTestClient(server, { session: { store } });
       client.on("warning", ({ message }) => warnings.push(message));
       return client;
     };

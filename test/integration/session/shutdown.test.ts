@@ -2,17 +2,17 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const run = promisify(execFile);
 
-function slowServer() {
-  const { opened, open } = gate();
+function createSlowTools() {
+  const { promise, resolve } = deferred();
   return {
-    open,
+    open: resolve,
     tools: [
-      { name: "slow", run: async () => (await opened, "slow") },
+      { name: "slow", run: async () => (await promise, "slow") },
       { name: "echo", run: () => "echo" },
     ],
   };
@@ -20,10 +20,10 @@ function slowServer() {
 
 describe("close", () => {
   it.each(["json", "sse"] as const)(
-    "ends the session on the server and every socket (%s)",
-    async (answers) => {
-      await using server = await startMcpTestServer({ responseFormat: answers });
-      const client = clientOf(server);
+    "terminates the session and closes every socket (%s)",
+    async (responseFormat) => {
+      await using server = await startMcpTestServer({ responseFormat });
+      const client = createTestClient(server);
       await Promise.all(times(10, () => client.callTool(echo())));
       expect(server.openSessions).toHaveLength(1);
       await client.close();
@@ -36,9 +36,9 @@ describe("close", () => {
     },
   );
 
-  it("does nothing the second time, and nothing when nothing was opened", async () => {
+  it("has no effect the second time or before the first call", async () => {
     await using server = await startMcpTestServer();
-    const client = clientOf(server);
+    const client = createTestClient(server);
     await client.close();
     expect(client.state).toBe("idle");
     await client.callTool(echo());
@@ -47,13 +47,13 @@ describe("close", () => {
     expect(server.received("DELETE")).toHaveLength(1);
   });
 
-  it.each(ERAS)("ends calls in flight with kind closed, wherever they are (%s)", async (era) => {
-    const { tools, open } = slowServer();
+  it.each(ERAS)("rejects calls in flight with kind closed (%s)", async (era) => {
+    const { tools, open } = createSlowTools();
     await using server = await startEraServer(era, { tools });
-    const client = clientOf(server);
+    const client = createTestClient(server);
     client.on("toolsChanged", () => undefined);
     await client.ensureSession();
-    const running = failureOf(client.callTool({ name: "slow" }));
+    const running = rejection(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await client.close();
     expect(await running).toMatchObject({ kind: "closed", tool: "slow", attempts: 1 });
@@ -62,11 +62,11 @@ describe("close", () => {
     open();
   });
 
-  it("ends a handshake that is running", async () => {
+  it("cancels a running handshake", async () => {
     await using server = await startMcpTestServer();
-    const client = clientOf(server);
+    const client = createTestClient(server);
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
-    const waiting = [failureOf(client.callTool(echo())), failureOf(client.ensureSession())];
+    const waiting = [rejection(client.callTool(echo())), rejection(client.ensureSession())];
     await server.waitFor("initialize");
     await client.close();
     expect(await Promise.all(waiting)).toMatchObject([{ kind: "closed" }, { kind: "closed" }]);
@@ -74,9 +74,9 @@ describe("close", () => {
   });
 
   it("waits for calls in flight up to drainMs", async () => {
-    const { tools, open } = slowServer();
+    const { tools, open } = createSlowTools();
     await using server = await startMcpTestServer({ tools });
-    const client = clientOf(server, { session: { drainMs: 5_000 } });
+    const client = createTestClient(server, { session: { drainMs: 5_000 } });
     await client.ensureSession();
     const running = client.callTool({ name: "slow" });
     await eventually(() => server.executions.length === 1);
@@ -87,53 +87,53 @@ describe("close", () => {
     expect(client.state).toBe("closed");
   });
 
-  it("and no longer", async () => {
-    const { tools, open } = slowServer();
+  it("aborts calls in flight after drainMs", async () => {
+    const { tools, open } = createSlowTools();
     await using server = await startMcpTestServer({ tools });
-    const client = clientOf(server);
+    const client = createTestClient(server);
     await client.ensureSession();
-    const running = failureOf(client.callTool({ name: "slow" }));
+    const running = rejection(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await client.close({ drainMs: 50 });
     expect(await running).toMatchObject({ kind: "closed" });
     open();
   });
 
-  it("is done soon when the server is gone, or does not take the goodbye", async () => {
+  it("takes a bounded time when the server is stopped or DELETE hangs", async () => {
     await using server = await startMcpTestServer();
-    const gone = clientOf(server);
-    await gone.callTool(echo());
+    const stopped = createTestClient(server);
+    await stopped.callTool(echo());
     await server.stop();
-    await gone.close();
+    await stopped.close();
     await server.start();
-    const hanging = clientOf(server);
+    const hanging = createTestClient(server);
     await hanging.callTool(echo());
     server.addFault({ type: "hang" }, { method: "DELETE" });
     await hanging.close();
     await eventually(() => server.openSockets === 0);
   });
 
-  it.each([404, 405])("is content with %i to its goodbye", async (status) => {
+  it.each([404, 405])("accepts status %i for DELETE", async (status) => {
     await using server = await startMcpTestServer();
-    const client = clientOf(server);
+    const client = createTestClient(server);
     await client.callTool(echo());
     server.addFault({ type: "status", status }, { method: "DELETE" });
     await client.close();
     expect(client.state).toBe("closed");
   });
 
-  it("leaves the session to the server when asked to", async () => {
+  it("does not terminate the session with terminateOnClose: false", async () => {
     await using server = await startMcpTestServer();
-    const client = clientOf(server, { session: { terminateOnClose: false } });
+    const client = createTestClient(server, { session: { terminateOnClose: false } });
     await client.callTool(echo());
     await client.close();
     expect(server.received("DELETE")).toHaveLength(0);
     expect(server.openSessions).toHaveLength(1);
   });
 
-  it.each(ERAS)("is not the end: the client can be used again (%s)", async (era) => {
+  it.each(ERAS)("leaves the client usable (%s)", async (era) => {
     await using server = await startEraServer(era);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo("one"));
     await client.close();
     expect((await client.callTool(echo("two"))).text()).toBe("two");
@@ -141,9 +141,9 @@ describe("close", () => {
     expect(server.received(era === "modern" ? "server/discover" : "initialize")).toHaveLength(2);
   });
 
-  it("does not end a call that is made while it runs", async () => {
+  it("does not abort a call made while closing", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo("one"));
     const closing = client.close();
     expect((await client.callTool(echo("two"))).text()).toBe("two");
@@ -154,7 +154,7 @@ describe("close", () => {
 });
 
 describe("a process", () => {
-  it("ends by itself after close, and nothing is written to its output", async () => {
+  it("exits after close without any output", async () => {
     const script = `
       import { McpClient } from "./src/index.ts";
       import { startMcpTestServer } from "./src/testing/index.ts";

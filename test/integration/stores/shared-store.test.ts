@@ -7,59 +7,59 @@ import { eventually, times } from "../../fixtures/clients.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 import { StoreProcess } from "../../fixtures/store-process.js";
 
-/** Starting two compilers and two processes takes its time on a busy machine. */
-const PATIENCE = { timeout: 60_000 };
+/** Starting two compilers and two processes is slow on a busy machine. */
+const LONG_TIMEOUT = { timeout: 60_000 };
 
-/** Large enough to be written in several pieces; every part of it is by the same writer. */
-function valueOf(writer: string, n: number): { readonly writer: string; readonly parts: string[] } {
+/** Large enough to be written in several chunks; every part is by the same writer. */
+function createValue(writer: string, n: number): { readonly writer: string; readonly parts: string[] } {
   return { writer: `${writer}${n}`, parts: times(500, () => `${writer}${n}`.repeat(40)) };
 }
 
-function isWhole(value: unknown): boolean {
-  const { writer, parts } = value as ReturnType<typeof valueOf>;
+function isComplete(value: unknown): boolean {
+  const { writer, parts } = value as ReturnType<typeof createValue>;
   return parts.length === 500 && parts.every((part) => part === writer.repeat(40));
 }
 
-describe("two processes on one file store", PATIENCE, () => {
-  it("lose nothing, and never read half a file", async () => {
+describe("two processes on one file store", LONG_TIMEOUT, () => {
+  it("lose no entries and never read a partial file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "shared-store-"));
     try {
       await using own = fileStore(folder, { timeoutMs: 30_000 });
-      await using one = new StoreProcess("file", folder);
-      await using other = new StoreProcess("file", folder);
-      await own.set("fought-over", valueOf("own", 0));
-      await Promise.all([one.get("fought-over"), other.get("fought-over")]);
+      await using first = new StoreProcess("file", folder);
+      await using second = new StoreProcess("file", folder);
+      await own.set("contended", createValue("own", 0));
+      await Promise.all([first.get("contended"), second.get("contended")]);
       const reads: unknown[] = [];
-      const work = async (name: string, store: StoreProcess) => {
+      const writeAndRead = async (name: string, store: StoreProcess) => {
         for (const n of times(60, (index) => index)) {
-          await Promise.all([store.set("fought-over", valueOf(name, n)), store.set(`${name}/${n}`, n)]);
-          reads.push(await own.get("fought-over"));
+          await Promise.all([store.set("contended", createValue(name, n)), store.set(`${name}/${n}`, n)]);
+          reads.push(await own.get("contended"));
         }
       };
-      await Promise.all([work("one", one), work("other", other)]);
+      await Promise.all([writeAndRead("first", first), writeAndRead("second", second)]);
       expect(reads).toHaveLength(120);
-      expect(reads.filter((value) => !isWhole(value))).toEqual([]);
-      expect(await one.list("other/")).toHaveLength(60);
-      expect(await other.list("one/")).toHaveLength(60);
-      expect(await Promise.all(times(60, (n) => own.get(`one/${n}`)))).toEqual(times(60, (n) => n));
+      expect(reads.filter((value) => !isComplete(value))).toEqual([]);
+      expect(await first.list("second/")).toHaveLength(60);
+      expect(await second.list("first/")).toHaveLength(60);
+      expect(await Promise.all(times(60, (n) => own.get(`first/${n}`)))).toEqual(times(60, (n) => n));
     } finally {
       rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
     }
   });
 
-  it("one that is killed while it writes spoils nothing for the other", async () => {
+  it("a process that is killed while writing does not corrupt entries", async () => {
     const folder = mkdtempSync(join(tmpdir(), "shared-store-"));
     try {
       await using own = fileStore(folder, { timeoutMs: 30_000 });
-      await own.set("k", valueOf("own", 0));
-      await using doomed = new StoreProcess("file", folder);
-      await doomed.set("k", valueOf("doomed", 0));
-      for (const n of times(200, (index) => index + 1)) void doomed.set("k", valueOf("doomed", n));
-      await eventually(async () => JSON.stringify(await own.get("k")).includes("doomed1"));
-      doomed.kill();
-      expect(isWhole(await own.get("k"))).toBe(true);
-      await own.set("k", valueOf("own", 1));
-      expect(isWhole(await own.get("k"))).toBe(true);
+      await own.set("k", createValue("own", 0));
+      await using killed = new StoreProcess("file", folder);
+      await killed.set("k", createValue("killed", 0));
+      for (const n of times(200, (index) => index + 1)) void killed.set("k", createValue("killed", n));
+      await eventually(async () => JSON.stringify(await own.get("k")).includes("killed1"));
+      killed.kill();
+      expect(isComplete(await own.get("k"))).toBe(true);
+      await own.set("k", createValue("own", 1));
+      expect(isComplete(await own.get("k"))).toBe(true);
       expect(await own.list("")).toEqual(["k"]);
       expect(readdirSync(folder).filter((name) => name.endsWith(".json"))).toHaveLength(1);
     } finally {
@@ -68,31 +68,31 @@ describe("two processes on one file store", PATIENCE, () => {
   });
 });
 
-describe.skipIf(!HAS_REDIS)("two processes on one Redis", PATIENCE, () => {
-  it("hear of each other's changes, also after Redis was restarted in the middle", async () => {
+describe.skipIf(!HAS_REDIS)("two processes on one Redis", LONG_TIMEOUT, () => {
+  it("receive each other's changes, even after a restart of Redis", async () => {
     await using server = await RedisServer.start();
     await using own = redisStore(server.url, { timeoutMs: 30_000 });
     await using other = new StoreProcess("redis", server.url);
-    const told: (string | undefined)[] = [];
-    await own.watch?.((key) => told.push(key));
+    const changes: (string | undefined)[] = [];
+    await own.watch?.((key) => changes.push(key));
     await other.watch();
 
-    await other.set("theirs", 1);
-    await own.set("ours", 2);
-    await eventually(() => told.length === 1 && other.told.length === 1);
-    expect([told, other.told]).toEqual([["theirs"], ["ours"]]);
-    expect([await own.get("theirs"), await other.get("ours")]).toEqual([1, 2]);
+    await other.set("remote", 1);
+    await own.set("local", 2);
+    await eventually(() => changes.length === 1 && other.changes.length === 1);
+    expect([changes, other.changes]).toEqual([["remote"], ["local"]]);
+    expect([await own.get("remote"), await other.get("local")]).toEqual([1, 2]);
 
     await server.kill();
     await server.start();
-    await eventually(() => told.length === 2 && other.told.length === 2);
-    await other.delete("theirs");
+    await eventually(() => changes.length === 2 && other.changes.length === 2);
+    await other.delete("remote");
     await own.set("again", 3);
-    await eventually(() => told.length === 3 && other.told.length === 3);
-    expect([told, other.told]).toEqual([
-      ["theirs", undefined, "theirs"],
-      ["ours", null, "again"],
+    await eventually(() => changes.length === 3 && other.changes.length === 3);
+    expect([changes, other.changes]).toEqual([
+      ["remote", undefined, "remote"],
+      ["local", null, "again"],
     ]);
-    expect([await own.get("ours"), await other.get("again")]).toEqual([undefined, 3]);
+    expect([await own.get("local"), await other.get("again")]).toEqual([undefined, 3]);
   });
 });

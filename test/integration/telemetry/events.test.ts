@@ -3,13 +3,13 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, type Logger, McpClient, McpRuntimeError, onMcpEvent } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { ProcessEvents } from "../../fixtures/process-events.js";
 
-describe("who listens", () => {
-  it("is told at once of an event that there is not, and has to be a function", async () => {
+describe("on", () => {
+  it("rejects an unknown event name and a listener that is not a function", async () => {
     await using server = await startMcpTestServer();
     await using mcp = await createMcpTools({ test: { url: server.url } });
     const listeners = [
@@ -20,63 +20,60 @@ describe("who listens", () => {
     ];
     for (const on of listeners as ((name: string, listener: unknown) => () => void)[]) {
       expect(() => on("toolChanged", () => undefined)).toThrow(
-        /^There is no event "toolChanged"; there are .*toolsChanged/,
+        /^Unknown event "toolChanged"; valid events: .*toolsChanged/,
       );
       expect(() => on("warning", undefined)).toThrow(McpRuntimeError);
     }
   });
 });
 
-describe("the events of a process", () => {
-  it.each(ERAS)(
-    "tell a first call from its start to its end, with the handshake in between (%s)",
-    async (era) => {
-      await using server = await startEraServer(era);
-      using events = new ProcessEvents();
-      const client = clientOf(server, {}, {});
-      await client.callTool({ ...echo(), id: "mine" });
-      await client.close();
-      expect(events.names).toEqual([
-        "requestStarted",
-        "handshakeStarted",
-        "handshakeEnded",
-        "sessionOpened",
-        "requestEnded",
-        "sessionEnded",
-      ]);
-      const [started] = events.of("requestStarted");
-      const [ended] = events.of("requestEnded");
-      expect(started).toMatchObject({
-        server: "test",
-        method: "tools/call",
-        tool: "echo",
-        requestId: "mine",
-      });
-      expect(ended).toMatchObject({
-        server: "test",
-        method: "tools/call",
-        tool: "echo",
-        requestId: "mine",
-        attempts: 1,
-        kind: undefined,
-        error: undefined,
-        endpoint: { transport: "http", host: "127.0.0.1", port: Number(new URL(server.url).port) },
-        protocolVersion: expect.stringMatching(/^20/),
-        sessionId: era === "modern" ? undefined : expect.any(String),
-      });
-      expect(ended?.token).toBe(started?.token);
-      const [handshake] = events.of("handshakeEnded");
-      expect(handshake).toMatchObject({ server: "test", kind: undefined, sessionId: ended?.sessionId });
-      expect(handshake?.token).toBe(events.of("handshakeStarted")[0]?.token);
-      expect(events.of("sessionEnded")).toEqual([
-        expect.objectContaining({ generation: 1, kind: undefined, sessionId: ended?.sessionId }),
-      ]);
-    },
-  );
+describe("process events", () => {
+  it.each(ERAS)("cover the first call from start to end, including the handshake (%s)", async (era) => {
+    await using server = await startEraServer(era);
+    using events = new ProcessEvents();
+    const client = createTestClient(server, {}, {});
+    await client.callTool({ ...echo(), id: "caller" });
+    await client.close();
+    expect(events.names).toEqual([
+      "requestStarted",
+      "handshakeStarted",
+      "handshakeEnded",
+      "sessionOpened",
+      "requestEnded",
+      "sessionEnded",
+    ]);
+    const [started] = events.of("requestStarted");
+    const [ended] = events.of("requestEnded");
+    expect(started).toMatchObject({
+      server: "test",
+      method: "tools/call",
+      tool: "echo",
+      requestId: "caller",
+    });
+    expect(ended).toMatchObject({
+      server: "test",
+      method: "tools/call",
+      tool: "echo",
+      requestId: "caller",
+      attempts: 1,
+      kind: undefined,
+      error: undefined,
+      endpoint: { transport: "http", host: "127.0.0.1", port: Number(new URL(server.url).port) },
+      protocolVersion: expect.stringMatching(/^20/),
+      sessionId: era === "modern" ? undefined : expect.any(String),
+    });
+    expect(ended?.token).toBe(started?.token);
+    const [handshake] = events.of("handshakeEnded");
+    expect(handshake).toMatchObject({ server: "test", kind: undefined, sessionId: ended?.sessionId });
+    expect(handshake?.token).toBe(events.of("handshakeStarted")[0]?.token);
+    expect(events.of("sessionEnded")).toEqual([
+      expect.objectContaining({ generation: 1, kind: undefined, sessionId: ended?.sessionId }),
+    ]);
+  });
 
-  it("tell of a session that was lost, by the request that found out", async () => {
+  it("report a lost session with the token of the request that detected it", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     using events = new ProcessEvents();
     server.dropSessions();
@@ -97,7 +94,7 @@ describe("the events of a process", () => {
     expect(events.of("requestEnded")).toEqual([expect.objectContaining({ attempts: 2, kind: undefined })]);
   });
 
-  it("tell of repetitions, of a breaker, and of the failure in the words of its error", async () => {
+  it("report retries, circuit breaker changes and the error", async () => {
     await using server = await startMcpTestServer();
     await using client = new McpClient(
       {
@@ -111,7 +108,7 @@ describe("the events of a process", () => {
     await client.ensureSession();
     using events = new ProcessEvents();
     server.addFault({ type: "status", status: 503 });
-    const failure = await failureOf(client.callTool(echo(), { idempotent: true }));
+    const failure = await rejection(client.callTool(echo(), { idempotent: true }));
     expect(events.names).toEqual(["requestStarted", "requestRetried", "breakerChanged", "requestEnded"]);
     expect(events.of("requestRetried")).toEqual([
       expect.objectContaining({ kind: "unavailable", attempts: 1, tool: "echo", waitMs: expect.any(Number) }),
@@ -122,17 +119,17 @@ describe("the events of a process", () => {
     expect(ended?.error).toBe(failure);
   });
 
-  it("tell of a handshake that failed, and of a server that is not there", async () => {
+  it("report a failed handshake with an unreachable server", async () => {
     using events = new ProcessEvents();
     await using client = new McpClient({ name: "gone", url: "http://127.0.0.1:1/mcp", retry: false });
-    await failureOf(client.callTool(echo()));
+    await rejection(client.callTool(echo()));
     expect(events.of("handshakeEnded")).toEqual([
       expect.objectContaining({ kind: "not-sent", sessionId: undefined }),
     ]);
     expect(events.of("requestEnded")).toEqual([expect.objectContaining({ kind: "not-sent", attempts: 0 })]);
   });
 
-  it("a tool that reports an error is told as tool-error", async () => {
+  it("a tool that reports an error ends with kind tool-error", async () => {
     const tool = { name: "fail", run: () => Promise.reject(new Error("no")) };
     await using client = new McpClient({ name: "linked", server: new McpTestServer({ tools: [tool] }) });
     using events = new ProcessEvents();
@@ -147,34 +144,34 @@ describe("the events of a process", () => {
     ]);
   });
 
-  it.each(ERAS)("show arguments and results to who asks, and to nobody who prints them (%s)", async (era) => {
+  it.each(ERAS)("provide arguments and results on demand, but not when printed (%s)", async (era) => {
     await using client = new McpClient({ name: "linked", server: new EraServer(era) });
     using events = new ProcessEvents();
-    await client.callTool(echo("a private word"), { recordedArgs: () => ({ text: "***" }) });
-    await client.callTool(echo("a private word"));
+    await client.callTool(echo("a private text"), { loggableArgs: () => ({ text: "***" }) });
+    await client.callTool(echo("a private text"));
     expect(inspect(events.all, { depth: 9 })).not.toContain("private");
     expect(JSON.stringify(events.all)).not.toContain("private");
     expect(events.of("requestStarted").map(({ args }) => args())).toEqual([
       { text: "***" },
-      { text: "a private word" },
+      { text: "a private text" },
     ]);
     expect(events.of("requestEnded").map(({ result }) => result())).toEqual(
-      times(2, () => ({ content: [{ type: "text", text: "a private word" }] })),
+      times(2, () => ({ content: [{ type: "text", text: "a private text" }] })),
     );
   });
 
-  it("tell what is known of tools: from where, by a listing, and when they change", async () => {
+  it("report catalog reads, listings and changes of tools", async () => {
     const tool = (description: string) => ({ name: "forecast", description, run: () => "sun" });
     await using server = await startMcpTestServer({ tools: [tool("Old.")] });
     using events = new ProcessEvents();
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger: SILENT });
-    const heard: unknown[] = [];
-    mcp.on("driftChecked", (event) => heard.push(event));
+    const received: unknown[] = [];
+    mcp.on("driftChecked", (event) => received.push(event));
     await mcp.toolsFor({});
     server.tools = [tool("New.")];
     const drift = await mcp.detectDrift();
-    expect(heard).toEqual(events.of("driftChecked"));
-    expect(events.of("catalogRead").map(({ result: found }) => found)).toEqual(["miss", "fresh"]);
+    expect(received).toEqual(events.of("driftChecked"));
+    expect(events.of("catalogRead").map(({ result }) => result)).toEqual(["miss", "fresh"]);
     expect(events.of("toolsListed")).toEqual(
       times(2, () => ({ server: "weather", tools: 1, kind: undefined, latencyMs: expect.any(Number) })),
     );
@@ -190,35 +187,39 @@ describe("the events of a process", () => {
     expect(events.of("toolsListed").at(-1)).toMatchObject({ tools: undefined, kind: "not-sent" });
   });
 
-  it("a listener can send something along in _meta, behind what the caller wrote", async () => {
+  it("a listener can add to _meta without overriding the caller", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
-    const stop = onMcpEvent("requestStarted", ({ addMeta }) => {
-      addMeta("traceparent", "theirs");
-      addMeta("tenant", "theirs");
+    await using client = createTestClient(server);
+    const unsubscribe = onMcpEvent("requestStarted", ({ addMeta }) => {
+      addMeta("traceparent", "listener");
+      addMeta("tenant", "listener");
     });
-    await client.callTool(echo(), { meta: { tenant: "mine" } });
-    stop();
+    await client.callTool(echo(), { meta: { tenant: "caller" } });
+    unsubscribe();
     await client.callTool(echo());
     const meta = server.received("tools/call").map(({ body }) => (body as Call).params._meta);
-    expect(meta[0]).toMatchObject({ traceparent: "theirs", tenant: "mine" });
+    expect(meta[0]).toMatchObject({ traceparent: "listener", tenant: "caller" });
     expect(meta[1]).not.toHaveProperty("traceparent");
   });
 
-  it("a listener can put something around a request and its handshake; when that fails, the request does not", async () => {
+  it("a listener can wrap a request and its handshake; an error in the wrapper does not fail the request", async () => {
     await using server = await startMcpTestServer();
     const warnings: string[] = [];
-    await using client = clientOf(server, {}, { logger: { ...SILENT, warn: (text) => warnings.push(text) } });
+    await using client = createTestClient(
+      server,
+      {},
+      { logger: { ...SILENT, warn: (text) => warnings.push(text) } },
+    );
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
-    const stops = [
-      onMcpEvent("requestStarted", ({ around }) => around((run) => storage.run("outer", run))),
-      onMcpEvent("requestStarted", ({ around }) => around(() => undefined)),
-      onMcpEvent("requestStarted", ({ around }) =>
-        around((run) => {
+    const unsubscribers = [
+      onMcpEvent("requestStarted", ({ wrap }) => wrap((run) => storage.run("outer", run))),
+      onMcpEvent("requestStarted", ({ wrap }) => wrap(() => undefined)),
+      onMcpEvent("requestStarted", ({ wrap }) =>
+        wrap((run) => {
           run();
           run();
-          throw new Error("my fault");
+          throw new Error("listener error");
         }),
       ),
       onMcpEvent("handshakeStarted", () => seen.push(storage.getStore())),
@@ -226,13 +227,13 @@ describe("the events of a process", () => {
       onMcpEvent("requestEnded", () => seen.push(storage.getStore())),
     ];
     await client.callTool(echo());
-    for (const stop of stops) stop();
+    for (const unsubscribe of unsubscribers) unsubscribe();
     expect(seen).toEqual(["outer", "outer", undefined]);
     expect(server.executions).toHaveLength(1);
-    expect(warnings).toEqual([expect.stringContaining("my fault")]);
+    expect(warnings).toEqual([expect.stringContaining("listener error")]);
   });
 
-  it("an event that does not exist is a mistake that is told", () => {
+  it("an unknown event name is rejected", () => {
     expect(() => onMcpEvent("requestDone" as never, () => undefined)).toThrow(
       expect.objectContaining({ kind: "invalid-config", message: expect.stringContaining("requestEnded") }),
     );
@@ -240,7 +241,7 @@ describe("the events of a process", () => {
 });
 
 describe("metrics", () => {
-  it("of a toolset are by server and by tool", async () => {
+  it("of a toolset are grouped by server and tool", async () => {
     await using weather = await startMcpTestServer({
       tools: [
         { name: "forecast", run: () => "sun" },
@@ -254,8 +255,8 @@ describe("metrics", () => {
       { name: "weather__forecast" },
       { name: "weather__fail" },
     ]);
-    const { weather: seen, other: idle } = mcp.metrics();
-    expect(seen).toMatchObject({
+    const { weather: used, other: idle } = mcp.metrics();
+    expect(used).toMatchObject({
       calls: 3,
       successes: 2,
       failures: { "tool-error": 1 },
@@ -268,15 +269,15 @@ describe("metrics", () => {
         fail: { calls: 1, successes: 0, failures: { "tool-error": 1 } },
       },
     });
-    const { p50, p95, p99, max } = seen.latencyMs ?? { p50: 0, p95: 0, p99: 0, max: 0 };
+    const { p50, p95, p99, max } = used.latencyMs ?? { p50: 0, p95: 0, p99: 0, max: 0 };
     expect([0, p50, p95, p99, max]).toEqual([0, p50, p95, p99, max].toSorted((a, b) => a - b));
     expect(p50).toBeGreaterThan(0);
     expect(idle).toMatchObject({ calls: 0, latencyMs: undefined, methods: { "tools/list": { calls: 1 } } });
-    expect(mcp.servers.metrics()["weather"]).toEqual(seen);
-    expect(Object.isFrozen(seen)).toBe(true);
+    expect(mcp.servers.metrics()["weather"]).toEqual(used);
+    expect(Object.isFrozen(used)).toBe(true);
   });
 
-  it("of a client count repetitions, lost sessions, handshakes and breakers", async () => {
+  it("of a client count retries, lost sessions, handshakes and circuit breakers", async () => {
     await using server = await startMcpTestServer();
     await using client = new McpClient(
       {
@@ -291,8 +292,8 @@ describe("metrics", () => {
     server.dropSessions();
     await client.callTool(echo());
     server.addFault({ type: "status", status: 503 });
-    await failureOf(client.callTool(echo(), { idempotent: true }));
-    await failureOf(client.callTool(echo()));
+    await rejection(client.callTool(echo(), { idempotent: true }));
+    await rejection(client.callTool(echo()));
     expect(client.metrics()).toMatchObject({
       calls: 4,
       successes: 2,
@@ -304,37 +305,37 @@ describe("metrics", () => {
     });
   });
 
-  it("count a session once, however many calls find out that it is lost", async () => {
+  it("count a lost session once, even if several calls detect it", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     server.dropSessions();
     await Promise.all(times(5, () => client.callTool(echo())));
     expect(client.metrics()).toMatchObject({ sessionsLost: 1, handshakes: { successes: 2 } });
   });
 
-  it("take the time by the client's clock", async () => {
+  it("use the client's clock", async () => {
     const clock = new FakeClock();
-    const entered = gate();
-    const answered = gate();
+    const started = deferred();
+    const released = deferred();
     const slow = async () => {
-      entered.open();
-      await answered.opened;
-      return "at last";
+      started.resolve();
+      await released.promise;
+      return "done";
     };
     const server = new McpTestServer({ tools: [{ name: "slow", run: slow }] });
     await using client = new McpClient({ name: "linked", server }, { clock });
-    const calling = client.callTool({ name: "slow" });
-    await entered.opened;
+    const call = client.callTool({ name: "slow" });
+    await started.promise;
     clock.advance(800);
-    answered.open();
-    await calling;
+    released.resolve();
+    await call;
     expect(client.metrics().latencyMs).toEqual({ p50: 800, p95: 800, p99: 800, max: 800 });
   });
 });
 
 describe("the log", () => {
-  it("has a line for every call, repetition, handshake and session, for who wants to see them", async () => {
+  it("has a debug line for every call, retry, handshake and session", async () => {
     await using server = await startMcpTestServer();
     const lines: string[] = [];
     const logger: Logger = { ...SILENT, debug: (line) => lines.push(line), isDebugEnabled: () => true };
@@ -349,19 +350,19 @@ describe("the log", () => {
     );
     await client.callTool(echo());
     server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
-    await failureOf(client.callTool(echo(), { idempotent: true }));
+    await rejection(client.callTool(echo(), { idempotent: true }));
     await client.close();
     expect(lines.map((line) => line.replaceAll(/[\d.]+ ms/g, "N ms"))).toEqual([
       expect.stringMatching(/^Server "test": handshake ok after N ms, protocol 20/),
       'Server "test": tools/call echo ok after N ms',
-      'Server "test": tools/call echo unavailable, attempt 1; again in N ms',
-      'Server "test": the breaker is open',
+      'Server "test": tools/call echo unavailable, attempt 1; retrying in N ms',
+      'Server "test": the circuit breaker is open',
       'Server "test": tools/call echo unavailable after N ms, 2 attempts',
       'Server "test": session 1 ended after N ms',
     ]);
   });
 
-  it("has none of these for a logger that does not ask for them", async () => {
+  it("has no such lines without isDebugEnabled", async () => {
     const lines: string[] = [];
     const logger: Logger = { ...SILENT, debug: (line) => lines.push(line) };
     await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
@@ -369,19 +370,19 @@ describe("the log", () => {
     expect(lines).toEqual([]);
   });
 
-  it("a logger that cannot say what it wants harms no call", async () => {
+  it("an error in isDebugEnabled does not affect calls", async () => {
     const isDebugEnabled = () => {
-      throw new Error("my fault");
+      throw new Error("listener error");
     };
     const logger: Logger = { ...SILENT, isDebugEnabled };
     await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
     expect((await client.callTool(echo())).text()).toBe("hello");
   });
 
-  it("shows warnings unless it is told not to", async () => {
+  it("contains every warning event", async () => {
     await using server = await startMcpTestServer();
     const warnings: string[] = [];
-    await using client = clientOf(
+    await using client = createTestClient(
       server,
       { headers: { accept: "text/html" } },
       { logger: { ...SILENT, warn: (text) => warnings.push(text) } },
@@ -397,5 +398,5 @@ interface Call {
   readonly params: { readonly _meta?: Record<string, unknown> };
 }
 
-const quiet = () => undefined;
-const SILENT: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+const noop = () => undefined;
+const SILENT: Logger = { debug: noop, info: noop, warn: noop, error: noop };

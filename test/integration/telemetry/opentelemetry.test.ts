@@ -15,10 +15,10 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent, McpClient } from "../../../src/index.js";
 import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
-import { question, scripted } from "../../fixtures/agents.js";
-import { clientOf, echo, failureOf, gate } from "../../fixtures/clients.js";
+import { userInput, createScriptedModel } from "../../fixtures/agents.js";
+import { createTestClient, echo, rejection, deferred } from "../../fixtures/clients.js";
 import { startEraServer } from "../../fixtures/era-server.js";
-import { stdioClient } from "../../fixtures/stdio-servers.js";
+import { createStdioClient } from "../../fixtures/stdio-servers.js";
 import { Tracing } from "../../fixtures/tracing.js";
 
 const weather = { name: "get_weather", run: () => "sun" };
@@ -29,14 +29,14 @@ interface Message {
   readonly params: { readonly _meta?: Record<string, unknown> };
 }
 
-/** The first call that a server got. */
-function callOf(server: McpTestServer, method = "tools/call"): Message {
+/** The first request of a method that a server received. */
+function firstRequest(server: McpTestServer, method = "tools/call"): Message {
   const [received] = server.received(method);
   return received?.body as Message;
 }
 
-function metaOf(server: McpTestServer, method?: string): Record<string, unknown> {
-  return callOf(server, method).params._meta ?? {};
+function metaOfRequest(server: McpTestServer, method?: string): Record<string, unknown> {
+  return firstRequest(server, method).params._meta ?? {};
 }
 
 function traceparentOf(span: Pick<Span, "spanContext">): string {
@@ -45,17 +45,17 @@ function traceparentOf(span: Pick<Span, "spanContext">): string {
 }
 
 describe("a call in OpenTelemetry", () => {
-  it("is a span by the conventions for MCP, with its handshake inside", async () => {
+  it("is a span that follows the MCP conventions, with its handshake as a child", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     const span = tracing.span("tools/call get_weather");
     expect(span.kind).toBe(SpanKind.CLIENT);
     expect(span.status).toEqual({ code: SpanStatusCode.UNSET });
     expect(span.parentSpanContext).toBeUndefined();
     expect(span.instrumentationScope).toMatchObject({ name: "langchain-mcp-runtime" });
-    const way = {
+    const transportAttributes = {
       "mcp.protocol.version": expect.stringMatching(/^20\d\d-/),
       "mcp.session.id": client.sessionId,
       "network.transport": "tcp",
@@ -65,28 +65,31 @@ describe("a call in OpenTelemetry", () => {
       "langchain_mcp.server": "test",
     };
     expect(span.attributes).toEqual({
-      ...way,
+      ...transportAttributes,
       "mcp.method.name": "tools/call",
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": "get_weather",
-      "jsonrpc.request.id": String(callOf(server).id),
+      "jsonrpc.request.id": String(firstRequest(server).id),
       "langchain_mcp.attempts": 1,
     });
     const handshake = tracing.span("initialize");
-    expect(handshake.attributes).toEqual({ ...way, "mcp.method.name": "initialize" });
+    expect(handshake.attributes).toEqual({ ...transportAttributes, "mcp.method.name": "initialize" });
     expect(handshake.parentSpanContext?.spanId).toBe(span.spanContext().spanId);
   });
 
-  it.each(["json", "sse"] as const)("reaches the server as traceparent in _meta (%s)", async (answers) => {
-    await using server = await startMcpTestServer({ tools: [weather], responseFormat: answers });
-    await using tracing = await Tracing.start();
-    await using client = clientOf(server);
-    await client.callTool(call, { meta: { tenant: "mine" } });
-    expect(metaOf(server)).toMatchObject({
-      tenant: "mine",
-      traceparent: traceparentOf(tracing.span("tools/call get_weather")),
-    });
-  });
+  it.each(["json", "sse"] as const)(
+    "reaches the server as traceparent in _meta (%s)",
+    async (responseFormat) => {
+      await using server = await startMcpTestServer({ tools: [weather], responseFormat });
+      await using tracing = await Tracing.start();
+      await using client = createTestClient(server);
+      await client.callTool(call, { meta: { tenant: "mine" } });
+      expect(metaOfRequest(server)).toMatchObject({
+        tenant: "mine",
+        traceparent: traceparentOf(tracing.span("tools/call get_weather")),
+      });
+    },
+  );
 
   it.each(["auto", "legacy"] as const)(
     "has a handshake that carries its own context (%s)",
@@ -95,14 +98,16 @@ describe("a call in OpenTelemetry", () => {
       await using tracing = await Tracing.start();
       await using client = new McpClient({ name: "test", url: server.url, protocol });
       await client.callTool(call);
-      expect(metaOf(server, "initialize")["traceparent"]).toBe(traceparentOf(tracing.span("initialize")));
+      expect(metaOfRequest(server, "initialize")["traceparent"]).toBe(
+        traceparentOf(tracing.span("initialize")),
+      );
     },
   );
 
-  it("belongs to the span that is active, with its trace state and baggage", async () => {
+  it("is a child of the active span, with its trace state and baggage", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const remote = {
       traceId: "0af7651916cd43dd8448eb211c80319c",
       spanId: "b7ad6b7169203331",
@@ -114,35 +119,35 @@ describe("a call in OpenTelemetry", () => {
     await context.with(active, () => client.callTool(call));
     const span = tracing.span("tools/call get_weather");
     expect(span.parentSpanContext?.spanId).toBe(remote.spanId);
-    expect(metaOf(server)).toMatchObject({
+    expect(metaOfRequest(server)).toMatchObject({
       traceparent: traceparentOf(span),
       tracestate: "rojo=00f067aa0ba902b7",
       baggage: "user=Ann%20%26%20Bob",
     });
   });
 
-  it("is inside of an agent's run that is a span", async () => {
+  it("is a child of the span of an agent run", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     await using mcp = await createMcpTools({ srv: { url: server.url } });
     const agent = createReactAgent({
-      llm: scripted([{ name: "srv__get_weather", args: {} }]),
+      llm: createScriptedModel([{ name: "srv__get_weather", args: {} }]),
       tools: mcp.tools,
     });
     await tracing.tracer.startActiveSpan("invoke_agent", async (span) => {
-      await agent.invoke(question);
+      await agent.invoke(userInput);
       span.end();
     });
     const [outer, inner] = [tracing.span("invoke_agent"), tracing.span("tools/call get_weather")];
     expect(inner.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
   });
 
-  it("names the LangChain run that it belongs to, its thread and the model's call", async () => {
+  it("has attributes for its LangChain run, thread and tool call", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     await using mcp = await createMcpTools({ srv: { url: server.url } });
     const agent = createReactAgent({
-      llm: scripted([{ name: "srv__get_weather", args: {} }]),
+      llm: createScriptedModel([{ name: "srv__get_weather", args: {} }]),
       tools: mcp.tools,
     });
     const runs: [id: string, name: string | undefined, metadata: unknown][] = [];
@@ -152,7 +157,7 @@ describe("a call in OpenTelemetry", () => {
           void runs.push([runId, runName, metadata]),
       }),
     ];
-    await agent.invoke(question, { callbacks, configurable: { thread_id: "thread-7" } });
+    await agent.invoke(userInput, { callbacks, configurable: { thread_id: "thread-7" } });
     expect(runs).toHaveLength(1);
     const [[runId, runName, metadata] = []] = runs;
     expect(tracing.span("tools/call get_weather").attributes).toMatchObject({
@@ -164,7 +169,7 @@ describe("a call in OpenTelemetry", () => {
     expect(metadata).toMatchObject({ tool_type: "mcp", server: "srv" });
   });
 
-  it("can be put where the spans of LangChain's runs are", async () => {
+  it("can be attached to the spans of LangChain runs", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     const spansOfRuns = new Map<string, Span>();
     await using tracing = await Tracing.start({
@@ -174,69 +179,69 @@ describe("a call in OpenTelemetry", () => {
       },
     });
     await using mcp = await createMcpTools({ srv: { url: server.url } });
-    const follow = BaseCallbackHandler.fromMethods({
+    const handler = BaseCallbackHandler.fromMethods({
       handleToolStart: (_, __, runId, ___, ____, _____, name = "") =>
         void spansOfRuns.set(runId, tracing.tracer.startSpan(name)),
       handleToolEnd: (_, runId) => spansOfRuns.get(runId)?.end(),
     });
-    await mcp.tools[0]?.invoke({}, { callbacks: [follow] });
+    await mcp.tools[0]?.invoke({}, { callbacks: [handler] });
     const [outer, inner] = [tracing.span("srv__get_weather"), tracing.span("tools/call get_weather")];
     expect(inner.parentSpanContext?.spanId).toBe(outer.spanContext().spanId);
   });
 
-  it("is what HTTP requests made for it belong to", async () => {
+  it("is the active span of its HTTP requests", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     const active: (string | undefined)[] = [];
-    const hear = () => active.push(trace.getActiveSpan()?.spanContext().spanId);
-    subscribe("undici:request:create", hear);
+    const onRequest = () => active.push(trace.getActiveSpan()?.spanContext().spanId);
+    subscribe("undici:request:create", onRequest);
     await client.callTool(call);
-    unsubscribe("undici:request:create", hear);
+    unsubscribe("undici:request:create", onRequest);
     const of = (name: string) => tracing.span(name).spanContext().spanId;
     expect(active).toEqual([of("initialize"), of("initialize"), of("tools/call get_weather")]);
     expect(trace.getActiveSpan()).toBeUndefined();
   });
 
-  it("of a prompt or a resource names it, without what may be secret in an address", async () => {
+  it("of a prompt or a resource has its name, without the secrets of a URI", async () => {
     const uri = "postgres://ann:s3cr3t@db.example/customers?token=s3cr3t#s3cr3t";
     await using server = await startMcpTestServer({
       prompts: [{ name: "travel", get: () => "Go." }],
       resources: [{ uri, read: () => "rows" }],
     });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.getPrompt({ name: "travel" });
     await client.readResource(uri);
     expect(tracing.span("prompts/get travel").attributes).toMatchObject({ "gen_ai.prompt.name": "travel" });
     const { attributes } = tracing.span("resources/read");
     expect(attributes["mcp.resource.uri"]).toBe("postgres://db.example/customers");
-    expect(JSON.stringify(await tracing.measured())).not.toMatch(/s3cr3t|postgres/);
+    expect(JSON.stringify(await tracing.collectMeasurements())).not.toMatch(/s3cr3t|postgres/);
   });
 
-  it("to a server without sessions is told by that server's words", async () => {
+  it("to a modern server has the attributes of that protocol", async () => {
     await using server = await startEraServer("modern", { tools: [weather] });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     const span = tracing.span("tools/call get_weather");
-    expect(metaOf(server)).toMatchObject({ traceparent: traceparentOf(span) });
+    expect(metaOfRequest(server)).toMatchObject({ traceparent: traceparentOf(span) });
     expect(span.attributes).toMatchObject({
       "mcp.protocol.version": "2026-07-28",
-      "jsonrpc.request.id": String(callOf(server).id),
+      "jsonrpc.request.id": String(firstRequest(server).id),
     });
     expect(span.attributes).not.toHaveProperty("mcp.session.id");
     const { attributes, parentSpanContext } = tracing.span("server/discover");
     expect(attributes["mcp.method.name"]).toBe("server/discover");
     expect(parentSpanContext?.spanId).toBe(span.spanContext().spanId);
-    expect(metaOf(server, "server/discover")).toMatchObject({
+    expect(metaOfRequest(server, "server/discover")).toMatchObject({
       traceparent: traceparentOf(tracing.span("server/discover")),
     });
   });
 
-  it("of a program says that it goes through a pipe", async () => {
+  it("of a stdio server has the pipe transport", async () => {
     await using tracing = await Tracing.start();
-    await using client = stdioClient();
+    await using client = createStdioClient();
     await client.callTool(echo());
     const { attributes } = tracing.span("tools/call echo");
     expect(attributes).toMatchObject({ "network.transport": "pipe", "mcp.method.name": "tools/call" });
@@ -245,20 +250,20 @@ describe("a call in OpenTelemetry", () => {
   });
 });
 
-describe("what goes wrong in OpenTelemetry", () => {
-  it("is told by JSON-RPC code, by the tool's own word, or by the kind of failure", async () => {
+describe("a failure in OpenTelemetry", () => {
+  it("has the JSON-RPC code, tool_error or the failure kind as error.type", async () => {
     const fail = { name: "fail", run: () => Promise.reject(new Error("private")) };
     await using server = await startMcpTestServer({ tools: [weather, fail] });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
-    const refusal = { jsonrpc: "2.0", id: null, error: { code: -32602, message: "no such city" } };
-    server.addFault({ type: "status", status: 400, body: JSON.stringify(refusal) }, { times: 1 });
-    const refused = await failureOf(client.callTool(call));
+    const rpcError = { jsonrpc: "2.0", id: null, error: { code: -32602, message: "no such city" } };
+    server.addFault({ type: "status", status: 400, body: JSON.stringify(rpcError) }, { times: 1 });
+    const rejected = await rejection(client.callTool(call));
     await client.callTool({ name: "fail" });
     server.addFault({ type: "hang" }, { times: 1 });
-    const late = await failureOf(client.callTool(call, { timeoutMs: 20 }));
-    const told = tracing.spans
+    const late = await rejection(client.callTool(call, { timeoutMs: 20 }));
+    const failures = tracing.spans
       .filter(({ name }) => name.startsWith("tools/call"))
       .map(({ status, attributes }) => [
         attributes["error.type"],
@@ -267,14 +272,14 @@ describe("what goes wrong in OpenTelemetry", () => {
         status,
       ]);
     const code = SpanStatusCode.ERROR;
-    expect(told).toEqual([
-      ["-32602", "-32602", "invalid-request", { code, message: refused.message }],
+    expect(failures).toEqual([
+      ["-32602", "-32602", "invalid-request", { code, message: rejected.message }],
       ["tool_error", undefined, "tool-error", { code }],
       ["timeout", undefined, "timeout", { code, message: late.message }],
     ]);
   });
 
-  it("and is repeated, or lost with its session, stands in the span", async () => {
+  it("that is retried, or that lost the session, is an event of the span", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     await using client = new McpClient(
@@ -302,19 +307,19 @@ describe("what goes wrong in OpenTelemetry", () => {
   });
 });
 
-describe("what is measured", () => {
+describe("metrics", () => {
   const operations = "mcp.client.operation.duration";
 
-  it("are operations and sessions, in seconds, in the buckets of the conventions", async () => {
+  it("cover operations and sessions, in seconds, in the recommended buckets", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
-    const client = clientOf(server);
+    const client = createTestClient(server);
     await client.callTool(call);
     await client.callTool(call);
     server.addFault({ type: "status", status: 500 }, { method: "tools/call", times: 1 });
-    await failureOf(client.callTool(call));
+    await rejection(client.callTool(call));
     await client.close();
-    const measured = await tracing.measured();
+    const measured = await tracing.collectMeasurements();
     expect(new Set(measured.map(({ name, unit }) => `${name} ${unit}`))).toEqual(
       new Set([`${operations} s`, "mcp.client.session.duration s"]),
     );
@@ -344,15 +349,15 @@ describe("content", () => {
     { name: "get_weather", run: ({ city }: Record<string, unknown>) => `sun in ${String(city)}` },
   ];
 
-  it("is in no span, unless it is asked for", async () => {
+  it("is not recorded by default", async () => {
     await using server = await startMcpTestServer({ tools });
     await using tracing = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool({ ...call, args: { city: "Oslo" } });
     expect(JSON.stringify(tracing.spans.map(({ attributes }) => attributes))).not.toContain("Oslo");
   });
 
-  it("asked for, is there without what is sensitive", async () => {
+  it("is recorded without sensitive arguments if enabled", async () => {
     await using server = await startMcpTestServer({ tools });
     await using tracing = await Tracing.start({ recordContent: true });
     const resource = {
@@ -383,15 +388,15 @@ describe("content", () => {
 });
 
 describe("instrumentMcp", () => {
-  it("takes no options that it does not know, or cannot use", async () => {
+  it("rejects unknown and invalid options", async () => {
     const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
-    const failure = await failureOf(instrumentMcp(options as never));
+    const failure = await rejection(instrumentMcp(options as never));
     expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
-      expect.stringContaining("recordContents: is no option; options are tracerProvider, "),
-      'parent: expected a function, found "span"',
-      'recordContent: expected a boolean, found "yes"',
-      "tracerProvider: expected an object with getTracer(), found an object",
+      expect.stringContaining("recordContents: unknown option; valid options: tracerProvider, "),
+      'parent: expected a function, got "span"',
+      'recordContent: expected a boolean, got "yes"',
+      "tracerProvider: expected an object with getTracer(), got an object",
     ]);
   });
 
@@ -399,20 +404,20 @@ describe("instrumentMcp", () => {
     [null, "null"],
     [5, "a number"],
     ["otlp", '"otlp"'],
-    [[], "a list"],
-  ])("takes no options that are no object: %j", async (options, found) => {
-    const failure = await failureOf(instrumentMcp(options as never));
+    [[], "an array"],
+  ])("rejects options that are not an object: %j", async (options, received) => {
+    const failure = await rejection(instrumentMcp(options as never));
     expect([failure.kind, failure.message]).toEqual([
       "invalid-config",
-      `The set of options is not valid:\n  expected an object, found ${found}`,
+      `The set of options is not valid:\n  expected an object, got ${received}`,
     ]);
   });
 
-  it("asked for twice, makes each span once and measures it once, until both have ended it", async () => {
+  it("called twice, creates each span and measurement once, until both are disabled", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     const second = await instrumentMcp(tracing.providers);
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     expect(tracing.spans.map(({ name }) => name)).toEqual(["initialize", "tools/call get_weather"]);
     second.disable();
@@ -421,7 +426,7 @@ describe("instrumentMcp", () => {
     tracing.instrumentation.disable();
     await client.callTool(call);
     expect(tracing.spans).toHaveLength(3);
-    const counts = (await tracing.measured()).map(({ attributes, value }) => [
+    const counts = (await tracing.collectMeasurements()).map(({ attributes, value }) => [
       attributes["mcp.method.name"],
       value.count,
     ]);
@@ -431,78 +436,78 @@ describe("instrumentMcp", () => {
     ]);
   });
 
-  it("knows the process's own provider, also by its name", async () => {
+  it("detects the global provider, even if it is passed explicitly", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     trace.setGlobalTracerProvider(tracing.providers.tracerProvider);
-    const others = [
+    const instrumentations = [
       await instrumentMcp(),
       await instrumentMcp({ tracerProvider: trace.getTracerProvider() }),
     ];
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     expect(tracing.spans).toHaveLength(2);
-    for (const other of others) other.disable();
+    for (const instrumentation of instrumentations) instrumentation.disable();
     trace.disable();
   });
 
-  it("serves two providers, and measures once for a meter that both have", async () => {
+  it("supports two tracer providers, and measures once for a shared meter provider", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     const { meterProvider } = tracing.providers;
     await using another = await Tracing.start({ meterProvider });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     expect([tracing.spans.length, another.spans.length]).toEqual([2, 2]);
-    expect((await tracing.measured()).map(({ value }) => value.count)).toEqual([1, 1]);
+    expect((await tracing.collectMeasurements()).map(({ value }) => value.count)).toEqual([1, 1]);
   });
 
-  it("asked for with other options for the same provider, says which", async () => {
+  it("reports the options that differ from an earlier call for the same provider", async () => {
     await using tracing = await Tracing.start();
     const options = { ...tracing.providers, recordContent: true, parent: () => undefined };
-    const failure = await failureOf(instrumentMcp(options));
+    const failure = await rejection(instrumentMcp(options));
     expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path }) => path)).toEqual(["recordContent", "parent"]);
-    expect(failure.message).toContain("disable() that first");
+    expect(failure.message).toContain("disable() that one first");
   });
 
-  it("sends no trace context to servers that should not have it", async () => {
+  it("does not send trace context to servers excluded by propagateTo", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using _ = await Tracing.start({ propagateTo: (name) => name === "another" });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
-    expect(metaOf(server)).not.toHaveProperty("traceparent");
-    expect(metaOf(server, "initialize")).not.toHaveProperty("traceparent");
+    expect(metaOfRequest(server)).not.toHaveProperty("traceparent");
+    expect(metaOfRequest(server, "initialize")).not.toHaveProperty("traceparent");
   });
 
-  it("writes trace context as the propagator that it is given", async () => {
+  it("uses the given propagator", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start({
       propagator: {
         inject: (active, carrier, { set }) => set(carrier, "b3", trace.getSpanContext(active)?.traceId ?? ""),
       },
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call);
     const { traceId } = tracing.span("tools/call get_weather").spanContext();
-    expect(metaOf(server)).toMatchObject({ b3: traceId });
-    expect(metaOf(server)).not.toHaveProperty("traceparent");
+    expect(metaOfRequest(server)).toMatchObject({ b3: traceId });
+    expect(metaOfRequest(server)).not.toHaveProperty("traceparent");
   });
 
-  it("leaves what a caller has written itself", async () => {
+  it("does not override _meta of the caller", async () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using _ = await Tracing.start();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.callTool(call, { meta: { traceparent: "mine" } });
-    expect(metaOf(server)).toMatchObject({ traceparent: "mine" });
+    expect(metaOfRequest(server)).toMatchObject({ traceparent: "mine" });
   });
 
-  it("disabled, ends the spans that are open and makes no more", async () => {
-    const entered = gate();
-    const answered = gate();
+  it("disabled, ends open spans and creates no more", async () => {
+    const started = deferred();
+    const released = deferred();
     const run = async () => {
-      entered.open();
-      await answered.opened;
+      started.resolve();
+      await released.promise;
       return "sun";
     };
     await using client = new McpClient({
@@ -510,11 +515,11 @@ describe("instrumentMcp", () => {
       server: new McpTestServer({ tools: [{ name: "get_weather", run }] }),
     });
     await using tracing = await Tracing.start();
-    const calling = client.callTool(call);
-    await entered.opened;
+    const pendingCall = client.callTool(call);
+    await started.promise;
     tracing.instrumentation.disable();
-    answered.open();
-    await calling;
+    released.resolve();
+    await pendingCall;
     await client.callTool(call);
     expect(tracing.spans.map(({ name }) => name)).toEqual(["initialize", "tools/call get_weather"]);
   });

@@ -11,25 +11,26 @@ interface Call {
   readonly args: Record<string, unknown>;
 }
 
-/** One model turn with these calls, then a last word: the messages of the whole run. */
+/** Runs an agent whose model makes these calls, then responds; returns all messages. */
 type RunAgent = (tools: McpTool[], calls: readonly Call[]) => Promise<BaseMessage[]>;
 
 const question = { messages: [new HumanMessage("Please.")] };
 
-function scripted(calls: readonly Call[]) {
+function createModel(calls: readonly Call[]) {
   const withIds = calls.map((call, index) => ({ ...call, id: `call-${index + 1}` }));
   return fakeModel().respondWithTools(withIds).respond(new AIMessage("done"));
 }
 
-const ways: readonly (readonly [string, RunAgent])[] = [
+const frameworks: readonly (readonly [string, RunAgent])[] = [
   [
     "createReactAgent",
     async (tools, calls) =>
-      (await createReactAgent({ llm: scripted(calls), tools }).invoke(question)).messages,
+      (await createReactAgent({ llm: createModel(calls), tools }).invoke(question)).messages,
   ],
   [
     "createAgent",
-    async (tools, calls) => (await createAgent({ model: scripted(calls), tools }).invoke(question)).messages,
+    async (tools, calls) =>
+      (await createAgent({ model: createModel(calls), tools }).invoke(question)).messages,
   ],
   [
     "createAgent with a wrapToolCall middleware",
@@ -38,15 +39,16 @@ const ways: readonly (readonly [string, RunAgent])[] = [
         name: "watch",
         wrapToolCall: (request, handler) => handler(request),
       });
-      return (await createAgent({ model: scripted(calls), tools, middleware: [middleware] }).invoke(question))
-        .messages;
+      return (
+        await createAgent({ model: createModel(calls), tools, middleware: [middleware] }).invoke(question)
+      ).messages;
     },
   ],
   [
     "ToolNode",
     async (tools, calls) => {
-      const asked = await scripted(calls).invoke(question.messages);
-      const { messages } = (await new ToolNode(tools).invoke({ messages: [asked] })) as {
+      const request = await createModel(calls).invoke(question.messages);
+      const { messages } = (await new ToolNode(tools).invoke({ messages: [request] })) as {
         messages: BaseMessage[];
       };
       return [...messages, new AIMessage("done")];
@@ -70,7 +72,7 @@ const broken: TestTool = {
   },
 };
 
-async function setUp(
+async function createFixture(
   tools: readonly TestTool[],
 ): Promise<{ server: McpTestServer; mcp: McpToolset } & AsyncDisposable> {
   const server = await startMcpTestServer({ tools });
@@ -89,10 +91,10 @@ function toolMessages(messages: readonly BaseMessage[]): ToolMessage[] {
   return messages.filter((message) => message instanceof ToolMessage);
 }
 
-describe.each(ways)("in %s", (_, run) => {
-  it("a tool gives its result", async () => {
-    await using story = await setUp([forecast]);
-    const messages = await run(story.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
+describe.each(frameworks)("in %s", (_, run) => {
+  it("a tool returns its result", async () => {
+    await using fixture = await createFixture([forecast]);
+    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
     expect(toolMessages(messages)).toMatchObject([
       {
         content: "Oslo: rain",
@@ -105,9 +107,9 @@ describe.each(ways)("in %s", (_, run) => {
     expect(messages.at(-1)?.content).toBe("done");
   });
 
-  it("an isError result is told to the model in the tool's own words, and the run goes on", async () => {
-    await using story = await setUp([broken]);
-    const messages = await run(story.mcp.tools, [{ name: "srv__broken", args: {} }]);
+  it("an isError result is passed to the model, and the run continues", async () => {
+    await using fixture = await createFixture([broken]);
+    const messages = await run(fixture.mcp.tools, [{ name: "srv__broken", args: {} }]);
     expect(toolMessages(messages)).toMatchObject([
       {
         content: "out of paper",
@@ -120,9 +122,9 @@ describe.each(ways)("in %s", (_, run) => {
     expect(messages.at(-1)?.content).toBe("done");
   });
 
-  it("bad arguments are told with their paths, nothing is sent, and no stack or local path is shown", async () => {
-    await using story = await setUp([forecast]);
-    const messages = await run(story.mcp.tools, [{ name: "srv__forecast", args: { days: "three" } }]);
+  it("invalid arguments are reported with their paths, without a request or a stack trace", async () => {
+    await using fixture = await createFixture([forecast]);
+    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { days: "three" } }]);
     const [message] = toolMessages(messages);
     expect(message).toMatchObject({
       status: "error",
@@ -132,37 +134,37 @@ describe.each(ways)("in %s", (_, run) => {
     expect(message?.content).toContain("city");
     expect(message?.content).toContain("days");
     expect(message?.content).not.toMatch(/\.(?:ts|js):\d+|node_modules|file:\/\//);
-    expect(story.server.executions).toEqual([]);
+    expect(fixture.server.executions).toEqual([]);
     expect(messages.at(-1)?.content).toBe("done");
   });
 
-  it("a dead server and a tool that is too slow are told, and the run goes on", async () => {
+  it("a dead server and a timeout are reported to the model, and the run continues", async () => {
     const slow: TestTool = { name: "slow", run: () => new Promise(() => undefined) };
-    await using story = await setUp([forecast, slow]);
-    const late = await run(story.mcp.tools, [{ name: "srv__slow", args: {} }]);
+    await using fixture = await createFixture([forecast, slow]);
+    const late = await run(fixture.mcp.tools, [{ name: "srv__slow", args: {} }]);
     expect(toolMessages(late)).toMatchObject([
       { status: "error", artifact: { error: { kind: "timeout", outcomeUnknown: true } } },
     ]);
-    expect(toolMessages(late)[0]?.content).toContain("may have run all the same");
-    await story.server.stop();
-    const dead = await run(story.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
+    expect(toolMessages(late)[0]?.content).toContain("may have run: check before you call it again");
+    await fixture.server.stop();
+    const dead = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
     expect(toolMessages(dead)).toMatchObject([
       { status: "error", artifact: { error: { kind: "not-sent" } } },
     ]);
     expect(dead.at(-1)?.content).toBe("done");
   });
 
-  it("a server that restarts between two calls is not noticed", async () => {
-    await using story = await setUp([forecast]);
-    await run(story.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
-    await story.server.restart();
-    const messages = await run(story.mcp.tools, [{ name: "srv__forecast", args: { city: "Rome" } }]);
+  it("a restart of the server between two calls does not matter", async () => {
+    await using fixture = await createFixture([forecast]);
+    await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
+    await fixture.server.restart();
+    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Rome" } }]);
     expect(toolMessages(messages)).toMatchObject([{ content: "Rome: rain", status: "success" }]);
   });
 
-  it("several calls of one message run, and one that fails costs no other", async () => {
-    await using story = await setUp([forecast, broken]);
-    const messages = await run(story.mcp.tools, [
+  it("several calls of one message run, and a failure does not affect the others", async () => {
+    await using fixture = await createFixture([forecast, broken]);
+    const messages = await run(fixture.mcp.tools, [
       { name: "srv__forecast", args: { city: "Oslo" } },
       { name: "srv__broken", args: {} },
       { name: "srv__forecast", args: { city: "Rome" } },

@@ -7,7 +7,7 @@ import {
   type ServerDefinition,
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { eventually, failureOf, times } from "../../fixtures/clients.js";
+import { eventually, rejection, times } from "../../fixtures/clients.js";
 
 const say: TestTool = { name: "say", run: ({ text }) => String(text) };
 
@@ -45,7 +45,7 @@ const forecast: TestTool = {
 };
 
 describe("createMcpTools", () => {
-  it("connects to all servers at once and gives their tools, in the order of the servers", async () => {
+  it("connects to all servers at once and returns their tools in order", async () => {
     const servers = await Promise.all(times(10, () => startMcpTestServer({ tools: [say] })));
     for (const server of servers) server.addFault({ type: "delay", ms: 30 });
     const definitions = Object.fromEntries(servers.map((server, n) => [`s${n}`, { url: server.url }]));
@@ -53,20 +53,22 @@ describe("createMcpTools", () => {
     expect(mcp.tools.map(({ name }) => name)).toEqual(times(10, (n) => `s${n}__say`));
     expect(Object.keys(mcp.clients)).toEqual(times(10, (n) => `s${n}`));
     expect(mcp.getTools("s3", "s1").map(({ mcp: { server } }) => server)).toEqual(["s1", "s3"]);
-    expect(() => mcp.getTools("nobody")).toThrow('There is no server "nobody"');
+    expect(() => mcp.getTools("unknown")).toThrow(
+      expect.objectContaining({ kind: "invalid-config", server: "unknown" }),
+    );
     await Promise.all(servers.map((server) => server.close()));
   });
 
-  it("throws when a server fails, after it has closed what it had opened", async () => {
+  it("throws if a server fails, and closes the others", async () => {
     await using good = await startMcpTestServer({ tools: [say] });
-    const failure = await failureOf(
+    const failure = await rejection(
       createMcpTools({ good: { url: good.url }, bad: { url: "http://127.0.0.1:1/mcp" } }),
     );
     expect(failure).toMatchObject({ kind: "not-sent", server: "bad" });
     await eventually(() => good.openSessions.length === 0 && good.openSockets === 0);
   });
 
-  it("goes on without an optional server, and says so", async () => {
+  it("continues without an optional server, with a warning", async () => {
     await using good = await startMcpTestServer({ tools: [say] });
     const warnings: string[] = [];
     const warn = (message: string) => warnings.push(message);
@@ -78,18 +80,18 @@ describe("createMcpTools", () => {
       good: { state: "connected", tools: 1 },
       bad: { state: "failed", tools: 0, error: { kind: "not-sent" } },
     });
-    expect(warnings).toEqual([expect.stringContaining('Optional server "bad" is left out')]);
+    expect(warnings).toEqual([expect.stringContaining('Optional server "bad" is excluded')]);
   });
 
-  it("closes what it had opened when names collide, or when it is told to stop", async () => {
+  it("closes all servers if names collide or it is aborted", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
     const twins = { a: { url: server.url }, b: { url: server.url } };
-    expect(await failureOf(createMcpTools(twins, { naming: { prefix: "none" } }))).toMatchObject({
+    expect(await rejection(createMcpTools(twins, { naming: { prefix: "none" } }))).toMatchObject({
       kind: "invalid-config",
     });
     server.addFault({ type: "hang" }, { method: "tools/list" });
     const controller = new AbortController();
-    const stopped = failureOf(createMcpTools(twins, { signal: controller.signal }));
+    const stopped = rejection(createMcpTools(twins, { signal: controller.signal }));
     await eventually(() => server.received("tools/list").length === 4);
     controller.abort("stop");
     expect(await stopped).toBe("stop");
@@ -100,26 +102,35 @@ describe("createMcpTools", () => {
     [null, "expected an object { name: definition }"],
     [{ a: { url: "nowhere" }, b: {} }, "a.url"],
     [{ a: { url: "http://x.test", tools: { get: { timeout: 1 } } } }, "a.tools.get"],
-  ])("refuses %j, with every problem", async (servers, message) => {
-    const failure = await failureOf(createMcpTools(servers as never));
+  ])("rejects servers %j", async (servers, message) => {
+    const failure = await rejection(createMcpTools(servers as never));
     expect(failure.kind).toBe("invalid-config");
     expect(failure.message).toContain(message);
   });
 
   it.each([
-    [{ onFailure: "sometimes" }, "onFailure: expected one of continue, error"],
+    [{ onToolError: "sometimes" }, "onToolError"],
     [{ structuredContent: "all" }, "structuredContent"],
-    [{ beforeToolCall: 7 }, "beforeToolCall: expected a function"],
+    [{ beforeToolCall: 7 }, "beforeToolCall"],
     [{ limits: { contentChars: 0 } }, "limits.contentChars"],
     [{ meta: 7 }, "meta"],
-    [{ tools: 7 }, "expected rules by tool name"],
-  ])("refuses options %j", async (options, message) => {
-    expect((await failureOf(createMcpTools({}, options as never))).message).toContain(message);
+  ])("rejects options %j", async (options, path) => {
+    expect(await rejection(createMcpTools({}, options as never))).toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path }],
+    });
+  });
+
+  it("rejects tool rules that are not an object", async () => {
+    expect(await rejection(createMcpTools({}, { tools: 7 as never }))).toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path: "", message: expect.stringContaining("expected rules by tool name") }],
+    });
   });
 });
 
 describe("a toolset", () => {
-  it("calls a tool by the name models see, or by the server's own", async () => {
+  it("calls a tool by the name that models see, or by its name on the server", async () => {
     const [a, b] = [
       new McpTestServer({ tools: [say] }),
       new McpTestServer({ tools: [say, { ...say, name: "only b" }] }),
@@ -128,17 +139,17 @@ describe("a toolset", () => {
     expect((await mcp.callTool({ name: "a__say", args: { text: "1" } })).text()).toBe("1");
     expect((await mcp.callTool({ name: "only b", args: { text: "2" } })).text()).toBe("2");
     expect((await mcp.callTool({ name: "say", server: "b", args: { text: "3" } })).text()).toBe("3");
-    expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({
+    expect(await rejection(mcp.callTool({ name: "say" }))).toMatchObject({
       kind: "invalid-config",
       message: expect.stringContaining('"a", "b"'),
     });
-    expect(await failureOf(mcp.callTool({ name: "nothing" }))).toMatchObject({
+    expect(await rejection(mcp.callTool({ name: "nothing" }))).toMatchObject({
       kind: "not-found",
       message: expect.stringContaining("a__say, b__only_b, b__say"),
     });
   });
 
-  it("calls many, keeps their order, and isolates failures", async () => {
+  it("calls several tools in order and isolates failures", async () => {
     await using mcp = await createMcpTools({ a: { server: new McpTestServer({ tools: [say] }) } });
     const outcomes = await mcp.callTools([
       { name: "a__say", args: { text: "1" }, id: "x" },
@@ -153,37 +164,37 @@ describe("a toolset", () => {
     expect(outcomes[0]).toMatchObject({ requestId: "x", server: "a", attempts: 1, tool: "a__say" });
   });
 
-  it("tells events with the name of their server", async () => {
+  it("emits events with the name of their server", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
     await using mcp = await createMcpTools({ weather: { url: server.url } });
     const seen: string[] = [];
-    const stop = mcp.on("sessionLost", ({ server: name }) => seen.push(name));
+    const unsubscribe = mcp.on("sessionLost", ({ server: name }) => seen.push(name));
     server.dropSessions();
     await mcp.callTool({ name: "say" });
-    stop();
+    unsubscribe();
     server.dropSessions();
     await mcp.callTool({ name: "say" });
     expect(seen).toEqual(["weather"]);
   });
 
-  it("closes once, from a destructured close, and its tools and calls say so afterwards", async () => {
+  it("closes once, and its tools and calls then fail with kind closed", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
     const mcp = await createMcpTools({ a: { url: server.url } });
     const { close, tools } = mcp;
     await Promise.all([close(), close()]);
     expect(mcp.status()).toMatchObject({ a: { state: "disconnected", tools: 1 } });
-    expect(await failureOf(tools[0]?.invoke({}) as Promise<unknown>)).toMatchObject({ kind: "closed" });
-    expect(await failureOf(mcp.callTool({ name: "say" }))).toMatchObject({ kind: "closed" });
+    expect(await rejection(tools[0]?.invoke({}) as Promise<unknown>)).toMatchObject({ kind: "closed" });
+    expect(await rejection(mcp.callTool({ name: "say" }))).toMatchObject({ kind: "closed" });
     expect(server.received("initialize")).toHaveLength(1);
     await eventually(() => server.openSockets === 0);
   });
 
-  it("ends calls in flight when it closes", async () => {
+  it("cancels running calls when it closes", async () => {
     await using server = await startMcpTestServer({
       tools: [{ name: "slow", run: () => new Promise(() => undefined) }],
     });
     const mcp = await createMcpTools({ a: { url: server.url } });
-    const call = failureOf(mcp.callTool({ name: "slow" }));
+    const call = rejection(mcp.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await mcp.close();
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: true });
@@ -221,27 +232,27 @@ describe("createMcpToolsFromAgent", () => {
     await using mcp = await createMcpToolsFromAgent(agentWith(weather), {
       servers: { [key]: { server: new McpTestServer({ tools: [forecast] }) } },
     });
-    expect(await failureOf(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
+    expect(await rejection(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
       kind: "denied",
-      message: expect.stringContaining("what is filled in for it (key) does not fit"),
+      message: expect.stringContaining("an injected argument (key) does not match the input schema"),
     });
     expect(Object.keys(mcp.clients)).toEqual(["weather"]);
   });
 
-  it("lists live what the agent finds out live, all of it or what the snapshots allow", async () => {
+  it("lists the tools of a dynamic resource, all or those with a snapshot", async () => {
     const server = new McpTestServer({ tools: [forecast, say] });
-    const live = (allowAll: boolean) => ({
+    const dynamic = (allowAll: boolean) => ({
       ...weather,
       toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll } },
     });
     const servers = { weather: { server } };
-    await using some = await createMcpToolsFromAgent(agentWith(live(false)), { servers });
+    await using some = await createMcpToolsFromAgent(agentWith(dynamic(false)), { servers });
     expect(some.tools.map(({ name }) => name)).toEqual(["forecast"]);
-    await using all = await createMcpToolsFromAgent(agentWith(live(true)), { servers });
+    await using all = await createMcpToolsFromAgent(agentWith(dynamic(true)), { servers });
     expect(all.tools.map(({ name }) => name)).toEqual(["forecast", "say"]);
   });
 
-  it("leaves out what is not enabled, and what is no MCP server: no tools, no client", async () => {
+  it("ignores disabled resources and other kinds of resources", async () => {
     const agent = {
       resources: [
         { $resourceType: "mcp", ...weather, isEnabled: false },
@@ -252,8 +263,8 @@ describe("createMcpToolsFromAgent", () => {
     expect([mcp.tools, mcp.clients]).toEqual([[], {}]);
   });
 
-  it("says of every resource without a server what to do", async () => {
-    const failure = await failureOf(
+  it("reports every resource without a server", async () => {
+    const failure = await rejection(
       createMcpToolsFromAgent(agentWith(weather, { ...weather, name: "news", slug: "news-1" })),
     );
     expect(failure.kind).toBe("invalid-config");
@@ -261,15 +272,15 @@ describe("createMcpToolsFromAgent", () => {
     expect(failure.message).toContain('servers: { "weather-1": { url } }');
   });
 
-  it("uses a server that stands in the agent only when that is allowed", async () => {
+  it("uses a server of the agent definition only with allowInlineServers", async () => {
     await using server = await startMcpTestServer({ tools: [forecast] });
     const remote = agentWith({ ...weather, server: { url: server.url } });
     const command = agentWith({ ...weather, server: { command: "rm", args: ["-rf", "/"] } });
-    expect(await failureOf(createMcpToolsFromAgent(remote))).toMatchObject({
+    expect(await rejection(createMcpToolsFromAgent(remote))).toMatchObject({
       kind: "invalid-config",
       message: expect.stringContaining("allowInlineServers"),
     });
-    expect(await failureOf(createMcpToolsFromAgent(command, { allowInlineServers: "remote" }))).toMatchObject(
+    expect(await rejection(createMcpToolsFromAgent(command, { allowInlineServers: "remote" }))).toMatchObject(
       { message: expect.stringContaining("stdio") },
     );
     await using mcp = await createMcpToolsFromAgent(remote, {
@@ -288,12 +299,15 @@ describe("createMcpToolsFromAgent", () => {
     expect(await own.tools[0]?.invoke({ city: "Rome" })).toContain("Rome");
   });
 
-  it("keeps names apart, and closes what it opened when they collide", async () => {
+  it("prefixes colliding names, or closes all servers", async () => {
     await using server = await startMcpTestServer({ tools: [forecast] });
-    const live = { toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll: true } } };
-    const agent = agentWith({ ...weather, ...live }, { ...weather, ...live, name: "news", slug: "news-1" });
+    const dynamic = { toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll: true } } };
+    const agent = agentWith(
+      { ...weather, ...dynamic },
+      { ...weather, ...dynamic, name: "news", slug: "news-1" },
+    );
     const servers = { weather: { url: server.url }, news: { url: server.url } };
-    expect(await failureOf(createMcpToolsFromAgent(agent, { servers }))).toMatchObject({
+    expect(await rejection(createMcpToolsFromAgent(agent, { servers }))).toMatchObject({
       kind: "invalid-config",
     });
     await eventually(() => server.openSessions.length === 0);
@@ -301,21 +315,21 @@ describe("createMcpToolsFromAgent", () => {
     expect(mcp.tools.map(({ name }) => name)).toEqual(["weather__forecast", "news__forecast"]);
   });
 
-  it("refuses two enabled resources of one name", async () => {
+  it("rejects two enabled resources with the same name", async () => {
     const agent = agentWith(weather, { ...weather, slug: "other" });
     expect(
-      await failureOf(createMcpToolsFromAgent(agent, { servers: () => ({ url: "http://x.test" }) })),
+      await rejection(createMcpToolsFromAgent(agent, { servers: () => ({ url: "http://x.test" }) })),
     ).toMatchObject({ kind: "invalid-config" });
   });
 
-  it("never shows a sensitive argument: not in schema, failure, message, artifact or approval", async () => {
+  it("never exposes a sensitive argument in schema, failure, message, artifact or approval", async () => {
     const server = new McpTestServer({ tools: [forecast] });
-    const asked: unknown[] = [];
+    const approvals: unknown[] = [];
     await using mcp = await createMcpToolsFromAgent(agentWith(weather), {
       servers: { weather: { server, tools: { forecast: { requireApproval: true } } } },
       agentInput: { weatherKey: "canary-77" },
       onApproval: ({ args }) => {
-        asked.push(args);
+        approvals.push(args);
         return false;
       },
     });
@@ -325,15 +339,15 @@ describe("createMcpToolsFromAgent", () => {
       tool?.schema,
       await tool?.invoke({ ...call, args: { city: 7 } }),
       await tool?.invoke({ ...call, args: { city: "Oslo" } }),
-      asked,
+      approvals,
     ];
-    expect(asked).toEqual([{ city: "Oslo", key: "***" }]);
+    expect(approvals).toEqual([{ city: "Oslo", key: "***" }]);
     expect(JSON.stringify(seen)).not.toContain("canary-77");
   });
 });
 
 describe("createMcpToolsForServer", () => {
-  it("makes tools of a resource on a client that stays the user's", async () => {
+  it("creates tools of a resource on a client of the caller", async () => {
     const server = new McpTestServer({ tools: [forecast] });
     await using client = new McpClient({ name: "mine", server });
     const tools = createMcpToolsForServer(weather, { client, agentInput: { weatherKey: "k" } });
@@ -343,7 +357,7 @@ describe("createMcpToolsForServer", () => {
     expect(createMcpToolsForServer({ ...weather, isEnabled: false }, { client })).toEqual([]);
   });
 
-  it.each([null, 7, {}, { name: "x", availableTools: "none" }])("refuses %j", (resource) => {
+  it.each([null, 7, {}, { name: "x", availableTools: "none" }])("rejects %j", (resource) => {
     const client = new McpClient({ name: "mine", server: new McpTestServer() } satisfies {
       name: string;
     } & ServerDefinition);
@@ -352,9 +366,11 @@ describe("createMcpToolsForServer", () => {
     );
   });
 
-  it("refuses a resource that has to be asked for its tools", () => {
+  it("rejects a resource with dynamic discovery", () => {
     const client = new McpClient({ name: "mine", server: new McpTestServer() });
-    const live = { ...weather, dynamicTools: "all" };
-    expect(() => createMcpToolsForServer(live, { client })).toThrow("snapshots only");
+    const dynamic = { ...weather, dynamicTools: "all" };
+    expect(() => createMcpToolsForServer(dynamic, { client })).toThrow(
+      expect.objectContaining({ kind: "invalid-config", server: "mine" }),
+    );
   });
 });

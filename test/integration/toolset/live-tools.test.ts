@@ -7,32 +7,39 @@ import { createMcpTools, createMcpToolsFromAgent, type McpToolset } from "../../
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/langgraph.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { type Agent, doors, question, scripted, toolMessages } from "../../fixtures/agents.js";
-import { sayUntil } from "../../fixtures/clients.js";
+import {
+  type Agent,
+  agentIntegrations,
+  userInput,
+  createScriptedModel,
+  getToolMessages,
+} from "../../fixtures/agents.js";
+import { emitUntil } from "../../fixtures/clients.js";
 import { ERAS, startEraServer, type ServedEra } from "../../fixtures/era-server.js";
 
 const early: TestTool = { name: "early", run: () => "early ran" };
 const late: TestTool = { name: "late", run: () => "late ran" };
 const changed: TestTool = {
   ...early,
-  description: "Another one now.",
+  description: "Changed.",
   inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
   run: ({ city }) => `early in ${String(city)}`,
 };
 
-async function setUp(tools: readonly TestTool[], era: ServedEra = "legacy") {
+async function createFixture(tools: readonly TestTool[], era: ServedEra = "legacy") {
   const server = await startEraServer(era, { tools });
   const mcp: McpToolset = await createMcpTools({ srv: { url: server.url } });
   return {
     server,
     mcp,
-    /** The server has other tools now, and says so. A door listens: that is what keeps the stream open. */
-    async offer(...now: readonly TestTool[]) {
-      await server.listenedTo();
-      server.tools = now;
-      const isShown = () =>
-        mcp.tools.length === now.length && mcp.tools.every(({ description }, n) => isOf(now[n], description));
-      await sayUntil(() => server.notifyToolsChanged(), isShown);
+    /** Changes the server's tools and waits until the toolset has them. The integration's listener keeps the stream open. */
+    async setTools(...next: readonly TestTool[]) {
+      await server.waitForListener();
+      server.tools = next;
+      const isUpdated = () =>
+        mcp.tools.length === next.length &&
+        mcp.tools.every(({ description }, n) => hasDescription(next[n], description));
+      await emitUntil(() => server.notifyToolsChanged(), isUpdated);
     },
     async [Symbol.asyncDispose]() {
       await mcp.close();
@@ -41,109 +48,114 @@ async function setUp(tools: readonly TestTool[], era: ServedEra = "legacy") {
   };
 }
 
-function isOf(made: TestTool | undefined, description: string): boolean {
-  return made?.description === undefined || made.description === description;
+function hasDescription(testTool: TestTool | undefined, description: string): boolean {
+  return testTool?.description === undefined || testTool.description === description;
 }
 
-/** Remembers which tools a model was given, turn by turn. */
-function watching(model: ReturnType<typeof fakeModel>) {
-  const given: { name: string; description: string; schema: unknown }[][] = [];
+/** Records the tools that are bound to a model, by turn. */
+function recordTools(model: ReturnType<typeof fakeModel>) {
+  const boundTools: { name: string; description: string; schema: unknown }[][] = [];
   const bindTools = model.bindTools.bind(model);
   model.bindTools = (tools) => {
-    given.push(tools.map(({ name, description = "", schema }) => ({ name, description, schema }) as never));
+    boundTools.push(
+      tools.map(({ name, description = "", schema }) => ({ name, description, schema }) as never),
+    );
     return bindTools(tools);
   };
-  return { model, given };
+  return { model, boundTools };
 }
 
-describe.each(Object.entries(doors))("in %s", (_, open) => {
-  it.each(ERAS)("a tool that arrives later is shown to the model, and runs (%s)", async (era) => {
-    await using story = await setUp([early], era);
-    const { model, given } = watching(scripted([{ name: "srv__late", args: {} }]));
-    const agent = open({ model, mcp: story.mcp });
-    await story.offer(early, late);
-    const done = await agent.invoke(question);
-    expect(given[0]?.map(({ name }) => name)).toEqual(["srv__early", "srv__late"]);
-    expect(toolMessages(done)).toMatchObject([{ content: "late ran", status: "success" }]);
+describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
+  it.each(ERAS)("a tool that is added later is bound to the model, and runs (%s)", async (era) => {
+    await using fixture = await createFixture([early], era);
+    const { model, boundTools } = recordTools(createScriptedModel([{ name: "srv__late", args: {} }]));
+    const agent = open({ model, mcp: fixture.mcp });
+    await fixture.setTools(early, late);
+    const result = await agent.invoke(userInput);
+    expect(boundTools[0]?.map(({ name }) => name)).toEqual(["srv__early", "srv__late"]);
+    expect(getToolMessages(result)).toMatchObject([{ content: "late ran", status: "success" }]);
   });
 
-  it("a tool that has changed is shown and called as it is now", async () => {
-    await using story = await setUp([early]);
+  it("a changed tool is bound and called in its current version", async () => {
+    await using fixture = await createFixture([early]);
     const calls = [{ name: "srv__early", args: {} }];
-    const { model, given } = watching(scripted(calls, [{ name: "srv__early", args: { city: "Oslo" } }]));
-    const agent = open({ model, mcp: story.mcp });
-    await story.offer(changed);
-    const done = await agent.invoke(question);
-    expect(given[0]).toMatchObject([
-      { name: "srv__early", description: "Another one now.", schema: { required: ["city"] } },
+    const { model, boundTools } = recordTools(
+      createScriptedModel(calls, [{ name: "srv__early", args: { city: "Oslo" } }]),
+    );
+    const agent = open({ model, mcp: fixture.mcp });
+    await fixture.setTools(changed);
+    const result = await agent.invoke(userInput);
+    expect(boundTools[0]).toMatchObject([
+      { name: "srv__early", description: "Changed.", schema: { required: ["city"] } },
     ]);
-    expect(toolMessages(done)).toMatchObject([
+    expect(getToolMessages(result)).toMatchObject([
       { status: "error", artifact: { error: { kind: "invalid-request" } } },
       { content: "early in Oslo", status: "success" },
     ]);
   });
 
-  it("a tool that is gone is not shown, and a call of it is told so", async () => {
-    await using story = await setUp([early, late]);
-    const { model, given } = watching(scripted([{ name: "srv__late", args: {} }]));
-    const agent = open({ model, mcp: story.mcp });
-    await story.offer(early);
-    const done = await agent.invoke(question);
-    expect(given[0]?.map(({ name }) => name)).toEqual(["srv__early"]);
-    expect(toolMessages(done)).toMatchObject([
+  it("a removed tool is not bound, and a call of it fails with not-found", async () => {
+    await using fixture = await createFixture([early, late]);
+    const { model, boundTools } = recordTools(createScriptedModel([{ name: "srv__late", args: {} }]));
+    const agent = open({ model, mcp: fixture.mcp });
+    await fixture.setTools(early);
+    const result = await agent.invoke(userInput);
+    expect(boundTools[0]?.map(({ name }) => name)).toEqual(["srv__early"]);
+    expect(getToolMessages(result)).toMatchObject([
       { status: "error", name: "srv__late", artifact: { error: { kind: "not-found" } } },
     ]);
-    expect(story.server.executions).toEqual([]);
+    expect(fixture.server.executions).toEqual([]);
   });
 
-  it("a tool nobody ever had is told as the framework tells it", async () => {
-    await using story = await setUp([early]);
-    const done = await open({ model: scripted([{ name: "srv__none", args: {} }]), mcp: story.mcp }).invoke(
-      question,
-    );
-    expect(toolMessages(done)).toMatchObject([{ status: "error" }]);
+  it("a tool that never existed is handled by the framework", async () => {
+    await using fixture = await createFixture([early]);
+    const result = await open({
+      model: createScriptedModel([{ name: "srv__none", args: {} }]),
+      mcp: fixture.mcp,
+    }).invoke(userInput);
+    expect(getToolMessages(result)).toMatchObject([{ status: "error" }]);
   });
 });
 
 describe("mcpMiddleware", () => {
   const other = tool(() => "other ran", { name: "other", description: "Not of MCP." });
 
-  it("leaves other tools, and tools that somebody left out, as they are", async () => {
-    await using story = await setUp([early, late]);
+  it("keeps other tools and the tool selection of other middleware", async () => {
+    await using fixture = await createFixture([early, late]);
     const onlyEarly = createMiddleware({
       name: "select",
       wrapModelCall: (request, handler) =>
         handler({
           ...request,
-          tools: request.tools.filter((given) => Reflect.get(given, "name") !== "srv__late"),
+          tools: request.tools.filter((bound) => Reflect.get(bound, "name") !== "srv__late"),
         }),
     });
-    const { model, given } = watching(scripted([{ name: "other", args: {} }]) as never);
+    const { model, boundTools } = recordTools(createScriptedModel([{ name: "other", args: {} }]) as never);
     const agent = createAgent({
       model,
-      tools: [other, ...story.mcp.tools],
-      middleware: [onlyEarly, mcpMiddleware(story.mcp)],
+      tools: [other, ...fixture.mcp.tools],
+      middleware: [onlyEarly, mcpMiddleware(fixture.mcp)],
     }) as unknown as Agent;
-    const { messages } = await agent.invoke(question);
-    expect(given[0]?.map(({ name }) => name)).toEqual(["other", "srv__early"]);
+    const { messages } = await agent.invoke(userInput);
+    expect(boundTools[0]?.map(({ name }) => name)).toEqual(["other", "srv__early"]);
     expect(messages.map((message: BaseMessage) => message.text)).toContain("other ran");
   });
 
-  it("may be there once for each toolset", async () => {
-    await using one = await setUp([early]);
-    await using two = await setUp([]);
+  it("can be used once per toolset", async () => {
+    await using one = await createFixture([early]);
+    await using two = await createFixture([]);
     const agent = createAgent({
-      model: scripted([{ name: "srv__late", args: {} }]),
+      model: createScriptedModel([{ name: "srv__late", args: {} }]),
       tools: one.mcp.tools,
       middleware: [mcpMiddleware(one.mcp), mcpMiddleware(two.mcp, { name: "second" })],
     }) as unknown as Agent;
-    await two.offer(late);
-    expect(toolMessages(await agent.invoke(question))).toMatchObject([{ content: "late ran" }]);
+    await two.setTools(late);
+    expect(getToolMessages(await agent.invoke(userInput))).toMatchObject([{ content: "late ran" }]);
   });
 });
 
 describe("McpToolNode", () => {
-  it("sends nothing where an agent has its tools already, and neither does mcpMiddleware", async () => {
+  it("sends nothing for snapshots, and neither does mcpMiddleware", async () => {
     await using server = await startMcpTestServer({ tools: [early] });
     const availableTools = [{ name: "early", description: "", inputSchema: { type: "object" } }];
     const agent = { resources: [{ $resourceType: "mcp", name: "srv", availableTools }] };
@@ -156,21 +168,21 @@ describe("McpToolNode", () => {
     expect(server.executions).toHaveLength(1);
   });
 
-  it("takes the tools of some servers, and tools of other kinds", async () => {
+  it("accepts the tools of some servers and other tools", async () => {
     await using server = await startMcpTestServer({ tools: [early] });
     await using mcp = await createMcpTools({ a: { url: server.url }, b: { url: server.url } });
     const other = tool(() => "other ran", { name: "other", description: "Not of MCP." });
     const node = new McpToolNode(mcp, { servers: ["b"], tools: [other], name: "mine" });
     expect(node.name).toBe("mine");
     expect(node.tools.map(({ name }) => name)).toEqual(["b__early", "other"]);
-    const asked = new AIMessage({
+    const request = new AIMessage({
       content: "",
       tool_calls: [
         { name: "other", args: {}, id: "1" },
         { name: "b__early", args: {}, id: "2" },
       ],
     });
-    const { messages } = await node.invoke({ messages: [asked] });
+    const { messages } = await node.invoke({ messages: [request] });
     expect(messages.map(({ text }) => text)).toEqual(["other ran", "early ran"]);
   });
 });

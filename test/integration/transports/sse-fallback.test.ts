@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { McpClient, type McpClientOptions, type ServerDefinition } from "../../../src/index.js";
-import { echo, eventually, failureOf, ONCE, times } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
-import { LegacySseServer } from "../../fixtures/sse-server.js";
+import { SseServer } from "../../fixtures/sse-server.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 
-function clientOf(
+function createClient(
   url: string,
   definition: Partial<Extract<ServerDefinition, { url: unknown }>> = {},
   options: McpClientOptions = {},
 ): McpClient {
-  return new McpClient({ name: "web", ...ONCE, ...definition, url } as never, options);
+  return new McpClient({ name: "web", ...NO_RETRY, ...definition, url } as never, options);
 }
 
-/** Whatever the server has written before has arrived after it: both sides live in this process. */
+/** Everything that the server has written before is received after it: both sides run in this process. */
 async function roundTrip(url: string): Promise<void> {
   const response = await fetch(url, { method: "POST", body: "{}" });
   await response.text();
@@ -29,10 +29,10 @@ describe("a server that is older than Streamable HTTP", () => {
     { status: 405 },
     { status: 405, body: rpcError(-32_000, "Method not allowed.") },
     { status: 415, body: "Unsupported Media Type" },
-  ])("and answers the handshake with $status $body is used over its stream", async (refusal) => {
-    await using server = await LegacySseServer.start();
-    server.refusal = refusal;
-    await using client = clientOf(server.url, { headers: { authorization: "Bearer of-both" } });
+  ])("and rejects initialize with $status $body is used over SSE", async (postResponse) => {
+    await using server = await SseServer.start();
+    server.postResponse = postResponse;
+    await using client = createClient(server.url, { headers: { authorization: "Bearer of-both" } });
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(server.requests.slice(0, 3).map(({ httpMethod, path }) => `${httpMethod} ${path}`)).toEqual([
       "POST /mcp",
@@ -44,9 +44,9 @@ describe("a server that is older than Streamable HTTP", () => {
     );
   });
 
-  it("is asked once: later sessions go to the stream directly", async () => {
-    await using server = await LegacySseServer.start();
-    await using client = clientOf(server.url);
+  it("is detected once: later sessions use SSE directly", async () => {
+    await using server = await SseServer.start();
+    await using client = createClient(server.url);
     await client.callTool(echo());
     await server.restart();
     await client.callTool(echo());
@@ -56,35 +56,35 @@ describe("a server that is older than Streamable HTTP", () => {
     expect(server.received("GET")).toHaveLength(3);
   });
 
-  it("is still known as such after it was down", async () => {
-    await using server = await LegacySseServer.start();
-    await using client = clientOf(server.url);
+  it("stays detected after it was down", async () => {
+    await using server = await SseServer.start();
+    await using client = createClient(server.url);
     await client.callTool(echo());
     await server.stop();
     await eventually(() => client.state !== "ready");
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "not-sent" });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "not-sent" });
     await server.start();
-    server.answerNext("GET", { status: 503 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
+    server.respondNext("GET", { status: 503 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
     expect((await client.callTool(echo("back"))).text()).toBe("back");
     expect(server.received("initialize").filter(({ path }) => path === "/mcp")).toHaveLength(1);
   });
 
-  it("is found again when its stream fails for a moment, and that failure is the one that is told", async () => {
-    await using server = await LegacySseServer.start();
-    await using client = clientOf(server.url);
+  it("is detected again after its stream failed once, and the error reports that failure", async () => {
+    await using server = await SseServer.start();
+    await using client = createClient(server.url);
     await client.callTool(echo());
     await server.restart();
-    server.answerNext("GET", { status: 500 });
-    const failure = await failureOf(client.callTool(echo()));
+    server.respondNext("GET", { status: 500 });
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "server-error", status: 500, outcomeUnknown: false });
-    expect(failure.message).toContain("Streamable HTTP was tried as well: POST was answered HTTP 405.");
+    expect(failure.message).toContain("Streamable HTTP was also tried: POST returned HTTP 405.");
     expect((await client.callTool(echo("back"))).text()).toBe("back");
   });
 
-  it("is asked anew by a client that was closed", async () => {
-    await using server = await LegacySseServer.start();
-    const client = clientOf(server.url);
+  it("is detected again by a client that was closed", async () => {
+    await using server = await SseServer.start();
+    const client = createClient(server.url);
     await client.callTool(echo());
     await client.close();
     await client.callTool(echo());
@@ -93,11 +93,11 @@ describe("a server that is older than Streamable HTTP", () => {
     await eventually(() => server.openSockets === 0);
   });
 
-  it("may be upgraded: the handshake that finds no stream goes on over Streamable HTTP", async () => {
-    await using server = await LegacySseServer.start();
-    await using client = clientOf(server.url);
+  it("may be upgraded: without an SSE stream the handshake continues over Streamable HTTP", async () => {
+    await using server = await SseServer.start();
+    await using client = createClient(server.url);
     await client.callTool(echo());
-    server.speaks = "http";
+    server.transport = "http";
     await server.restart();
     const results = await Promise.all(times(10, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(10, (n) => `n${n}`));
@@ -107,7 +107,7 @@ describe("a server that is older than Streamable HTTP", () => {
     expect(server.received("GET")).toHaveLength(gets);
   });
 
-  it("may be upgraded to one whose stream has nothing to say", async () => {
+  it("may be upgraded to a server whose stream sends no endpoint", async () => {
     let isUpgraded = false;
     await using server = await startRawServer(({ httpMethod, request, response }) => {
       if (httpMethod === "POST" && isUpgraded) return false;
@@ -118,28 +118,28 @@ describe("a server that is older than Streamable HTTP", () => {
       return;
     });
     const clock = new FakeClock();
-    await using client = clientOf(server.url, {}, { clock });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+    await using client = createClient(server.url, {}, { clock });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     isUpgraded = true;
     const call = client.callTool(echo());
-    await eventually(() => server.seen.filter(({ httpMethod }) => httpMethod === "GET").length === 2);
+    await eventually(() => server.requests.filter(({ httpMethod }) => httpMethod === "GET").length === 2);
     await roundTrip(server.url);
     clock.advance(5_000);
     expect((await call).text()).toBe("ok");
   });
 });
 
-describe("a server that speaks both", () => {
+describe("a server that supports both", () => {
   it("is used over Streamable HTTP, and no stream is opened", async () => {
-    await using server = await LegacySseServer.start();
-    server.speaks = "both";
-    await using client = clientOf(server.url);
+    await using server = await SseServer.start();
+    server.transport = "both";
+    await using client = createClient(server.url);
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(server.received("GET")).toHaveLength(0);
   });
 });
 
-describe("what is no sign of an older server", () => {
+describe("SSE is not tried after", () => {
   it.each([
     ["401", { status: 401 }, "unauthorized"],
     ["403", { status: 403 }, "unauthorized"],
@@ -148,104 +148,100 @@ describe("what is no sign of an older server", () => {
     ["500", { status: 500 }, "server-error"],
     ["503", { status: 503 }, "unavailable"],
     [
-      "a session that it does not know",
+      "an unknown session",
       { status: 400, body: rpcError(-32_000, "Bad Request: No valid session ID provided") },
       "server-error",
     ],
+    ["an unknown method", { status: 404, body: rpcError(-32_601, "no such method") }, "unsupported-protocol"],
     [
-      "a method that it does not know",
-      { status: 404, body: rpcError(-32_601, "no such method") },
-      "unsupported-protocol",
-    ],
-    [
-      "a page",
+      "an HTML page",
       { status: 200, headers: { "content-type": "text/html" }, body: "<p>Sign in</p>" },
       "invalid-response",
     ],
-  ])("%s: told as it is, without a GET", async (_, refusal, kind) => {
-    await using server = await LegacySseServer.start();
-    server.refusal = refusal;
-    await using client = clientOf(server.url);
-    const failure = await failureOf(client.callTool(echo()));
-    expect(failure.status ?? 200).toBe(refusal.status);
+  ])("%s, which is reported without a GET", async (_, postResponse, kind) => {
+    await using server = await SseServer.start();
+    server.postResponse = postResponse;
+    await using client = createClient(server.url);
+    const failure = await rejection(client.callTool(echo()));
+    expect(failure.status ?? 200).toBe(postResponse.status);
     expect(server.received("GET")).toHaveLength(0);
     if (kind !== "server-error") expect(failure.kind).toBe(kind);
   });
 
-  it("a refusal of a session that was pinned", async () => {
-    await using server = await LegacySseServer.start();
-    await using client = clientOf(server.url, { session: { id: "pinned" } });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ status: 405 });
+  it("a rejected request of a pinned session", async () => {
+    await using server = await SseServer.start();
+    await using client = createClient(server.url, { session: { id: "pinned" } });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ status: 405 });
     expect(server.received("GET")).toHaveLength(0);
   });
 
-  it("a refusal of a later request", async () => {
-    await using server = await LegacySseServer.start();
-    server.speaks = "both";
-    await using client = clientOf(server.url);
+  it("a rejected request after initialize", async () => {
+    await using server = await SseServer.start();
+    server.transport = "both";
+    await using client = createClient(server.url);
     await client.ensureSession();
-    server.answerNext("tools/call", { status: 405 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 405 });
+    server.respondNext("tools/call", { status: 405 });
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 405 });
     expect(server.received("GET")).toHaveLength(0);
   });
 });
 
-describe("a server that takes neither the POST nor the GET", () => {
+describe("a server that accepts neither the POST nor the GET", () => {
   it.each([
-    ["404", { status: 404 }, "The older SSE transport was tried as well: GET was answered HTTP 404."],
-    ["500", { status: 500 }, "GET was answered HTTP 500."],
+    ["404", { status: 404 }, "The older SSE transport was also tried: GET returned HTTP 404."],
+    ["500", { status: 500 }, "GET returned HTTP 500."],
     [
-      "a page",
+      "an HTML page",
       { status: 200, headers: { "content-type": "text/html" }, body: "<p>Hi</p>" },
       'with "text/html"',
     ],
-  ])("and answers the GET with %s: the failure of the POST, with a hint", async (_, answer, hint) => {
-    await using server = await LegacySseServer.start();
-    server.refusal = { status: 404 };
-    server.answerNext("GET", answer);
-    await using client = clientOf(server.url);
-    const failure = await failureOf(client.callTool(echo()));
+  ])("and returns %s for the GET: the error is that of the POST, with a hint", async (_, response, hint) => {
+    await using server = await SseServer.start();
+    server.postResponse = { status: 404 };
+    server.respondNext("GET", response);
+    await using client = createClient(server.url);
+    const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 404, attempts: 0 });
-    expect(failure.message).toContain("Is the path of the URL right?");
+    expect(failure.message).toContain("Is the path of the URL correct?");
     expect(failure.message).toContain(hint);
   });
 
-  it("and streams without naming an endpoint: the same, after a while", async () => {
+  it("and streams without an endpoint: the same after a timeout", async () => {
     await using server = await startRawServer(({ httpMethod, response }) => {
       if (httpMethod === "POST") return void response.writeHead(400).end();
       response.writeHead(200, { "content-type": "text/event-stream" }).write(": nothing yet\n\n");
       return;
     });
     const clock = new FakeClock();
-    await using client = clientOf(server.url, { timeouts: { connectMs: 1_000 } }, { clock });
-    const call = failureOf(client.callTool(echo()));
-    await eventually(() => server.seen.length === 2);
+    await using client = createClient(server.url, { timeouts: { connectMs: 1_000 } }, { clock });
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.requests.length === 2);
     await roundTrip(server.url);
     clock.advance(500);
     const failure = await call;
     expect(failure).toMatchObject({ kind: "invalid-request", status: 400 });
-    expect(failure.message).toContain("names no endpoint for messages within 500 ms");
+    expect(failure.message).toContain("did not send an endpoint event within 500 ms");
   });
 
   it.each([
     [401, "unauthorized"],
     [429, "rate-limited"],
     [503, "unavailable"],
-  ])("for now, because the GET is answered %i: that is what has to be known", async (status, kind) => {
-    await using server = await LegacySseServer.start();
-    server.answerNext("GET", { status });
-    await using client = clientOf(server.url);
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({ kind, status });
+  ])("because the GET returns %i for now: the error is that of the GET", async (status, kind) => {
+    await using server = await SseServer.start();
+    server.respondNext("GET", { status });
+    await using client = createClient(server.url);
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind, status });
     expect((await client.callTool(echo("then"))).text()).toBe("then");
   });
 
-  it("and is left while it is tried: nothing stays open", async () => {
+  it("and a client that is closed during the detection leaves nothing open", async () => {
     await using server = await startRawServer(({ httpMethod, response }) => {
       if (httpMethod === "POST") response.writeHead(405).end();
     });
-    const client = clientOf(server.url);
-    const call = failureOf(client.callTool(echo()));
-    await eventually(() => server.seen.length === 2);
+    const client = createClient(server.url);
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.requests.length === 2);
     await client.close();
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => server.sockets.size === 0);

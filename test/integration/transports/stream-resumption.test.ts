@@ -3,58 +3,58 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, echo, eventually, failureOf, gate } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred } from "../../fixtures/clients.js";
 
-describe("a stream that breaks off", () => {
-  it("is resumed where the server numbers its events: one execution, one POST, the answer by GET", async () => {
+describe("an interrupted stream", () => {
+  it("is resumed if the server assigns event ids: one execution, one POST, and the response by GET", async () => {
     await using server = await startMcpTestServer({ resumable: true });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault({ type: "disconnect", when: "during" }, { method: "tools/call", times: 1 });
-    expect((await client.callTool(echo("found again"))).text()).toBe("found again");
+    expect((await client.callTool(echo("resumed"))).text()).toBe("resumed");
     expect(server.executions).toHaveLength(1);
     expect(server.received("tools/call")).toHaveLength(1);
     const [resumption] = server.received("GET");
     expect(resumption?.headers["last-event-id"]).toMatch(/^event-\d+$/);
   });
 
-  it("fails within a second when the server does not come back", async () => {
-    const { opened, open } = gate();
+  it("fails within a second when the server does not restart", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
       resumable: true,
-      tools: [{ name: "slow", run: async () => (await opened, "late") }],
+      tools: [{ name: "slow", run: async () => (await promise, "late") }],
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
-    const call = failureOf(client.callTool({ name: "slow" }));
+    const call = rejection(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await server.stop();
     expect(await call).toMatchObject({ kind: "connection-lost", outcomeUnknown: true, attempts: 1 });
-    open();
+    resolve();
   });
 
-  it("fails when the server came back and knows nothing of it", async () => {
-    const { opened, open } = gate();
+  it("fails when the server has restarted and does not know the stream", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
       resumable: true,
-      tools: [{ name: "slow", run: async () => (await opened, "late") }],
+      tools: [{ name: "slow", run: async () => (await promise, "late") }],
     });
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
-    const call = failureOf(client.callTool({ name: "slow" }));
+    const call = rejection(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
     await server.restart();
     expect(await call).toMatchObject({ kind: "connection-lost", outcomeUnknown: true });
     expect(server.received("tools/call")).toHaveLength(1);
-    open();
+    resolve();
   });
 
-  it("fails at once where there is nothing to resume from", async () => {
+  it("fails at once without event ids", async () => {
     await using server = await startMcpTestServer();
-    await using client = clientOf(server);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.addFault({ type: "disconnect", when: "during" }, { method: "tools/call", times: 1 });
-    expect(await failureOf(client.callTool(echo()))).toMatchObject({
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: true,
     });
@@ -66,15 +66,15 @@ function stream(response: ServerResponse, text: string) {
   return response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
 }
 
-/** A server of a few lines that ends its stream on purpose and says when to come back. */
+/** A minimal server that ends its streams and sends a `retry` time. */
 async function startPollingServer() {
   const gets: { lastEventId: string | undefined; at: number }[] = [];
   const http = createServer((request, response) => {
     if (request.method === "GET") {
       gets.push({ lastEventId: String(request.headers["last-event-id"]), at: performance.now() });
       if (gets.length < 5) return stream(response, `id: e${gets.length + 1}\ndata:\n\n`);
-      const answer = { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "polled" }] } };
-      return stream(response, `id: last\ndata: ${JSON.stringify(answer)}\n\n`);
+      const message = { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "polled" }] } };
+      return stream(response, `id: last\ndata: ${JSON.stringify(message)}\n\n`);
     }
     let body = "";
     request.on("data", (chunk) => (body += String(chunk)));
@@ -103,8 +103,8 @@ async function startPollingServer() {
   };
 }
 
-describe("a stream that the server ends on purpose", () => {
-  it("is taken up again when the server said, as often as it takes", async () => {
+describe("a stream that the server ends", () => {
+  it("is resumed after the retry time until the response arrives", async () => {
     await using server = await startPollingServer();
     await using client = new McpClient({ name: "polling", url: server.url });
     expect((await client.callTool(echo())).text()).toBe("polled");
@@ -113,16 +113,16 @@ describe("a stream that the server ends on purpose", () => {
     expect(Math.min(...waits)).toBeGreaterThan(100);
   });
 
-  it("is let go when the caller is", async () => {
+  it("is not resumed after the call was cancelled", async () => {
     await using server = await startPollingServer();
     await using client = new McpClient({ name: "polling", url: server.url });
     const controller = new AbortController();
-    const call = failureOf(client.callTool(echo(), { signal: controller.signal }));
+    const call = rejection(client.callTool(echo(), { signal: controller.signal }));
     await eventually(() => server.gets.length === 2);
     controller.abort("enough");
     expect(await call).toBe("enough");
-    const seen = server.gets.length;
+    const count = server.gets.length;
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(server.gets.length).toBeLessThanOrEqual(seen + 1);
+    expect(server.gets.length).toBeLessThanOrEqual(count + 1);
   });
 });

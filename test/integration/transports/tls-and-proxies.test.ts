@@ -7,118 +7,135 @@ import { Agent, fetch as undiciFetch } from "undici";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, failureOf, gate, ONCE, times } from "../../fixtures/clients.js";
+import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
-import { signingKey, signJwt } from "../../fixtures/jwt.js";
+import { createSigningKey, signJwt } from "../../fixtures/jwt.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
-import { pemFile } from "../../fixtures/pem-file.js";
-import { startTlsFront } from "../../fixtures/tls-proxy.js";
+import { readPemFile } from "../../fixtures/read-pem-file.js";
+import { startTlsProxy } from "../../fixtures/tls-proxy.js";
 
-const authority = pemFile("authority");
-const ours = { cert: pemFile("client"), key: pemFile("client-key") };
-const asksForOurs = { ca: authority, requestCert: true, rejectUnauthorized: true };
+const authority = readPemFile("authority");
+const clientCertificate = { cert: readPemFile("client"), key: readPemFile("client-key") };
+const requiresClientCertificate = { ca: authority, requestCert: true, rejectUnauthorized: true };
 
 function client(definition: ServerDefinition): McpClient {
-  return new McpClient({ name: "far", ...ONCE, ...definition } as never);
+  return new McpClient({ name: "far", ...NO_RETRY, ...definition } as never);
 }
 
 afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe("a server with a certificate of a private authority", () => {
+describe("a server with a certificate of a private CA", () => {
   it.each([
-    ["text", authority],
+    ["a string", authority],
     ["a Buffer", Buffer.from(authority)],
-    ["one of several", [pemFile("stranger"), authority]],
-    ["one of several in one text", `${pemFile("stranger")}\n${authority}`],
-  ])("is trusted when tls.ca names it: %s", async (_, ca) => {
+    ["one of several CAs", [readPemFile("other-authority"), authority]],
+    ["one of several CAs in one string", `${readPemFile("other-authority")}\n${authority}`],
+  ])("is trusted when tls.ca contains its CA: %s", async (_, ca) => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url);
+    await using front = await startTlsProxy(server.url);
     await using far = client({ url: front.url, tls: { ca } });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
   });
 
   it.each([
-    ["nobody vouches for it", {}, undefined, "give it as tls.ca"],
-    ["another authority is trusted", {}, { ca: pemFile("stranger") }, "give it as tls.ca"],
-    ["it has expired", { cert: pemFile("expired") }, { ca: authority }, "has expired"],
-    ["it is for other names", { cert: pemFile("other-names") }, { ca: authority }, "for other names"],
-    ["it asks for ours", asksForOurs, { ca: authority }, "give tls.cert and tls.key"],
+    ["its CA is not trusted", {}, undefined, "set it as tls.ca"],
+    ["another CA is trusted", {}, { ca: readPemFile("other-authority") }, "set it as tls.ca"],
     [
-      "it asks for ours, in TLS 1.2",
-      { ...asksForOurs, maxVersion: "TLSv1.2" as const },
+      "its certificate is expired",
+      { cert: readPemFile("expired") },
       { ca: authority },
-      "give tls.cert and tls.key",
+      "expired certificate",
     ],
-  ])("is sent nothing when %s", async (_, front, tls, advice) => {
+    [
+      "its certificate is for other names",
+      { cert: readPemFile("other-names") },
+      { ca: authority },
+      "for other host names",
+    ],
+    [
+      "it requires a client certificate",
+      requiresClientCertificate,
+      { ca: authority },
+      "set tls.cert and tls.key",
+    ],
+    [
+      "it requires a client certificate, with TLS 1.2",
+      { ...requiresClientCertificate, maxVersion: "TLSv1.2" as const },
+      { ca: authority },
+      "set tls.cert and tls.key",
+    ],
+  ])("receives nothing when %s", async (_, front, tls, hint) => {
     await using server = await startMcpTestServer();
-    await using before = await startTlsFront(server.url, front);
-    await using far = client({ url: before.url, ...(tls && { tls }) });
-    const failure = await failureOf(far.callTool(echo()));
+    await using tlsProxy = await startTlsProxy(server.url, front);
+    await using far = client({ url: tlsProxy.url, ...(tls && { tls }) });
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
     expect(failure.message).toMatch(/^Server "far" /);
-    expect(failure.message).toContain(advice);
+    expect(failure.message).toContain(hint);
     expect(server.requests).toEqual([]);
   });
 
-  it("that asks for ours gets it", async () => {
+  it("that requires a client certificate receives it", async () => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url, asksForOurs);
-    await using far = client({ url: front.url, tls: { ca: authority, ...ours } });
+    await using front = await startTlsProxy(server.url, requiresClientCertificate);
+    await using far = client({ url: front.url, tls: { ca: authority, ...clientCertificate } });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
-    expect(front.clients).toContain("Test only: client");
+    expect(front.clientNames).toContain("Test only: client");
   });
 
-  it("that does not accept ours runs nothing, and our key is in no error", async () => {
+  it("that rejects the client certificate runs nothing, and no error contains the key", async () => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url, asksForOurs);
-    const tls = { ca: authority, cert: pemFile("stranger-client"), key: ours.key };
+    await using front = await startTlsProxy(server.url, requiresClientCertificate);
+    const tls = { ca: authority, cert: readPemFile("other-client"), key: clientCertificate.key };
     await using far = client({ url: front.url, tls });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ outcomeUnknown: false });
     expect(server.requests).toEqual([]);
-    const [, keyLine = "?"] = ours.key.split("\n");
+    const [, keyLine = "?"] = clientCertificate.key.split("\n");
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain(keyLine);
   });
 
-  it("is not asked for one over plain HTTP, and a warning says that tls has no effect", async () => {
+  it("over plain HTTP causes a warning that tls has no effect", async () => {
     await using server = await startMcpTestServer();
     await using far = client({ url: server.url, tls: { ca: authority } });
     const warnings: string[] = [];
     far.on("warning", ({ message }) => warnings.push(message));
     await far.callTool(echo());
-    expect(warnings).toEqual(['Server "far": tls has no effect on an address that starts with http://.']);
+    expect(warnings).toEqual(['Server "far": tls has no effect on a http:// address.']);
   });
 
-  it("that speaks plain HTTP is told apart", async () => {
+  it("that uses plain HTTP is reported as such", async () => {
     await using server = await startMcpTestServer();
     await using far = client({ url: server.url.replace("http:", "https:") });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain("does not speak TLS there");
+    expect(failure.message).toContain("does not use TLS on this port");
   });
 });
 
-describe("behind a proxy", () => {
-  it("a server that only the proxy knows is reached, and the proxy cannot read along", async () => {
+describe("with a proxy", () => {
+  it("a server that only the proxy can resolve is reached, and the proxy cannot read the traffic", async () => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url);
+    await using front = await startTlsProxy(server.url);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const headers = { authorization: "Bearer canary7f3a91" };
     await using far = client({ url: "https://mcp.test/mcp", headers, tls: { ca: authority } });
     expect((await far.callTool(echo("canary7f3a91"))).text()).toBe("canary7f3a91");
-    expect(new Set(proxy.asked.map((request) => request.authority))).toEqual(new Set(["mcp.test:443"]));
-    expect(proxy.seen.length).toBeGreaterThan(500);
-    expect(proxy.seen).not.toContain("canary7f3a91");
-    expect(JSON.stringify(proxy.asked)).not.toContain("canary7f3a91");
+    expect(new Set(proxy.connectRequests.map((request) => request.authority))).toEqual(
+      new Set(["mcp.test:443"]),
+    );
+    expect(proxy.tunneledData.length).toBeGreaterThan(500);
+    expect(proxy.tunneledData).not.toContain("canary7f3a91");
+    expect(JSON.stringify(proxy.connectRequests)).not.toContain("canary7f3a91");
   });
 
-  it("every request goes through it: calls, what is said aside, and the server's stream", async () => {
-    const { opened, open } = gate();
+  it("every request uses it: calls, notifications and the server stream", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
-      tools: [{ name: "slow", run: async () => (await opened, "slow") }],
+      tools: [{ name: "slow", run: async () => (await promise, "slow") }],
     });
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": Number(new URL(server.url).port) } });
     vi.stubEnv("HTTP_PROXY", proxy.url);
@@ -127,21 +144,21 @@ describe("behind a proxy", () => {
     await far.ensureSession();
     await server.waitFor("GET");
     const controller = new AbortController();
-    const call = failureOf(far.callTool({ name: "slow" }, { signal: controller.signal }));
+    const call = rejection(far.callTool({ name: "slow" }, { signal: controller.signal }));
     await eventually(() => server.executions.length === 1);
     controller.abort("enough");
     expect(await call).toBe("enough");
     await server.waitFor("notifications/cancelled");
-    open();
+    resolve();
     await far.close();
     expect(server.received("DELETE")).toHaveLength(1);
-    expect(server.socketsOpened).toBe(proxy.asked.length);
+    expect(server.socketsOpened).toBe(proxy.connectRequests.length);
     await eventually(() => proxy.openSockets === 0);
   });
 
-  it("which may speak TLS itself", async () => {
+  it("the proxy may use TLS", async () => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url);
+    await using front = await startTlsProxy(server.url);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port }, tls: true });
     const script = `import { McpClient } from "./src/index.ts";
       const client = new McpClient({ name: "far", url: "https://mcp.test/mcp" });
@@ -149,10 +166,10 @@ describe("behind a proxy", () => {
       await client.close();`;
     const { stdout, stderr } = await runTrusting(script, { HTTPS_PROXY: proxy.url });
     expect({ stdout, stderr }).toEqual({ stdout: "hi\n", stderr: "" });
-    expect(proxy.asked[0]?.authority).toBe("mcp.test:443");
+    expect(proxy.connectRequests[0]?.authority).toBe("mcp.test:443");
   });
 
-  it("its user and password go to it and to nobody else", async () => {
+  it("only the proxy receives its user and password", async () => {
     await using server = await startMcpTestServer();
     const hosts = { "mcp.test": Number(new URL(server.url).port) };
     await using proxy = await startConnectProxy({ hosts, credentials: "ann:pass:word" });
@@ -163,93 +180,91 @@ describe("behind a proxy", () => {
   });
 
   it.each([
-    ["wants other credentials", { credentials: "ann:other" }, "(HTTP 407)"],
-    ["does not allow the server", { answers: 403 }, "it answered HTTP 403"],
-    ["does not reach the server", { hosts: {} }, "it answered HTTP 502"],
-  ])("one that %s is told about, without its password", async (_, options, said) => {
+    ["requires other credentials", { credentials: "ann:other" }, "(HTTP 407)"],
+    ["does not allow the server", { response: 403 }, "the proxy returned HTTP 403"],
+    ["cannot reach the server", { hosts: {} }, "the proxy returned HTTP 502"],
+  ])("a proxy that %s is reported without its password", async (_, options, text) => {
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": 1 }, ...options });
     vi.stubEnv("HTTPS_PROXY", proxy.url.replace("//", "//ann:canary7f3a91@"));
     await using far = client({ url: "https://mcp.test/mcp" });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
     expect(failure.message).toContain(`through the proxy ${proxy.url} (HTTPS_PROXY)`);
-    expect(failure.message).toContain(said);
+    expect(failure.message).toContain(text);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
     await eventually(() => proxy.openSockets === 0);
   });
 
-  it("one that is not there is told about", async () => {
+  it("a proxy that is not running is reported", async () => {
     const proxy = await startConnectProxy({ hosts: {} });
     await proxy[Symbol.asyncDispose]();
     vi.stubEnv("https_proxy", proxy.url.replace("//", "//ann:canary7f3a91@"));
     await using far = client({ url: "https://mcp.test/mcp" });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain(
-      `${proxy.url} (https_proxy): there is no answer from it (ECONNREFUSED)`,
-    );
+    expect(failure.message).toContain(`${proxy.url} (https_proxy): the proxy did not respond (ECONNREFUSED)`);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });
 
-  it("one that never answers costs a handshake no more than connectMs", async () => {
-    await using proxy = await startConnectProxy({ hosts: {}, answers: "nothing" });
+  it("a proxy that never responds fails the handshake after connectMs", async () => {
+    await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     await using far = client({ url: "https://mcp.test/mcp", timeouts: { connectMs: 100 } });
-    expect(await failureOf(far.callTool(echo()))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(far.callTool(echo()))).toMatchObject({ kind: "timeout" });
   });
 
-  it("close leaves nothing of a tunnel that is being made", async () => {
-    await using proxy = await startConnectProxy({ hosts: {}, answers: "nothing" });
+  it("close aborts a tunnel that is being opened", async () => {
+    await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const far = client({ url: "https://mcp.test/mcp" });
-    const call = failureOf(far.callTool(echo()));
-    await eventually(() => proxy.asked.length === 1);
+    const call = rejection(far.callTool(echo()));
+    await eventually(() => proxy.connectRequests.length === 1);
     await far.close();
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => proxy.openSockets === 0);
   });
 
-  it("close leaves nothing of a TLS handshake in a tunnel", async () => {
+  it("close aborts a TLS handshake in a tunnel", async () => {
     await using silent = await startSilentServer();
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": silent.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const far = client({ url: "https://mcp.test/mcp" });
-    const call = failureOf(far.callTool(echo()));
-    await eventually(() => silent.heard > 0);
+    const call = rejection(far.callTool(echo()));
+    await eventually(() => silent.receivedBytes > 0);
     await far.close();
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => proxy.openSockets === 0);
   });
 
-  it("a server that NO_PROXY names, or one on this machine, is reached straight", async () => {
+  it("a server in NO_PROXY or on a loopback host is connected to directly", async () => {
     await using server = await startMcpTestServer();
-    await using proxy = await startConnectProxy({ hosts: {}, answers: 403 });
+    await using proxy = await startConnectProxy({ hosts: {}, response: 403 });
     vi.stubEnv("HTTP_PROXY", proxy.url);
     await using near = client({ url: server.url });
     expect((await near.callTool(echo("hi"))).text()).toBe("hi");
     vi.stubEnv("NO_PROXY", "example.com, .test");
     await using exempt = client({ url: "http://mcp.test/mcp" });
-    expect((await failureOf(exempt.callTool(echo()))).message).toContain("has a host that is not known");
-    expect(proxy.asked).toEqual([]);
+    expect((await rejection(exempt.callTool(echo()))).message).toContain("has an unknown host");
+    expect(proxy.connectRequests).toEqual([]);
   });
 
-  it("an address of another kind is an error of the environment that does not show it", async () => {
+  it("an unsupported proxy protocol is a configuration error that does not contain the URL", async () => {
     vi.stubEnv("HTTPS_PROXY", "socks5://ann:canary7f3a91@127.0.0.1:1");
     await using far = client({ url: "https://mcp.test/mcp" });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-config", server: "far" });
-    expect(failure.message).toContain("HTTPS_PROXY is an address that starts with socks5://");
+    expect(failure.message).toContain("HTTPS_PROXY is a URL that starts with socks5://");
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });
 });
 
-describe("a dispatcher of the caller's own", () => {
-  it("carries every request and is not closed", async () => {
+describe("a user-supplied dispatcher", () => {
+  it("sends every request and is not closed", async () => {
     await using server = await startMcpTestServer();
     const agent = new Agent();
-    const carried: string[] = [];
+    const sent: string[] = [];
     const dispatcher = agent.compose((dispatch) => (options, handler) => {
-      carried.push(options.method);
+      sent.push(options.method);
       return dispatch(options, handler);
     });
     const far = client({ url: server.url, dispatcher });
@@ -257,38 +272,36 @@ describe("a dispatcher of the caller's own", () => {
     await Promise.all(times(5, (n) => far.callTool(echo(String(n)))));
     await server.waitFor("GET");
     await far.close();
-    expect(carried).toHaveLength(server.requests.length);
-    expect(carried).toContain("DELETE");
+    expect(sent).toHaveLength(server.requests.length);
+    expect(sent).toContain("DELETE");
     const after = await agent.request({ origin: new URL(server.url).origin, path: "/mcp", method: "GET" });
     await after.body.dump();
     expect(after.statusCode).toBe(404);
     await agent.close();
   });
 
-  it("of an undici that is too old is told about", async () => {
+  it("of an unsupported undici version is reported", async () => {
     const dispatcher = {
       dispatch: () => {
         throw Object.assign(new Error("invalid onError method"), { code: "UND_ERR_INVALID_ARG" });
       },
     };
     await using far = client({ url: "http://127.0.0.1:1/mcp", dispatcher });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain(
-      "invalid onError method. A dispatcher of your own has to be of undici 7",
-    );
+    expect(failure.message).toContain("invalid onError method. A custom dispatcher must be from undici 7");
   });
 });
 
-describe("a fetch of the caller's own", () => {
-  it("carries every request", async () => {
+describe("a user-supplied fetch", () => {
+  it("sends every request", async () => {
     await using server = await startMcpTestServer();
     await using agent = closing(new Agent());
-    const carried: string[] = [];
+    const sent: string[] = [];
     const far = client({
       url: server.url,
       fetch: (url, request) => {
-        carried.push(request.method);
+        sent.push(request.method);
         return undiciFetch(url, { ...request, dispatcher: agent.value });
       },
     });
@@ -296,63 +309,63 @@ describe("a fetch of the caller's own", () => {
     await Promise.all(times(5, (n) => far.callTool(echo(String(n)))));
     await server.waitFor("GET");
     await far.close();
-    expect(carried).toHaveLength(server.requests.length);
-    expect(carried).toContain("DELETE");
+    expect(sent).toHaveLength(server.requests.length);
+    expect(sent).toContain("DELETE");
   });
 
-  it("is the global one, if you like", async () => {
+  it("may be the global fetch", async () => {
     await using server = await startMcpTestServer();
     await using far = client({ url: server.url, fetch });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
   });
 
-  it("follows no redirect to another origin", async () => {
+  it("does not follow a redirect to another origin", async () => {
     await using server = await startMcpTestServer();
     await using elsewhere = await startMcpTestServer();
     server.addFault({ type: "status", status: 307, headers: { location: elsewhere.url } });
     await using far = client({ url: server.url, fetch, headers: { authorization: "Bearer canary7f3a91" } });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 307 });
     expect(elsewhere.requests).toEqual([]);
   });
 
-  it("follows one within the origin", async () => {
+  it("follows a redirect within the origin", async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "status", status: 307, headers: { location: "/mcp/" } }, { times: 1 });
     await using far = client({ url: server.url, fetch });
     expect((await far.callTool(echo("there"))).text()).toBe("there");
   });
 
-  it("that finds nobody there has sent nothing", async () => {
+  it("with a refused connection has sent nothing", async () => {
     await using far = client({ url: `http://127.0.0.1:${await unusedPort()}/mcp`, fetch });
-    expect(await failureOf(far.callTool(echo()))).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
+    expect(await rejection(far.callTool(echo()))).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
   });
 
-  it("that meets a certificate of an unknown authority has sent nothing", async () => {
+  it("with an untrusted certificate has sent nothing", async () => {
     await using server = await startMcpTestServer();
-    await using front = await startTlsFront(server.url);
+    await using front = await startTlsProxy(server.url);
     await using far = client({ url: front.url, fetch });
-    const failure = await failureOf(far.callTool(echo()));
+    const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain("an authority that is not trusted");
+    expect(failure.message).toContain("an untrusted authority");
   });
 
-  it("that throws, or rejects with nothing of use, fails the call at once", async () => {
+  it("that throws or rejects fails the call immediately", async () => {
     const throwing = client({
       url: "http://far.test/mcp",
       fetch: () => {
         throw new Error("no network today");
       },
     });
-    expect(await failureOf(throwing.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
+    expect(await rejection(throwing.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
     const rejecting = client({ url: "http://far.test/mcp", fetch: () => Promise.reject("no") });
-    expect(await failureOf(rejecting.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
+    expect(await rejection(rejecting.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
   });
 
-  it("that does not mind its signal holds up neither a cancelled call nor close", async () => {
-    const { opened, open } = gate();
+  it("that ignores its signal delays neither a cancelled call nor close", async () => {
+    const { promise, resolve } = deferred();
     await using server = await startMcpTestServer({
-      tools: [{ name: "slow", run: async () => (await opened, "slow") }],
+      tools: [{ name: "slow", run: async () => (await promise, "slow") }],
     });
     await using agent = closing(new Agent({ pipelining: 0 }));
     const far = client({
@@ -362,24 +375,24 @@ describe("a fetch of the caller's own", () => {
     });
     await far.ensureSession();
     const controller = new AbortController();
-    const call = failureOf(far.callTool({ name: "slow" }, { signal: controller.signal }));
+    const call = rejection(far.callTool({ name: "slow" }, { signal: controller.signal }));
     await eventually(() => server.executions.length === 1);
     controller.abort("enough");
     expect(await call).toBe("enough");
     await far.close();
-    open();
+    resolve();
     await eventually(() => server.openSockets === 0);
   });
 });
 
-describe("what is asked of an authorization server", () => {
+describe("a request to an authorization server", () => {
   const oauth = ({ origin }: OAuthServer) =>
     new ClientCredentialsProvider({ clientId: "robot", clientSecret: "s3cret", expectedIssuer: origin });
 
-  it("goes the server's way: through the proxy, trusting the private authority", async () => {
+  it("uses the proxy and the trusted CA of the MCP server", async () => {
     await using server = await startMcpTestServer();
     await using gated = await OAuthServer.start(server.url, "https://mcp.test");
-    await using front = await startTlsFront(`http://127.0.0.1:${gated.port}/mcp`);
+    await using front = await startTlsProxy(`http://127.0.0.1:${gated.port}/mcp`);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const far = client({ url: "https://mcp.test/mcp", auth: oauth(gated), tls: { ca: authority } });
@@ -390,21 +403,25 @@ describe("what is asked of an authorization server", () => {
   });
 
   it.each([
-    ["not shown our certificate", {}, undefined],
-    ["shown it when it is named", { certOrigins: ["https://proxy.test"] }, "Test only: client"],
-  ])("is %s, when it is elsewhere", async (_, more, shown) => {
-    await using world = await startWithLoginElsewhere();
+    ["does not present the client certificate", {}, undefined],
+    [
+      "presents the client certificate if listed in certOrigins",
+      { certOrigins: ["https://proxy.test"] },
+      "Test only: client",
+    ],
+  ])("%s to another origin", async (_, more, presented) => {
+    await using world = await startWithSeparateIssuer();
     vi.stubEnv("HTTPS_PROXY", world.proxy.url);
-    const tls = { ca: authority, ...ours, ...more };
+    const tls = { ca: authority, ...clientCertificate, ...more };
     await using far = client({ url: "https://mcp.test/mcp", auth: world.auth, tls });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
-    expect(new Set(world.server.clients)).toEqual(new Set(["Test only: client"]));
-    expect(new Set(world.login.clients)).toEqual(new Set([shown]));
+    expect(new Set(world.server.clientNames)).toEqual(new Set(["Test only: client"]));
+    expect(new Set(world.login.clientNames)).toEqual(new Set([presented]));
   });
 
-  it("is not shown our certificate where the public authorities are trusted, either", async () => {
-    await using world = await startWithLoginElsewhere();
-    const definition = { name: "far", url: "https://mcp.test/mcp", auth: world.auth, tls: ours };
+  it("does not present the client certificate to another origin without tls.ca either", async () => {
+    await using world = await startWithSeparateIssuer();
+    const definition = { name: "far", url: "https://mcp.test/mcp", auth: world.auth, tls: clientCertificate };
     const { stdout } = await runTrusting(
       `import { McpClient } from "./src/index.ts";
       const client = new McpClient(${JSON.stringify(definition)});
@@ -413,42 +430,44 @@ describe("what is asked of an authorization server", () => {
       { HTTPS_PROXY: world.proxy.url },
     );
     expect(stdout).toBe("in\n");
-    expect(new Set(world.server.clients)).toEqual(new Set(["Test only: client"]));
-    expect(new Set(world.login.clients)).toEqual(new Set([undefined]));
+    expect(new Set(world.server.clientNames)).toEqual(new Set(["Test only: client"]));
+    expect(new Set(world.login.clientNames)).toEqual(new Set([undefined]));
   });
 
-  it("goes by the caller's own dispatcher", async () => {
+  it("uses the user-supplied dispatcher", async () => {
     await using server = await startMcpTestServer();
     await using gated = await OAuthServer.start(server.url);
     await using agent = closing(new Agent());
-    const carried: string[] = [];
+    const sent: string[] = [];
     const dispatcher = agent.value.compose((dispatch) => (options, handler) => {
-      carried.push(options.path);
+      sent.push(options.path);
       return dispatch(options, handler);
     });
     await using far = client({ url: gated.url, auth: oauth(gated), dispatcher });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
-    expect(carried).toContain("/token");
+    expect(sent).toContain("/token");
   });
 
-  it("goes by the caller's own fetch", async () => {
+  it("uses the user-supplied fetch", async () => {
     await using server = await startMcpTestServer();
     await using gated = await OAuthServer.start(server.url);
-    const carried: string[] = [];
+    const sent: string[] = [];
     await using far = client({
       url: gated.url,
       auth: oauth(gated),
       fetch: (url, request) => {
-        carried.push(new URL(url).pathname);
+        sent.push(new URL(url).pathname);
         return fetch(url, request);
       },
     });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
-    expect(carried).toContain("/token");
+    expect(sent).toContain("/token");
   });
 });
 
-/** Runs a script where Node trusts our authority as it does the public ones: that is settled at the start. */
+/**
+ * Runs a script in a process where Node trusts our CA like a public one, which can only be set at startup.
+ */
 function runTrusting(script: string, env: Readonly<Record<string, string>>) {
   const trusted = fileURLToPath(new URL("../../fixtures/certificates/authority.pem", import.meta.url));
   return promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script], {
@@ -457,17 +476,20 @@ function runTrusting(script: string, env: Readonly<Record<string, string>>) {
   });
 }
 
-/** A server at mcp.test whose tokens are given at proxy.test; both ask for a certificate, and take none. */
-async function startWithLoginElsewhere() {
-  const asks = { ca: authority, requestCert: true, rejectUnauthorized: false };
+/**
+ * A server at mcp.test whose tokens are issued at proxy.test; both request a client certificate but do not
+ * require it.
+ */
+async function startWithSeparateIssuer() {
+  const requestsCertificate = { ca: authority, requestCert: true, rejectUnauthorized: false };
   const origin = "https://proxy.test";
   const mcp = await startMcpTestServer();
   const oauth = await OAuthServer.start(mcp.url, origin);
-  const workload = signingKey();
-  oauth.trusted = workload.publicKey;
+  const workload = createSigningKey();
+  oauth.trustedKey = workload.publicKey;
   oauth.resourceStatus = 404;
-  const server = await startTlsFront(`http://127.0.0.1:${oauth.port}/mcp`, asks);
-  const login = await startTlsFront(`http://127.0.0.1:${oauth.port}`, asks);
+  const server = await startTlsProxy(`http://127.0.0.1:${oauth.port}/mcp`, requestsCertificate);
+  const login = await startTlsProxy(`http://127.0.0.1:${oauth.port}`, requestsCertificate);
   const proxy = await startConnectProxy({ hosts: { "mcp.test": server.port, "proxy.test": login.port } });
   const assertion = signJwt(workload, { aud: origin, exp: Math.floor(Date.now() / 1000) + 600 });
   return {
@@ -485,20 +507,20 @@ function closing(value: Agent) {
   return { value, [Symbol.asyncDispose]: () => value.close() };
 }
 
-/** Takes connections, listens, and never says a word. */
+/** Accepts connections and data, and never responds. */
 async function startSilentServer() {
   const sockets = new Set<Socket>();
   const listener = createTcpServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
-      silent.heard += chunk.length;
+      silent.receivedBytes += chunk.length;
     });
   });
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const silent = {
     port: (listener.address() as AddressInfo).port,
-    heard: 0,
+    receivedBytes: 0,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));

@@ -2,172 +2,172 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 
-/** Collects the reasons that a cancellation tells. */
-function reasonsOf(cancellation: CancelScope): unknown[] {
+/** Collects the reasons that a listener of the scope receives. */
+function collectReasons(scope: CancelScope): unknown[] {
   const reasons: unknown[] = [];
-  cancellation.onCancel((reason) => reasons.push(reason));
+  scope.onCancel((reason) => reasons.push(reason));
   return reasons;
 }
 
 describe("cancel", () => {
-  it("tells every listener the reason", () => {
-    const cancellation = new CancelScope();
-    const [first, second] = [reasonsOf(cancellation), reasonsOf(cancellation)];
-    cancellation.cancel("enough");
+  it("passes the reason to every listener", () => {
+    const scope = new CancelScope();
+    const [first, second] = [collectReasons(scope), collectReasons(scope)];
+    scope.cancel("enough");
     expect([first, second]).toEqual([["enough"], ["enough"]]);
   });
 
-  it("a late reason changes nothing", () => {
-    const cancellation = new CancelScope();
-    const reasons = reasonsOf(cancellation);
-    cancellation.cancel("first");
-    cancellation.cancel("second");
+  it("only the first reason counts", () => {
+    const scope = new CancelScope();
+    const reasons = collectReasons(scope);
+    scope.cancel("first");
+    scope.cancel("second");
     expect(reasons).toEqual(["first"]);
-    expect(() => cancellation.throwIfCancelled()).toThrow("first");
+    expect(() => scope.throwIfCancelled()).toThrow("first");
   });
 
-  it("a cancellation without a reason is a cancellation", () => {
-    const cancellation = new CancelScope();
-    cancellation.cancel(undefined);
-    expect(cancellation.isCancelled).toBe(true);
+  it("works without a reason", () => {
+    const scope = new CancelScope();
+    scope.cancel(undefined);
+    expect(scope.isCancelled).toBe(true);
   });
 
-  it("is already cancelled when its listeners hear of it", () => {
-    const cancellation = new CancelScope();
+  it("is marked as cancelled before the listeners run", () => {
+    const scope = new CancelScope();
     const seen: boolean[] = [];
-    cancellation.onCancel(() => seen.push(cancellation.isCancelled));
-    cancellation.cancel("enough");
+    scope.onCancel(() => seen.push(scope.isCancelled));
+    scope.cancel("enough");
     expect(seen).toEqual([true]);
   });
 });
 
 describe("onCancel", () => {
-  it("calls at once when it is too late to wait", () => {
-    const cancellation = new CancelScope();
-    cancellation.cancel("enough");
-    expect(reasonsOf(cancellation)).toEqual(["enough"]);
+  it("calls the listener immediately if already cancelled", () => {
+    const scope = new CancelScope();
+    scope.cancel("enough");
+    expect(collectReasons(scope)).toEqual(["enough"]);
   });
 
-  it("a forgotten listener hears nothing", () => {
-    const cancellation = new CancelScope();
-    const forget = cancellation.onCancel(() => expect.unreachable());
-    forget();
-    cancellation.cancel("enough");
-    expect(cancellation.isCancelled).toBe(true);
+  it("an unsubscribed listener is not called", () => {
+    const scope = new CancelScope();
+    const unsubscribe = scope.onCancel(() => expect.unreachable());
+    unsubscribe();
+    scope.cancel("enough");
+    expect(scope.isCancelled).toBe(true);
   });
 
-  it("a listener forgotten by another one in the middle hears nothing", () => {
-    const cancellation = new CancelScope();
-    cancellation.onCancel(() => forget());
-    const forget = cancellation.onCancel(() => expect.unreachable());
-    cancellation.cancel("enough");
-    expect(cancellation.isCancelled).toBe(true);
+  it("a listener that another one unsubscribes during cancellation is not called", () => {
+    const scope = new CancelScope();
+    scope.onCancel(() => unsubscribe());
+    const unsubscribe = scope.onCancel(() => expect.unreachable());
+    scope.cancel("enough");
+    expect(scope.isCancelled).toBe(true);
   });
 });
 
 describe("attach", () => {
-  /** A part that remembers why it was cancelled. */
-  const createPart = () => {
+  /** A child that records why it was cancelled. */
+  const createChild = () => {
     const reasons: unknown[] = [];
     return { reasons, cancel: (reason: unknown) => void reasons.push(reason) };
   };
 
-  it("ends every part with the work", () => {
-    const cancellation = new CancelScope();
-    const parts = [createPart(), createPart(), createPart()];
-    for (const part of parts) cancellation.attach(part);
-    cancellation.cancel("enough");
-    expect(parts.map(({ reasons }) => reasons)).toEqual([["enough"], ["enough"], ["enough"]]);
+  it("cancels every child", () => {
+    const scope = new CancelScope();
+    const children = [createChild(), createChild(), createChild()];
+    for (const child of children) scope.attach(child);
+    scope.cancel("enough");
+    expect(children.map(({ reasons }) => reasons)).toEqual([["enough"], ["enough"], ["enough"]]);
   });
 
-  it("ends a part at once that comes too late", () => {
-    const cancellation = new CancelScope();
-    cancellation.cancel("enough");
-    const part = createPart();
-    cancellation.attach(part);
-    expect(part.reasons).toEqual(["enough"]);
+  it("cancels a child immediately if already cancelled", () => {
+    const scope = new CancelScope();
+    scope.cancel("enough");
+    const child = createChild();
+    scope.attach(child);
+    expect(child.reasons).toEqual(["enough"]);
   });
 
-  it.each([0, 1, 2])("a part that was taken out goes on (number %i of three)", (out) => {
-    const cancellation = new CancelScope();
-    const parts = [createPart(), createPart(), createPart()];
-    for (const part of parts) cancellation.attach(part);
-    cancellation.detach(parts[out] as (typeof parts)[number]);
-    cancellation.cancel("enough");
-    const expected = [0, 1, 2].map((place) => (place === out ? [] : ["enough"]));
-    expect(parts.map(({ reasons }) => reasons)).toEqual(expected);
+  it.each([0, 1, 2])("a detached child is not cancelled (number %i of three)", (detached) => {
+    const scope = new CancelScope();
+    const children = [createChild(), createChild(), createChild()];
+    for (const child of children) scope.attach(child);
+    scope.detach(children[detached] as (typeof children)[number]);
+    scope.cancel("enough");
+    const expected = [0, 1, 2].map((index) => (index === detached ? [] : ["enough"]));
+    expect(children.map(({ reasons }) => reasons)).toEqual(expected);
   });
 
-  it("whoever leaves takes nobody along who came later", () => {
-    const cancellation = new CancelScope();
-    const [first, second, third] = [createPart(), createPart(), createPart()];
-    cancellation.attach(first);
-    cancellation.attach(second);
-    cancellation.detach(first);
-    cancellation.attach(third);
-    cancellation.detach(second);
-    cancellation.cancel("enough");
+  it("detaching a child does not affect later ones", () => {
+    const scope = new CancelScope();
+    const [first, second, third] = [createChild(), createChild(), createChild()];
+    scope.attach(first);
+    scope.attach(second);
+    scope.detach(first);
+    scope.attach(third);
+    scope.detach(second);
+    scope.cancel("enough");
     expect([first.reasons, second.reasons, third.reasons]).toEqual([[], [], ["enough"]]);
   });
 
-  it("a part that another one takes out in the middle goes on", () => {
-    const cancellation = new CancelScope();
-    const late = createPart();
-    cancellation.attach({ cancel: () => cancellation.detach(late) });
-    cancellation.attach(late);
-    cancellation.cancel("enough");
+  it("a child that another one detaches during cancellation is not cancelled", () => {
+    const scope = new CancelScope();
+    const late = createChild();
+    scope.attach({ cancel: () => scope.detach(late) });
+    scope.attach(late);
+    scope.cancel("enough");
     expect(late.reasons).toEqual([]);
   });
 
-  it("a part that throws is a fault, and the work is cancelled all the same", () => {
-    const cancellation = new CancelScope();
-    cancellation.attach({
+  it("an error of a child is thrown, and the scope is still cancelled", () => {
+    const scope = new CancelScope();
+    scope.attach({
       cancel: () => {
         throw new Error("fault");
       },
     });
-    expect(() => cancellation.cancel("enough")).toThrow("fault");
-    expect(() => cancellation.throwIfCancelled()).toThrow("enough");
+    expect(() => scope.cancel("enough")).toThrow("fault");
+    expect(() => scope.throwIfCancelled()).toThrow("enough");
   });
 });
 
 describe("throwIfCancelled", () => {
-  it("throws the very reason", () => {
+  it("throws the reason itself", () => {
     const reason = new Error("enough");
-    const cancellation = new CancelScope();
-    cancellation.cancel(reason);
-    expect(() => cancellation.throwIfCancelled()).toThrow(reason);
+    const scope = new CancelScope();
+    scope.cancel(reason);
+    expect(() => scope.throwIfCancelled()).toThrow(reason);
   });
 
-  it("lets work go on that nobody ended", () => {
+  it("does not throw if not cancelled", () => {
     expect(() => new CancelScope().throwIfCancelled()).not.toThrow();
   });
 });
 
 describe("child", () => {
-  it("ends with its parent, for the same reason", () => {
+  it("is cancelled with its parent, for the same reason", () => {
     const parent = new CancelScope();
-    const reasons = reasonsOf(parent.child());
+    const reasons = collectReasons(parent.child());
     parent.cancel("enough");
     expect(reasons).toEqual(["enough"]);
   });
 
-  it("ends alone", () => {
+  it("can be cancelled alone", () => {
     const parent = new CancelScope();
     parent.child().cancel("only me");
     expect(parent.isCancelled).toBe(false);
   });
 
-  it("of a cancelled parent is born cancelled", () => {
+  it("of a cancelled parent is already cancelled", () => {
     const parent = new CancelScope();
     parent.cancel("enough");
     expect(() => parent.child().throwIfCancelled()).toThrow("enough");
   });
 
-  it("a released child outlives its parent", () => {
+  it("a disposed child is not cancelled with its parent", () => {
     const parent = new CancelScope();
     const child = parent.child();
-    child.release();
+    child.dispose();
     parent.cancel("enough");
     expect(child.isCancelled).toBe(false);
   });
@@ -176,58 +176,58 @@ describe("child", () => {
 describe("fromSignal", () => {
   it("follows the signal", () => {
     const controller = new AbortController();
-    const reasons = reasonsOf(CancelScope.fromSignal(controller.signal));
+    const reasons = collectReasons(CancelScope.fromSignal(controller.signal));
     controller.abort("enough");
     expect(reasons).toEqual(["enough"]);
   });
 
-  it("a signal that was aborted before is heard at once", () => {
-    const cancellation = CancelScope.fromSignal(AbortSignal.abort("before"));
-    expect(() => cancellation.throwIfCancelled()).toThrow("before");
+  it("an already aborted signal cancels immediately", () => {
+    const scope = CancelScope.fromSignal(AbortSignal.abort("before"));
+    expect(() => scope.throwIfCancelled()).toThrow("before");
   });
 
-  it("without a signal nothing ever ends it from outside", () => {
+  it("without a signal it is not cancelled", () => {
     expect(CancelScope.fromSignal(undefined).isCancelled).toBe(false);
   });
 
-  it("leaves no listener on the signal once it is released", () => {
+  it("leaves no listener on the signal after dispose", () => {
     const { signal } = new AbortController();
-    const cancellation = CancelScope.fromSignal(signal);
+    const scope = CancelScope.fromSignal(signal);
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
-    cancellation.release();
-    cancellation.release();
+    scope.dispose();
+    scope.dispose();
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });
 
 describe("race", () => {
-  it("gives what the promise gives", async () => {
+  it("resolves like the promise", async () => {
     await expect(new CancelScope().race(Promise.resolve(42))).resolves.toBe(42);
   });
 
-  it("fails as the promise fails", async () => {
+  it("rejects like the promise", async () => {
     const failure = new Error("broken");
     await expect(new CancelScope().race(Promise.reject(failure))).rejects.toBe(failure);
   });
 
-  it("is lost at once when the work is cancelled", async () => {
-    const cancellation = new CancelScope();
-    const race = cancellation.race(new Promise(() => undefined));
-    cancellation.cancel("enough");
+  it("rejects when the scope is cancelled", async () => {
+    const scope = new CancelScope();
+    const race = scope.race(new Promise(() => undefined));
+    scope.cancel("enough");
     await expect(race).rejects.toBe("enough");
   });
 
-  it("is lost before it starts when the work was cancelled before", async () => {
-    const cancellation = new CancelScope();
-    cancellation.cancel("before");
-    await expect(cancellation.race(Promise.resolve(42))).rejects.toBe("before");
+  it("rejects immediately if already cancelled", async () => {
+    const scope = new CancelScope();
+    scope.cancel("before");
+    await expect(scope.race(Promise.resolve(42))).rejects.toBe("before");
   });
 
-  it("a promise that fails after the race was lost disturbs nobody", async () => {
-    const cancellation = new CancelScope();
+  it("a promise that rejects after cancellation causes no unhandled rejection", async () => {
+    const scope = new CancelScope();
     const gate = new CancelScope();
-    const race = cancellation.race(gate.race(new Promise(() => undefined)));
-    cancellation.cancel("enough");
+    const race = scope.race(gate.race(new Promise(() => undefined)));
+    scope.cancel("enough");
     gate.cancel(new Error("too late"));
     await expect(race).rejects.toBe("enough");
   });

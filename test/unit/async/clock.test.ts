@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/async/clock.js";
 
-const LONGEST_TIMER_MS = 2_147_483_647;
+const MAX_TIMER_MS = 2_147_483_647;
 
 describe("systemClock", () => {
   beforeEach(() => {
@@ -12,7 +12,7 @@ describe("systemClock", () => {
     vi.useRealTimers();
   });
 
-  it("runs an action once, after its time", () => {
+  it("runs an action once, after the delay", () => {
     const action = vi.fn();
     systemClock.after(100, action);
     vi.advanceTimersByTime(99);
@@ -21,21 +21,21 @@ describe("systemClock", () => {
     expect(action).toHaveBeenCalledOnce();
   });
 
-  it("an action that was taken back does not run", () => {
-    const stop = systemClock.after(99, () => expect.unreachable());
-    stop();
+  it("a cancelled action does not run", () => {
+    const cancelTimer = systemClock.after(99, () => expect.unreachable());
+    cancelTimer();
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("a wait longer than a timer can take does not end at once", () => {
+  it("a delay above the timer limit does not fire immediately", () => {
     const action = vi.fn();
-    const stop = systemClock.after(Number.MAX_SAFE_INTEGER, action);
-    vi.advanceTimersByTime(LONGEST_TIMER_MS - 1);
+    const cancelTimer = systemClock.after(Number.MAX_SAFE_INTEGER, action);
+    vi.advanceTimersByTime(MAX_TIMER_MS - 1);
     expect(action).not.toHaveBeenCalled();
-    stop();
+    cancelTimer();
   });
 
-  it("time only grows", () => {
+  it("time is monotonic", () => {
     const before = systemClock.now();
     vi.advanceTimersByTime(5);
     expect(systemClock.now() - before).toBeGreaterThanOrEqual(5);
@@ -44,8 +44,8 @@ describe("systemClock", () => {
 
 const activeTimers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
 
-describe("a timer of a length that deadlines have", () => {
-  it("keeps the process alive while somebody waits, and no longer", () => {
+describe("a timer with the duration of a deadline", () => {
+  it("keeps the process alive only while it is pending", () => {
     const before = activeTimers();
     const stops = [systemClock.after(4_321, vi.fn()), systemClock.after(4_321, vi.fn())];
     expect(activeTimers()).toBe(before + 2);
@@ -53,7 +53,7 @@ describe("a timer of a length that deadlines have", () => {
     expect(activeTimers()).toBe(before);
   });
 
-  it("runs its action in the async context of whoever set it", async () => {
+  it("runs its action in the async context of its creator", async () => {
     const storage = new AsyncLocalStorage<string>();
     const seen = await Promise.all(
       ["ada", "bob", "cyd"].map((user) =>

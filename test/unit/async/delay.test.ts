@@ -4,7 +4,7 @@ import { delay } from "../../../src/async/delay.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("delay", () => {
-  it("waits until its time is over, and no longer", async () => {
+  it("resolves after the delay, not earlier", async () => {
     const clock = new FakeClock();
     const wait = delay(100, clock, new CancelScope());
     clock.advance(99);
@@ -13,7 +13,7 @@ describe("delay", () => {
     await expect(wait).resolves.toBeUndefined();
   });
 
-  it("a cancellation ends the wait at once and leaves no timer", async () => {
+  it("a cancellation rejects immediately and leaves no timer", async () => {
     const clock = new FakeClock();
     const cancellation = new CancelScope();
     const wait = delay(100, clock, cancellation);
@@ -22,7 +22,7 @@ describe("delay", () => {
     await expect(wait).rejects.toBe("enough");
   });
 
-  it("who was cancelled before does not wait", async () => {
+  it("an already cancelled scope rejects without waiting", async () => {
     const clock = new FakeClock();
     const cancellation = new CancelScope();
     cancellation.cancel("before");
@@ -30,7 +30,7 @@ describe("delay", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("a cancellation after the wait changes nothing", async () => {
+  it("a cancellation after the delay has no effect", async () => {
     const clock = new FakeClock();
     const cancellation = new CancelScope();
     const wait = delay(100, clock, cancellation);

@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("FakeClock", () => {
-  it("stands still by itself", () => {
+  it("does not advance on its own", () => {
     const clock = new FakeClock();
     expect([clock.now(), clock.now()]).toEqual([0, 0]);
   });
 
-  it("fires nothing before its time", () => {
+  it("does not fire early", () => {
     const clock = new FakeClock();
     clock.after(100, () => expect.unreachable());
     clock.advance(99);
     expect(clock.pending).toBe(1);
   });
 
-  it("fires in the order of time, each at its own moment", () => {
+  it("fires in order, each at its own time", () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     clock.after(20, () => fired.push(`second at ${clock.now()}`));
@@ -25,7 +25,7 @@ describe("FakeClock", () => {
     expect(clock.now()).toBe(50);
   });
 
-  it("fires what was set on the way", () => {
+  it("fires timers that are added during advance", () => {
     const clock = new FakeClock();
     const fired: number[] = [];
     clock.after(10, () => clock.after(10, () => fired.push(clock.now())));
@@ -33,10 +33,10 @@ describe("FakeClock", () => {
     expect(fired).toEqual([20]);
   });
 
-  it("forgets a timer that was taken back", () => {
+  it("does not fire a cancelled timer", () => {
     const clock = new FakeClock();
-    const stop = clock.after(10, () => expect.unreachable());
-    stop();
+    const cancelTimer = clock.after(10, () => expect.unreachable());
+    cancelTimer();
     clock.advance(10);
     expect(clock.pending).toBe(0);
   });

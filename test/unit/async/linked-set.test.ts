@@ -1,33 +1,33 @@
 import { describe, expect, it } from "vitest";
-import { Roster, type RosterPlace } from "../../../src/async/linked-set.js";
-import { createDice } from "../../fixtures/seeded-random.js";
+import { LinkedSet, type LinkedNode } from "../../../src/async/linked-set.js";
+import { createSeededRandom } from "../../fixtures/seeded-random.js";
 
-describe("a roster", () => {
-  it("tells who is there in the order in which they came, whoever left", () => {
-    const roster = new Roster<string>();
-    const [a, b, c] = ["a", "b", "c"].map((value) => roster.enter(value)) as RosterPlace<string>[];
-    expect(roster.all()).toEqual(["a", "b", "c"]);
-    roster.leave(b as RosterPlace<string>);
-    roster.leave(b as RosterPlace<string>);
-    expect(roster.all()).toEqual(["a", "c"]);
-    roster.leave(a as RosterPlace<string>);
-    expect(roster.all()).toEqual(["c"]);
-    roster.leave(c as RosterPlace<string>);
-    expect(roster.isEmpty).toBe(true);
+describe("LinkedSet", () => {
+  it("keeps insertion order after deletions", () => {
+    const set = new LinkedSet<string>();
+    const [a, b, c] = ["a", "b", "c"].map((value) => set.add(value)) as LinkedNode<string>[];
+    expect(set.values()).toEqual(["a", "b", "c"]);
+    set.delete(b as LinkedNode<string>);
+    set.delete(b as LinkedNode<string>);
+    expect(set.values()).toEqual(["a", "c"]);
+    set.delete(a as LinkedNode<string>);
+    expect(set.values()).toEqual(["c"]);
+    set.delete(c as LinkedNode<string>);
+    expect(set.isEmpty).toBe(true);
   });
 
-  it("holds the same as a set, whatever is done to both", () => {
-    const dice = createDice(7);
-    const roster = new Roster<number>();
-    const places = new Map<number, RosterPlace<number>>();
+  it("behaves like a Set for random operations", () => {
+    const dice = createSeededRandom(7);
+    const set = new LinkedSet<number>();
+    const nodes = new Map<number, LinkedNode<number>>();
     for (let n = 0; n < 2_000; n += 1) {
-      const leaving = [...places.keys()][dice.between(0, places.size * 2)];
-      if (leaving === undefined) places.set(n, roster.enter(n));
+      const deleted = [...nodes.keys()][dice.between(0, nodes.size * 2)];
+      if (deleted === undefined) nodes.set(n, set.add(n));
       else {
-        roster.leave(places.get(leaving) as RosterPlace<number>);
-        places.delete(leaving);
+        set.delete(nodes.get(deleted) as LinkedNode<number>);
+        nodes.delete(deleted);
       }
-      expect(roster.all()).toEqual([...places.keys()]);
+      expect(set.values()).toEqual([...nodes.keys()]);
     }
   });
 });

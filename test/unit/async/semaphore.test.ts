@@ -2,55 +2,55 @@ import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { Semaphore } from "../../../src/async/semaphore.js";
 
-/** Takes the lock, writes down its name, and gives the lock back. */
-async function passThrough(semaphore: Semaphore, name: string, order: string[]): Promise<void> {
-  const release = await semaphore.enter(new CancelScope());
+/** Acquires a slot, records the name, and releases the slot. */
+async function acquireAndRelease(semaphore: Semaphore, name: string, order: string[]): Promise<void> {
+  const release = await semaphore.acquire(new CancelScope());
   order.push(name);
   release();
 }
 
 describe("Semaphore", () => {
-  it("is free to begin with", async () => {
-    const release = await new Semaphore(1).enter(new CancelScope());
+  it("is initially free", async () => {
+    const release = await new Semaphore(1).acquire(new CancelScope());
     expect(release).toBeTypeOf("function");
   });
 
-  it("lets one in at a time, first come first served", async () => {
+  it("grants one slot at a time, first in, first out", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new CancelScope());
-    const others = ["second", "third"].map((name) => passThrough(semaphore, name, order));
+    const release = await semaphore.acquire(new CancelScope());
+    const others = ["second", "third"].map((name) => acquireAndRelease(semaphore, name, order));
     order.push("first");
     release();
     await Promise.all(others);
     expect(order).toEqual(["first", "second", "third"]);
   });
 
-  it("is free again when everybody has left", async () => {
+  it("is free again after all slots are released", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    await passThrough(semaphore, "once", order);
-    await passThrough(semaphore, "twice", order);
+    await acquireAndRelease(semaphore, "once", order);
+    await acquireAndRelease(semaphore, "twice", order);
     expect(order).toEqual(["once", "twice"]);
   });
 
-  it("nobody slips in while the lock passes to the next in line", async () => {
+  it("a late caller does not overtake the next waiter", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new CancelScope());
-    const waiting = passThrough(semaphore, "waiting", order);
+    const release = await semaphore.acquire(new CancelScope());
+    const waiting = acquireAndRelease(semaphore, "waiting", order);
     release();
-    const late = passThrough(semaphore, "late", order);
+    const late = acquireAndRelease(semaphore, "late", order);
     await Promise.all([waiting, late]);
     expect(order).toEqual(["waiting", "late"]);
   });
 
-  it("a lock given back twice lets in one, not two", async () => {
+  it("releasing twice frees only one slot", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const release = await semaphore.enter(new CancelScope());
-    const second = semaphore.enter(new CancelScope());
-    const third = passThrough(semaphore, "third", order);
+    const release = await semaphore.acquire(new CancelScope());
+    const second = semaphore.acquire(new CancelScope());
+    const third = acquireAndRelease(semaphore, "third", order);
     release();
     release();
     const releaseSecond = await second;
@@ -60,37 +60,37 @@ describe("Semaphore", () => {
     expect(order).toEqual(["third"]);
   });
 
-  it("who gives up waiting hears the reason and leaves the queue", async () => {
+  it("a cancelled waiter is rejected with the reason and leaves the queue", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
-    const impatient = new CancelScope();
-    const release = await semaphore.enter(new CancelScope());
-    const gone = semaphore.enter(impatient);
-    const patient = passThrough(semaphore, "patient", order);
-    impatient.cancel("enough");
-    await expect(gone).rejects.toBe("enough");
+    const cancelled = new CancelScope();
+    const release = await semaphore.acquire(new CancelScope());
+    const rejected = semaphore.acquire(cancelled);
+    const waiting = acquireAndRelease(semaphore, "waiting", order);
+    cancelled.cancel("enough");
+    await expect(rejected).rejects.toBe("enough");
     release();
-    await patient;
-    expect(order).toEqual(["patient"]);
+    await waiting;
+    expect(order).toEqual(["waiting"]);
   });
 
-  it("who is cancelled already does not take a free lock", async () => {
+  it("an already cancelled caller does not take a free slot", async () => {
     const semaphore = new Semaphore(1);
     const cancellation = new CancelScope();
     cancellation.cancel("before");
-    await expect(semaphore.enter(cancellation)).rejects.toBe("before");
+    await expect(semaphore.acquire(cancellation)).rejects.toBe("before");
     const order: string[] = [];
-    await passThrough(semaphore, "next", order);
+    await acquireAndRelease(semaphore, "next", order);
     expect(order).toEqual(["next"]);
   });
 
-  it("a cancellation after the lock was got drives nobody else out of the queue", async () => {
+  it("a cancellation after acquiring does not affect the queue", async () => {
     const semaphore = new Semaphore(1);
     const order: string[] = [];
     const holder = new CancelScope();
-    const releaseFirst = await semaphore.enter(new CancelScope());
-    const second = semaphore.enter(holder);
-    const third = passThrough(semaphore, "third", order);
+    const releaseFirst = await semaphore.acquire(new CancelScope());
+    const second = semaphore.acquire(holder);
+    const third = acquireAndRelease(semaphore, "third", order);
     releaseFirst();
     holder.cancel("too late");
     (await second)();
@@ -100,21 +100,21 @@ describe("Semaphore", () => {
 });
 
 describe("a Semaphore with three slots", () => {
-  it("lets three in and the fourth when one has left", async () => {
+  it("grants three, and a fourth after a release", async () => {
     const semaphore = new Semaphore(3);
-    const leave = [
-      await semaphore.enter(new CancelScope()),
-      await semaphore.enter(new CancelScope()),
-      await semaphore.enter(new CancelScope()),
+    const releases = [
+      await semaphore.acquire(new CancelScope()),
+      await semaphore.acquire(new CancelScope()),
+      await semaphore.acquire(new CancelScope()),
     ];
-    let isIn = false;
-    const fourth = semaphore.enter(new CancelScope()).then(() => {
-      isIn = true;
+    let isAcquired = false;
+    const fourth = semaphore.acquire(new CancelScope()).then(() => {
+      isAcquired = true;
     });
     await Promise.resolve();
-    expect(isIn).toBe(false);
-    leave[1]?.();
+    expect(isAcquired).toBe(false);
+    releases[1]?.();
     await fourth;
-    expect(isIn).toBe(true);
+    expect(isAcquired).toBe(true);
   });
 });

@@ -1,30 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TransientMap } from "../../../src/async/slot-map.js";
+import { SlotMap } from "../../../src/async/slot-map.js";
 import { collectGarbage, collectYoungGarbage } from "../../fixtures/collect-garbage.js";
 
-describe("a map of what comes and goes", () => {
-  it("has what came and has not gone, in the order in which it came", () => {
-    const map = new TransientMap<number, string>();
+describe("SlotMap", () => {
+  it("keeps current values in insertion order", () => {
+    const map = new SlotMap<number, string>();
     for (const key of [1, 2, 3]) map.set(key, `v${key}`);
     map.delete(2);
     map.set(4, "v4");
-    expect(map.all()).toEqual(["v1", "v3", "v4"]);
+    expect(map.values()).toEqual(["v1", "v3", "v4"]);
     expect([map.has(2), map.get(2), map.get(4)]).toEqual([false, undefined, "v4"]);
   });
 
-  it("is empty after clear, and takes more", () => {
-    const map = new TransientMap<number, string>();
+  it("is empty after clear and can be reused", () => {
+    const map = new SlotMap<number, string>();
     map.set(1, "a");
     map.clear();
     map.delete(1);
     map.set(2, "b");
-    expect([map.get(1), map.all()]).toEqual([undefined, ["b"]]);
+    expect([map.get(1), map.values()]).toEqual([undefined, ["b"]]);
   });
 
-  it("keeps nothing of what has gone, also when it has grown old itself", () => {
-    const map = new TransientMap<number, number[]>();
-    const pass = (from: number, to: number) => {
+  it("does not retain deleted values, even when the map itself is tenured", () => {
+    const map = new SlotMap<number, number[]>();
+    const churn = (from: number, to: number) => {
       for (let key = from; key < to; key += 1) {
         map.set(
           key,
@@ -33,23 +33,23 @@ describe("a map of what comes and goes", () => {
         map.delete(key - 64);
       }
     };
-    pass(0, 100);
+    churn(0, 100);
     collectGarbage();
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
-    pass(100, 10_100);
+    churn(100, 10_100);
     collectYoungGarbage();
-    const passedBytes = 10_000 * 500 * 8;
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(passedBytes / 4);
+    const churnedBytes = 10_000 * 500 * 8;
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(churnedBytes / 4);
   });
 
-  it("is a Map, whatever comes and goes", () => {
-    const step = fc.record({ key: fc.integer({ min: 0, max: 7 }), isGoing: fc.boolean() });
+  it("behaves like a Map for random operations", () => {
+    const step = fc.record({ key: fc.integer({ min: 0, max: 7 }), isDelete: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const [map, model] = [new TransientMap<number, object>(), new Map<number, object>()];
-        for (const { key, isGoing } of steps) {
-          if (isGoing) {
+        const [map, model] = [new SlotMap<number, object>(), new Map<number, object>()];
+        for (const { key, isDelete } of steps) {
+          if (isDelete) {
             map.delete(key);
             model.delete(key);
           } else {
@@ -60,7 +60,7 @@ describe("a map of what comes and goes", () => {
           expect(map.get(key)).toBe(model.get(key));
           expect(map.has(key)).toBe(model.has(key));
         }
-        expect(map.all()).toEqual([...model.values()]);
+        expect(map.values()).toEqual([...model.values()]);
       }),
     );
   });

@@ -1,42 +1,47 @@
 import { describe, expect, it } from "vitest";
-import { withIssuerCheck } from "../../../src/auth/issuer-validation.js";
+import { withIssuerValidation } from "../../../src/auth/issuer-validation.js";
 
 const RESOURCE = "https://mcp.test/.well-known/oauth-protected-resource";
 const METADATA = "https://as.test/.well-known/oauth-authorization-server/tenant";
 
-/** Answers everything with these metadata. */
-function read(metadata: object, login?: string) {
-  const fetch = withIssuerCheck(
+/** Every request returns this metadata. */
+function createFetches(metadata: object, callback?: string) {
+  const fetch = withIssuerValidation(
     async () => Response.json(metadata),
-    login === undefined ? undefined : new URLSearchParams(login),
+    callback === undefined ? undefined : new URLSearchParams(callback),
   );
   return { resource: () => fetch(RESOURCE), metadata: () => fetch(METADATA) };
 }
 
-describe("what is read about an authorization server", () => {
-  it("must be about that server, where a resource has named it; a slash at the end does not count", async () => {
+describe("withIssuerValidation", () => {
+  it("rejects metadata of another issuer after a resource named one, ignoring a trailing slash", async () => {
     for (const issuer of ["https://as.test/tenant", "https://as.test/tenant/"]) {
-      const own = read({ issuer });
-      await own.resource();
-      await expect(own.metadata()).resolves.toBeInstanceOf(Response);
+      const same = createFetches({ issuer });
+      await same.resource();
+      await expect(same.metadata()).resolves.toBeInstanceOf(Response);
     }
-    const other = read({ issuer: "https://evil.test/tenant" });
+    const other = createFetches({ issuer: "https://evil.test/tenant" });
     await expect(other.metadata()).resolves.toBeInstanceOf(Response);
     await other.resource();
     await expect(other.metadata()).rejects.toThrow("another issuer");
   });
 
   it.each([
-    ["says where it comes from", "code=1&iss=https://as.test/tenant", true, undefined],
-    ["comes from elsewhere", "code=1&iss=https://evil.test", false, "another authorization server"],
-    ["is spelled differently", "code=1&iss=https://as.test/tenant/", false, "another authorization server"],
-    ["says nothing, where that is usual", "code=1", false, undefined],
-    ["says nothing, where it should", "code=1", true, "(iss)"],
-  ])("a login that %s", async (_, login, saysIssuer, problem) => {
+    ["with the right iss is accepted", "code=1&iss=https://as.test/tenant", true, undefined],
+    ["with another iss is rejected", "code=1&iss=https://evil.test", false, "another authorization server"],
+    [
+      "with a different spelling of iss is rejected",
+      "code=1&iss=https://as.test/tenant/",
+      false,
+      "another authorization server",
+    ],
+    ["without iss is accepted if the server sends none", "code=1", false, undefined],
+    ["without iss is rejected if the server sends one", "code=1", true, "(iss)"],
+  ])("a login response %s", async (_, callback, returnsIss, problem) => {
     const issuer = "https://as.test/tenant";
-    const metadata = { issuer, authorization_response_iss_parameter_supported: saysIssuer };
-    const reading = read(metadata, login).metadata();
-    if (problem === undefined) await expect(reading).resolves.toBeInstanceOf(Response);
-    else await expect(reading).rejects.toThrow(problem);
+    const metadata = { issuer, authorization_response_iss_parameter_supported: returnsIss };
+    const response = createFetches(metadata, callback).metadata();
+    if (problem === undefined) await expect(response).resolves.toBeInstanceOf(Response);
+    else await expect(response).rejects.toThrow(problem);
   });
 });

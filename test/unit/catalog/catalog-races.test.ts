@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { ListStore } from "../../../src/catalog/tool-list-store.js";
+import { ToolListStore } from "../../../src/catalog/tool-list-store.js";
 import { ToolCatalog } from "../../../src/catalog/tool-catalog.js";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { McpToolInfo } from "../../../src/index.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
-import { failureOf, gate, times } from "../../fixtures/clients.js";
+import { rejection, deferred, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const HOUR_MS = 3_600_000;
 const tool = (name: string): McpToolInfo => ({ name, inputSchema: { type: "object" } });
 
-/** A catalogue whose server and store do what the test says, when it says so. */
-function scene(store?: KeyValueStore) {
+/** A catalog whose server and store are controlled by the test. */
+function createFixture(store?: KeyValueStore) {
   const clock = new FakeClock();
   const now = () => 1_000_000 + clock.now();
   const warnings: string[] = [];
   const warn = (text: string) => warnings.push(text);
-  const server = { tools: [tool("a")], lists: 0, answer: async () => undefined as void };
-  const make = (name = "test") =>
+  const server = { tools: [tool("a")], lists: 0, beforeResponse: async () => undefined as void };
+  const createCatalog = (name = "test") =>
     new ToolCatalog({
       server: name,
       source: {
@@ -25,7 +25,7 @@ function scene(store?: KeyValueStore) {
         listTools: async () => {
           server.lists += 1;
           const { tools } = server;
-          await server.answer();
+          await server.beforeResponse();
           return tools;
         },
       },
@@ -33,165 +33,165 @@ function scene(store?: KeyValueStore) {
       store:
         store === undefined
           ? undefined
-          : new ListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
+          : new ToolListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
       clock,
       now,
-      inspect: async () => undefined,
+      verify: async () => undefined,
       warn,
     });
-  const namesOf = async (catalogue: ToolCatalog) => (await catalogue.list()).map(({ name }) => name);
-  const stateOf = async (catalogue: ToolCatalog, name: string) => {
-    const limits = { maxAgeMs: HOUR_MS, waitMs: 1_000, asker: {}, cancellation: new CancelScope() };
-    return (await catalogue.lookUp(name, limits)).state;
+  const listNames = async (catalog: ToolCatalog) => (await catalog.list()).map(({ name }) => name);
+  const findState = async (catalog: ToolCatalog, name: string) => {
+    const limits = { maxAgeMs: HOUR_MS, waitMs: 1_000, caller: {}, cancellation: new CancelScope() };
+    return (await catalog.find(name, limits)).state;
   };
-  return { clock, server, warnings, make, namesOf, stateOf };
+  return { clock, server, warnings, createCatalog, listNames, findState };
 }
 
-/** A memory store that tells of every read, can be held up, be down, and speak of changes. */
-function storeInHand() {
+/** A memory store that counts reads, can be delayed or fail, and notifies of changes. */
+function createControlledStore() {
   const memory = memoryStore();
-  const hand = {
+  const controls = {
     reads: 0,
     beforeRead: async () => undefined as void,
     beforeWrite: async () => undefined as void,
-    say: () => undefined as void,
+    notifyChange: () => undefined as void,
   };
   const store: KeyValueStore = {
     get: async (key) => {
-      hand.reads += 1;
+      controls.reads += 1;
       const value = await memory.get(key);
-      await hand.beforeRead();
+      await controls.beforeRead();
       return value;
     },
     set: async (key, value, options) => {
-      await hand.beforeWrite();
+      await controls.beforeWrite();
       await memory.set(key, value, options);
     },
     delete: (key) => memory.delete(key),
     list: (prefix) => memory.list(prefix),
     watch: async (listener) => {
-      hand.say = () => listener(undefined);
+      controls.notifyChange = () => listener(undefined);
       return async () => undefined;
     },
     close: () => memory.close(),
     [Symbol.asyncDispose]: () => memory.close(),
   };
-  return { store, hand };
+  return { store, controls };
 }
 
 describe("a store and a server", () => {
-  it("ten who ask together read the store once", async () => {
-    const { store, hand } = storeInHand();
-    const { make, namesOf } = scene(store);
-    const catalogue = make();
-    await Promise.all(times(10, () => namesOf(catalogue)));
-    expect(hand.reads).toBe(1);
+  it("concurrent callers read the store once", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, listNames } = createFixture(store);
+    const catalog = createCatalog();
+    await Promise.all(times(10, () => listNames(catalog)));
+    expect(controls.reads).toBe(1);
   });
 
-  it("an older list that comes from the store late does not replace a newer one", async () => {
-    const { store, hand } = storeInHand();
-    const { make, namesOf, server, clock } = scene(store);
-    await namesOf(make());
+  it("an older list that is read late does not replace a newer one", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, listNames, server, clock } = createFixture(store);
+    await listNames(createCatalog());
     clock.advance(1_000);
-    const catalogue = make();
-    const { opened, open } = gate();
-    hand.beforeRead = () => opened;
-    const early = namesOf(catalogue);
+    const catalog = createCatalog();
+    const { promise, resolve } = deferred();
+    controls.beforeRead = () => promise;
+    const early = listNames(catalog);
     server.tools = [tool("b")];
-    await catalogue.refresh();
-    open();
+    await catalog.refresh();
+    resolve();
     expect(await early).toEqual(["b"]);
-    expect(await namesOf(catalogue)).toEqual(["b"]);
+    expect(await listNames(catalog)).toEqual(["b"]);
   });
 
-  it("what is known stays when the store says that it may have missed something, and then is down", async () => {
-    const { store, hand } = storeInHand();
-    const { make, namesOf, server, stateOf } = scene(store);
-    const catalogue = make();
-    await namesOf(catalogue);
-    hand.beforeRead = () => Promise.reject(new Error("down"));
-    server.answer = () => Promise.reject(new Error("down, too"));
-    hand.say();
-    expect(await namesOf(catalogue)).toEqual(["a"]);
-    hand.say();
-    expect(await stateOf(catalogue, "a")).toBe("listed");
+  it("the cached list stays when the store reports a change and then fails", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, listNames, server, findState } = createFixture(store);
+    const catalog = createCatalog();
+    await listNames(catalog);
+    controls.beforeRead = () => Promise.reject(new Error("down"));
+    server.beforeResponse = () => Promise.reject(new Error("server down"));
+    controls.notifyChange();
+    expect(await listNames(catalog)).toEqual(["a"]);
+    controls.notifyChange();
+    expect(await findState(catalog, "a")).toBe("listed");
   });
 
-  it("a list that another process wrote is good enough to look a tool up", async () => {
-    const { store } = storeInHand();
-    const { make, namesOf, server, stateOf } = scene(store);
-    await namesOf(make());
-    expect(await stateOf(make(), "a")).toBe("listed");
+  it("a list written by another process is used for a lookup", async () => {
+    const { store } = createControlledStore();
+    const { createCatalog, listNames, server, findState } = createFixture(store);
+    await listNames(createCatalog());
+    expect(await findState(createCatalog(), "a")).toBe("listed");
     expect(server.lists).toBe(1);
   });
 
-  it("a clock that is a little ahead elsewhere is no reason to ask again", async () => {
-    const { store } = storeInHand();
-    const { make, namesOf, server, clock } = scene(store);
+  it("a list from a clock that is slightly ahead is not listed again", async () => {
+    const { store } = createControlledStore();
+    const { createCatalog, listNames, server, clock } = createFixture(store);
     clock.advance(5_000);
-    await namesOf(make());
+    await listNames(createCatalog());
     clock.advance(-5_000);
-    await namesOf(make());
+    await listNames(createCatalog());
     expect(server.lists).toBe(1);
   });
 
-  it("whatever a server is called, its list has a key of its own that the store takes", async () => {
+  it("each server name gets a valid and unique store key", async () => {
     await using store = memoryStore();
-    const { make, warnings } = scene(store);
+    const { createCatalog, warnings } = createFixture(store);
     for (const name of ["é".repeat(900), `${"é".repeat(899)}è`, "\ud800", "a b", "a_b"])
-      await make(name).list();
+      await createCatalog(name).list();
     expect(warnings).toEqual([]);
     expect(await store.list("tools/")).toHaveLength(5);
   });
 });
 
-describe("a tool of a server that has none any more", () => {
-  it("is unlisted each time it is looked up", async () => {
-    const { make, server, stateOf } = scene();
+describe("a tool of a server without tools", () => {
+  it("is unlisted on every lookup", async () => {
+    const { createCatalog, server, findState } = createFixture();
     server.tools = [];
-    const catalogue = make();
-    expect([await stateOf(catalogue, "a"), await stateOf(catalogue, "a")]).toEqual(["unlisted", "unlisted"]);
+    const catalog = createCatalog();
+    expect([await findState(catalog, "a"), await findState(catalog, "a")]).toEqual(["unlisted", "unlisted"]);
   });
 });
 
-describe("a catalogue that was closed", () => {
-  it("asks no server again, whoever asks it", async () => {
-    const { make, server, clock } = scene();
-    const catalogue = make();
-    await catalogue.list();
-    await catalogue.close();
-    expect((await failureOf(catalogue.refresh())).kind).toBe("closed");
-    catalogue.hearChange();
+describe("a closed catalog", () => {
+  it("sends no request", async () => {
+    const { createCatalog, server, clock } = createFixture();
+    const catalog = createCatalog();
+    await catalog.list();
+    await catalog.close();
+    expect((await rejection(catalog.refresh())).kind).toBe("closed");
+    catalog.onListChanged();
     clock.advance(HOUR_MS);
     expect(clock.pending).toBe(0);
     expect(server.lists).toBe(1);
   });
 
-  it("while its store was being read asks no server", async () => {
-    const { store, hand } = storeInHand();
-    const { make, server } = scene(store);
-    const { opened, open } = gate();
-    hand.beforeRead = () => opened;
-    const catalogue = make();
-    const listing = failureOf(catalogue.list());
-    await catalogue.close();
-    open();
+  it("sends no request if it is closed while the store is read", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, server } = createFixture(store);
+    const { promise, resolve } = deferred();
+    controls.beforeRead = () => promise;
+    const catalog = createCatalog();
+    const listing = rejection(catalog.list());
+    await catalog.close();
+    resolve();
     expect((await listing).kind).toBe("closed");
     expect(server.lists).toBe(0);
   });
 
-  it("ends a listing that runs beside, and says nothing", async () => {
-    const { make, namesOf, server, clock, warnings } = scene();
-    const catalogue = make();
-    await namesOf(catalogue);
-    const { opened, open } = gate();
-    server.answer = async () => {
+  it("cancels a background listing without a warning", async () => {
+    const { createCatalog, listNames, server, clock, warnings } = createFixture();
+    const catalog = createCatalog();
+    await listNames(catalog);
+    const { promise: opened, resolve: open } = deferred();
+    server.beforeResponse = async () => {
       await opened;
       throw new Error("too late");
     };
     clock.advance(HOUR_MS);
-    await namesOf(catalogue);
-    await catalogue.close();
+    await listNames(catalog);
+    await catalog.close();
     open();
     await new Promise((resolve) => setImmediate(resolve));
     expect(server.lists).toBe(2);
@@ -199,38 +199,38 @@ describe("a catalogue that was closed", () => {
   });
 });
 
-describe("what was listed when a catalogue is closed", () => {
-  it("is in the store when the closing is over", async () => {
-    const { store, hand } = storeInHand();
-    const { make, server } = scene(store);
-    const [listed, written] = [gate(), gate()];
-    hand.beforeWrite = () => {
-      listed.open();
-      return written.opened;
+describe("a list at the time of close", () => {
+  it("is written to the store before close ends", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, server } = createFixture(store);
+    const [listed, written] = [deferred(), deferred()];
+    controls.beforeWrite = () => {
+      listed.resolve();
+      return written.promise;
     };
-    const catalogue = make();
-    const listing = catalogue.list();
-    await listed.opened;
-    const closing = catalogue.close();
-    written.open();
+    const catalog = createCatalog();
+    const listing = catalog.list();
+    await listed.promise;
+    const closing = catalog.close();
+    written.resolve();
     await closing;
     expect(await store.list("")).toHaveLength(1);
     await listing;
     expect(server.lists).toBe(1);
   });
 
-  it("does not hold up the closing for long", async () => {
-    const { store, hand } = storeInHand();
-    const { make, clock } = scene(store);
-    const { opened, open } = gate();
-    hand.beforeWrite = () => {
-      open();
+  it("delays close for a limited time", async () => {
+    const { store, controls } = createControlledStore();
+    const { createCatalog, clock } = createFixture(store);
+    const { promise, resolve } = deferred();
+    controls.beforeWrite = () => {
+      resolve();
       return new Promise(() => undefined);
     };
-    const catalogue = make();
-    void catalogue.list();
-    await opened;
-    const closing = catalogue.close();
+    const catalog = createCatalog();
+    void catalog.list();
+    await promise;
+    const closing = catalog.close();
     clock.advance(2_000);
     await closing;
     expect(clock.pending).toBe(0);
@@ -238,23 +238,23 @@ describe("what was listed when a catalogue is closed", () => {
 });
 
 describe("many users", () => {
-  it("who come and go take no list from one who stays", async () => {
-    const { make, server } = scene();
-    const catalogue = make();
+  it("do not evict the list of an active user", async () => {
+    const { createCatalog, server } = createFixture();
+    const catalog = createCatalog();
     const as = (user: string) => ({ context: { configurable: { user } } });
     for (const n of times(1_500, (index) => index)) {
-      await catalogue.list(as(`u${n}`));
-      await catalogue.list(as("boss"));
+      await catalog.list(as(`u${n}`));
+      await catalog.list(as("boss"));
     }
     expect(server.lists).toBe(1_501);
   });
 });
 
-describe("a list as large as servers make them", () => {
-  it("is kept, with a schema of two hundred thousand values", async () => {
+describe("a very large list", () => {
+  it("is cached, with a schema of 200,000 values", async () => {
     await using store = memoryStore();
-    const { make, server, namesOf } = scene(store);
+    const { createCatalog, server, listNames } = createFixture(store);
     server.tools = [{ name: "wide", inputSchema: { enum: times(200_000, (n) => n) } }];
-    expect(await namesOf(make())).toEqual(["wide"]);
+    expect(await listNames(createCatalog())).toEqual(["wide"]);
   });
 });

@@ -1,184 +1,192 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { ListStore } from "../../../src/catalog/tool-list-store.js";
+import { ToolListStore } from "../../../src/catalog/tool-list-store.js";
 import { ToolCatalog } from "../../../src/catalog/tool-catalog.js";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { JsonObject } from "../../../src/json/json.js";
 import { type KeyValueStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, eventually, failureOf, gate, times } from "../../fixtures/clients.js";
+import { createTestClient, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const MINUTE_MS = 60_000;
-const FRESH_MS = 5 * MINUTE_MS;
+const STALE_AFTER_MS = 5 * MINUTE_MS;
 const tool = (name: string) => ({ name, run: () => "ok" });
-const userOf = ({ configurable }: { configurable: JsonObject }) => String(configurable["user"] ?? "nobody");
+const getUser = ({ configurable }: { configurable: JsonObject }) =>
+  String(configurable["user"] ?? "anonymous");
 
-/** As it is kept, whatever the tools are. */
-function storedList(head: object, tools: readonly JsonObject[]): string {
-  const lines = [tools.map((info) => info["name"]), ...tools].map((line) => JSON.stringify(line)).join("\n");
-  return `${JSON.stringify({ ...head, checksum: crc32(lines) })}\n${lines}`;
+/** A stored list with a valid checksum and arbitrary tools. */
+function storedList(header: object, tools: readonly JsonObject[]): string {
+  const body = [tools.map((info) => info["name"]), ...tools].map((line) => JSON.stringify(line)).join("\n");
+  return `${JSON.stringify({ ...header, checksum: crc32(body) })}\n${body}`;
 }
 
-async function start(store?: KeyValueStore, definition: object = {}) {
+async function createFixture(store?: KeyValueStore, definition: object = {}) {
   const server = await startMcpTestServer({ tools: [tool("a")] });
   const clock = new FakeClock();
   const warnings: string[] = [];
   const warn = (message: string) => warnings.push(message);
-  const client = clientOf(server, definition);
+  const client = createTestClient(server, definition);
   const now = () => 1_000_000 + clock.now();
-  const make = () =>
+  const createCatalog = () =>
     new ToolCatalog({
       server: "test",
       source: client,
-      staleAfterMs: FRESH_MS,
+      staleAfterMs: STALE_AFTER_MS,
       store:
         store === undefined
           ? undefined
-          : new ListStore({ server: "test", fingerprint: "f", store, ttlMs: 10 * FRESH_MS, now, warn }),
+          : new ToolListStore({
+              server: "test",
+              fingerprint: "f",
+              store,
+              ttlMs: 10 * STALE_AFTER_MS,
+              now,
+              warn,
+            }),
       clock,
       now,
-      inspect: async () => undefined,
+      verify: async () => undefined,
       warn,
     });
-  const catalogue = make();
+  const catalog = createCatalog();
   return {
     server,
     clock,
     client,
-    catalogue,
-    make,
+    catalog,
+    createCatalog,
     warnings,
-    names: async (from = catalogue) => (await from.list()).map(({ name }) => name),
+    names: async (from = catalog) => (await from.list()).map(({ name }) => name),
     lists: () => server.received("tools/list").length,
     state: async (name: string, cancellation = new CancelScope()) =>
-      (await catalogue.lookUp(name, { asker: {}, cancellation, maxAgeMs: MINUTE_MS, waitMs: 5_000 })).state,
-    stateInDoubt: async (name: string) => {
-      const options = { asker: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
-      return (await catalogue.lookUp(name, { ...options, isDoubted: true })).state;
+      (await catalog.find(name, { caller: {}, cancellation, maxAgeMs: MINUTE_MS, waitMs: 5_000 })).state,
+    recheckedState: async (name: string) => {
+      const options = { caller: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+      return (await catalog.find(name, { ...options, mustRefetch: true })).state;
     },
     async [Symbol.asyncDispose]() {
-      await catalogue.close();
+      await catalog.close();
       await client.close();
       await server.close();
     },
   };
 }
 
-/** A catalogue that finds a list in the store which is as it was written, with a tool that nobody can read. */
-async function plantUnreadable(
-  scene: Awaited<ReturnType<typeof start>>,
+/** A catalog whose stored list has a valid checksum and a tool that cannot be parsed. */
+async function storeCorruptList(
+  fixture: Awaited<ReturnType<typeof createFixture>>,
   store: ReturnType<typeof memoryStore>,
 ) {
-  await scene.names();
+  await fixture.names();
   const [key = ""] = await store.list("tools/");
   await store.set(key, storedList({ listedAt: 1_000_000 }, [{ name: "a", inputSchema: "anything" }]));
-  return { planted: scene.make(), key };
+  return { corrupted: fixture.createCatalog(), key };
 }
 
 describe("the tools of a server", () => {
-  it("are listed once for all who ask together, and then are at hand", async () => {
-    await using scene = await start();
-    const asked = await Promise.all(times(10, () => scene.names()));
-    expect(asked).toEqual(times(10, () => ["a"]));
-    scene.clock.advance(FRESH_MS - 1);
-    await scene.names();
-    expect(scene.lists()).toBe(1);
+  it("are listed once for concurrent callers, and then cached", async () => {
+    await using fixture = await createFixture();
+    const lists = await Promise.all(times(10, () => fixture.names()));
+    expect(lists).toEqual(times(10, () => ["a"]));
+    fixture.clock.advance(STALE_AFTER_MS - 1);
+    await fixture.names();
+    expect(fixture.lists()).toBe(1);
   });
 
-  it("are given as they were while one new listing runs", async () => {
-    await using scene = await start();
-    await scene.names();
-    scene.server.tools = [tool("a"), tool("b")];
-    scene.clock.advance(FRESH_MS);
-    expect(await Promise.all(times(5, () => scene.names()))).toEqual(times(5, () => ["a"]));
-    await eventually(async () => (await scene.names()).includes("b"));
-    expect(scene.lists()).toBe(2);
+  it("are returned from the cache while one refresh runs", async () => {
+    await using fixture = await createFixture();
+    await fixture.names();
+    fixture.server.tools = [tool("a"), tool("b")];
+    fixture.clock.advance(STALE_AFTER_MS);
+    expect(await Promise.all(times(5, () => fixture.names()))).toEqual(times(5, () => ["a"]));
+    await eventually(async () => (await fixture.names()).includes("b"));
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("stay what they were when the new listing fails, which is told", async () => {
-    await using scene = await start();
-    await scene.names();
-    scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
-    scene.clock.advance(FRESH_MS);
-    expect(await scene.names()).toEqual(["a"]);
-    await eventually(() => scene.warnings.length === 1);
-    expect(scene.warnings[0]).toContain('The tools of server "test" could not be listed again');
-    expect(await scene.names()).toEqual(["a"]);
+  it("stay cached when a refresh fails, and the failure is logged", async () => {
+    await using fixture = await createFixture();
+    await fixture.names();
+    fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
+    fixture.clock.advance(STALE_AFTER_MS);
+    expect(await fixture.names()).toEqual(["a"]);
+    await eventually(() => fixture.warnings.length === 1);
+    expect(fixture.warnings[0]).toContain('Could not refresh the tools of server "test"');
+    expect(await fixture.names()).toEqual(["a"]);
   });
 
-  it("cannot be harmed by whoever has them", async () => {
-    await using scene = await start();
-    const [info] = await scene.catalogue.list();
+  it("cannot be modified by a caller", async () => {
+    await using fixture = await createFixture();
+    const [info] = await fixture.catalog.list();
     expect(() => Object.assign(info ?? {}, { name: "evil" })).toThrow(TypeError);
     expect(() => Object.assign(info?.inputSchema ?? {}, { evil: true })).toThrow(TypeError);
-    expect(await scene.names()).toEqual(["a"]);
+    expect(await fixture.names()).toEqual(["a"]);
   });
 
-  it("are asked for again when there were none", async () => {
-    await using scene = await start();
-    scene.server.tools = [];
-    expect(await scene.names()).toEqual([]);
-    scene.server.tools = [tool("late")];
-    expect(await scene.names()).toEqual(["late"]);
+  it("are listed again if the list was empty", async () => {
+    await using fixture = await createFixture();
+    fixture.server.tools = [];
+    expect(await fixture.names()).toEqual([]);
+    fixture.server.tools = [tool("late")];
+    expect(await fixture.names()).toEqual(["late"]);
   });
 
-  it("one caller's patience ends only that caller's wait", async () => {
-    await using scene = await start();
+  it("the abort of one caller ends only that caller's wait", async () => {
+    await using fixture = await createFixture();
     const controller = new AbortController();
-    scene.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
-    const impatient = failureOf(scene.catalogue.list({ signal: controller.signal }));
-    const patient = scene.names();
+    fixture.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
+    const aborted = rejection(fixture.catalog.list({ signal: controller.signal }));
+    const other = fixture.names();
     controller.abort(new Error("enough"));
-    expect((await impatient).message).toBe("enough");
-    expect(await patient).toEqual(["a"]);
-    expect(scene.lists()).toBe(1);
+    expect((await aborted).message).toBe("enough");
+    expect(await other).toEqual(["a"]);
+    expect(fixture.lists()).toBe(1);
   });
 
-  it("a listing that was overtaken by a change is not kept", async () => {
-    await using scene = await start();
-    scene.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
-    const first = scene.names();
-    await scene.server.waitFor("tools/list");
-    scene.catalogue.invalidate();
+  it("a listing that is invalidated while it runs is not cached", async () => {
+    await using fixture = await createFixture();
+    fixture.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
+    const first = fixture.names();
+    await fixture.server.waitFor("tools/list");
+    fixture.catalog.invalidate();
     await first;
-    scene.server.tools = [tool("new")];
-    expect(await scene.names()).toEqual(["new"]);
+    fixture.server.tools = [tool("new")];
+    expect(await fixture.names()).toEqual(["new"]);
   });
 
-  it("are listed once more, however often the server says that they changed", async () => {
-    await using scene = await start();
-    await scene.names();
-    scene.server.tools = [tool("b")];
-    for (const _ of [1, 2, 3]) scene.catalogue.hearChange();
-    scene.clock.advance(250);
-    await eventually(async () => (await scene.names()).includes("b"));
-    expect(scene.lists()).toBe(2);
+  it("are listed once after several change notifications", async () => {
+    await using fixture = await createFixture();
+    await fixture.names();
+    fixture.server.tools = [tool("b")];
+    for (const _ of [1, 2, 3]) fixture.catalog.onListChanged();
+    fixture.clock.advance(250);
+    await eventually(async () => (await fixture.names()).includes("b"));
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("belong to whoever asks", async () => {
-    await using scene = await start(undefined, { identity: userOf, auth: () => "t" });
+  it("are cached per identity", async () => {
+    await using fixture = await createFixture(undefined, { identity: getUser, auth: () => "t" });
     const as = (user: string) => ({ context: { configurable: { user } } });
-    await scene.catalogue.list(as("alice"));
-    scene.server.tools = [tool("b")];
-    const [bobs] = await scene.catalogue.list(as("bob"));
-    const [alices] = await scene.catalogue.list(as("alice"));
-    expect([alices?.name, bobs?.name]).toEqual(["a", "b"]);
+    await fixture.catalog.list(as("alice"));
+    fixture.server.tools = [tool("b")];
+    const [bobTool] = await fixture.catalog.list(as("bob"));
+    const [aliceTool] = await fixture.catalog.list(as("alice"));
+    expect([aliceTool?.name, bobTool?.name]).toEqual(["a", "b"]);
   });
 });
 
 describe("a store", () => {
-  it("gives another process its tools before the server is asked", async () => {
+  it("provides the tools to another process without a request", async () => {
     await using store = memoryStore();
-    await using first = await start(store);
+    await using first = await createFixture(store);
     await first.names();
-    await using second = await start(store);
+    await using second = await createFixture(store);
     second.server.tools = [tool("b")];
     expect(await second.names()).toEqual(["a"]);
     expect(second.lists()).toBe(0);
   });
 
-  it("keeps the lists of two users apart, and neither's name", async () => {
+  it("separates the lists of users and does not contain their names", async () => {
     const keys: string[] = [];
     await using memory = memoryStore();
     const store: KeyValueStore = {
@@ -192,57 +200,57 @@ describe("a store", () => {
       close: () => memory.close(),
       [Symbol.asyncDispose]: () => memory.close(),
     };
-    await using scene = await start(store, { identity: userOf, auth: () => "top-Secret-1" });
+    await using fixture = await createFixture(store, { identity: getUser, auth: () => "top-Secret-1" });
     for (const user of ["alice@x.test", "bob@x.test"])
-      await scene.catalogue.list({ context: { configurable: { user } } });
+      await fixture.catalog.list({ context: { configurable: { user } } });
     expect(new Set(keys).size).toBe(2);
     expect(JSON.stringify(keys)).not.toMatch(/alice|bob|Secret/);
   });
 
   it.each([
     ["garbage", "garbage"],
-    ["no text", { listedAt: 1, tools: [{ name: "evil", inputSchema: {} }] }],
+    ["an object", { listedAt: 1, tools: [{ name: "evil", inputSchema: {} }] }],
     ["a list from the future", storedList({ listedAt: 1e15 }, [{ name: "evil", inputSchema: {} }])],
-  ])("that holds %s holds nothing", async (_what, value) => {
+  ])("that contains %s is ignored", async (_case, value) => {
     await using store = memoryStore();
-    await using writer = await start(store);
+    await using writer = await createFixture(store);
     await writer.names();
     const [key] = await store.list("tools/");
     await store.set(key ?? "", value);
-    await using reader = await start(store);
+    await using reader = await createFixture(store);
     reader.server.tools = [tool("true")];
     expect(await reader.names()).toEqual(["true"]);
   });
 
-  it("that holds a tool which nobody can read says so to whoever looks, and then holds nothing", async () => {
+  it("with a corrupt tool fails on access, and the stored list is removed", async () => {
     await using store = memoryStore();
-    await using scene = await start(store);
-    const { planted, key } = await plantUnreadable(scene, store);
-    const [info] = await planted.list();
+    await using fixture = await createFixture(store);
+    const { corrupted, key } = await storeCorruptList(fixture, store);
+    const [info] = await corrupted.list();
     expect(() => info?.inputSchema).toThrow(
-      'What is stored of tool "a" of server "test" cannot be read, and nothing can be said of it. The stored list is removed: try again, and the server is asked.',
+      'The stored definition of tool "a" of server "test" is corrupt. The stored list was removed: try again to list the tools from the server.',
     );
     expect(await store.list("tools/")).toEqual([]);
-    const [listed] = await planted.list();
+    const [listed] = await corrupted.list();
     expect(listed?.inputSchema).toEqual({ type: "object" });
-    // Whoever still has the old one does not take the new one away.
-    expect(() => info?.inputSchema).toThrow("cannot be read");
+    // Access through the old list does not remove the new one.
+    expect(() => info?.inputSchema).toThrow("is corrupt");
     expect(await store.list("tools/")).toEqual([key]);
   });
 
-  it("that holds a tool which nobody can read says nothing of it when it is looked up", async () => {
+  it("with a corrupt tool makes a lookup of it unknown", async () => {
     await using store = memoryStore();
-    await using scene = await start(store);
-    const { planted } = await plantUnreadable(scene, store);
-    const options = { asker: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
-    expect(await planted.lookUp("a", options)).toMatchObject({
+    await using fixture = await createFixture(store);
+    const { corrupted } = await storeCorruptList(fixture, store);
+    const options = { caller: {}, cancellation: new CancelScope(), maxAgeMs: MINUTE_MS, waitMs: 5_000 };
+    expect(await corrupted.find("a", options)).toMatchObject({
       state: "unknown",
       error: { kind: "invalid-response" },
     });
-    expect(await planted.lookUp("a", options)).toMatchObject({ state: "listed" });
+    expect(await corrupted.find("a", options)).toMatchObject({ state: "listed" });
   });
 
-  it("that fails is a warning", async () => {
+  it("that fails is logged", async () => {
     const broken = () => Promise.reject(new Error("disk on fire"));
     const store = {
       get: broken,
@@ -252,69 +260,71 @@ describe("a store", () => {
       close: async () => undefined,
       [Symbol.asyncDispose]: async () => undefined,
     };
-    await using scene = await start(store);
-    expect(await scene.names()).toEqual(["a"]);
-    expect(scene.warnings).toHaveLength(2);
-    expect(scene.warnings[0]).toContain("could not be read: Error: disk on fire");
+    await using fixture = await createFixture(store);
+    expect(await fixture.names()).toEqual(["a"]);
+    expect(fixture.warnings).toHaveLength(2);
+    expect(fixture.warnings[0]).toContain("could not be read: Error: disk on fire");
   });
 });
 
-describe("where a tool stands", () => {
-  it("is asked anew by who doubts the list, at most once a minute, also of a server with no tools left", async () => {
-    await using scene = await start();
-    await scene.names();
-    scene.server.tools = [];
-    expect(await scene.state("a")).toBe("listed");
-    expect(await Promise.all(times(5, () => scene.stateInDoubt("a")))).toEqual(times(5, () => "unlisted"));
-    scene.server.tools = [tool("a")];
-    scene.clock.advance(MINUTE_MS - 1);
-    expect(await scene.stateInDoubt("a")).toBe("unlisted");
-    expect(scene.lists()).toBe(2);
-    scene.clock.advance(1);
-    expect(await scene.stateInDoubt("a")).toBe("listed");
-    expect(scene.lists()).toBe(3);
+describe("looking up a tool", () => {
+  it("with mustRefetch lists at most once a minute, even if the server has no tools left", async () => {
+    await using fixture = await createFixture();
+    await fixture.names();
+    fixture.server.tools = [];
+    expect(await fixture.state("a")).toBe("listed");
+    expect(await Promise.all(times(5, () => fixture.recheckedState("a")))).toEqual(
+      times(5, () => "unlisted"),
+    );
+    fixture.server.tools = [tool("a")];
+    fixture.clock.advance(MINUTE_MS - 1);
+    expect(await fixture.recheckedState("a")).toBe("unlisted");
+    expect(fixture.lists()).toBe(2);
+    fixture.clock.advance(1);
+    expect(await fixture.recheckedState("a")).toBe("listed");
+    expect(fixture.lists()).toBe(3);
   });
 
-  it("is told by the list, asked for once for all who want to know", async () => {
-    await using scene = await start();
-    const asked = times(10, () => [scene.state("a"), scene.state("gone")]).flat();
-    expect(await Promise.all(asked)).toEqual(times(10, () => ["listed", "unlisted"]).flat());
-    expect(scene.lists()).toBe(1);
-    expect(scene.clock.pending).toBe(0);
+  it("lists once for concurrent lookups", async () => {
+    await using fixture = await createFixture();
+    const lookups = times(10, () => [fixture.state("a"), fixture.state("gone")]).flat();
+    expect(await Promise.all(lookups)).toEqual(times(10, () => ["listed", "unlisted"]).flat());
+    expect(fixture.lists()).toBe(1);
+    expect(fixture.clock.pending).toBe(0);
   });
 
-  it("is asked again no sooner than the list is too old", async () => {
-    await using scene = await start();
-    await scene.state("late");
-    scene.server.tools = [tool("late")];
-    scene.clock.advance(MINUTE_MS - 1);
-    expect(await scene.state("late")).toBe("unlisted");
-    scene.clock.advance(1);
-    expect(await scene.state("late")).toBe("listed");
-    expect(scene.lists()).toBe(2);
+  it("lists again only when the list is too old", async () => {
+    await using fixture = await createFixture();
+    await fixture.state("late");
+    fixture.server.tools = [tool("late")];
+    fixture.clock.advance(MINUTE_MS - 1);
+    expect(await fixture.state("late")).toBe("unlisted");
+    fixture.clock.advance(1);
+    expect(await fixture.state("late")).toBe("listed");
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("is not told by an older list when the new one cannot be had, and that is not tried at once again", async () => {
-    await using scene = await start();
-    expect(await scene.state("gone")).toBe("unlisted");
-    scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
-    scene.clock.advance(MINUTE_MS);
-    expect(await scene.state("gone")).toBe("unknown");
-    expect(await scene.state("gone")).toBe("unknown");
-    expect(scene.lists()).toBe(2);
+  it("is unknown if the list cannot be refreshed, without another attempt", async () => {
+    await using fixture = await createFixture();
+    expect(await fixture.state("gone")).toBe("unlisted");
+    fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
+    fixture.clock.advance(MINUTE_MS);
+    expect(await fixture.state("gone")).toBe("unknown");
+    expect(await fixture.state("gone")).toBe("unknown");
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("is not waited for by a caller who has gone", async () => {
-    await using scene = await start();
-    const { opened, open } = gate();
-    scene.server.tools = [tool("a")];
-    scene.server.addFault({ type: "hang" }, { method: "tools/list" });
+  it("ends when the caller cancels", async () => {
+    await using fixture = await createFixture();
+    const { promise, resolve } = deferred();
+    fixture.server.tools = [tool("a")];
+    fixture.server.addFault({ type: "hang" }, { method: "tools/list" });
     const cancellation = new CancelScope();
-    const waiting = failureOf(scene.state("a", cancellation));
-    await scene.server.waitFor("tools/list");
+    const waiting = rejection(fixture.state("a", cancellation));
+    await fixture.server.waitFor("tools/list");
     cancellation.cancel(new Error("gone"));
     expect((await waiting).message).toBe("gone");
-    open();
-    await opened;
+    resolve();
+    await promise;
   });
 });

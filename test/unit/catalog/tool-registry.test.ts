@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Logger, type McpClient, ToolRegistry, type ToolRegistryOptions } from "../../../src/index.js";
+import { type Logger, type McpClient } from "../../../src/index.js";
+import { ToolRegistry, type ToolRegistryOptions } from "../../../src/index.js";
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { clientOf, eventually, failureOf, times } from "../../fixtures/clients.js";
+import { createTestClient, eventually, rejection, times } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
@@ -10,10 +11,10 @@ import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 const MINUTE_MS = 60_000;
 const tool = (name: string) => ({ name, run: () => "ok" });
 const nothing = () => undefined;
-/** Nothing here is about time, and the machine may be busy. */
+/** These tests do not measure time, and the machine may be busy. */
 const PATIENT = { timeoutMs: 15_000 };
 
-async function start() {
+async function createFixture() {
   const server = await startMcpTestServer({ tools: [tool("a")] });
   const clock = new FakeClock();
   const now = () => 1_000_000 + clock.now();
@@ -25,8 +26,8 @@ async function start() {
     error: nothing,
   };
   const opened: (McpClient | ToolRegistry)[] = [];
-  const make = (options: ToolRegistryOptions = {}, definition: object = {}) => {
-    const client = clientOf(server, definition);
+  const createRegistry = (options: ToolRegistryOptions = {}, definition: object = {}) => {
+    const client = createTestClient(server, definition);
     const registry = new ToolRegistry(
       { clients: { test: client } },
       { clock, now, logger, random: () => 0, ...options },
@@ -38,16 +39,16 @@ async function start() {
     server,
     clock,
     warnings,
-    make,
+    createRegistry,
     lists: () => server.received("tools/list").length,
     async [Symbol.asyncDispose]() {
-      for (const each of opened.toReversed()) await each.close();
+      for (const closable of opened.toReversed()) await closable.close();
       await server.close();
     },
   };
 }
 
-const down = () => Promise.reject(new Error("nobody there"));
+const down = () => Promise.reject(new Error("store down"));
 const DOWN: KeyValueStore = {
   get: down,
   set: down,
@@ -58,9 +59,9 @@ const DOWN: KeyValueStore = {
 };
 
 describe("a registry", () => {
-  it("tells which server has a tool, in which version, and what the tool takes", async () => {
-    await using scene = await start();
-    const registry = scene.make();
+  it("finds the server of a tool, with its version and schema hash", async () => {
+    await using fixture = await createFixture();
+    const registry = fixture.createRegistry();
     expect(await registry.find("a")).toEqual([
       {
         server: "test",
@@ -73,43 +74,43 @@ describe("a registry", () => {
     expect(await registry.find("b")).toEqual([]);
   });
 
-  it("asks a server once for all who want to know", async () => {
-    await using scene = await start();
-    const registry = scene.make();
+  it("lists a server once for concurrent callers", async () => {
+    await using fixture = await createFixture();
+    const registry = fixture.createRegistry();
     await Promise.all(times(10, () => registry.find("a")));
-    expect(scene.lists()).toBe(1);
+    expect(fixture.lists()).toBe(1);
   });
 
-  it("lists anew every five minutes, until it is closed", async () => {
-    await using scene = await start();
-    const registry = scene.make();
+  it("lists every five minutes until it is closed", async () => {
+    await using fixture = await createFixture();
+    const registry = fixture.createRegistry();
     await registry.find("a");
     for (const round of [2, 3]) {
-      scene.server.tools = [tool(`v${round}`)];
-      scene.clock.advance(5 * MINUTE_MS);
+      fixture.server.tools = [tool(`v${round}`)];
+      fixture.clock.advance(5 * MINUTE_MS);
       await eventually(async () => (await registry.find(`v${round}`)).length === 1);
-      expect(scene.lists()).toBe(round);
+      expect(fixture.lists()).toBe(round);
     }
     await registry.close();
-    expect(scene.clock.pending).toBe(0);
-    scene.clock.advance(50 * MINUTE_MS);
-    expect(scene.lists()).toBe(3);
-    expect((await failureOf(registry.find("a"))).kind).toBe("closed");
+    expect(fixture.clock.pending).toBe(0);
+    fixture.clock.advance(50 * MINUTE_MS);
+    expect(fixture.lists()).toBe(3);
+    expect((await rejection(registry.find("a"))).kind).toBe("closed");
   });
 
-  it("keeps the tools of a server that fails, tells since when, and offers those that are well first", async () => {
-    await using scene = await start();
+  it("keeps the tools of a failing server, and returns healthy servers first", async () => {
+    await using fixture = await createFixture();
     await using other = await startMcpTestServer({ tools: [tool("a")] });
-    await using one = clientOf(scene.server);
-    await using two = clientOf(other, { name: "two" } as never);
-    const now = () => 1_000_000 + scene.clock.now();
+    await using one = createTestClient(fixture.server);
+    await using two = createTestClient(other, { name: "two" } as never);
+    const now = () => 1_000_000 + fixture.clock.now();
     const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-    await using registry = new ToolRegistry({ clients: { one, two } }, { clock: scene.clock, now, logger });
+    await using registry = new ToolRegistry({ clients: { one, two } }, { clock: fixture.clock, now, logger });
     await registry.refresh();
-    const heal = scene.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
-    scene.clock.advance(1_000);
+    const heal = fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
+    fixture.clock.advance(1_000);
     await registry.refresh();
-    scene.clock.advance(1_000);
+    fixture.clock.advance(1_000);
     await registry.refresh();
     expect(await registry.find("a")).toMatchObject([
       { health: { state: "ok" }, listedAt: 1_002_000 },
@@ -123,42 +124,42 @@ describe("a registry", () => {
     ]);
   });
 
-  it("does not know a server that was never reached, and does not ask it at every question", async () => {
-    await using scene = await start();
-    await scene.server.stop();
-    const registry = scene.make({ stores: [memoryStore()] });
+  it("marks a server that was never reached as failing, and does not list it on every lookup", async () => {
+    await using fixture = await createFixture();
+    await fixture.server.stop();
+    const registry = fixture.createRegistry({ stores: [memoryStore()] });
     expect(await registry.records()).toMatchObject([{ health: { state: "failing" }, listedAt: undefined }]);
     expect(await registry.find("a")).toEqual([]);
-    expect(scene.warnings).toHaveLength(1);
+    expect(fixture.warnings).toHaveLength(1);
   });
 
-  it("is for what everybody is offered: a server that tells its users apart is not asked", async () => {
-    await using scene = await start();
-    const registry = scene.make({}, { identity: () => "catalogue", auth: () => "t" });
+  it("does not list a server with an identity per user", async () => {
+    await using fixture = await createFixture();
+    const registry = fixture.createRegistry({}, { identity: () => "catalog", auth: () => "t" });
     expect(await registry.refresh()).toMatchObject([{ health: { state: "unknown" } }]);
-    expect(scene.lists()).toBe(0);
+    expect(fixture.lists()).toBe(0);
   });
 
-  it("does not open a client again that was closed", async () => {
-    await using scene = await start();
-    await using client = clientOf(scene.server);
-    await using registry = new ToolRegistry({ clients: { client } }, { clock: scene.clock });
+  it("does not reopen a closed client", async () => {
+    await using fixture = await createFixture();
+    await using client = createTestClient(fixture.server);
+    await using registry = new ToolRegistry({ clients: { client } }, { clock: fixture.clock });
     await registry.find("a");
     await client.close();
     await registry.refresh();
-    expect(scene.lists()).toBe(1);
-    expect(scene.server.openSessions).toEqual([]);
+    expect(fixture.lists()).toBe(1);
+    expect(fixture.server.openSessions).toEqual([]);
   });
 
-  it("that is closed in the middle of a listing ends it", async () => {
-    await using scene = await start();
-    scene.server.addFault({ type: "hang" }, { method: "tools/list" });
-    const registry = scene.make();
-    const asked = failureOf(registry.find("a"));
-    await scene.server.waitFor("tools/list");
+  it("cancels a running listing on close", async () => {
+    await using fixture = await createFixture();
+    fixture.server.addFault({ type: "hang" }, { method: "tools/list" });
+    const registry = fixture.createRegistry();
+    const lookup = rejection(registry.find("a"));
+    await fixture.server.waitFor("tools/list");
     await registry.close();
-    expect((await asked).kind).toBe("closed");
-    expect(scene.warnings).toEqual([]);
+    expect((await lookup).kind).toBe("closed");
+    expect(fixture.warnings).toEqual([]);
   });
 
   it.each([
@@ -166,84 +167,89 @@ describe("a registry", () => {
     [{ stores: [1] }, "stores"],
     [{ recordTtlMs: 0 }, "recordTtlMs"],
     [{ refreshIntervalMs: "1" }, "refreshIntervalMs"],
-  ])("takes no %j", (options, path) => {
-    expect(() => new ToolRegistry({ clients: {} }, options as never)).toThrow(path);
+  ])("rejects %j", (options, path) => {
+    expect(() => new ToolRegistry({ clients: {} }, options as never)).toThrow(
+      expect.objectContaining({ kind: "invalid-config", issues: [expect.objectContaining({ path })] }),
+    );
   });
 });
 
 describe("the stores of a registry", () => {
-  it("are asked one after the other: one that is down is a warning", async () => {
-    await using scene = await start();
+  it("are read one after the other, and a failing one is logged", async () => {
+    await using fixture = await createFixture();
     await using far = memoryStore();
-    await scene.make({ stores: [far] }).find("a");
-    expect(await scene.make({ stores: [DOWN, far] }).find("a")).toHaveLength(1);
-    expect(scene.lists()).toBe(1);
-    expect(scene.warnings[0]).toContain("nobody there");
+    await fixture.createRegistry({ stores: [far] }).find("a");
+    expect(await fixture.createRegistry({ stores: [DOWN, far] }).find("a")).toHaveLength(1);
+    expect(fixture.lists()).toBe(1);
+    expect(fixture.warnings[0]).toContain("store down");
   });
 
-  it("that are near are told what one further away knew", async () => {
-    await using scene = await start();
+  it("before the one with the record receive a copy", async () => {
+    await using fixture = await createFixture();
     await using near = memoryStore();
     await using far = memoryStore();
-    await scene.make({ stores: [far] }).find("a");
-    await scene.make({ stores: [near, far] }).find("a");
-    expect(await scene.make({ stores: [near] }).find("a")).toHaveLength(1);
-    expect(scene.lists()).toBe(1);
+    await fixture.createRegistry({ stores: [far] }).find("a");
+    await fixture.createRegistry({ stores: [near, far] }).find("a");
+    expect(await fixture.createRegistry({ stores: [near] }).find("a")).toHaveLength(1);
+    expect(fixture.lists()).toBe(1);
   });
 
-  it("are believed for a minute, and asked again after it", async () => {
-    await using scene = await start();
+  it("are read again after a minute", async () => {
+    await using fixture = await createFixture();
     await using store = memoryStore();
-    const [one, two] = [scene.make({ stores: [store] }), scene.make({ stores: [store] })];
+    const [one, two] = [
+      fixture.createRegistry({ stores: [store] }),
+      fixture.createRegistry({ stores: [store] }),
+    ];
     await two.find("a");
-    scene.server.tools = [tool("b")];
+    fixture.server.tools = [tool("b")];
     await one.refresh();
-    scene.clock.advance(MINUTE_MS - 1);
+    fixture.clock.advance(MINUTE_MS - 1);
     expect(await two.find("b")).toEqual([]);
-    scene.clock.advance(1);
+    fixture.clock.advance(1);
     expect(await two.find("b")).toHaveLength(1);
-    expect(scene.lists()).toBe(2);
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("that all go down leave the last good view", async () => {
-    await using scene = await start();
+  it("that fail leave the last record in use", async () => {
+    await using fixture = await createFixture();
     await using memory = memoryStore();
     let isDown = false;
     const store: KeyValueStore = { ...DOWN, get: (key) => (isDown ? down() : memory.get(key)) };
-    const registry = scene.make({ stores: [store] });
+    const registry = fixture.createRegistry({ stores: [store] });
     await registry.find("a");
     isDown = true;
-    await scene.server.stop();
-    scene.clock.advance(MINUTE_MS);
+    await fixture.server.stop();
+    fixture.clock.advance(MINUTE_MS);
     expect(await registry.find("a")).toMatchObject([{ health: { state: "ok" } }]);
-    scene.clock.advance(4 * MINUTE_MS);
+    fixture.clock.advance(4 * MINUTE_MS);
     await eventually(async () => (await registry.find("a"))[0]?.health.state === "failing");
   });
 
-  it("let ten processes use what one of them has listed", async () => {
-    await using scene = await start();
-    await using store = memoryStore({ now: () => 1_000_000 + scene.clock.now() });
-    const registries = times(10, () => scene.make({ stores: [store] }));
+  it("share the list of one process with the others", async () => {
+    await using fixture = await createFixture();
+    await using store = memoryStore({ now: () => 1_000_000 + fixture.clock.now() });
+    const registries = times(10, () => fixture.createRegistry({ stores: [store] }));
     for (const registry of registries) await registry.find("a");
-    expect(scene.lists()).toBe(1);
+    expect(fixture.lists()).toBe(1);
     const [first, ...others] = registries;
     await first?.refresh();
-    scene.clock.advance(MINUTE_MS);
+    fixture.clock.advance(MINUTE_MS);
     for (const registry of others) await registry.find("a");
-    expect(scene.lists()).toBe(2);
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("are refreshed by one of ten processes that started together", async () => {
-    await using scene = await start();
-    await using store = memoryStore({ now: () => 1_000_000 + scene.clock.now() });
-    const registries = times(10, (n) => scene.make({ stores: [store], random: () => n / 10 }));
+  it("are refreshed by one of ten processes", async () => {
+    await using fixture = await createFixture();
+    await using store = memoryStore({ now: () => 1_000_000 + fixture.clock.now() });
+    const registries = times(10, (n) => fixture.createRegistry({ stores: [store], random: () => n / 10 }));
     for (const registry of registries) await registry.find("a");
-    scene.clock.advance(5 * MINUTE_MS * 0.82);
-    await eventually(() => scene.lists() === 2);
+    fixture.clock.advance(5 * MINUTE_MS * 0.82);
+    await eventually(() => fixture.lists() === 2);
     await registries.at(-1)?.records();
-    scene.clock.advance(5 * MINUTE_MS * 0.18);
+    fixture.clock.advance(5 * MINUTE_MS * 0.18);
     await Promise.all(registries.map((registry) => registry.records()));
-    expect(scene.lists()).toBe(2);
+    expect(fixture.lists()).toBe(2);
   });
 
   const good = {
@@ -259,46 +265,48 @@ describe("the stores of a registry", () => {
     ["tools without a hash", { ...good, tools: [["evil", "x"]] }],
     ["a tool twice", { ...good, tools: [...good.tools, ...good.tools] }],
     ["a list from the future", { ...good, listedAt: 1e15 }],
-    ["a state that there is not", { ...good, health: { state: "great" } }],
+    ["an unknown state", { ...good, health: { state: "great" } }],
     ["a failure from the future", { ...good, health: { state: "failing", since: 1e15 } }],
-    ["a version as long as a book", { ...good, version: "1".repeat(1_000) }],
-  ])("that hold %s hold nothing", async (_what, value) => {
-    await using scene = await start();
+    ["a version that is too long", { ...good, version: "1".repeat(1_000) }],
+  ])("that contain %s are ignored", async (_case, value) => {
+    await using fixture = await createFixture();
     await using store = memoryStore();
-    await scene.make({ stores: [store] }).find("a");
+    await fixture.createRegistry({ stores: [store] }).find("a");
     const [key] = await store.list("registry/");
     await store.set(key ?? "", value);
-    const registry = scene.make({ stores: [store] });
+    const registry = fixture.createRegistry({ stores: [store] });
     expect(await registry.find("evil")).toEqual([]);
     expect(await registry.find("a")).toHaveLength(1);
-    expect(scene.lists()).toBe(2);
+    expect(fixture.lists()).toBe(2);
   });
 
-  it("cannot add a server or lead to another address", async () => {
-    await using scene = await start();
+  it("cannot add a server or change an address", async () => {
+    await using fixture = await createFixture();
     await using elsewhere = await startMcpTestServer();
     await using store = memoryStore();
     await store.set("registry/1/evil/0", { ...good, server: "evil", address: elsewhere.url });
-    await scene.make({ stores: [store] }).find("a");
+    await fixture.createRegistry({ stores: [store] }).find("a");
     const key = (await store.list("registry/")).find((name) => !name.includes("evil"));
     await store.set(key ?? "", { ...good, address: elsewhere.url, url: elsewhere.url });
-    const registry = scene.make({ stores: [store] });
+    const registry = fixture.createRegistry({ stores: [store] });
     expect((await registry.records()).map(({ server }) => server)).toEqual(["test"]);
     expect(Object.keys((await registry.find("evil"))[0] ?? {})).not.toContain("address");
     await registry.refresh();
     expect(elsewhere.requests).toEqual([]);
   });
 
-  it("hold no address and no secret, and are not shared by two credentials", async () => {
-    await using scene = await start();
+  it("contain no address or secret, and are separate per credentials", async () => {
+    await using fixture = await createFixture();
     await using store = memoryStore();
     for (const secret of ["Canary-one-1", "Canary-two-2"])
-      await scene.make({ stores: [store] }, { headers: { authorization: `Bearer ${secret}` } }).find("a");
+      await fixture
+        .createRegistry({ stores: [store] }, { headers: { authorization: `Bearer ${secret}` } })
+        .find("a");
     const keys = await store.list("");
     const values = await Promise.all(keys.map((key) => store.get(key)));
     expect(keys).toHaveLength(2);
     expect(JSON.stringify([keys, values])).not.toMatch(/Canary|127\.0\.0\.1/);
-    expect(scene.lists()).toBe(2);
+    expect(fixture.lists()).toBe(2);
   });
 });
 
@@ -314,7 +322,7 @@ describe.skipIf(!HAS_REDIS)("on a real Redis and a DynamoDB", { timeout: 60_000 
     await redis[Symbol.asyncDispose]();
     await dynamo[Symbol.asyncDispose]();
   });
-  const levels = () => {
+  const openStores = () => {
     const { client } = dynamo;
     const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     return [
@@ -323,18 +331,18 @@ describe.skipIf(!HAS_REDIS)("on a real Redis and a DynamoDB", { timeout: 60_000 
     ];
   };
 
-  it("two processes share one view, and Redis may go", async () => {
-    await using scene = await start();
-    const stores = [levels(), levels(), levels()];
+  it("processes share records, also when Redis fails", async () => {
+    await using fixture = await createFixture();
+    const stores = [openStores(), openStores(), openStores()];
     const now = Date.now;
     try {
-      const [one, two, three] = stores.map((each) => scene.make({ stores: each, now }));
+      const [one, two, three] = stores.map((tiers) => fixture.createRegistry({ stores: tiers, now }));
       expect(await one?.find("a")).toHaveLength(1);
       expect(await two?.find("a")).toHaveLength(1);
       await redis.kill();
       expect(await three?.find("a")).toHaveLength(1);
-      expect(scene.lists()).toBe(1);
-      expect(scene.warnings.length).toBeGreaterThan(0);
+      expect(fixture.lists()).toBe(1);
+      expect(fixture.warnings.length).toBeGreaterThan(0);
     } finally {
       await Promise.all(stores.flat().map((store) => store.close()));
     }

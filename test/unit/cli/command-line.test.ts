@@ -2,23 +2,24 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parseCommandLine } from "../../../src/cli/command-line.js";
 import { COMMAND_NAMES } from "../../../src/cli/commands.js";
-import { UsageError } from "../../../src/cli/usage-error.js";
-import { widthOf } from "../../../src/cli/terminal/text-width.js";
+import { UsageError } from "../../../src/cli/exit-codes.js";
+import { PROJECT_FILES } from "../../../src/config/files/config-locations.js";
+import { textWidth } from "../../../src/cli/terminal/text-format.js";
 import { packagesLoadedBy, readSource } from "../../fixtures/layers.js";
-import { cli, fakeTerminal, runOn } from "../../fixtures/fake-terminal.js";
+import { cli, createFakeTerminal, runOn } from "../../fixtures/fake-terminal.js";
 
-function complaintAbout(...args: string[]): [text: string, next: string] {
+function getUsageError(...args: string[]): [message: string, hint: string] {
   try {
     parseCommandLine(args);
   } catch (error) {
-    if (error instanceof UsageError) return [error.message, error.next];
+    if (error instanceof UsageError) return [error.message, error.hint];
     throw error;
   }
-  throw new Error("expected a complaint");
+  throw new Error("expected a UsageError");
 }
 
-describe("a command line", () => {
-  it("is sorted into command, words, options and a program", () => {
+describe("parseCommandLine", () => {
+  it("separates the command, positionals, options and the program after --", () => {
     const line = parseCommandLine([
       "--json",
       "call",
@@ -30,7 +31,7 @@ describe("a command line", () => {
       "a: 1",
       "--header=b: 2",
     ]);
-    expect([line.command, line.words, line.program]).toEqual(["call", ["weather", "forecast"], []]);
+    expect([line.command, line.positionals, line.program]).toEqual(["call", ["weather", "forecast"], []]);
     expect([...line.flags].toSorted()).toEqual(["args", "header", "json"]);
     expect([line.value("args"), line.values("header"), line.value("url")]).toEqual([
       "-",
@@ -46,55 +47,67 @@ describe("a command line", () => {
   });
 
   it.each([
-    [["lst"], 'There is no command "lst".', "Did you mean list?"],
-    [["serve"], 'There is no command "serve".', "Commands are list, call, doctor, drift, snapshot."],
-    [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
-    [["list", "--frobnicate"], "There is no option --frobnicate.", "See --help."],
-    [["list", "--args", "{}"], "list has no option --args.", "It is one of call."],
-    [["list", "--config"], "--config needs a value.", "Write --config <file>."],
-    [["list", "--config", "--json"], "--config needs a value.", "Write --config <file>."],
-    [["list", "--json=yes"], "--json takes no value.", "Write --json alone."],
-    [["list", "--url", "a", "--url", "b"], "--url was given twice.", "Give it once."],
-    [["list", "--"], "Nothing stands behind --.", "Write the command that starts the server there."],
-    [["--yes"], "No command was given.", "Commands are list, call, doctor, drift, snapshot."],
-  ])("that is wrong is told with what was meant: %j", (args, text, next) => {
-    expect(complaintAbout(...args)).toEqual([text, next]);
+    [["lst"], 'Unknown command "lst".', "Did you mean list?"],
+    [["serve"], 'Unknown command "serve".', "Commands: list, call, doctor, drift, snapshot."],
+    [["list", "--jsn"], "Unknown option --jsn.", "Did you mean --json?"],
+    [["list", "--frobnicate"], "Unknown option --frobnicate.", "See --help."],
+    [["list", "--args", "{}"], "list has no option --args.", "It is an option of call."],
+    [["list", "--config"], "--config needs a value.", "Usage: --config <file>."],
+    [["list", "--config", "--json"], "--config needs a value.", "Usage: --config <file>."],
+    [["list", "--json=yes"], "--json takes no value.", "Use --json without a value."],
+    [["list", "--url", "a", "--url", "b"], "--url was given twice.", "Use it once."],
+    [["list", "--"], "Missing command after --.", "Write the command that starts the server after --."],
+    [["--yes"], "Missing command.", "Commands: list, call, doctor, drift, snapshot."],
+  ])("rejects %j with a message and a hint", (args, message, hint) => {
+    expect(getUsageError(...args)).toEqual([message, hint]);
   });
 
-  it("that is wrong costs exit code 2, for people on stderr and for programs as JSON", async () => {
+  it("errors end with exit code 2, as text on stderr or with --json on stdout", async () => {
     const { code, stdout, stderr } = await cli(undefined, "lst");
-    expect([code, stdout, stderr]).toEqual([2, "", '✗ There is no command "lst".\n  → Did you mean list?\n']);
+    expect([code, stdout, stderr]).toEqual([2, "", '✗ Unknown command "lst".\n  → Did you mean list?\n']);
     const json = await cli(undefined, "lst", "--json");
     expect([json.code, json.stderr]).toEqual([2, ""]);
     expect(JSON.parse(json.stdout)).toEqual({
       ok: false,
       exitCode: 2,
-      error: { text: 'There is no command "lst".', next: "Did you mean list?" },
+      error: { text: 'Unknown command "lst".', hint: "Did you mean list?" },
     });
   });
 });
 
 describe("help", () => {
-  it("is there for the whole and for every command, with examples, and fits the terminal", async () => {
+  it("the overview and every command have help with examples that fits the terminal", async () => {
     for (const args of [[], ["--help"], ...COMMAND_NAMES.map((name) => [name, "--help"])]) {
       for (const columns of [40, 80, 200]) {
-        const { code, stdout } = await runOn(fakeTerminal({ columns, env: { NO_COLOR: "1" } }), ...args);
+        const { code, stdout } = await runOn(
+          createFakeTerminal({ columns, env: { NO_COLOR: "1" } }),
+          ...args,
+        );
         expect(code).toBe(0);
         expect(stdout).toContain("npx langchain-mcp-runtime");
         expect(stdout).toContain("Examples");
-        expect(stdout.split("\n").filter((line) => widthOf(line) > columns)).toEqual([]);
+        expect(stdout.split("\n").filter((line) => textWidth(line) > columns)).toEqual([]);
       }
     }
   });
 
-  it("is there before any package is loaded, and no command loads LangChain", () => {
-    const files = readSource(fileURLToPath(new URL("../../../src", import.meta.url)));
-    expect(packagesLoadedBy("cli/main.ts", files)).toEqual([]);
-    const commands = COMMAND_NAMES.flatMap((name) => packagesLoadedBy(`cli/${name}-command.ts`, files));
-    expect(commands.filter((name) => /langchain|modelcontextprotocol|undici/.test(name))).toEqual([]);
+  it("the overview lists the config files", async () => {
+    const { stdout } = await cli(undefined, "--help");
+    for (const file of PROJECT_FILES) expect(stdout).toContain(file);
+    expect(PROJECT_FILES).toContain(".gemini/settings.json");
   });
 
-  it("tells the version", async () => {
+  it("help loads no package, and no command loads LangChain, the MCP SDK or undici", () => {
+    const files = readSource(fileURLToPath(new URL("../../../src", import.meta.url)));
+    expect(packagesLoadedBy("cli/main.ts", files)).toEqual([]);
+    const paths = files.map(({ path }) => path).filter((path) => /^cli\/.*-command\.ts$/.test(path));
+    const names = paths.map((path) => path.replace(/^.*\/|-command\.ts$/g, ""));
+    expect(names.toSorted()).toEqual(COMMAND_NAMES.toSorted());
+    const packages = paths.flatMap((path) => packagesLoadedBy(path, files));
+    expect(packages.filter((name) => /langchain|modelcontextprotocol|undici/.test(name))).toEqual([]);
+  });
+
+  it("--version prints the version", async () => {
     expect((await cli(undefined, "--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 });

@@ -3,111 +3,111 @@ import { describe, expect, it } from "vitest";
 import {
   CircuitBreaker,
   type BreakerState,
-  type Permit,
+  type CircuitPermit,
 } from "../../../src/client/policies/circuit-breaker.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const OPTIONS = { failureThreshold: 3, recoveryTimeoutMs: 1_000, halfOpenMaxCalls: 1, successThreshold: 2 };
 
-function setUp(options = OPTIONS) {
+function createBreaker(options = OPTIONS) {
   const clock = new FakeClock();
   const changes: BreakerState[] = [];
   const breaker = new CircuitBreaker(options, { clock, onChange: (state) => changes.push(state) });
   const fail = (times: number) => {
-    for (let n = 0; n < times; n += 1) breaker.enter()?.fail();
+    for (let n = 0; n < times; n += 1) breaker.tryAcquire()?.fail();
   };
   return { clock, changes, breaker, fail };
 }
 
 describe("a circuit breaker", () => {
-  it("opens after so many failures in a row, and says when it recovers", () => {
-    const { breaker, fail, changes } = setUp();
+  it("opens after consecutive failures and reports when it recovers", () => {
+    const { breaker, fail, changes } = createBreaker();
     fail(2);
     expect(breaker.stats()).toEqual({ state: "closed", failures: 2, blocked: 0, recoversInMs: 0 });
     fail(1);
-    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.tryAcquire()).toBeUndefined();
     expect(breaker.stats()).toEqual({ state: "open", failures: 3, blocked: 1, recoversInMs: 1_000 });
     expect(changes).toEqual(["open"]);
   });
 
-  it("forgets failures at a success, and not at what says nothing", () => {
-    const { breaker, fail } = setUp();
+  it("resets its failures on success, but not on a release", () => {
+    const { breaker, fail } = createBreaker();
     fail(2);
-    breaker.enter()?.release();
+    breaker.tryAcquire()?.release();
     expect(breaker.stats().failures).toBe(2);
-    breaker.enter()?.succeed();
+    breaker.tryAcquire()?.succeed();
     fail(2);
     expect(breaker.stats().state).toBe("closed");
   });
 
-  it("takes what broke together for one failure", () => {
-    const { breaker } = setUp();
-    const together = Array.from({ length: 50 }, () => breaker.enter());
+  it("counts concurrent failures as one", () => {
+    const { breaker } = createBreaker();
+    const together = Array.from({ length: 50 }, () => breaker.tryAcquire());
     for (const permit of together) permit?.fail();
     expect(breaker.stats()).toMatchObject({ state: "closed", failures: 1 });
   });
 
-  it("lets one probe at a time through after a while, and closes after enough", () => {
-    const { breaker, clock, fail, changes } = setUp();
+  it("lets one trial call through at a time when half-open, and closes after enough successes", () => {
+    const { breaker, clock, fail, changes } = createBreaker();
     fail(3);
     clock.advance(1_000);
-    const probe = breaker.enter();
-    expect(probe).toBeDefined();
-    expect(breaker.enter()).toBeUndefined();
-    probe?.succeed();
+    const trial = breaker.tryAcquire();
+    expect(trial).toBeDefined();
+    expect(breaker.tryAcquire()).toBeUndefined();
+    trial?.succeed();
     expect(breaker.stats().state).toBe("half-open");
-    breaker.enter()?.succeed();
+    breaker.tryAcquire()?.succeed();
     expect(changes).toEqual(["open", "half-open", "closed"]);
     expect(breaker.stats().failures).toBe(0);
   });
 
-  it("opens again at a failed probe, for the whole time", () => {
-    const { breaker, clock, fail } = setUp();
+  it("opens again after a failed trial call, for the full recovery timeout", () => {
+    const { breaker, clock, fail } = createBreaker();
     fail(3);
     clock.advance(1_000);
-    breaker.enter()?.fail();
+    breaker.tryAcquire()?.fail();
     expect(breaker.stats()).toMatchObject({ state: "open", recoversInMs: 1_000 });
   });
 
-  it.each(["succeed", "fail", "release"] as const)("gets a probe's slot back once, by %s", (end) => {
-    const { breaker, clock, fail } = setUp({ ...OPTIONS, successThreshold: 9 });
+  it.each(["succeed", "fail", "release"] as const)("frees the slot of a trial call once, by %s", (end) => {
+    const { breaker, clock, fail } = createBreaker({ ...OPTIONS, successThreshold: 9 });
     fail(3);
     clock.advance(1_000);
-    const probe = breaker.enter();
-    probe?.[end]();
-    probe?.release();
-    probe?.succeed();
+    const trial = breaker.tryAcquire();
+    trial?.[end]();
+    trial?.release();
+    trial?.succeed();
     clock.advance(1_000);
-    expect(breaker.enter()).toBeDefined();
-    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.tryAcquire()).toBeDefined();
+    expect(breaker.tryAcquire()).toBeUndefined();
   });
 
-  it("does not listen to what was let through in an earlier state", () => {
-    const { breaker, clock, fail } = setUp();
-    const old = breaker.enter();
+  it("ignores permits from an earlier state", () => {
+    const { breaker, clock, fail } = createBreaker();
+    const old = breaker.tryAcquire();
     fail(3);
     clock.advance(1_000);
-    const probe = breaker.enter();
+    const trial = breaker.tryAcquire();
     old?.fail();
     old?.succeed();
     expect(breaker.stats().state).toBe("half-open");
-    expect(breaker.enter()).toBeUndefined();
-    probe?.release();
-    expect(breaker.enter()).toBeDefined();
+    expect(breaker.tryAcquire()).toBeUndefined();
+    trial?.release();
+    expect(breaker.tryAcquire()).toBeDefined();
   });
 
   it("can be forced open and closed", () => {
-    const { breaker } = setUp();
+    const { breaker } = createBreaker();
     breaker.forceOpen();
-    expect(breaker.enter()).toBeUndefined();
+    expect(breaker.tryAcquire()).toBeUndefined();
     breaker.forceClose();
-    expect(breaker.enter()).toBeDefined();
+    expect(breaker.tryAcquire()).toBeDefined();
     expect(breaker.stats()).toMatchObject({ state: "closed", failures: 0 });
   });
 });
 
-/** What the rules say, in the plainest way; only one attempt is under way at a time. */
-function model() {
+/** A reference model for sequential attempts. */
+function createModel() {
   let [state, failures, successes, openedAt] = ["closed", 0, 0, 0];
   return {
     step(outcome: "succeed" | "fail" | "release", now: number): string {
@@ -128,49 +128,49 @@ function model() {
   };
 }
 
-describe("whatever happens", () => {
+describe("a circuit breaker with random attempts", () => {
   const step = fc.record({
     outcome: fc.constantFrom("succeed" as const, "fail" as const, "release" as const),
     waitMs: fc.integer({ min: 0, max: 700 }),
   });
 
-  it("one after the other, it does what the rules say", () => {
+  it("matches the reference model for sequential attempts", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { breaker, clock } = setUp();
-        const rules = model();
+        const { breaker, clock } = createBreaker();
+        const reference = createModel();
         let now = 0;
         for (const { outcome, waitMs } of steps) {
           clock.advance(waitMs);
           now += waitMs;
-          const permit = breaker.enter();
+          const permit = breaker.tryAcquire();
           permit?.[outcome]();
-          expect(permit === undefined ? "blocked" : breaker.stats().state).toBe(rules.step(outcome, now));
+          expect(permit === undefined ? "blocked" : breaker.stats().state).toBe(reference.step(outcome, now));
         }
       }),
     );
   });
 
-  it("all at once, it never lets more probes through than it may, and never stays shut", () => {
+  it("recovers after concurrent attempts in any order", () => {
     const action = fc.record({
-      enter: fc.boolean(),
+      acquire: fc.boolean(),
       pick: fc.nat(),
       outcome: step.map(({ outcome }) => outcome),
       waitMs: fc.integer({ min: 0, max: 600 }),
     });
     fc.assert(
       fc.property(fc.array(action, { maxLength: 80 }), (actions) => {
-        const { breaker, clock } = setUp({ ...OPTIONS, halfOpenMaxCalls: 2 });
-        const open: Permit[] = [];
-        for (const { enter, pick, outcome, waitMs } of actions) {
+        const { breaker, clock } = createBreaker({ ...OPTIONS, halfOpenMaxCalls: 2 });
+        const open: CircuitPermit[] = [];
+        for (const { acquire, pick, outcome, waitMs } of actions) {
           clock.advance(waitMs);
-          const permit = enter ? breaker.enter() : undefined;
+          const permit = acquire ? breaker.tryAcquire() : undefined;
           if (permit !== undefined) open.push(permit);
           else if (open.length > 0) open.splice(pick % open.length, 1)[0]?.[outcome]();
         }
         for (const permit of open) permit.release();
         clock.advance(OPTIONS.recoveryTimeoutMs);
-        expect(breaker.enter()).toBeDefined();
+        expect(breaker.tryAcquire()).toBeDefined();
       }),
     );
   });

@@ -4,19 +4,19 @@ import { RequestDeadline } from "../../../src/client/middleware/request-deadline
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-/** A deadline of an exchange that ends at `endsAt`, and which of its limits has passed. */
-function limitsOf(requestMs: number, endsAt: number, limit: "requestMs" | "totalMs" = "requestMs") {
+/** A deadline within a total deadline at `totalAt`; `expired()` returns the limit that has expired. */
+function createDeadline(requestMs: number, totalAt: number, limit: "requestMs" | "totalMs" = "requestMs") {
   const clock = new FakeClock();
   const cancellation = new CancelScope();
   const request = { method: "ping", requestMs, trace: new RequestTrace() } as Partial<ClientRequest>;
-  const exchange = new RequestContext({
+  const context = new RequestContext({
     request: request as ClientRequest,
     cancellation,
     onProgress: undefined,
   });
-  exchange.deadlineAt = endsAt;
-  const deadline = new RequestDeadline(exchange, { server: "slow", clock, limit });
-  const passed = () => {
+  context.deadlineAt = totalAt;
+  const deadline = new RequestDeadline(context, { server: "slow", clock, limit });
+  const expired = () => {
     try {
       deadline.cancellation.throwIfCancelled();
       return "none";
@@ -24,89 +24,89 @@ function limitsOf(requestMs: number, endsAt: number, limit: "requestMs" | "total
       return /timeouts\.(\w+)/.exec(String(error))?.[1];
     }
   };
-  return { clock, cancellation, deadline, passed };
+  return { clock, cancellation, deadline, expired };
 }
 
-function started(...limits: Parameters<typeof limitsOf>) {
-  const made = limitsOf(...limits);
-  made.deadline.start();
-  return made;
+function startDeadline(...limits: Parameters<typeof createDeadline>) {
+  const created = createDeadline(...limits);
+  created.deadline.start();
+  return created;
 }
 
 describe("the deadline of an attempt", () => {
-  it("gives the whole time once more", () => {
-    const { clock, deadline, passed } = started(100, 1_000);
+  it("is restarted by extend()", () => {
+    const { clock, deadline, expired } = startDeadline(100, 1_000);
     clock.advance(90);
-    deadline.renew();
+    deadline.extend();
     clock.advance(99);
-    expect(passed()).toBe("none");
+    expect(expired()).toBe("none");
     clock.advance(1);
-    expect(passed()).toBe("requestMs");
+    expect(expired()).toBe("requestMs");
   });
 
-  it("gives none after the last moment", () => {
-    const { clock, deadline, passed } = started(100, 150);
+  it("is not extended beyond the total deadline", () => {
+    const { clock, deadline, expired } = startDeadline(100, 150);
     clock.advance(90);
-    deadline.renew();
+    deadline.extend();
     clock.advance(59);
-    expect(passed()).toBe("none");
+    expect(expired()).toBe("none");
     clock.advance(1);
-    expect(passed()).toBe("totalMs");
+    expect(expired()).toBe("totalMs");
   });
 
   it.each([
-    ["ends with the last moment when it has no time of its own", 0, 150, "totalMs"],
-    ["is over at once when the last moment has passed", 100, -1, "totalMs"],
-    ["has its own time when there is no last moment", 100, Number.POSITIVE_INFINITY, "requestMs"],
-    ["never ends without either", 0, Number.POSITIVE_INFINITY, "none"],
-  ])("%s", (_, ms, endsAt, expected) => {
-    const { clock, passed } = started(ms, endsAt);
+    ["ends with the total deadline if requestMs is 0", 0, 150, "totalMs"],
+    ["expires at once if the total deadline has passed", 100, -1, "totalMs"],
+    ["ends after requestMs without a total deadline", 100, Number.POSITIVE_INFINITY, "requestMs"],
+    ["never expires without either", 0, Number.POSITIVE_INFINITY, "none"],
+  ])("%s", (_, ms, totalAt, expected) => {
+    const { clock, expired } = startDeadline(ms, totalAt);
     clock.advance(1_000_000);
-    expect(passed()).toBe(expected);
+    expect(expired()).toBe(expected);
   });
 
-  it("of what is no attempt lasts until the last moment", () => {
-    const { clock, passed } = started(100, 150, "totalMs");
+  it("with limit totalMs ignores requestMs", () => {
+    const { clock, expired } = startDeadline(100, 150, "totalMs");
     clock.advance(149);
-    expect(passed()).toBe("none");
+    expect(expired()).toBe("none");
     clock.advance(1);
-    expect(passed()).toBe("totalMs");
+    expect(expired()).toBe("totalMs");
   });
 
-  it("sets no timer after its end", () => {
-    const { clock, deadline } = started(100, 1_000);
+  it("sets no timer after end()", () => {
+    const { clock, deadline } = startDeadline(100, 1_000);
     deadline.end();
-    deadline.renew();
+    deadline.extend();
     expect(clock.pending).toBe(0);
   });
 
-  it("has one timer, also when it is renewed before it starts", () => {
-    const { clock, deadline, passed } = limitsOf(100, 1_000);
-    deadline.renew();
+  it("has one timer, also if it is extended before start()", () => {
+    const { clock, deadline, expired } = createDeadline(100, 1_000);
+    deadline.extend();
     deadline.start();
     expect(clock.pending).toBe(1);
     clock.advance(90);
-    deadline.renew();
+    deadline.extend();
     clock.advance(90);
-    expect(passed()).toBe("none");
+    expect(expired()).toBe("none");
     deadline.end();
     expect(clock.pending).toBe(0);
   });
 
-  it("never starts after its end", () => {
-    const { clock, deadline } = limitsOf(100, 1_000);
+  it("does not start after end()", () => {
+    const { clock, deadline } = createDeadline(100, 1_000);
     deadline.end();
     deadline.start();
     expect(clock.pending).toBe(0);
   });
 
-  it("ends with its call, and not after its own end", () => {
-    const running = started(100, 1_000);
+  it("is cancelled with its request, but not after end()", () => {
+    const running = startDeadline(100, 1_000);
     running.cancellation.cancel(new Error("enough"));
     expect(running.deadline.cancellation.isCancelled).toBe(true);
-    const over = started(100, 1_000);
-    over.deadline.end();
-    over.cancellation.cancel(new Error("enough"));
-    expect(over.deadline.cancellation.isCancelled).toBe(false);
+    const ended = startDeadline(100, 1_000);
+    ended.deadline.end();
+    ended.cancellation.cancel(new Error("enough"));
+    expect(ended.deadline.cancellation.isCancelled).toBe(false);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { definitionHash } from "../../../src/config/server-fingerprint.js";
+import { serverFingerprint } from "../../../src/config/server-fingerprint.js";
 import { parseServer } from "../../../src/config/parse-server.js";
 import type { ServerDefinition } from "../../../src/index.js";
-import { definitionErrorOf } from "./config-error-of.js";
+import { catchConfigError } from "./catch-config-error.js";
 
 const url = "https://crm.example/mcp";
 const jwt = "eyJh.eyJz.c2ln";
@@ -21,21 +21,24 @@ const managed = {
 };
 
 const definitionWith = (auth: unknown) => ({ url, auth }) as ServerDefinition;
-const parsed = (auth: unknown) => parseServer("crm", definitionWith(auth));
-const issuesWith = (auth: unknown) => definitionErrorOf(() => parsed(auth)).issues;
+const parse = (auth: unknown) => parseServer("crm", definitionWith(auth));
+const findIssues = (auth: unknown) => catchConfigError(() => parse(auth)).issues;
 
 describe("a grant in a definition", () => {
   it.each([
     ["jwt-bearer", bearer],
-    ["jwt-bearer of this machine", { ...bearer, issuer: "http://127.0.0.1:9/tenant", assertion: () => jwt }],
+    [
+      "jwt-bearer with a loopback issuer",
+      { ...bearer, issuer: "http://127.0.0.1:9/tenant", assertion: () => jwt },
+    ],
     ["enterprise-managed", managed],
-  ])("%s needs no identity", (_, auth) => {
-    expect(parsed(auth).identity).toBeUndefined();
+  ])("%s does not require an identity", (_, auth) => {
+    expect(parse(auth).identity).toBeUndefined();
   });
 
-  it("with a function for a user's token needs one: it could be anybody's", () => {
+  it("an idToken function requires an identity, because it could return the token of any user", () => {
     const auth = { ...managed, idToken: () => jwt };
-    expect(issuesWith(auth)).toMatchObject([
+    expect(findIssues(auth)).toMatchObject([
       { path: "identity", message: expect.stringContaining("auth.idToken depends on the caller") },
     ]);
     const definition = { ...definitionWith(auth), identity: () => "ann" } as ServerDefinition;
@@ -44,50 +47,65 @@ describe("a grant in a definition", () => {
 
   it.each([
     [
-      "no issuer",
+      "a missing issuer",
       { ...bearer, issuer: undefined },
       "auth.issuer",
-      "expected an address that starts with https://",
+      "expected a URL starting with https://",
     ],
-    ["one without TLS", { ...bearer, issuer: "http://auth.example" }, "auth.issuer", "expected https://"],
     [
-      "a word for a JWT",
+      "an issuer without TLS",
+      { ...bearer, issuer: "http://auth.example" },
+      "auth.issuer",
+      "expected https://",
+    ],
+    [
+      "a string that is not a JWT",
       { ...bearer, assertion: "secret" },
       "auth.assertion",
       "expected a JWT, or a function",
     ],
-    ["nothing for a JWT", { ...managed, idToken: "" }, "auth.idToken", "expected a JWT, or a function"],
-    ["a secret of nobody", { ...bearer, clientSecret: "x" }, "auth.clientId", "a secret belongs to a client"],
+    ["an empty JWT", { ...managed, idToken: "" }, "auth.idToken", "expected a JWT, or a function"],
     [
-      "a key of the other",
+      "a secret without a client",
+      { ...bearer, clientSecret: "x" },
+      "auth.clientId",
+      "is required with clientSecret",
+    ],
+    [
+      "a key of the other grant",
       { ...bearer, idToken: jwt },
       "auth",
-      'unknown key "idToken"; allowed are grant, issuer',
+      'unknown key "idToken"; valid keys: grant, issuer',
     ],
     [
-      "no identity provider",
+      "an empty identity provider",
       { ...managed, identityProvider: {} },
       "auth.identityProvider.tokenEndpoint",
-      "expected an",
+      "expected a URL",
     ],
-    ["another grant", { ...bearer, grant: "password" }, "auth.grant", '"jwt-bearer" or "enterprise-managed"'],
-    ["a token", "token", "auth", "expected a function that gives a token, or an OAuth provider"],
-  ])("%s is a mistake", (_, auth, path, message) => {
-    const issues = issuesWith(auth);
+    [
+      "an unknown grant",
+      { ...bearer, grant: "password" },
+      "auth.grant",
+      '"jwt-bearer" or "enterprise-managed"',
+    ],
+    ["a string", "token", "auth", "expected a function that returns a token, or an OAuth provider"],
+  ])("%s is rejected", (_, auth, path, message) => {
+    const issues = findIssues(auth);
     expect(issues.map((issue) => issue.path)).toContain(path);
     expect(issues.map((issue) => issue.message).join()).toContain(message);
     expect(JSON.stringify(issues)).not.toContain(jwt);
   });
 
-  it("has secrets that are never shown", () => {
-    expect(parsed(managed).secrets).toEqual(expect.arrayContaining([jwt, "hush-2", "hush-3"]));
-    expect(parsed(bearer).secrets).toContain(jwt);
+  it("its secrets are collected for redaction", () => {
+    expect(parse(managed).secrets).toEqual(expect.arrayContaining([jwt, "hush-2", "hush-3"]));
+    expect(parse(bearer).secrets).toContain(jwt);
   });
 
-  it("tells servers of one name apart by who asks", () => {
+  it("the fingerprint depends on the client id", () => {
     const ask = () => jwt;
     const clients = ["one", "other"].map((clientId) =>
-      definitionHash("crm", definitionWith({ ...bearer, assertion: ask, clientId })),
+      serverFingerprint("crm", definitionWith({ ...bearer, assertion: ask, clientId })),
     );
     expect(clients[0]).not.toBe(clients[1]);
   });

@@ -1,17 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configError } from "../../../src/errors/config-error.js";
-import { zodToIssues } from "../../../src/config/zod-issues.js";
+import { zodToIssues, ZOD_ERROR_MAP } from "../../../src/config/schema/zod-issues.js";
 import { formatPath } from "../../../src/json/describe-value.js";
-import { PLAIN_WORDS } from "../../../src/config/zod-error-map.js";
 
-/** The issues of a value that the schema refuses. */
-function issuesOf(schema: z.ZodType, value: unknown, at?: readonly PropertyKey[]) {
-  const { error } = schema.safeParse(value, PLAIN_WORDS);
-  return error === undefined ? [] : zodToIssues(error, at);
+/** The issues of a value that the schema rejects. */
+function findIssues(schema: z.ZodType, value: unknown, basePath?: readonly PropertyKey[]) {
+  const { error } = schema.safeParse(value, ZOD_ERROR_MAP);
+  return error === undefined ? [] : zodToIssues(error, basePath);
 }
 
-describe("toPath", () => {
+describe("formatPath", () => {
   it.each([
     [[], ""],
     [["url"], "url"],
@@ -22,80 +21,80 @@ describe("toPath", () => {
     [["a.b", "c"], `["a.b"].c`],
     [["", "c"], `[""].c`],
     [[`say "hi"`], String.raw`["say \"hi\""]`],
-  ])("%j is written %s", (segments, path) => {
+  ])("%j is formatted as %s", (segments, path) => {
     expect(formatPath(segments)).toBe(path);
   });
 });
 
-describe("toIssues", () => {
-  it("tells every problem with its path", () => {
+describe("zodToIssues", () => {
+  it("returns every problem with its path", () => {
     const schema = z.object({ name: z.string(), tools: z.array(z.object({ id: z.number() })) });
-    expect(issuesOf(schema, { name: 7, tools: [{ id: 1 }, { id: "x" }] })).toEqual([
-      { path: "name", message: "expected a text, found a number" },
-      { path: "tools[1].id", message: `expected a number, found "x"` },
+    expect(findIssues(schema, { name: 7, tools: [{ id: 1 }, { id: "x" }] })).toEqual([
+      { path: "name", message: "expected a string, got a number" },
+      { path: "tools[1].id", message: `expected a number, got "x"` },
     ]);
   });
 
   it.each([
-    [z.number(), "5", "expected a number, found another text"],
-    [z.number(), Number.NaN, "expected a number, found NaN"],
-    [z.number().int(), 1.5, "expected a whole number, found a fraction"],
+    [z.number(), "5", "expected a number, got a string"],
+    [z.number(), Number.NaN, "expected a number, got NaN"],
+    [z.number().int(), 1.5, "expected a whole number, got a fraction"],
     [z.number().nonnegative(), -1, "expected a number of at least 0"],
     [z.number().positive(), 0, "expected a number above 0"],
-    [z.string().min(1), "", 'expected a text that is not empty, found ""'],
-    [z.boolean(), "yes", 'expected true or false, found "yes"'],
-    [z.array(z.string()), {}, "expected a list, found an object"],
-    [z.record(z.string(), z.string()), [], "expected an object, found a list"],
-    [z.union([z.literal(false), z.object({})]), "no", 'expected false or an object, found "no"'],
-    [z.enum(["a", "b"]), "c", 'expected "a" or "b", found "c"'],
+    [z.string().min(1), "", 'expected a non-empty string, got ""'],
+    [z.boolean(), "yes", 'expected true or false, got "yes"'],
+    [z.array(z.string()), {}, "expected an array, got an object"],
+    [z.record(z.string(), z.string()), [], "expected an object, got an array"],
+    [z.union([z.literal(false), z.object({})]), "no", 'expected false or an object, got "no"'],
+    [z.enum(["a", "b"]), "c", 'expected "a" or "b", got "c"'],
     [z.string({ error: "expected a name" }), 7, "expected a name"],
-  ])("speaks plainly, whatever is wrong (%#)", (schema, value, message) => {
-    expect(issuesOf(schema, value)).toEqual([{ path: "", message }]);
+  ])("describes the expected and the received value (%#)", (schema, value, message) => {
+    expect(findIssues(schema, value)).toEqual([{ path: "", message }]);
   });
 
-  it("begins its paths where the input stands", () => {
-    const [issue] = issuesOf(z.object({ name: z.string() }), {}, ["resources", 2]);
+  it("prefixes paths with the path of the input", () => {
+    const [issue] = findIssues(z.object({ name: z.string() }), {}, ["resources", 2]);
     expect(issue?.path).toBe("resources[2].name");
   });
 
-  it("of a union tells the problems of the branch that came furthest", () => {
-    const schema = z.object({ retry: z.union([z.literal(false), z.object({ max: z.number() })]) });
-    expect(issuesOf(schema, { retry: { maxRetries: "x" } })).toEqual([
-      { path: "retry.max", message: `expected a number, found "x"` },
+  it("returns the problems of the deepest matching branch of a union", () => {
+    const schema = z.object({ retry: z.union([z.literal(false), z.object({ maxRetries: z.number() })]) });
+    expect(findIssues(schema, { retry: { maxRetries: "x" } })).toEqual([
+      { path: "retry.maxRetries", message: `expected a number, got "x"` },
     ]);
   });
 
-  it("of a union where none came far tells all branches at once", () => {
+  it("merges the branches of a union when none matches deeper", () => {
     const schema = z.object({ id: z.union([z.string(), z.number()]) });
-    expect(issuesOf(schema, { id: true })).toEqual([
+    expect(findIssues(schema, { id: true })).toEqual([
       {
         path: "id",
-        message: "expected a text or a number, found a boolean",
+        message: "expected a string or a number, got a boolean",
       },
     ]);
   });
 
-  it("of branches that say the same tells it once", () => {
+  it("returns the same message of several branches once", () => {
     const same = { error: "expected a name" };
-    expect(issuesOf(z.union([z.string(same), z.number(same)]), true)).toEqual([
+    expect(findIssues(z.union([z.string(same), z.number(same)]), true)).toEqual([
       { path: "", message: "expected a name" },
     ]);
   });
 });
 
-describe("definitionError", () => {
+describe("configError", () => {
   const issues = [
-    { path: "", message: "tells no kind of server" },
-    { path: "url", message: "expected an address" },
+    { path: "", message: "cannot determine the transport" },
+    { path: "url", message: "expected a URL" },
   ];
 
-  it("says every problem in its message, with its path where there is one", () => {
+  it("lists every problem in its message, with its path", () => {
     expect(configError(`Server "a"`, issues).message).toBe(
-      `Server "a" is not valid:\n  tells no kind of server\n  url: expected an address`,
+      `Server "a" is not valid:\n  cannot determine the transport\n  url: expected a URL`,
     );
   });
 
-  it("is of kind definition, with the issues and the server", () => {
+  it("has kind invalid-config, the issues and the server", () => {
     expect(configError(`Server "a"`, issues, { server: "a" })).toMatchObject({
       kind: "invalid-config",
       server: "a",

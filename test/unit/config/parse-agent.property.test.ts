@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseAgent } from "../../../src/config/parse-agent.js";
+import { parseAgent } from "../../../src/config/agent/parse-agent.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 
-/** Parses, and lets nothing pass but a result or an error of kind `definition` with its issues. */
-function parseOrRefuse(agent: unknown): void {
+/** Parses the input, and fails on errors other than kind `invalid-config` with issues. */
+function parseOrReject(agent: unknown): void {
   try {
     parseAgent(agent);
   } catch (error) {
@@ -17,7 +17,7 @@ const KEYS =
   "$resourceType resource_type name description slug folderPath folder_path isEnabled is_enabled availableTools " +
   "available_tools inputSchema outputSchema argumentProperties toolsConfiguration discoveryMode type allowAll " +
   "dynamicTools server variant value argumentPath tokens rawString isSensitive $.a __proto__ constructor other";
-const word = fc.constantFrom(
+const knownValue = fc.constantFrom(
   "mcp",
   "cached",
   "dynamic",
@@ -29,12 +29,12 @@ const word = fc.constantFrom(
   "",
 );
 
-/** Agents that look right from afar: nested objects with our keys, and anything in them. */
+/** Almost valid agents: nested objects with known keys and arbitrary values. */
 function nearMisses(value: fc.Arbitrary<unknown>) {
   const { node } = fc.letrec<{ node: unknown }>((tie) => ({
     node: fc.oneof(
       { maxDepth: 5, withCrossShrink: true },
-      fc.oneof(word, value),
+      fc.oneof(knownValue, value),
       fc.dictionary(fc.constantFrom(...KEYS.split(" ")), tie("node"), { maxKeys: 6 }),
       fc.array(tie("node"), { maxLength: 3 }),
     ),
@@ -56,12 +56,12 @@ const anything = fc.anything({
   withTypedArray: true,
 });
 
-function explode(): never {
+function throwBoom(): never {
   throw new Error("boom");
 }
 
-/** Objects that fight back, each in its own way. */
-function hostile(): unknown[] {
+/** Values that throw when they are accessed, and other hostile values. */
+function createHostileValues(): unknown[] {
   const cyclic: Record<string, unknown> = { $resourceType: "mcp", name: "a" };
   Object.assign(cyclic, {
     server: cyclic,
@@ -75,61 +75,63 @@ function hostile(): unknown[] {
   revokeList();
   const traps = ["get", "has", "ownKeys", "getOwnPropertyDescriptor", "getPrototypeOf"] as const;
   const trapped = traps.flatMap((trap) => [
-    new Proxy({ $resourceType: "mcp", name: "a" }, { [trap]: explode }),
-    new Proxy([1], { [trap]: explode }),
+    new Proxy({ $resourceType: "mcp", name: "a" }, { [trap]: throwBoom }),
+    new Proxy([1], { [trap]: throwBoom }),
   ]);
-  const thrower = Object.defineProperty({}, "resources", { enumerable: true, get: explode });
-  return [cyclic, revoked, revokedList, ...trapped, thrower, Symbol("s"), 1n, explode];
+  const thrower = Object.defineProperty({}, "resources", { enumerable: true, get: throwBoom });
+  return [cyclic, revoked, revokedList, ...trapped, thrower, Symbol("s"), 1n, throwBoom];
 }
 
-/** Puts them in the places of their names: fast-check cannot hold what throws when it is touched. */
-function withFighters(value: unknown, fighters: ReadonlyMap<string, unknown>): unknown {
-  if (typeof value === "string") return fighters.get(value) ?? value;
-  if (Array.isArray(value)) return value.map((item) => withFighters(item, fighters));
+/** Replaces names by hostile values, because fast-check cannot handle values that throw when accessed. */
+function withHostileValues(value: unknown, hostileValues: ReadonlyMap<string, unknown>): unknown {
+  if (typeof value === "string") return hostileValues.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((item) => withHostileValues(item, hostileValues));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withFighters(item, fighters)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, withHostileValues(item, hostileValues)]),
+  );
 }
 
-describe("parseAgent throws nothing but an error of kind definition", () => {
-  it("for any text", () => {
-    fc.assert(fc.property(fc.string({ unit: "binary" }), parseOrRefuse));
+describe("parseAgent throws only errors of kind invalid-config", () => {
+  it("for any string", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), parseOrReject));
   });
 
-  it("for any JSON text", () => {
-    fc.assert(fc.property(fc.json({ maxDepth: 4 }), parseOrRefuse));
+  it("for any JSON string", () => {
+    fc.assert(fc.property(fc.json({ maxDepth: 4 }), parseOrReject));
   });
 
   it("for any object", () => {
-    fc.assert(fc.property(anything, parseOrRefuse));
+    fc.assert(fc.property(anything, parseOrReject));
   });
 
-  it("for anything that looks like an agent, with any JSON in it", () => {
-    fc.assert(fc.property(nearMisses(fc.jsonValue({ maxDepth: 2 })), parseOrRefuse), { numRuns: 1_000 });
+  it("for almost valid agents with any JSON in them", () => {
+    fc.assert(fc.property(nearMisses(fc.jsonValue({ maxDepth: 2 })), parseOrReject), { numRuns: 1_000 });
   });
 
-  it("for anything that looks like an agent, with anything in it", () => {
-    fc.assert(fc.property(nearMisses(anything), parseOrRefuse), { numRuns: 1_000 });
+  it("for almost valid agents with any value in them", () => {
+    fc.assert(fc.property(nearMisses(anything), parseOrReject), { numRuns: 1_000 });
   });
 
-  it("for anything that looks like an agent, with objects in it that fight back", () => {
-    const fighters = new Map(hostile().map((value, index) => [`fighter ${index}`, value]));
-    const agents = nearMisses(fc.constantFrom(...fighters.keys()));
+  it("for almost valid agents with hostile values in them", () => {
+    const hostileValues = new Map(createHostileValues().map((value, index) => [`hostile ${index}`, value]));
+    const agents = nearMisses(fc.constantFrom(...hostileValues.keys()));
     fc.assert(
-      fc.property(agents, (agent) => parseOrRefuse(withFighters(agent, fighters))),
+      fc.property(agents, (agent) => parseOrReject(withHostileValues(agent, hostileValues))),
       { numRuns: 1_000 },
     );
   });
 
-  it("for objects that fight back", () => {
-    for (const value of hostile()) parseOrRefuse(value);
+  it("for hostile values", () => {
+    for (const value of createHostileValues()) parseOrReject(value);
   });
 
   it.each(["name", "availableTools", "server", "toolsConfiguration"])(
     "for very deep nesting in %s",
     (key) => {
       const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
-      parseOrRefuse(`{"resources":[{"$resourceType":"mcp","name":"a","${key}":${deep}}]}`);
-      parseOrRefuse(`{"resources":[{"$resourceType":"mcp","name":"a","${key}":{"a":${deep}}}]}`);
+      parseOrReject(`{"resources":[{"$resourceType":"mcp","name":"a","${key}":${deep}}]}`);
+      parseOrReject(`{"resources":[{"$resourceType":"mcp","name":"a","${key}":{"a":${deep}}}]}`);
     },
   );
 
@@ -138,26 +140,26 @@ describe("parseAgent throws nothing but an error of kind definition", () => {
     (key) => {
       const deep = `${`{"a":`.repeat(100_000)}1${"}".repeat(100_000)}`;
       const tool = `{"name":"t","inputSchema":{},"${key}":${deep}}`;
-      parseOrRefuse(`{"resources":[{"$resourceType":"mcp","name":"a","availableTools":[${tool}]}]}`);
+      parseOrReject(`{"resources":[{"$resourceType":"mcp","name":"a","availableTools":[${tool}]}]}`);
     },
   );
 
-  it("for nesting that only shows when shared parts are counted", () => {
-    const parts: unknown[] = [{}];
-    for (let level = 0; level < 100_000; level += 1) parts.push({ a: parts[level] });
-    const tool = { name: "t", inputSchema: { parts } };
+  it("for deep nesting through shared objects", () => {
+    const shared: unknown[] = [{}];
+    for (let level = 0; level < 100_000; level += 1) shared.push({ a: shared[level] });
+    const tool = { name: "t", inputSchema: { parts: shared } };
     expect(() =>
       parseAgent({ resources: [{ $resourceType: "mcp", name: "a", availableTools: [tool] }] }),
     ).toThrow("is nested more than 20000 levels deep");
   });
 });
 
-describe("what was lent is never changed", () => {
+describe("the input is never changed", () => {
   it("whether it is valid or not", () => {
     fc.assert(
       fc.property(nearMisses(fc.jsonValue({ maxDepth: 2 })), (agent) => {
         const before = fc.stringify(agent);
-        parseOrRefuse(agent);
+        parseOrReject(agent);
         expect(fc.stringify(agent)).toBe(before);
       }),
     );

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { parseAgent } from "../../../src/config/parse-agent.js";
+import { parseAgent } from "../../../src/config/agent/parse-agent.js";
 
 const weather = { $resourceType: "mcp", name: "Weather" };
 const schema = { type: "object", properties: { city: { type: "string" } } };
 
-/** The one resource of an agent that lists it. */
-function resourceOf(resource: object) {
+/** Parses an agent with one resource. */
+function parseResource(resource: object) {
   return parseAgent({ resources: [resource] }).resources[0];
 }
 
-/** The argument properties of the one tool that has them. */
-function propertiesOf(argumentProperties: object) {
+/** Parses an agent with one tool that has these argument properties. */
+function parseProperties(argumentProperties: object) {
   const tool = { name: "get", inputSchema: {}, argumentProperties };
   const { resources, warnings } = parseAgent({ resources: [{ ...weather, availableTools: [tool] }] });
   return { properties: resources[0]?.availableTools[0]?.argumentProperties, warnings };
@@ -25,28 +25,28 @@ describe("an agent", () => {
     expect(parseAgent({ resources: [weather] }).resources.map(({ name }) => name)).toEqual(["Weather"]);
   });
 
-  it("may be JSON text", () => {
+  it("may be a JSON string", () => {
     expect(parseAgent(JSON.stringify({ resources: [weather] })).resources).toHaveLength(1);
   });
 
-  it("may be JSON text that starts with a byte order mark", () => {
+  it("may be a JSON string with a byte order mark", () => {
     expect(parseAgent("\uFEFF{}")).toEqual({ resources: [], warnings: [] });
   });
 
   it.each([{}, { resources: null }, { resources: [] }, { messages: 7, settings: () => 1 }])(
-    "without resources has none",
+    "without resources is valid",
     (agent) => {
       expect(parseAgent(agent)).toEqual({ resources: [], warnings: [] });
     },
   );
 
-  it("keeps the order in which its resources were written", () => {
+  it("keeps the order of its resources", () => {
     const resources = ["b", "a", "c"].map((name) => ({ $resourceType: "mcp", name }));
     expect(parseAgent({ resources }).resources.map(({ name }) => name)).toEqual(["b", "a", "c"]);
   });
 });
 
-describe("resources of another kind", () => {
+describe("resources of another type", () => {
   it.each(["tool", "context", "escalation", "a2a", "something new", ""])("%j are skipped", (kind) => {
     expect(parseAgent({ resources: [{ $resourceType: kind, name: 7 }] })).toEqual({
       resources: [],
@@ -54,7 +54,7 @@ describe("resources of another kind", () => {
     });
   });
 
-  it("are not looked at", () => {
+  it("are not accessed", () => {
     const closed = {
       $resourceType: "tool",
       get name(): string {
@@ -64,25 +64,25 @@ describe("resources of another kind", () => {
     expect(parseAgent({ resources: [closed] }).resources).toEqual([]);
   });
 
-  it("may stand between MCP resources", () => {
+  it("may be between MCP resources", () => {
     const resources = [{ $resourceType: "tool" }, weather, { $resourceType: "context" }];
     expect(parseAgent({ resources }).resources).toHaveLength(1);
   });
 
-  it.each(["mcp", "MCP", "Mcp"])("%s is ours", (kind) => {
-    expect(resourceOf({ $resourceType: kind, name: "a" })?.name).toBe("a");
+  it.each(["mcp", "MCP", "Mcp"])("%s is an MCP resource", (kind) => {
+    expect(parseResource({ $resourceType: kind, name: "a" })?.name).toBe("a");
   });
 
-  it("a resource that does not say its kind is left out with a warning", () => {
+  it("a resource without a type is ignored with a warning", () => {
     expect(parseAgent({ resources: [weather, { name: "a" }] }).warnings).toEqual([
-      "resources[1]: it does not say its $resourceType, so it is left out.",
+      "resources[1]: missing $resourceType; the resource is ignored.",
     ]);
   });
 });
 
 describe("an MCP resource", () => {
-  it("needs no more than a name", () => {
-    expect(resourceOf(weather)).toEqual({
+  it("requires only a name", () => {
+    expect(parseResource(weather)).toEqual({
       name: "Weather",
       slug: "Weather",
       isEnabled: true,
@@ -91,7 +91,7 @@ describe("an MCP resource", () => {
     });
   });
 
-  it("is read with everything it can have", () => {
+  it("is parsed with all its properties", () => {
     const resource = {
       ...weather,
       id: "not ours",
@@ -105,7 +105,7 @@ describe("an MCP resource", () => {
       toolsConfiguration: { discoveryMode: { type: "dynamic", allowAll: true } },
       server: { url: "https://x.test/mcp" },
     };
-    expect(resourceOf(resource)).toEqual({
+    expect(parseResource(resource)).toEqual({
       name: "Weather",
       description: "Tells the weather",
       slug: "weather",
@@ -125,7 +125,7 @@ describe("an MCP resource", () => {
     });
   });
 
-  it("may be written in snake case throughout", () => {
+  it("may be written in snake case", () => {
     const resource = {
       $resource_type: "mcp",
       name: "Weather",
@@ -144,7 +144,7 @@ describe("an MCP resource", () => {
       ],
       tools_configuration: { discovery_mode: { type: "cached", refresh_schema_before_call: false } },
     };
-    expect(resourceOf(resource)).toEqual({
+    expect(parseResource(resource)).toEqual({
       name: "Weather",
       slug: "Weather",
       folderPath: "Shared",
@@ -169,13 +169,13 @@ describe("an MCP resource", () => {
   });
 
   it.each(["$resourceType", "$resource_type", "resourceType", "resource_type"])(
-    "may tell its kind as %s",
+    "may have its type in %s",
     (key) => {
-      expect(resourceOf({ [key]: "mcp", name: "a" })?.name).toBe("a");
+      expect(parseResource({ [key]: "mcp", name: "a" })?.name).toBe("a");
     },
   );
 
-  it("null counts as not written", () => {
+  it("null counts as missing", () => {
     const resource = {
       ...weather,
       description: null,
@@ -187,10 +187,10 @@ describe("an MCP resource", () => {
       dynamicTools: null,
       server: null,
     };
-    expect(resourceOf(resource)).toEqual(resourceOf(weather));
+    expect(parseResource(resource)).toEqual(parseResource(weather));
   });
 
-  it("a key that every object inherits is not written", () => {
+  it("inherited properties are not read", () => {
     const inherited = Object.assign(Object.create({ description: "inherited" }) as object, weather);
     expect(() => parseAgent({ resources: [inherited] })).toThrow("an instance of a class");
   });
@@ -198,18 +198,22 @@ describe("an MCP resource", () => {
 
 describe("discovery", () => {
   it.each([
-    ["nothing", {}, cached(true)],
+    ["missing", {}, cached(true)],
     ["cached", mode({ type: "cached" }), cached(true)],
     ["cached without a refresh", mode({ type: "Cached", refreshSchemaBeforeCall: false }), cached(false)],
     ["dynamic", mode({ type: "DYNAMIC" }), dynamic(false)],
-    ["dynamic for all", mode({ type: "dynamic", allowAll: true }), dynamic(true)],
-    ["the older none", { dynamicTools: "none" }, cached(false)],
-    ["the older schema", { dynamicTools: "schema" }, dynamic(false)],
-    ["the older all", { dynamic_tools: "All" }, dynamic(true)],
-    ["both, where the newer wins", { dynamicTools: "all", ...mode({ type: "cached" }) }, cached(true)],
+    ["dynamic with allowAll", mode({ type: "dynamic", allowAll: true }), dynamic(true)],
+    ["dynamicTools: none", { dynamicTools: "none" }, cached(false)],
+    ["dynamicTools: schema", { dynamicTools: "schema" }, dynamic(false)],
+    ["dynamicTools: all", { dynamic_tools: "All" }, dynamic(true)],
+    [
+      "both, where toolsConfiguration takes precedence",
+      { dynamicTools: "all", ...mode({ type: "cached" }) },
+      cached(true),
+    ],
     ["a configuration without a mode", { dynamicTools: "all", toolsConfiguration: {} }, dynamic(true)],
   ])("%s", (_, keys, expected) => {
-    expect(resourceOf({ ...weather, ...keys })?.discovery).toEqual(expected);
+    expect(parseResource({ ...weather, ...keys })?.discovery).toEqual(expected);
   });
 });
 
@@ -232,34 +236,37 @@ describe("argument properties", () => {
       { variant: "textBuilder", tokens: [], isSensitive: false },
     ],
     [{ variant: "arrayBuilder" }, { variant: "arrayBuilder", isSensitive: false }],
-  ])("%j", (written, expected) => {
-    expect(propertiesOf({ "$['x']": written })).toEqual({ properties: { "$['x']": expected }, warnings: [] });
+  ])("%j", (input, expected) => {
+    expect(parseProperties({ "$['x']": input })).toEqual({
+      properties: { "$['x']": expected },
+      warnings: [],
+    });
   });
 
-  it("a variant that is not known is left out with a warning", () => {
+  it("an unknown variant is ignored with a warning", () => {
     expect(
-      propertiesOf({ "$['x']": { variant: "objectBuilder" }, "$['y']": { variant: "arrayBuilder" } }),
+      parseProperties({ "$['x']": { variant: "objectBuilder" }, "$['y']": { variant: "arrayBuilder" } }),
     ).toEqual({
       properties: { "$['y']": { variant: "arrayBuilder", isSensitive: false } },
       warnings: [
         `Agent resource "Weather", tool "get", resources[0].availableTools[0].argumentProperties["$['x']"]: ` +
-          `its variant, "objectBuilder", is not known, so the argument is left to the model.`,
+          `unknown variant "objectBuilder"; the argument is left to the model.`,
       ],
     });
   });
 
-  it("the variant that leaves the argument to the model says nothing new", () => {
-    expect(propertiesOf({ "$['x']": { variant: "dynamic" } })).toEqual({ properties: {}, warnings: [] });
+  it("the variant dynamic is ignored without a warning", () => {
+    expect(parseProperties({ "$['x']": { variant: "dynamic" } })).toEqual({ properties: {}, warnings: [] });
   });
 
   it("an argument may be called __proto__", () => {
-    const { properties } = propertiesOf(JSON.parse(`{"__proto__":{"variant":"arrayBuilder"}}`) as object);
+    const { properties } = parseProperties(JSON.parse(`{"__proto__":{"variant":"arrayBuilder"}}`) as object);
     expect(Object.keys(properties ?? {})).toEqual(["__proto__"]);
   });
 });
 
-describe("what was given", () => {
-  it("is copied: a later change does not reach the result", () => {
+describe("the input", () => {
+  it("is copied: later changes do not affect the result", () => {
     const value = { list: [1] };
     const tool = {
       name: "get",
@@ -268,7 +275,7 @@ describe("what was given", () => {
     };
     const server = { headers: { "X-Key": "v" } };
     const resource = { ...weather, availableTools: [tool], server };
-    const parsed = resourceOf(resource);
+    const parsed = parseResource(resource);
     value.list.push(2);
     tool.inputSchema.properties.city.type = "number";
     server.headers["X-Key"] = "w";
@@ -281,16 +288,16 @@ describe("what was given", () => {
     expect(parsed?.server).toEqual({ headers: { "X-Key": "v" } });
   });
 
-  it("an inline server keeps what only code can write", () => {
+  it("an inline server keeps functions and URL objects", () => {
     const url = new URL("https://x.test/mcp");
     const server = { url, classify: cached };
-    expect(resourceOf({ ...weather, server })?.server).toEqual({ url, classify: cached });
+    expect(parseResource({ ...weather, server })?.server).toEqual({ url, classify: cached });
   });
 
-  it("a value that occurs very often is copied once", () => {
+  it("a shared value is copied once", () => {
     let node: object = {};
     for (let level = 0; level < 200; level += 1) node = { a: node, b: node };
     const tool = { name: "get", inputSchema: node };
-    expect(resourceOf({ ...weather, availableTools: [tool] })?.availableTools).toHaveLength(1);
+    expect(parseResource({ ...weather, availableTools: [tool] })?.availableTools).toHaveLength(1);
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { parseServer } from "../../../src/config/parse-server.js";
 import type { ServerDefinition } from "../../../src/config/server-definition.js";
-import { definitionErrorOf } from "./config-error-of.js";
+import { catchConfigError } from "./catch-config-error.js";
 
 const unused = () => expect.unreachable();
 
-describe("what was left out is filled in", () => {
-  it("an address is enough", () => {
+describe("defaults", () => {
+  it("a URL is sufficient", () => {
     expect(parseServer("weather", { url: "https://example.com/mcp" })).toMatchObject({
       name: "weather",
       address: { kind: "http", url: new URL("https://example.com/mcp"), headers: {} },
@@ -17,7 +17,7 @@ describe("what was left out is filled in", () => {
     });
   });
 
-  it("a command has no arguments, environment, folder or encoding, and a minute to start", () => {
+  it("a command has no arguments, environment, folder or encoding, and 60 s to start", () => {
     const { address, timeouts } = parseServer("files", { command: "npx" });
     expect(address).toEqual({
       kind: "stdio",
@@ -30,7 +30,7 @@ describe("what was left out is filled in", () => {
     expect(timeouts).toEqual({ connectMs: 60_000, requestMs: 60_000, totalMs: 600_000 });
   });
 
-  it("what somebody wrote wins, option by option", () => {
+  it("given options take precedence, one by one", () => {
     const config = parseServer("weather", {
       url: "https://example.com/mcp",
       timeouts: { requestMs: 5 },
@@ -57,27 +57,27 @@ describe("what was left out is filled in", () => {
     });
   });
 
-  it("a command's own connect time wins over the minute", () => {
+  it("connectMs of a command takes precedence over 60 s", () => {
     expect(parseServer("files", { command: "npx", timeouts: { connectMs: 0 } }).timeouts.connectMs).toBe(0);
   });
 
-  it("a session that somebody else opened is not ended", () => {
+  it("a resumed session is not terminated", () => {
     const { session } = parseServer("weather", { url: "http://x.test", session: { id: "abc" } });
     expect(session).toMatchObject({ id: "abc", terminateOnClose: false });
   });
 
-  it("a resumed session is ended when somebody says so", () => {
+  it("a resumed session is terminated with terminateOnClose", () => {
     const session = { id: "abc", terminateOnClose: true };
     expect(parseServer("weather", { url: "http://x.test", session }).session.terminateOnClose).toBe(true);
   });
 
-  it("an option of undefined was left out", () => {
+  it("an option of undefined counts as missing", () => {
     const timeouts = { connectMs: undefined } as unknown as { connectMs: number };
     expect(parseServer("weather", { url: "http://x.test", timeouts }).timeouts.connectMs).toBe(10_000);
   });
 });
 
-describe("each kind has its address", () => {
+describe("the address of each transport", () => {
   it("sse", () => {
     expect(
       parseServer("a", { type: "sse", url: "http://x.test/sse", headers: { "X-Key": "k" } }).address,
@@ -101,12 +101,12 @@ describe("each kind has its address", () => {
   });
 
   it.each([
-    [{ encoding: "utf-16le" }, "encoding", "not UTF-16"],
-    [{ encoding: "klingon" }, "encoding", "expected an encoding that TextDecoder knows"],
-    [{ args: ["a\0b"] }, "args[0]", "has a null character"],
-    [{ env: { "A=B": "c" } }, "env", "has a key that is no name of a variable"],
-  ])("stdio, but not with %j", (part, path, message) => {
-    const { issues } = definitionErrorOf(() => parseServer("a", { command: "node", ...part }));
+    [{ encoding: "utf-16le" }, "encoding", "except UTF-16"],
+    [{ encoding: "klingon" }, "encoding", "expected an encoding that TextDecoder supports"],
+    [{ args: ["a\0b"] }, "args[0]", "contains a null character"],
+    [{ env: { "A=B": "c" } }, "env", "contains an invalid environment variable name"],
+  ])("stdio rejects %j", (invalid, path, message) => {
+    const { issues } = catchConfigError(() => parseServer("a", { command: "node", ...invalid }));
     expect(issues).toEqual([{ path, message: expect.stringContaining(message) }]);
   });
 
@@ -124,19 +124,19 @@ describe("each kind has its address", () => {
     expect(parseServer("a", { openTransport: unused }).address).toEqual({ kind: "custom", open: unused });
   });
 
-  it("in-process, from a server: every session gets the same one", () => {
+  it("in-process with a server: all sessions share it", () => {
     const server = { connect: async () => undefined };
     const { address } = parseServer("a", { server });
     expect("open" in address && address.open()).toBe(server);
   });
 
-  it("in-process, from a function: every session gets a new one", () => {
+  it("in-process with a function: every session gets its own server", () => {
     expect(parseServer("a", { server: unused }).address).toEqual({ kind: "in-process", open: unused });
   });
 });
 
-describe("what must never be shown is written down", () => {
-  it("user, password, query and headers of an address", () => {
+describe("collected secrets", () => {
+  it("user, password, query and headers of a URL", () => {
     const { secrets } = parseServer("a", {
       url: "https://annie:p%40ss@x.test/mcp?key=q-secret",
       headers: { Authorization: "Token h-secret" },
@@ -155,7 +155,7 @@ describe("what must never be shown is written down", () => {
     expect(secrets).toEqual(["line one\nline two", "line one", "line two"]);
   });
 
-  it("the options of a command that are called as secrets are", () => {
+  it("command line options with secret names", () => {
     const args = ["--verbose", "--api-key", "a-secret", "--token=b-secret", "--auth", "on", "--password"];
     const { secrets } = parseServer("a", { command: "npx", args });
     expect([...new Set(secrets)]).toEqual(["a-secret", "b-secret"]);
@@ -167,42 +167,42 @@ describe("what must never be shown is written down", () => {
     );
   });
 
-  it("a password that is no valid encoding", () => {
+  it("a password with invalid percent-encoding", () => {
     expect(parseServer("a", { url: "http://ann:50%@x.test" }).secrets).toContain("50%");
   });
 });
 
-describe("a definition that cannot be used", () => {
-  it("names its server", () => {
-    const error = definitionErrorOf(() => parseServer("weather", { url: "nowhere" }));
+describe("an invalid definition", () => {
+  it("is reported with the name of the server", () => {
+    const error = catchConfigError(() => parseServer("weather", { url: "nowhere" }));
     expect(error.server).toBe("weather");
     expect(error.message).toBe(
-      `Server "weather" is not valid:\n  url: expected an address that starts with http:// or https://, found "nowhere"`,
+      `Server "weather" is not valid:\n  url: expected a URL starting with http:// or https://, got "nowhere"`,
     );
   });
 
-  it.each(["", "  \t"])("a server named %j has no name", (name) => {
-    expect(definitionErrorOf(() => parseServer(name, { url: "http://x.test" })).issues).toEqual([
-      { path: "name", message: "expected a name that is not empty" },
+  it.each(["", "  \t"])("the name %j is rejected", (name) => {
+    expect(catchConfigError(() => parseServer(name, { url: "http://x.test" })).issues).toEqual([
+      { path: "name", message: "expected a non-empty name" },
     ]);
   });
 
-  it("is refused by the types when it is of two kinds", () => {
-    // @ts-expect-error -- a server has an address or a command, not both
-    const twofold: ServerDefinition = { url: "http://x.test", command: "npx" };
-    expect(definitionErrorOf(() => parseServer("a", twofold)).issues).toHaveLength(1);
+  it("with two transports is rejected by the types", () => {
+    // @ts-expect-error -- a server has a URL or a command, not both
+    const ambiguous: ServerDefinition = { url: "http://x.test", command: "npx" };
+    expect(catchConfigError(() => parseServer("a", ambiguous)).issues).toHaveLength(1);
   });
 });
 
-describe("what was lent is not changed", () => {
-  it("a later change to the caller's URL does not move the server", () => {
+describe("later changes of the input have no effect", () => {
+  it("on the URL", () => {
     const url = new URL("https://example.com/mcp");
     const { address } = parseServer("a", { url });
     url.pathname = "/elsewhere";
     expect(address).toMatchObject({ url: new URL("https://example.com/mcp") });
   });
 
-  it("a later change to the caller's lists does not change the command", () => {
+  it("on arguments and environment", () => {
     const definition = { command: "npx", args: ["-y"], env: { KEY: "v" } };
     const { address } = parseServer("a", definition);
     definition.args.push("evil");
@@ -211,14 +211,14 @@ describe("what was lent is not changed", () => {
   });
 });
 
-describe("who answers what a server asks", () => {
+describe("handlers of server requests", () => {
   const url = "http://x.test";
 
-  it("is nobody, unless somebody is named", () => {
+  it("are optional", () => {
     expect(parseServer("a", { url }).handlers).toEqual({});
   });
 
-  it("one function answers both kinds of questions to a person", () => {
+  it("one function handles both modes of elicitation", () => {
     const onElicitationRequest = () => ({ action: "cancel" }) as const;
     expect(parseServer("a", { url, onElicitationRequest }).handlers).toEqual({
       elicitForm: onElicitationRequest,
@@ -226,12 +226,12 @@ describe("who answers what a server asks", () => {
     });
   });
 
-  it("or one function each, or for one kind only", () => {
+  it("each mode of elicitation may have its own function", () => {
     const form = () => ({ action: "cancel" }) as const;
     expect(parseServer("a", { url, onElicitationRequest: { form } }).handlers).toEqual({ elicitForm: form });
   });
 
-  it("also for a server that is looked up, whose own word counts more", async () => {
+  it("of a resolved definition take precedence over those next to resolve", async () => {
     const [early, late] = [unused, () => ({ model: "m", content: "" })];
     const resolve = () => ({ url, onSamplingRequest: late });
     const { address } = parseServer("a", {
@@ -247,9 +247,9 @@ describe("who answers what a server asks", () => {
   });
 
   it.each([
-    ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected an address that starts with file://"],
+    ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected a URL starting with file://"],
     ["roots[0]", { roots: [{ uri: "file:///a", path: "/a" }] }, 'unknown key "path"'],
-    ["roots", { roots: "file:///a" }, "expected a list or a function, found another text"],
+    ["roots", { roots: "file:///a" }, "expected an array or a function, got a string"],
     ["onSamplingRequest", { onSamplingRequest: "gpt" }, "expected a function"],
     [
       "onElicitationRequest",
@@ -262,8 +262,8 @@ describe("who answers what a server asks", () => {
       "expected a function, or { form, url }",
     ],
     ["limits.serverRequests", { limits: { serverRequests: 0 } }, "expected a number above 0"],
-  ])("%s: %j is a mistake", (path, options, message) => {
-    const { issues } = definitionErrorOf(() => parseServer("a", { url, ...options } as never));
+  ])("%s: %j is rejected", (path, options, message) => {
+    const { issues } = catchConfigError(() => parseServer("a", { url, ...options } as never));
     expect(issues).toEqual([{ path, message: expect.stringContaining(message) as string }]);
   });
 });

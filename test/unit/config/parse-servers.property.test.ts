@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { parseServers } from "../../../src/config/parse-server.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 
-/** Parses, and lets nothing pass but a result or an error of kind `definition` with its issues. */
-function parseOrRefuse(json: unknown): void {
+/** Parses the input, and fails on errors other than kind `invalid-config` with issues. */
+function parseOrReject(json: unknown): void {
   try {
     parseServers(json);
   } catch (error) {
@@ -15,13 +15,13 @@ function parseOrRefuse(json: unknown): void {
 
 const KEYS =
   "type transport url command functionName openTransport server headers args env cwd timeouts session " +
-  "limits retry breaker protocol classify __proto__ other";
-const WORDS = ["http", "sse", "stdio", "websocket", "lambda", "custom", "in-process"];
-const word = fc.constantFrom(...WORDS, "https://ann:pw@x.test/?k=v", "wss://x.test", "");
+  "limits retry circuitBreaker protocol classify __proto__ other";
+const TRANSPORTS = ["http", "sse", "stdio", "websocket", "lambda", "custom", "in-process"];
+const knownValue = fc.constantFrom(...TRANSPORTS, "https://ann:pw@x.test/?k=v", "wss://x.test", "");
 
-/** Objects that look like definitions from afar, with values that may be anything. */
+/** Almost valid definitions: known keys with arbitrary values. */
 function nearMisses(value: fc.Arbitrary<unknown>) {
-  const definition = fc.dictionary(fc.constantFrom(...KEYS.split(" ")), fc.oneof(word, value), {
+  const definition = fc.dictionary(fc.constantFrom(...KEYS.split(" ")), fc.oneof(knownValue, value), {
     maxKeys: 6,
   });
   return fc.dictionary(fc.string(), fc.oneof({ weight: 4, arbitrary: definition }, value));
@@ -40,50 +40,50 @@ const anything = fc.anything({
   withTypedArray: true,
 });
 
-describe("parseServers throws nothing but an error of kind definition", () => {
-  it("for any text", () => {
-    fc.assert(fc.property(fc.string({ unit: "binary" }), parseOrRefuse));
+describe("parseServers throws only errors of kind invalid-config", () => {
+  it("for any string", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), parseOrReject));
   });
 
-  it("for any JSON text", () => {
-    fc.assert(fc.property(fc.json({ maxDepth: 4 }), parseOrRefuse));
+  it("for any JSON string", () => {
+    fc.assert(fc.property(fc.json({ maxDepth: 4 }), parseOrReject));
   });
 
   it("for any JSON value", () => {
-    fc.assert(fc.property(jsonValue, parseOrRefuse));
+    fc.assert(fc.property(jsonValue, parseOrReject));
   });
 
   it("for any object", () => {
-    fc.assert(fc.property(anything, parseOrRefuse));
+    fc.assert(fc.property(anything, parseOrReject));
   });
 
-  it("for anything that looks like a list of servers, with any JSON in it", () => {
+  it("for almost valid definitions with any JSON in them", () => {
     const examples: [unknown][] = [[{ a: { url: { toString: 1 } } }]];
-    fc.assert(fc.property(nearMisses(jsonValue), parseOrRefuse), { examples, numRuns: 500 });
+    fc.assert(fc.property(nearMisses(jsonValue), parseOrReject), { examples, numRuns: 500 });
   });
 
-  it("for anything that looks like a list of servers, with anything in it", () => {
+  it("for almost valid definitions with any value in them", () => {
     const examples: [unknown][] = [[{ a: { type: 1n } }], [{ a: { url: Object.create(null) as unknown } }]];
-    fc.assert(fc.property(nearMisses(anything), parseOrRefuse), { examples, numRuns: 500 });
+    fc.assert(fc.property(nearMisses(anything), parseOrReject), { examples, numRuns: 500 });
   });
 
-  it.each(["type", "url"])("for JSON that is nested very deeply, in %s", (key) => {
-    parseOrRefuse(`{"a":{"${key}":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`);
+  it.each(["type", "url"])("for very deep nesting in %s", (key) => {
+    parseOrReject(`{"a":{"${key}":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`);
   });
 });
 
-describe("what was lent is never changed", () => {
+describe("the input is never changed", () => {
   it("whether it is valid or not", () => {
     fc.assert(
       fc.property(nearMisses(leaf), (servers) => {
         const before = fc.stringify(servers);
-        parseOrRefuse(servers);
+        parseOrReject(servers);
         expect(fc.stringify(servers)).toBe(before);
       }),
     );
   });
 
-  it("down to the last object, which may be frozen", () => {
+  it("and may be deeply frozen", () => {
     const servers = Object.freeze({
       a: Object.freeze({
         type: "http",

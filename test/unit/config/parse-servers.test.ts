@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { parseServers } from "../../../src/config/parse-server.js";
-import { definitionErrorOf } from "./config-error-of.js";
+import { catchConfigError } from "./catch-config-error.js";
 
-const issuesOf = (json: unknown) => definitionErrorOf(() => parseServers(json)).issues;
+const findIssues = (json: unknown) => catchConfigError(() => parseServers(json)).issues;
 
 describe("a list of servers", () => {
-  it("may be text", () => {
+  it("may be a JSON string", () => {
     expect(parseServers(`{ "files": { "command": "npx" } }`)).toEqual({ files: { command: "npx" } });
   });
 
@@ -21,20 +21,20 @@ describe("a list of servers", () => {
 
   it.each([
     ["null", "null"],
-    ["[]", "a list"],
+    ["[]", "an array"],
     ["7", "a number"],
-    [undefined, "nothing"],
+    [undefined, "undefined"],
     [() => ({}), "a function"],
-  ])("%s is none", (json, found) => {
-    expect(issuesOf(json)).toEqual([
-      { path: "", message: `expected an object { name: definition }, found ${found}` },
+  ])("cannot be %s", (json, actual) => {
+    expect(findIssues(json)).toEqual([
+      { path: "", message: `expected an object { name: definition }, got ${actual}` },
     ]);
   });
 });
 
 describe("problems", () => {
-  it("of all servers come together, each with its path", () => {
-    const error = definitionErrorOf(() =>
+  it("of all servers are reported together, each with its path", () => {
+    const error = catchConfigError(() =>
       parseServers({
         weather: { url: "nowhere", timeouts: { connectMs: -1 } },
         "my files": { command: "" },
@@ -53,90 +53,90 @@ describe("problems", () => {
     ]);
   });
 
-  it("are all told in the message, a line each", () => {
-    const error = definitionErrorOf(() => parseServers({ a: null, b: { url: 7 } }));
+  it("are all in the message, one per line", () => {
+    const error = catchConfigError(() => parseServers({ a: null, b: { url: 7 } }));
     expect(error.message.split("\n")).toEqual([
       "The list of servers is not valid:",
-      "  a: expected an object, found null",
-      "  b.url: expected an address that starts with http:// or https://, found a number",
+      "  a: expected an object, got null",
+      "  b.url: expected a URL starting with http:// or https://, got a number",
     ]);
   });
 
-  it("of a list inside are told with its place", () => {
-    expect(issuesOf({ a: { command: "npx", args: ["-y", 7] } })).toEqual([
-      { path: "a.args[1]", message: "expected a text, found a number" },
+  it("of array items have the index in their path", () => {
+    expect(findIssues({ a: { command: "npx", args: ["-y", 7] } })).toEqual([
+      { path: "a.args[1]", message: "expected a string, got a number" },
     ]);
   });
 
-  it("of two kinds at once", () => {
-    expect(issuesOf({ a: { url: "http://x.test", command: "npx" } })).toEqual([
-      { path: "a", message: "is of two kinds, stdio and http: give the keys of one of them only" },
+  it("keys of two transports", () => {
+    expect(findIssues({ a: { url: "http://x.test", command: "npx" } })).toEqual([
+      { path: "a", message: "matches two transports, stdio and http: use the keys of only one" },
     ]);
   });
 
-  it("an address that is missing", () => {
-    expect(issuesOf({ a: { type: "http" } })).toEqual([
-      { path: "a.url", message: "expected an address that starts with http:// or https://, found nothing" },
+  it("a missing URL", () => {
+    expect(findIssues({ a: { type: "http" } })).toEqual([
+      { path: "a.url", message: "expected a URL starting with http:// or https://, got undefined" },
     ]);
   });
 
-  it("a web address for a web socket", () => {
-    expect(issuesOf({ a: { type: "websocket", url: "https://x.test/" } })).toEqual([
+  it("an HTTP URL for a WebSocket", () => {
+    expect(findIssues({ a: { type: "websocket", url: "https://x.test/" } })).toEqual([
       {
         path: "a.url",
-        message: `expected an address that starts with ws:// or wss://, found "https://x.test/"`,
+        message: `expected a URL starting with ws:// or wss://, got "https://x.test/"`,
       },
     ]);
   });
 });
 
 describe("unknown keys", () => {
-  it("are named, together with what is allowed", () => {
-    expect(issuesOf({ a: { url: "http://x.test", header: {}, timeout: 5 } })).toEqual([
+  it("are reported with the valid keys", () => {
+    expect(findIssues({ a: { url: "http://x.test", header: {}, timeout: 5 } })).toEqual([
       {
         path: "a",
         message:
-          `unknown key "header", "timeout"; allowed are type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
+          `unknown key "header", "timeout"; valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
           "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets",
       },
     ]);
   });
 
-  it("in a group are found, too", () => {
-    expect(issuesOf({ a: { url: "http://x.test", timeouts: { connect: 5 } } })).toEqual([
-      { path: "a.timeouts", message: `unknown key "connect"; allowed are connectMs, requestMs, totalMs` },
+  it("are reported in groups of options", () => {
+    expect(findIssues({ a: { url: "http://x.test", timeouts: { connect: 5 } } })).toEqual([
+      { path: "a.timeouts", message: `unknown key "connect"; valid keys: connectMs, requestMs, totalMs` },
     ]);
   });
 
-  it("the key of another kind is unknown to this one", () => {
-    const [issue] = issuesOf({ a: { type: "stdio", command: "npx", url: "http://x.test" } });
+  it("include the keys of other transports", () => {
+    const [issue] = findIssues({ a: { type: "stdio", command: "npx", url: "http://x.test" } });
     expect(issue?.message).toMatch(
-      /^unknown key "url"; allowed are type, transport, command, args, env, cwd, encoding, /,
+      /^unknown key "url"; valid keys: type, transport, command, args, env, cwd, encoding, /,
     );
   });
 
-  it("in a group that may be false", () => {
-    expect(issuesOf({ a: { url: "http://x.test", retry: { times: 3, maxRetries: -1 } } })).toEqual([
+  it("are reported in groups that may be false", () => {
+    expect(findIssues({ a: { url: "http://x.test", retry: { times: 3, maxRetries: -1 } } })).toEqual([
       { path: "a.retry.maxRetries", message: "expected a number of at least 0" },
       {
         path: "a.retry",
-        message: `unknown key "times"; allowed are maxRetries, baseDelayMs, maxDelayMs, freshSession`,
+        message: `unknown key "times"; valid keys: maxRetries, baseDelayMs, maxDelayMs, freshSession`,
       },
     ]);
   });
 
-  it("named like a part of every object are no exception", () => {
-    const [issue] = issuesOf(`{ "a": { "url": "http://x.test", "__proto__": {}, "constructor": 1 } }`);
+  it("include names of inherited properties", () => {
+    const [issue] = findIssues(`{ "a": { "url": "http://x.test", "__proto__": {}, "constructor": 1 } }`);
     expect(issue?.message).toMatch(/^unknown key "__proto__", "constructor"; /);
   });
 });
 
-describe("groups", () => {
+describe("groups of options", () => {
   it.each([
     [{ retry: false }],
     [{ circuitBreaker: false }],
     [{ retry: { maxRetries: 0 }, circuitBreaker: { failureThreshold: 3 } }],
-  ])("%j is allowed", (options) => {
+  ])("%j is valid", (options) => {
     const servers = { a: { url: "http://x.test", ...options } };
     expect(parseServers(servers)).toEqual(servers);
   });
@@ -152,28 +152,34 @@ describe("groups", () => {
     ["a.protocol", { protocol: "2024" }],
     ["a.optional", { optional: 1 }],
     ["a.classify", { classify: "session-lost" }],
-  ])("%s is checked", (path, options) => {
-    expect(issuesOf({ a: { url: "http://x.test", ...options } }).map((issue) => issue.path)).toEqual([path]);
+  ])("%s is validated", (path, options) => {
+    expect(findIssues({ a: { url: "http://x.test", ...options } }).map((issue) => issue.path)).toEqual([
+      path,
+    ]);
   });
 });
 
-describe("every problem is told as it is", () => {
-  it("a list where a definition should be is called a list", () => {
-    expect(issuesOf({ a: [] })).toEqual([{ path: "a", message: "expected an object, found a list" }]);
+describe("problem messages", () => {
+  it("an array instead of a definition is reported as an array", () => {
+    expect(findIssues({ a: [] })).toEqual([{ path: "a", message: "expected an object, got an array" }]);
   });
 
-  it("an unknown kind hides no other problem", () => {
-    const paths = issuesOf({ a: { type: "htp", url: "http://x.test", timeouts: 7 } }).map(({ path }) => path);
+  it("an unknown type does not hide other problems", () => {
+    const paths = findIssues({ a: { type: "htp", url: "http://x.test", timeouts: 7 } }).map(
+      ({ path }) => path,
+    );
     expect(paths).toEqual(["a.type", "a.timeouts"]);
   });
 
-  it("a choice that does not exist is told together with what was found", () => {
-    expect(issuesOf({ a: { url: "http://x.test", protocol: "newest" } })[0]?.message).toContain(
-      `found "newest"`,
+  it("an invalid enum value is reported with the received value", () => {
+    expect(findIssues({ a: { url: "http://x.test", protocol: "newest" } })[0]?.message).toContain(
+      `got "newest"`,
     );
   });
 
-  it("type is among the keys that are allowed", () => {
-    expect(issuesOf({ a: { url: "http://x.test", tpye: "sse" } })[0]?.message).toContain("allowed are type");
+  it("type is one of the valid keys", () => {
+    expect(findIssues({ a: { url: "http://x.test", tpye: "sse" } })[0]?.message).toContain(
+      "valid keys: type",
+    );
   });
 });

@@ -4,13 +4,13 @@ import { parseToolInfo } from "../../../src/config/tool-info.js";
 
 const plain = { name: "forecast", inputSchema: { type: "object" } };
 
-describe("a tool that can be called", () => {
-  it("needs a name and a schema, and gets nothing else", () => {
+describe("a valid tool", () => {
+  it("requires a name and a schema, and gets no other properties", () => {
     expect(parseToolInfo(plain)).toStrictEqual({ tool: plain });
   });
 
-  it("keeps all that is known of it", () => {
-    const { _meta, ...known } = {
+  it("keeps all known properties", () => {
+    const { _meta, ...fields } = {
       ...plain,
       title: "Forecast",
       description: "Tomorrow's weather.",
@@ -19,27 +19,27 @@ describe("a tool that can be called", () => {
       icons: [{ src: "https://x.test/i.png" }],
       _meta: { version: 2 },
     };
-    expect(parseToolInfo({ ...known, _meta })).toStrictEqual({ tool: { ...known, meta: { version: 2 } } });
+    expect(parseToolInfo({ ...fields, _meta })).toStrictEqual({ tool: { ...fields, meta: { version: 2 } } });
   });
 
-  it("keeps its name whatever it looks like", () => {
+  it("keeps its name unchanged", () => {
     expect(parseToolInfo({ ...plain, name: " wéird name! " })).toMatchObject({
       tool: { name: " wéird name! " },
     });
   });
 
-  it("may have a schema that does not say its type", () => {
+  it("may have a schema without a type", () => {
     expect(parseToolInfo({ ...plain, inputSchema: {} })).toStrictEqual({
       tool: { name: "forecast", inputSchema: {} },
     });
   });
 
-  it("takes its title from the annotations when it has no other", () => {
+  it("uses the title of the annotations when it has none", () => {
     const annotations = { title: "From annotations" };
     expect(parseToolInfo({ ...plain, annotations })).toMatchObject({ tool: { title: "From annotations" } });
   });
 
-  it("its own title wins", () => {
+  it("prefers its own title", () => {
     const annotations = { title: "From annotations" };
     expect(parseToolInfo({ ...plain, title: "Own", annotations })).toMatchObject({ tool: { title: "Own" } });
   });
@@ -53,11 +53,11 @@ describe("a tool that can be called", () => {
     ["icons", "icon.png"],
     ["_meta", 7],
     ["other", "thing"],
-  ])("%s of %j is of no use and left out", (key, value) => {
+  ])("%s of %j is invalid and dropped", (key, value) => {
     expect(parseToolInfo({ ...plain, [key]: value })).toStrictEqual({ tool: plain });
   });
 
-  it("keeps the icons that can be used", () => {
+  it("keeps valid icons", () => {
     const icons = [{ src: "a" }, "b", null, { src: "c" }];
     expect(parseToolInfo({ ...plain, icons })).toMatchObject({
       tool: { icons: [{ src: "a" }, { src: "c" }] },
@@ -65,7 +65,7 @@ describe("a tool that can be called", () => {
   });
 });
 
-describe("a tool that cannot be called is a problem", () => {
+describe("an invalid tool is a problem", () => {
   it.each([
     [null, "is not an object"],
     ["forecast", "is not an object"],
@@ -82,7 +82,7 @@ describe("a tool that cannot be called is a problem", () => {
 });
 
 describe("parseToolInfo", () => {
-  it("throws for nothing and changes nothing", () => {
+  it("never throws and never changes the input", () => {
     const tool = fc.record(
       { name: fc.anything(), inputSchema: fc.anything(), annotations: fc.anything(), icons: fc.anything() },
       { requiredKeys: [] },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { serverKindOf } from "../../../src/config/transport-type.js";
+import { getTransportType } from "../../../src/config/transport-type.js";
 
-describe("the word tells the kind", () => {
+describe("type and transport", () => {
   it.each([
     ["http", "http"],
     ["streamable-http", "http"],
@@ -12,40 +12,40 @@ describe("the word tells the kind", () => {
     ["lambda", "lambda"],
     ["custom", "custom"],
     ["in-process", "in-process"],
-  ])("%s is %s, as type and as transport", (word, kind) => {
-    expect([serverKindOf({ type: word }), serverKindOf({ transport: word })]).toEqual([kind, kind]);
+  ])("%s is %s, as type and as transport", (name, kind) => {
+    expect([getTransportType({ type: name }), getTransportType({ transport: name })]).toEqual([kind, kind]);
   });
 
-  it("type and transport may say the same", () => {
-    expect(serverKindOf({ type: "sse", transport: "sse" })).toBe("sse");
+  it("may have the same value", () => {
+    expect(getTransportType({ type: "sse", transport: "sse" })).toBe("sse");
   });
 
-  it("the word wins over the keys", () => {
-    expect(serverKindOf({ type: "sse", url: "https://example.com/mcp" })).toBe("sse");
+  it("take precedence over the keys", () => {
+    expect(getTransportType({ type: "sse", url: "https://example.com/mcp" })).toBe("sse");
   });
 
-  it("type and transport that differ are a problem", () => {
-    expect(serverKindOf({ type: "http", transport: "sse" })).toEqual({
+  it("that differ are a problem", () => {
+    expect(getTransportType({ type: "http", transport: "sse" })).toEqual({
       path: "transport",
-      message: `says "sse" while type says "http"`,
+      message: `is "sse", but type is "http"`,
     });
   });
 
-  it.each([["type"], ["transport"]])("an unknown word is a problem of %s", (key) => {
-    expect(serverKindOf({ [key]: "carrier-pigeon", url: "http://x.test" })).toEqual({
+  it.each([["type"], ["transport"]])("an unknown value is a problem of %s", (key) => {
+    expect(getTransportType({ [key]: "carrier-pigeon", url: "http://x.test" })).toEqual({
       path: key,
       message:
-        "expected one of http, streamable-http, streamableHttp, sse, stdio, websocket, lambda, custom, in-process, resolved, " +
-        `found "carrier-pigeon"`,
+        "expected one of http, streamable-http, streamableHttp, sse, stdio, websocket, lambda, custom, in-process, dynamic, " +
+        `got "carrier-pigeon"`,
     });
   });
 
-  it.each(["HTTP", "", "toString", "__proto__", 7, ["http"]])("%j is no word for a kind", (word) => {
-    expect(serverKindOf({ type: word })).toMatchObject({ path: "type" });
+  it.each(["HTTP", "", "toString", "__proto__", 7, ["http"]])("%j is not a transport", (name) => {
+    expect(getTransportType({ type: name })).toMatchObject({ path: "type" });
   });
 });
 
-describe("without a word the keys tell the kind", () => {
+describe("without a type the transport is inferred", () => {
   it.each([
     [{ command: "npx" }, "stdio"],
     [{ functionName: "weather" }, "lambda"],
@@ -60,11 +60,11 @@ describe("without a word the keys tell the kind", () => {
     [{ url: "wsx://example.com" }, "http"],
     [{ url: 7 }, "http"],
   ])("%o is %s", (definition, kind) => {
-    expect(serverKindOf(definition)).toBe(kind);
+    expect(getTransportType(definition)).toBe(kind);
   });
 
-  it("a key that is undefined was left out", () => {
-    expect(serverKindOf({ command: undefined, url: "http://x.test", type: undefined })).toBe("http");
+  it("a key that is undefined counts as missing", () => {
+    expect(getTransportType({ command: undefined, url: "http://x.test", type: undefined })).toBe("http");
   });
 
   it.each([
@@ -72,27 +72,27 @@ describe("without a word the keys tell the kind", () => {
     [{ url: "ws://x.test", functionName: "weather" }, "lambda and websocket"],
     [{ command: "npx", server: {} }, "stdio and in-process"],
     [{ openTransport: () => undefined, server: {} }, "custom and in-process"],
-  ])("%o is of two kinds", (definition, kinds) => {
-    expect(serverKindOf(definition)).toEqual({
+  ])("%o matches two transports", (definition, kinds) => {
+    expect(getTransportType(definition)).toEqual({
       path: "",
-      message: `is of two kinds, ${kinds}: give the keys of one of them only`,
+      message: `matches two transports, ${kinds}: use the keys of only one`,
     });
   });
 
-  it("no key of any kind is a problem that names them all", () => {
-    expect(serverKindOf({ timeouts: {} })).toEqual({
+  it("a definition without transport keys is a problem that lists them", () => {
+    expect(getTransportType({ timeouts: {} })).toEqual({
       path: "",
-      message: "tells no kind of server: expected url, command, functionName, openTransport or server",
+      message: "cannot determine the transport: expected url, command, functionName, openTransport or server",
     });
   });
 });
 
-describe("words for the same kind", () => {
-  it("two aliases of one kind do not contradict each other", () => {
-    expect(serverKindOf({ type: "http", transport: "streamable-http" })).toBe("http");
+describe("aliases of transports", () => {
+  it("may be used together", () => {
+    expect(getTransportType({ type: "http", transport: "streamable-http" })).toBe("http");
   });
 
-  it("a type of null is a problem, whatever the keys say", () => {
-    expect(serverKindOf({ type: null, url: "http://x.test" })).toMatchObject({ path: "type" });
+  it("a type of null is a problem, whatever the keys are", () => {
+    expect(getTransportType({ type: null, url: "http://x.test" })).toMatchObject({ path: "type" });
   });
 });

@@ -1,19 +1,31 @@
 import { describe, expect, it } from "vitest";
 import {
-  type FailureFacts,
+  type FailureEvidence,
   classifyFailure,
-  leavesOutcomeOpen,
+  isOutcomeUnknown,
 } from "../../../src/errors/classify-failure.js";
 
-const rows: readonly (readonly [string, FailureFacts, string])[] = [
-  ["404 to a session id", { status: 404, hadSession: true }, "session-lost"],
-  ["404 with -32601 to a session id", { status: 404, code: -32_601, hadSession: true }, "not-found"],
-  ["404 without a session id", { status: 404, hadSession: false, deniesSession: true }, "invalid-request"],
-  ["400 that denies the session", { status: 400, hadSession: true, deniesSession: true }, "session-lost"],
-  ["400 to a session id", { status: 400, hadSession: true, deniesSession: false }, "invalid-request"],
+const rows: readonly (readonly [string, FailureEvidence, string])[] = [
+  ["404 for a session id", { status: 404, hadSession: true }, "session-lost"],
+  ["404 with -32601 for a session id", { status: 404, code: -32_601, hadSession: true }, "not-found"],
   [
-    "409 that speaks of the session",
-    { status: 409, hadSession: true, deniesSession: true },
+    "404 without a session id",
+    { status: 404, hadSession: false, reportsUnknownSession: true },
+    "invalid-request",
+  ],
+  [
+    "400 that reports an unknown session",
+    { status: 400, hadSession: true, reportsUnknownSession: true },
+    "session-lost",
+  ],
+  [
+    "400 for a session id",
+    { status: 400, hadSession: true, reportsUnknownSession: false },
+    "invalid-request",
+  ],
+  [
+    "409 that reports an unknown session",
+    { status: 409, hadSession: true, reportsUnknownSession: true },
     "invalid-request",
   ],
   ["401", { status: 401 }, "unauthorized"],
@@ -33,42 +45,50 @@ const rows: readonly (readonly [string, FailureFacts, string])[] = [
   ["-32021", { code: -32_021 }, "invalid-request"],
   ["-32601", { code: -32_601 }, "not-found"],
   ["-32602", { code: -32_602 }, "invalid-request"],
-  ["-32602 about a tool that is not listed", { code: -32_602, isUnlisted: true }, "not-found"],
-  ["an error result of a tool that is not listed", { isUnlisted: true }, "not-found"],
+  ["-32602 for a tool that is not listed", { code: -32_602, isToolMissing: true }, "not-found"],
+  ["an error result of a tool that is not listed", { isToolMissing: true }, "not-found"],
   ["-32603", { code: -32_603 }, "server-error"],
   ["-32000", { code: -32_000 }, "server-error"],
   ["-32019", { code: -32_019 }, "server-error"],
   ["-32002", { code: -32_002 }, "server-error"],
-  ["-32002 about a resource that was to be read", { code: -32_002, readsResource: true }, "not-found"],
-  ["-32602 about a resource that was to be read", { code: -32_602, readsResource: true }, "not-found"],
-  ["a code of the server's own", { code: 42 }, "server-error"],
-  ["what was never handed to a socket", { wasSent: false }, "not-sent"],
+  ["-32002 for resources/read", { code: -32_002, isResourceRead: true }, "not-found"],
+  ["-32602 for resources/read", { code: -32_602, isResourceRead: true }, "not-found"],
+  ["a server-specific code", { code: 42 }, "server-error"],
+  ["a request that was never written to a socket", { wasSent: false }, "not-sent"],
   [
-    "a refused port, where nobody knows what was sent",
+    "a refused connection, if it is unknown whether the request was sent",
     { networkCodes: [undefined, "ECONNREFUSED"] },
     "not-sent",
   ],
-  ["an unknown host, where nobody knows what was sent", { networkCodes: ["ENOTFOUND"] }, "not-sent"],
-  ["a reset, where nobody knows what was sent", { networkCodes: ["ECONNRESET"] }, "connection-lost"],
   [
-    "a refused port when a sent request is taken up again",
+    "an unknown host, if it is unknown whether the request was sent",
+    { networkCodes: ["ENOTFOUND"] },
+    "not-sent",
+  ],
+  [
+    "a reset, if it is unknown whether the request was sent",
+    { networkCodes: ["ECONNRESET"] },
+    "connection-lost",
+  ],
+  [
+    "a refused connection when the response stream of a sent request is resumed",
     { wasSent: true, networkCodes: ["ECONNREFUSED"] },
     "connection-lost",
   ],
-  ["nothing that is known", {}, "connection-lost"],
+  ["no evidence", {}, "connection-lost"],
 ];
 
-describe("kindOfFailure", () => {
-  it.each(rows)("%s", (_, facts, kind) => {
-    expect(classifyFailure(facts)).toBe(kind);
+describe("classifyFailure", () => {
+  it.each(rows)("%s", (_, evidence, kind) => {
+    expect(classifyFailure(evidence)).toBe(kind);
   });
 });
 
-describe("leavesOutcomeOpen", () => {
-  it("is true of what may have been run", () => {
-    expect((["connection-lost", "unavailable", "server-error"] as const).every(leavesOutcomeOpen)).toBe(true);
+describe("isOutcomeUnknown", () => {
+  it("is true for kinds after which the server may have run the request", () => {
+    expect((["connection-lost", "unavailable", "server-error"] as const).every(isOutcomeUnknown)).toBe(true);
     expect(
-      (["not-sent", "rate-limited", "session-lost", "invalid-request"] as const).some(leavesOutcomeOpen),
+      (["not-sent", "rate-limited", "session-lost", "invalid-request"] as const).some(isOutcomeUnknown),
     ).toBe(false);
   });
 });

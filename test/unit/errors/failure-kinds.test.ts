@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS, isFailureKind } from "../../../src/errors/failure-kinds.js";
 
 describe("FAILURE_KINDS", () => {
-  it("are the kinds of the specification, no more and no less", () => {
+  it("are exactly the documented kinds", () => {
     expect(Object.keys(FAILURE_KINDS).toSorted()).toEqual([
       "cancelled",
       "circuit-open",
       "closed",
       "connection-lost",
+      "denied",
       "invalid-config",
       "invalid-request",
       "invalid-response",
       "not-found",
       "not-sent",
       "rate-limited",
-      "denied",
       "server-error",
       "session-lost",
       "timeout",
@@ -26,18 +26,18 @@ describe("FAILURE_KINDS", () => {
     ]);
   });
 
-  it.each(Object.entries(FAILURE_KINDS))("%s is explained in a sentence", (_, text) => {
+  it.each(Object.entries(FAILURE_KINDS))("%s is described in a sentence", (_, text) => {
     expect(text).toMatch(/^[A-Z].+\.$/);
   });
 });
 
 describe("isFailureKind", () => {
-  it("knows a kind", () => {
+  it("accepts a kind", () => {
     expect(isFailureKind("session-lost")).toBe(true);
   });
 
   it.each(["session lost", "Timeout", "", "toString", "__proto__", undefined, null, 404, ["timeout"]])(
-    "%j is no kind",
+    "rejects %j",
     (value) => {
       expect(isFailureKind(value)).toBe(false);
     },

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { loadPeer } from "../../../src/errors/load-optional-dependency.js";
-import { failureOf } from "../../fixtures/clients.js";
+import { loadOptionalDependency } from "../../../src/errors/load-optional-dependency.js";
+import { rejection } from "../../fixtures/clients.js";
 
-/** Node's own words about what it cannot find: a file in an empty folder imports it. */
+/** Imports a module from an empty folder, to get Node's own error for a missing module. */
 async function importFailing(specifier: string): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), "peer-"));
   try {
@@ -23,15 +23,20 @@ async function importFailing(specifier: string): Promise<unknown> {
   }
 }
 
-describe("an optional peer", () => {
-  it("is what was loaded", async () => {
-    const path = await loadPeer("node:path", { neededBy: "This test", load: () => import("node:path") });
+describe("an optional dependency", () => {
+  it("is returned when it is installed", async () => {
+    const path = await loadOptionalDependency("node:path", {
+      neededBy: "This test",
+      load: () => import("node:path"),
+    });
     expect(path.join("a", "b")).toBe(join("a", "b"));
   });
 
-  it("that is missing is an error that says what to install", async () => {
+  it("that is missing causes an error that names the package to install", async () => {
     const load = () => importFailing("no-such-peer");
-    const error = await failureOf(loadPeer("no-such-peer", { neededBy: "A Redis store", load }));
+    const error = await rejection(
+      loadOptionalDependency("no-such-peer", { neededBy: "A Redis store", load }),
+    );
     expect(error).toMatchObject({
       kind: "invalid-config",
       message:
@@ -40,13 +45,13 @@ describe("an optional peer", () => {
     expect(error.cause).toMatchObject({ code: "ERR_MODULE_NOT_FOUND" });
   });
 
-  it("that misses something of its own is not said to be missing", async () => {
+  it("with a missing dependency of its own is not reported as missing", async () => {
     const load = () => importFailing("broken-peer");
-    const error = await failureOf(loadPeer("broken-peer", { neededBy: "A Redis store", load }));
+    const error = await rejection(loadOptionalDependency("broken-peer", { neededBy: "A Redis store", load }));
     expect(error).toMatchObject({
       kind: "invalid-config",
       message:
-        'A Redis store needs the package "broken-peer", which is installed, but cannot be loaded (see the cause).',
+        'A Redis store needs the package "broken-peer", which is installed but cannot be loaded (see the cause).',
     });
     expect(String(error.cause)).toContain("its-own-dependency");
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 
-const everything = {
+const allDetails = {
   code: -32_603,
   status: 500,
   server: "weather",
@@ -14,21 +14,21 @@ const everything = {
 };
 
 describe("a new error", () => {
-  it("is an Error with a name of its own", () => {
+  it("is an Error with its own name", () => {
     const error = new McpRuntimeError("timeout", "Too slow.");
     expect(error).toBeInstanceOf(Error);
     expect(String(error)).toBe("McpRuntimeError: Too slow.");
   });
 
-  it("has every detail that it was given", () => {
-    expect(new McpRuntimeError("server-error", "It broke.", everything)).toMatchObject({
+  it("has every given detail", () => {
+    expect(new McpRuntimeError("server-error", "It broke.", allDetails)).toMatchObject({
       kind: "server-error",
       message: "It broke.",
-      ...everything,
+      ...allDetails,
     });
   });
 
-  it("says nothing that nobody knows", () => {
+  it("has no value for unknown details", () => {
     const error = new McpRuntimeError("closed", "Closed.");
     expect(error).toMatchObject({ kind: "closed", attempts: 0, outcomeUnknown: false, issues: [] });
     const { code, status, server, tool, retryAt } = error;
@@ -41,12 +41,12 @@ describe("a new error", () => {
     });
   });
 
-  it("keeps the very cause", () => {
+  it("keeps the same cause object", () => {
     const cause = new Error("socket hang up");
     expect(new McpRuntimeError("not-sent", "No.", { cause }).cause).toBe(cause);
   });
 
-  it("has no cause at all when there was none", () => {
+  it("has no cause property without a cause", () => {
     expect(Object.hasOwn(new McpRuntimeError("not-sent", "No."), "cause")).toBe(false);
   });
 
@@ -62,59 +62,59 @@ describe("a new error", () => {
       "No answer from https://example.com/mcp?key=abc now.",
       "https://example.com/mcp?key=[redacted] now",
     ],
-  ])("its message does not show %s", (_, message, shown) => {
+  ])("the message does not contain %s", (_, message, shown) => {
     expect(new McpRuntimeError("not-sent", message).message).toContain(shown);
   });
 
-  it("its stack does not show what its message hides", () => {
+  it("the stack does not contain what is redacted in the message", () => {
     const error = new McpRuntimeError("not-sent", "Sent Bearer abc123DEF456.");
     expect(error.stack).not.toContain("abc123DEF456");
   });
 });
 
 describe("with", () => {
-  it("adds details to a copy and leaves the original as it was", () => {
+  it("adds details to a copy and does not change the original", () => {
     const error = new McpRuntimeError("timeout", "Too slow.", { server: "weather" });
-    const told = error.with({ tool: "forecast", attempts: 2 });
-    expect(told).toMatchObject({ kind: "timeout", server: "weather", tool: "forecast", attempts: 2 });
+    const copy = error.with({ tool: "forecast", attempts: 2 });
+    expect(copy).toMatchObject({ kind: "timeout", server: "weather", tool: "forecast", attempts: 2 });
     expect(error).toMatchObject({ tool: undefined, attempts: 0 });
   });
 
-  it("keeps everything that was known", () => {
-    const copy = new McpRuntimeError("server-error", "It broke.", everything).with({});
+  it("keeps all existing details", () => {
+    const copy = new McpRuntimeError("server-error", "It broke.", allDetails).with({});
     expect(copy).toBeInstanceOf(McpRuntimeError);
-    expect(copy).toMatchObject({ kind: "server-error", message: "It broke.", ...everything });
+    expect(copy).toMatchObject({ kind: "server-error", message: "It broke.", ...allDetails });
   });
 
-  it("a detail that is told replaces the one that was known", () => {
+  it("a new detail replaces the existing one", () => {
     expect(new McpRuntimeError("timeout", "Too slow.", { attempts: 1 }).with({ attempts: 2 }).attempts).toBe(
       2,
     );
   });
 
-  it("can give another kind", () => {
+  it("can change the kind", () => {
     expect(new McpRuntimeError("invalid-request", "No.").with({ kind: "session-lost" }).kind).toBe(
       "session-lost",
     );
   });
 
-  it("keeps the very cause and the stack of where it happened", () => {
-    const error = new McpRuntimeError("timeout", "Too slow.", { cause: everything.cause });
+  it("keeps the same cause and the original stack", () => {
+    const error = new McpRuntimeError("timeout", "Too slow.", { cause: allDetails.cause });
     const copy = error.with({ tool: "forecast" });
-    expect(copy.cause).toBe(everything.cause);
+    expect(copy.cause).toBe(allDetails.cause);
     expect(copy.stack).toBe(error.stack);
   });
 
-  it("invents no cause", () => {
+  it("does not add a cause", () => {
     const copy = new McpRuntimeError("timeout", "Too slow.").with({ tool: "forecast" });
     expect(Object.hasOwn(copy, "cause")).toBe(false);
   });
 });
 
 describe("toJSON", () => {
-  it("tells what happened, without cause and stack", () => {
+  it("contains the details without cause and stack", () => {
     const json: unknown = JSON.parse(
-      JSON.stringify(new McpRuntimeError("server-error", "It broke.", everything)),
+      JSON.stringify(new McpRuntimeError("server-error", "It broke.", allDetails)),
     );
     expect(json).toEqual({
       name: "McpRuntimeError",
@@ -131,7 +131,7 @@ describe("toJSON", () => {
     });
   });
 
-  it("leaves out what nobody knows", () => {
+  it("omits unknown details", () => {
     const json: unknown = JSON.parse(JSON.stringify(new McpRuntimeError("closed", "Closed.")));
     expect(json).toEqual({
       name: "McpRuntimeError",

@@ -16,12 +16,12 @@ describe("redactText removes", () => {
       "first https://a:b@x.test then https://c:d@y.test",
       "first https://[redacted]@x.test then https://[redacted]@y.test",
     ],
-  ])("%s", (text, shown) => {
-    expect(redactText(text)).toBe(shown);
+  ])("%s", (text, redacted) => {
+    expect(redactText(text)).toBe(redacted);
   });
 });
 
-describe("redactText leaves", () => {
+describe("redactText keeps", () => {
   it.each([
     "",
     "Bearer token missing",
@@ -30,32 +30,32 @@ describe("redactText leaves", () => {
     "write to ann@example.com",
     "2 + 2 = 4 & more",
     "npm i @scope/package // or ask",
-  ])("%j as it is", (text) => {
+  ])("%j", (text) => {
     expect(redactText(text)).toBe(text);
   });
 
-  it("what was redacted before", () => {
+  it("redacted text unchanged", () => {
     const once = redactText("Bearer abc123 at https://a:b@x.test/?k=v");
     expect(redactText(once)).toBe(once);
   });
 });
 
 describe("redactUrl", () => {
-  it("shows protocol, host, port and path, and nothing else", () => {
+  it("keeps only the protocol, host, port and path", () => {
     expect(redactUrl("https://ann:secret@example.com:8443/a/mcp?key=abc#top")).toBe(
       "https://example.com:8443/a/mcp",
     );
   });
 
-  it("takes a URL object, too", () => {
+  it("accepts a URL object, too", () => {
     expect(redactUrl(new URL("http://ann@localhost:3000/mcp?key=abc"))).toBe("http://localhost:3000/mcp");
   });
 
-  it("shows nothing of what is no address", () => {
+  it("returns undefined for an invalid URL", () => {
     expect(redactUrl("//ann:S3cret@example.com/?key=S3cret")).toBeUndefined();
   });
 
-  it("never shows user, password, query or fragment of any web address", () => {
+  it("never contains the user, password, query or fragment of any web URL", () => {
     const canary = fc.stringMatching(/^[a-z]{4,12}$/).map((word) => `ZZ${word}`);
     const address = fc.webUrl({ validSchemes: ["http", "https", "ws", "wss"] });
     fc.assert(
@@ -68,7 +68,7 @@ describe("redactUrl", () => {
   });
 });
 
-describe("a credential in an address that is written wrongly is not shown", () => {
+describe("a credential in a malformed URL is not shown:", () => {
   it.each([
     ["no protocol before the user", "ann:S3cret@example.com/mcp"],
     ["a query without a name", "example.com/mcp?S3cret"],
@@ -80,7 +80,7 @@ describe("a credential in an address that is written wrongly is not shown", () =
     expect(redactUrl(url) ?? "").not.toContain("S3cret");
   });
 
-  it("a password with an @ is not shown in a text", () => {
+  it("a password with an @ is redacted in a text", () => {
     expect(redactText("at https://ann:p@S3cret@example.com/mcp")).not.toContain("S3cret");
   });
 });

@@ -1,32 +1,32 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isPlainObject, type JsonObject } from "../../../src/json/json.js";
-import { DefaultArguments } from "../../../src/json-schema/apply-defaults.js";
+import { DefaultsApplier } from "../../../src/json-schema/apply-defaults.js";
 
-const withDefaults = (schema: JsonObject, args: JsonObject) => new DefaultArguments(schema).complete(args);
+const withDefaults = (schema: JsonObject, args: JsonObject) => new DefaultsApplier(schema).apply(args);
 
 function objectOf(properties: JsonObject, more: JsonObject = {}): JsonObject {
   return { type: "object", properties, ...more };
 }
 
 describe("defaults", () => {
-  it("are filled in for what is absent", () => {
+  it("are applied to absent arguments", () => {
     const schema = objectOf({ unit: { type: "string", default: "C" }, days: { type: "number", default: 3 } });
     expect(withDefaults(schema, { days: 5 })).toEqual({ days: 5, unit: "C" });
   });
 
-  it("are filled in for a required argument, too", () => {
+  it("are applied to a required argument, too", () => {
     const schema = objectOf({ unit: { type: "string", default: "C" } }, { required: ["unit"] });
     expect(withDefaults(schema, {})).toEqual({ unit: "C" });
   });
 
-  it("are filled in inside an object that is there, and do not create one that is not", () => {
+  it("are applied inside an existing object and do not create a missing one", () => {
     const page = objectOf({ size: { type: "integer", default: 10 } });
     const schema = objectOf({ page, other: page });
     expect(withDefaults(schema, { page: {} })).toEqual({ page: { size: 10 } });
   });
 
-  it("are found behind local references", () => {
+  it("are found through local references", () => {
     const schema = objectOf(
       { page: { $ref: "#/$defs/Page" }, unit: { $ref: "#/$defs/a~1b" } },
       { $defs: { Page: objectOf({ size: { default: 10 } }), "a/b": { type: "string", default: "C" } } },
@@ -34,7 +34,7 @@ describe("defaults", () => {
     expect(withDefaults(schema, { page: {} })).toEqual({ page: { size: 10 }, unit: "C" });
   });
 
-  it("are found in allOf, and not taken from a branch of a union", () => {
+  it("are found in allOf, but not in the branches of a union", () => {
     const schema = {
       allOf: [objectOf({ a: { default: 1 } })],
       oneOf: [objectOf({ b: { default: 2 } }), objectOf({ c: { default: 3 } })],
@@ -42,23 +42,23 @@ describe("defaults", () => {
     expect(withDefaults(schema, {})).toEqual({ a: 1 });
   });
 
-  it("that do not fit their own type are not filled in", () => {
+  it("that do not match their own type are not applied", () => {
     expect(withDefaults(objectOf({ name: { type: "string", default: null } }), {})).toEqual({});
   });
 
-  it("of null are filled in where null is accepted", () => {
+  it("of null are applied where null is accepted", () => {
     expect(withDefaults(objectOf({ name: { type: ["string", "null"], default: null } }), {})).toEqual({
       name: null,
     });
   });
 
-  it("are copies", () => {
+  it("are copied", () => {
     const schema = objectOf({ tags: { type: "array", default: ["a"] } });
     (withDefaults(schema, {})["tags"] as string[]).push("b");
     expect(schema).toEqual(objectOf({ tags: { type: "array", default: ["a"] } }));
   });
 
-  it("of a schema that contains itself end", () => {
+  it("of a recursive schema terminate", () => {
     const schema = objectOf({
       child: { $ref: "#" },
       name: { default: "x" },
@@ -78,10 +78,10 @@ describe("an empty optional argument", () => {
     ["null for a string", null, { type: "string" }],
     ["null for one of several values", null, { enum: ["a", "b"] }],
     ["null for a union without it", null, { anyOf: [{ type: "string" }, { type: "number" }] }],
-    ["an empty text", "", { type: "string" }],
-    ["an empty text for a number", "", { type: "number" }],
-    ["an empty text for null or a string", "", { anyOf: [{ type: "string" }, { type: "null" }] }],
-  ])("is left out: %s", (_, value, property) => {
+    ["an empty string", "", { type: "string" }],
+    ["an empty string for a number", "", { type: "number" }],
+    ["an empty string for null or a string", "", { anyOf: [{ type: "string" }, { type: "null" }] }],
+  ])("is omitted: %s", (_, value, property) => {
     expect(withDefaults(objectOf({ a: property }), { a: value })).toEqual({});
   });
 
@@ -89,26 +89,26 @@ describe("an empty optional argument", () => {
     ["null where it is a type", null, { type: ["string", "null"] }],
     ["null where it is a value", null, { enum: ["a", null] }],
     ["null where it is a branch", null, { anyOf: [{ type: "string" }, { type: "null" }] }],
-    ["null where everything goes", null, {}],
-    ["null where everything goes, as true", null, true],
-    ["an empty text that is a value", "", { enum: ["", "a"] }],
-    ["an empty text that is the only value", "", { const: "" }],
-    ["an empty text that is the default", "", { type: "string", default: "" }],
-    ["an empty text of an allowed length", "", { type: "string", minLength: 0 }],
+    ["null where everything is allowed", null, {}],
+    ["null where everything is allowed, as true", null, true],
+    ["an empty string that is a value", "", { enum: ["", "a"] }],
+    ["an empty string that is the only value", "", { const: "" }],
+    ["an empty string that is the default", "", { type: "string", default: "" }],
+    ["an empty string of an allowed length", "", { type: "string", minLength: 0 }],
     ["false", false, { type: "boolean" }],
     ["zero", 0, { type: "number" }],
-    ["an empty list", [], { type: "array" }],
-  ])("stays when it means something: %s", (_, value, property) => {
+    ["an empty array", [], { type: "array" }],
+  ])("is kept where it is meaningful: %s", (_, value, property) => {
     expect(withDefaults(objectOf({ a: property }), { a: value })).toEqual({ a: value });
   });
 
-  it("gives way to the default", () => {
+  it("is replaced by the default", () => {
     expect(withDefaults(objectOf({ unit: { type: "string", default: "C" } }), { unit: "" })).toEqual({
       unit: "C",
     });
   });
 
-  it("is left out of a branch of a union", () => {
+  it("of a union branch is omitted", () => {
     const schema = {
       oneOf: [
         objectOf({ manga_id: { type: "string" } }, { required: ["manga_id"] }),
@@ -118,24 +118,24 @@ describe("an empty optional argument", () => {
     expect(withDefaults(schema, { manga_id: "m1", isbn: "" })).toEqual({ manga_id: "m1" });
   });
 
-  it("that nobody declared stays", () => {
+  it("that is not declared is kept", () => {
     expect(withDefaults(objectOf({}), { extra: "", other: null })).toEqual({ extra: "", other: null });
   });
 });
 
-it("an empty required argument stays, so that the check can tell", () => {
+it("an empty required argument is kept for the validation", () => {
   const schema = objectOf({ a: { type: "string" }, b: { type: "string" } }, { required: ["a", "b"] });
   expect(withDefaults(schema, { a: "", b: null })).toEqual({ a: "", b: null });
 });
 
-it("a member called __proto__ is a member", () => {
+it("a property named __proto__ is an ordinary property", () => {
   const schema = JSON.parse('{"properties":{"__proto__":{"default":{"x":1}}}}') as JsonObject;
-  const filled = withDefaults(schema, {});
-  expect(Object.keys(filled)).toEqual(["__proto__"]);
-  expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
+  const result = withDefaults(schema, {});
+  expect(Object.keys(result)).toEqual(["__proto__"]);
+  expect(Object.getPrototypeOf(result)).toBe(Object.prototype);
 });
 
-it("never throws and never changes what it was given", () => {
+it("never throws and never changes its input", () => {
   const json = fc.dictionary(
     fc.constantFrom("properties", "a", "$ref", "default", "type", "allOf", "__proto__"),
     fc.jsonValue(),

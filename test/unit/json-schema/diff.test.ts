@@ -11,82 +11,82 @@ const text = { type: "string" };
 const count = { type: "integer" };
 
 describe("a schema that changed", () => {
-  it("is the same in whatever order its keys stand", () => {
+  it("is unchanged if only the order of its keys differs", () => {
     const before = { type: "object", properties: { a: text, b: { type: "integer", minimum: 1 } } };
     const now = { properties: { b: { minimum: 1, type: "integer" }, a: text }, type: "object" };
     expect(compareSchemas(before, now)).toEqual({ severity: "none", parameters: [] });
   });
 
   it.each([
-    ["a parameter that may be left out", objectOf({ a: text }), objectOf({ a: text, b: count }), ["b added"]],
+    ["an optional parameter", objectOf({ a: text }), objectOf({ a: text, b: count }), ["b added"]],
     ["a description", objectOf({ a: text }), objectOf({ a: { ...text, description: "x" } }), ["a changed"]],
     ["a wider type", objectOf({ a: count }), objectOf({ a: { type: "number" } }), ["a changed"]],
     ["one more type", objectOf({ a: text }), objectOf({ a: { type: ["string", "null"] } }), ["a changed"]],
     ["one more value", objectOf({ a: { enum: [1] } }), objectOf({ a: { enum: [1, 2] } }), ["a changed"]],
-    ["no longer needed", objectOf({ a: text }, ["a"]), objectOf({ a: text }), []],
+    ["a parameter that is no longer required", objectOf({ a: text }, ["a"]), objectOf({ a: text }), []],
     [
-      "more inside an object",
+      "a new nested parameter",
       objectOf({ a: objectOf({ b: text }) }),
       objectOf({ a: objectOf({ b: text, c: text }) }),
       ["a.c added"],
     ],
-  ])("does no harm with %s", (_what, before, now, changes) => {
+  ])("is additive with %s", (_what, before, now, changes) => {
     const { severity, parameters } = compareSchemas(before, now);
     expect(severity).toBe("additive");
     expect(parameters.map(({ parameter, what }) => `${parameter} ${what}`)).toEqual(changes);
   });
 
   it.each([
-    ["a new parameter that must be given", objectOf({}), objectOf({ a: text }, ["a"]), ["a required"]],
-    ["one that must be given now", objectOf({ a: text }), objectOf({ a: text }, ["a"]), ["a required"]],
-    ["one that is gone", objectOf({ a: text, b: text }), objectOf({ a: text }), ["b removed"]],
+    ["a new required parameter", objectOf({}), objectOf({ a: text }, ["a"]), ["a required"]],
+    ["a parameter that is now required", objectOf({ a: text }), objectOf({ a: text }, ["a"]), ["a required"]],
+    ["a removed parameter", objectOf({ a: text, b: text }), objectOf({ a: text }), ["b removed"]],
     ["another type", objectOf({ a: text }), objectOf({ a: count }), ["a type"]],
     ["a narrower type", objectOf({ a: { type: "number" } }), objectOf({ a: count }), ["a type"]],
-    ["a type where any was taken", objectOf({ a: {} }), objectOf({ a: text }), ["a type"]],
+    ["a type where any was accepted", objectOf({ a: {} }), objectOf({ a: text }), ["a type"]],
     ["fewer values", objectOf({ a: { enum: [1, 2] } }), objectOf({ a: { enum: [1] } }), ["a type"]],
     [
-      "an item of a list",
+      "an array item",
       objectOf({ a: { type: "array", items: objectOf({ b: text }) } }),
       objectOf({ a: { type: "array", items: objectOf({ b: count }) } }),
       ["a[].b type"],
     ],
     [
-      "what a reference leads to",
+      "the target of a reference",
       { ...objectOf({ a: { $ref: "#/$defs/A" } }), $defs: { A: text } },
       { ...objectOf({ a: { $ref: "#/$defs/A" } }), $defs: { A: count } },
       ["a type"],
     ],
     [
-      "one branch of a union less",
+      "a removed branch of a union",
       objectOf({ a: { anyOf: [text, count] } }),
       objectOf({ a: { anyOf: [text] } }),
       ["a type"],
     ],
     [
-      "a required parameter that is described nowhere",
+      "a required parameter without a schema",
       objectOf({ a: text }),
       { ...objectOf({ a: text }), required: ["b"] },
       ["b required"],
     ],
     [
-      "a change behind a reference at the top",
+      "the target of a top-level reference",
       { type: "object", $ref: "#/$defs/A", $defs: { A: objectOf({ a: text }) } },
       { type: "object", $ref: "#/$defs/A", $defs: { A: objectOf({ a: count }) } },
       ["a type"],
     ],
     [
-      "a change in a part that must hold as well",
+      "a change in allOf",
       { type: "object", allOf: [objectOf({ a: text })] },
       { type: "object", allOf: [{ ...objectOf({ a: text, b: text }), required: ["b"] }] },
       ["b required"],
     ],
-  ])("breaks calls with %s", (_what, before, now, changes) => {
+  ])("is breaking with %s", (_what, before, now, changes) => {
     const { severity, parameters } = compareSchemas(before, now);
     expect(severity).toBe("breaking");
     expect(parameters.map(({ parameter, what }) => `${parameter} ${what}`)).toEqual(changes);
   });
 
-  it("ends with schemas that contain themselves", () => {
+  it("terminates for recursive schemas", () => {
     const loop = (type: string) => ({
       ...objectOf({ next: { $ref: "#" }, value: { type } }),
     });
@@ -94,14 +94,14 @@ describe("a schema that changed", () => {
     expect(compareSchemas({ $ref: "#" }, { $ref: "#", a: 1 }).severity).toBe("additive");
   });
 
-  it("ends soon with schemas that lead back into themselves in many ways", () => {
+  it("terminates quickly for schemas with many recursive references", () => {
     const names = Array.from({ length: 20 }, (_, n) => `p${n}`);
-    const maze = (description: string) => ({
+    const recursive = (description: string) => ({
       type: "object",
       description,
       properties: Object.fromEntries(names.map((name) => [name, { $ref: "#" }])),
     });
-    expect(compareSchemas(maze("one"), maze("two")).severity).toBe("additive");
+    expect(compareSchemas(recursive("one"), recursive("two")).severity).toBe("additive");
     const union = (description: string) => ({
       ...objectOf({ a: { $ref: "#/$defs/U" } }),
       $defs: { U: { description, anyOf: names.map(() => ({ $ref: "#/$defs/U" })) } },

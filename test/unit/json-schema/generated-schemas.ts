@@ -97,10 +97,10 @@ const { schema, object, closedObject } = fc.letrec<{
       fc
         .record({
           keyword: fc.constantFrom("anyOf", "oneOf", "allOf"),
-          parts: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }),
+          subschemas: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }),
           others: fc.constantFrom<JsonObject[]>({}, { type: "object" }, { type: ["string", "object"] }),
         })
-        .map(({ keyword, parts, others }) => Object.assign({ [keyword]: parts }, others)),
+        .map(({ keyword, subschemas, others }) => Object.assign({ [keyword]: subschemas }, others)),
       tie("schema").map((inner) => ({ type: ["string", "number", "object"], not: inner })),
       fc
         .record({ if: tie("schema"), then: tie("object"), else: fc.constant(false) })
@@ -117,12 +117,12 @@ const top = fc.oneof(
   }),
   fc.array(closedObject, { minLength: 1, maxLength: 3 }).map((branches) => ({ oneOf: branches })),
   fc.array(closedObject, { minLength: 1, maxLength: 3 }).map((branches) => ({ anyOf: branches })),
-  fc.array(object, { minLength: 1, maxLength: 2 }).map((parts) => ({ allOf: parts })),
+  fc.array(object, { minLength: 1, maxLength: 2 }).map((subschemas) => ({ allOf: subschemas })),
 );
 
 /**
- * The schema of a tool, with types everywhere and closed branches at the top: what it means and what
- * it says by the letter are the same.
+ * A tool schema with explicit types and closed top-level branches, for which the intended and the strict reading are
+ * the same.
  */
 export const toolSchema: fc.Arbitrary<JsonObject> = fc
   .tuple(top, definitions)

@@ -1,21 +1,21 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json/json.js";
-import { toShownSchema } from "../../../src/json-schema/portable-schema.js";
-import { brokenRules } from "../../fixtures/provider-rules.js";
+import { toPortableSchema } from "../../../src/json-schema/portable-schema.js";
+import { findProviderViolations } from "../../fixtures/provider-rules.js";
 
-/** What is shown, once it is sure that every provider takes it and the original is as it was. */
-function shown(original: JsonObject): JsonObject {
+/** Also checks that every provider accepts the schema and that the original is not changed. */
+function portable(original: JsonObject): JsonObject {
   const before = JSON.stringify(original);
-  const { schema } = toShownSchema(original);
-  expect(brokenRules(schema)).toEqual([]);
+  const { schema } = toPortableSchema(original);
+  expect(findProviderViolations(schema)).toEqual([]);
   expect(JSON.stringify(original)).toBe(before);
   return schema;
 }
 
-/** One argument as it is shown. */
-function shownArgument(schema: unknown, more: JsonObject = {}): unknown {
-  const { properties } = shown({ type: "object", properties: { a: schema }, ...more });
+/** The portable schema of one argument. */
+function portableArgument(schema: unknown, more: JsonObject = {}): unknown {
+  const { properties } = portable({ type: "object", properties: { a: schema }, ...more });
   return (properties as JsonObject)["a"];
 }
 
@@ -27,8 +27,8 @@ function tagged(kind: string, name: string): JsonObject {
   };
 }
 
-describe("the top", () => {
-  it("an ordinary schema stays as it is", () => {
+describe("the top level", () => {
+  it("an ordinary schema is unchanged", () => {
     const schema = {
       type: "object",
       properties: {
@@ -37,28 +37,28 @@ describe("the top", () => {
       },
       required: ["city"],
     };
-    expect(shown(schema)).toEqual(schema);
+    expect(portable(schema)).toEqual(schema);
   });
 
-  it("a schema that says nothing becomes an object without arguments", () => {
-    expect(shown({})).toEqual({ type: "object", properties: {} });
+  it("an empty schema becomes an object without arguments", () => {
+    expect(portable({})).toEqual({ type: "object", properties: {} });
   });
 
-  it("a union becomes one object that tells which combinations are possible", () => {
+  it("a union becomes one object that describes the possible combinations", () => {
     const schema = {
       oneOf: [
         { type: "object", properties: { manga_id: { type: "string" } }, required: ["manga_id"] },
         { type: "object", properties: { isbn: { type: "string" } }, required: ["isbn"] },
       ],
     };
-    expect(shown(schema)).toEqual({
+    expect(portable(schema)).toEqual({
       type: "object",
       description: "Possible combinations: manga_id; or isbn.",
       properties: { manga_id: { type: "string" }, isbn: { type: "string" } },
     });
   });
 
-  it("alternatives of required arguments become a sentence", () => {
+  it("alternatives of required arguments are described", () => {
     const schema = {
       type: "object",
       description: "Updates an issue.",
@@ -66,14 +66,14 @@ describe("the top", () => {
       required: ["id"],
       anyOf: [{ required: ["title"] }, { required: ["text"] }],
     };
-    expect(shown(schema)).toMatchObject({
+    expect(portable(schema)).toMatchObject({
       description: "Updates an issue. Possible combinations: title; or text.",
       required: ["id"],
     });
   });
 
-  it("a discriminated union keeps every tag and tells what belongs to it", () => {
-    expect(shown({ oneOf: [tagged("circle", "radius"), tagged("square", "side")] })).toEqual({
+  it("a discriminated union keeps every discriminator and describes its properties", () => {
+    expect(portable({ oneOf: [tagged("circle", "radius"), tagged("square", "side")] })).toEqual({
       type: "object",
       description: 'Possible combinations: kind "circle" with radius; or kind "square" with side.',
       properties: {
@@ -92,14 +92,14 @@ describe("the top", () => {
         { properties: { a: { minLength: 2 }, b: { type: "number" } }, required: ["b"] },
       ],
     };
-    expect(shown(schema)).toEqual({
+    expect(portable(schema)).toEqual({
       type: "object",
       properties: { a: { type: "string", minLength: 2 }, b: { type: "number" } },
       required: ["a", "b"],
     });
   });
 
-  it("if/then/else shows all arguments and tells the condition", () => {
+  it("if/then/else contains all arguments and describes the condition", () => {
     const schema = {
       type: "object",
       properties: { country: { type: "string" } },
@@ -108,26 +108,26 @@ describe("the top", () => {
       then: { properties: { zip: { type: "string" } }, required: ["zip"] },
       else: { properties: { postcode: { type: "string" } } },
     };
-    expect(shown(schema)).toMatchObject({
-      description: expect.stringContaining('When country is "US" also give zip.'),
+    expect(portable(schema)).toMatchObject({
+      description: expect.stringContaining('If country is "US", also provide zip.'),
       properties: { country: { type: "string" }, zip: { type: "string" }, postcode: { type: "string" } },
       required: ["country"],
     });
   });
 
-  it("a name that Anthropic refuses is told in the description", () => {
+  it("a name that Anthropic rejects is mentioned in the description", () => {
     const original = {
       type: "object",
       properties: { $filter: { type: "string", description: "OData." }, top: { type: "integer" } },
       required: ["$filter"],
     };
-    expect(shown(original)).toEqual({
+    expect(portable(original)).toEqual({
       type: "object",
-      description: 'Also takes "$filter" (string): OData.',
+      description: 'Also accepts "$filter" (string): OData.',
       properties: { top: { type: "integer" } },
     });
-    expect(toShownSchema(original).warnings).toEqual([
-      'The argument "$filter" has a name that providers refuse: it is only described.',
+    expect(toPortableSchema(original).warnings).toEqual([
+      'The argument "$filter" has a name that providers reject: it is only mentioned in the description.',
     ]);
   });
 });
@@ -140,62 +140,64 @@ describe("references", () => {
     ["#/$defs/a~1b~0c%20d", { type: "boolean" }],
     ["#/properties/b", { type: "integer" }],
     ["#anchored", { type: "null" }],
-  ])("%s is put in place", ($ref, expected) => {
+  ])("%s is inlined", ($ref, expected) => {
     const schema = {
       type: "object",
       properties: { a: { $ref }, b: { type: "integer" } },
       $defs: { ...$defs, x: { $anchor: "anchored", type: "null" } },
     };
-    expect((shown(schema)["properties"] as JsonObject)["a"]).toEqual(expected);
+    expect((portable(schema)["properties"] as JsonObject)["a"]).toEqual(expected);
   });
 
-  it("one by the schema's own $id is put in place", () => {
+  it("a reference by the schema's own $id is inlined", () => {
     const more = { $id: "https://x.test/s", definitions: $defs };
-    expect(shownArgument({ $ref: "https://x.test/s#/definitions/City" }, more)).toEqual({
+    expect(portableArgument({ $ref: "https://x.test/s#/definitions/City" }, more)).toEqual({
       type: "string",
       minLength: 1,
     });
   });
 
-  it("what stands beside one holds, too", () => {
-    expect(shownArgument({ $ref: "#/$defs/City", description: "Where", maxLength: 9 }, { $defs })).toEqual({
-      type: "string",
-      description: "Where",
-      minLength: 1,
-      maxLength: 9,
-    });
+  it("siblings of a reference apply, too", () => {
+    expect(portableArgument({ $ref: "#/$defs/City", description: "Where", maxLength: 9 }, { $defs })).toEqual(
+      {
+        type: "string",
+        description: "Where",
+        minLength: 1,
+        maxLength: 9,
+      },
+    );
   });
 
-  it("what stands beside one in draft 7 does not hold", () => {
+  it("siblings of a reference are ignored in draft 7", () => {
     const more = { $schema: "http://json-schema.org/draft-07/schema#", $defs };
-    expect(shownArgument({ $ref: "#/$defs/City", maxLength: 9 }, more)).toEqual({
+    expect(portableArgument({ $ref: "#/$defs/City", maxLength: 9 }, more)).toEqual({
       type: "string",
       minLength: 1,
     });
   });
 
-  it("one that leads back to itself ends after a few levels", () => {
+  it("a recursive reference ends after a few levels", () => {
     const tree = {
       type: "object",
       properties: { name: { type: "string" }, child: { $ref: "#/$defs/Tree" } },
     };
-    const text = JSON.stringify(shownArgument({ $ref: "#/$defs/Tree" }, { $defs: { Tree: tree } }));
+    const text = JSON.stringify(portableArgument({ $ref: "#/$defs/Tree" }, { $defs: { Tree: tree } }));
     expect(text.split('"name"')).toHaveLength(3);
-    expect(text).toContain('{"type":"object","description":"Details left out.","properties":{}}');
+    expect(text).toContain('{"type":"object","description":"Details omitted.","properties":{}}');
   });
 
-  it("one to the whole ends, too", () => {
-    expect(JSON.stringify(shownArgument({ $ref: "#" })).length).toBeLessThan(500);
+  it("a reference to the root ends, too", () => {
+    expect(JSON.stringify(portableArgument({ $ref: "#" })).length).toBeLessThan(500);
   });
 
   it.each([
     ["https://x.test/schema.json", "the remote reference"],
     ["other.json#/a", "the remote reference"],
-    ["#/$defs/Nowhere", "which leads nowhere"],
-  ])("%s is left out with a warning", ($ref, reason) => {
+    ["#/$defs/Nowhere", "which cannot be resolved"],
+  ])("%s is omitted with a warning", ($ref, reason) => {
     const original = { type: "object", properties: { a: { $ref, description: "Something" } } };
-    expect(shown(original)).toEqual({ type: "object", properties: { a: { description: "Something" } } });
-    expect(toShownSchema(original).warnings).toEqual([expect.stringContaining(reason)]);
+    expect(portable(original)).toEqual({ type: "object", properties: { a: { description: "Something" } } });
+    expect(toPortableSchema(original).warnings).toEqual([expect.stringContaining(reason)]);
   });
 });
 
@@ -209,16 +211,16 @@ it.each([
   "anyOf",
   "__proto__",
   "constructor",
-])("a property called %s is a property", (name) => {
+])("a property named %s is an ordinary property", (name) => {
   const properties = JSON.parse(JSON.stringify({ x: { type: "string" } }).replace("x", name)) as JsonObject;
-  expect(JSON.stringify(shown({ type: "object", properties, required: [name] }))).toBe(
+  expect(JSON.stringify(portable({ type: "object", properties, required: [name] }))).toBe(
     JSON.stringify({ type: "object", properties, required: [name] }),
   );
 });
 
-it("a property called $ref inside an argument is a property", () => {
+it("a nested property named $ref is an ordinary property", () => {
   const argument = { type: "object", properties: { $ref: { type: "string" }, $defs: { type: "number" } } };
-  expect(shownArgument(argument)).toEqual(argument);
+  expect(portableArgument(argument)).toEqual(argument);
 });
 
 describe("an argument", () => {
@@ -229,7 +231,7 @@ describe("an argument", () => {
       { anyOf: [{ type: "string", description: "D" }, { type: "null" }] },
     ],
     [
-      "a list of types with null",
+      "an array of types with null",
       { type: ["string", "null"] },
       { anyOf: [{ type: "string" }, { type: "null" }] },
     ],
@@ -245,9 +247,9 @@ describe("an argument", () => {
       { type: "string", enum: ["a", "b"] },
     ],
     ["const", { const: "a" }, { type: "string", enum: ["a"] }],
-    ["numbers to choose from", { enum: [1, 2] }, { type: "integer", description: "One of: 1, 2." }],
+    ["an enum of numbers", { enum: [1, 2] }, { type: "integer", description: "One of: 1, 2." }],
     [
-      "an empty text to choose",
+      "an enum with an empty string",
       { type: "string", enum: ["", "a"] },
       { type: "string", description: 'One of: "", "a".' },
     ],
@@ -258,12 +260,12 @@ describe("an argument", () => {
     ],
     ["multipleOf", { type: "integer", multipleOf: 5 }, { type: "integer", description: "A multiple of 5." }],
     [
-      "a format that Gemini knows",
+      "a format that Gemini supports",
       { type: "string", format: "date-time" },
       { type: "string", format: "date-time" },
     ],
     [
-      "a format that Gemini refuses",
+      "a format that Gemini rejects",
       { type: "string", format: "email" },
       { type: "string", description: "Format: email." },
     ],
@@ -275,9 +277,9 @@ describe("an argument", () => {
     [
       "a map",
       { type: "object", additionalProperties: { type: "number" } },
-      { type: "object", description: "Other names are possible; their values: number.", properties: {} },
+      { type: "object", description: "Other properties are allowed; their values: number.", properties: {} },
     ],
-    ["a list of anything", { type: "array" }, { type: "array", items: {} }],
+    ["an array of anything", { type: "array" }, { type: "array", items: {} }],
     [
       "a tuple",
       { type: "array", prefixItems: [{ type: "number" }, { type: "string" }], maxItems: 2 },
@@ -301,24 +303,24 @@ describe("an argument", () => {
       { type: "object", properties: {} },
     ],
   ])("%s", (_, argument, expected) => {
-    expect(shownArgument(argument)).toEqual(expected);
+    expect(portableArgument(argument)).toEqual(expected);
   });
 
-  it("that is never accepted is not shown", () => {
-    expect(shown({ type: "object", properties: { a: false, b: true }, required: ["a"] })).toEqual({
+  it("that is never accepted is omitted", () => {
+    expect(portable({ type: "object", properties: { a: false, b: true }, required: ["a"] })).toEqual({
       type: "object",
       properties: { b: {} },
     });
   });
 
-  it("that is a discriminated union stays one", () => {
+  it("that is a discriminated union remains one", () => {
     const circle = {
       type: "object",
       properties: { kind: { const: "circle" }, radius: { type: "number" } },
       required: ["kind", "radius"],
     };
     const dot = { type: "object", properties: { kind: { const: "dot" } }, required: ["kind"] };
-    expect(shownArgument({ oneOf: [circle, dot] })).toEqual({
+    expect(portableArgument({ oneOf: [circle, dot] })).toEqual({
       anyOf: [
         { ...circle, properties: { ...circle.properties, kind: { type: "string", enum: ["circle"] } } },
         { ...dot, properties: { kind: { type: "string", enum: ["dot"] } } },
@@ -328,31 +330,34 @@ describe("an argument", () => {
 });
 
 describe("patterns", () => {
-  it("a safe one is shown", () => {
-    expect(shownArgument({ type: "string", pattern: "^a+$" })).toEqual({ type: "string", pattern: "^a+$" });
+  it("a safe pattern is kept", () => {
+    expect(portableArgument({ type: "string", pattern: "^a+$" })).toEqual({
+      type: "string",
+      pattern: "^a+$",
+    });
   });
 
   it.each([
     ["(?i)abc", "does not compile"],
     ["^(a+)+$", "could take exponential time"],
-  ])("%s is left out with a warning", (pattern, problem) => {
+  ])("%s is omitted with a warning", (pattern, problem) => {
     const original = { type: "object", properties: { a: { type: "string", pattern } } };
-    expect(shown(original)["properties"]).toEqual({ a: { type: "string" } });
-    expect(toShownSchema(original).warnings).toEqual([
-      `Left out the pattern ${JSON.stringify(pattern)}, which ${problem}.`,
+    expect(portable(original)["properties"]).toEqual({ a: { type: "string" } });
+    expect(toPortableSchema(original).warnings).toEqual([
+      `Omitted the pattern ${JSON.stringify(pattern)}, which ${problem}.`,
     ]);
   });
 });
 
 describe("texts", () => {
-  it("hidden characters are removed from titles and descriptions, and values stay what they are", () => {
+  it("hidden characters are removed from titles and descriptions, but not from values", () => {
     const argument = {
       type: "string",
       title: "T\u200b",
       description: "a\u202eb\u001b[31m\u{e0041}",
       enum: ["x\u200by"],
     };
-    expect(shownArgument(argument)).toEqual({
+    expect(portableArgument(argument)).toEqual({
       type: "string",
       title: "T",
       description: "ab",
@@ -361,59 +366,59 @@ describe("texts", () => {
   });
 
   it("descriptions have at most 4,096 characters", () => {
-    const { description } = shownArgument({ type: "string", description: "😀".repeat(5_000) }) as {
+    const { description } = portableArgument({ type: "string", description: "😀".repeat(5_000) }) as {
       description: string;
     };
     expect(description.length).toBeLessThanOrEqual(4_096);
     expect(encodeURIComponent(description)).toContain("%F0%9F%98%80");
   });
 
-  it("a default is a copy", () => {
+  it("a default is copied", () => {
     const original = { type: "object", properties: { a: { type: "array", items: {}, default: ["x"] } } };
-    const argument = (shown(original)["properties"] as JsonObject)["a"] as { default: string[] };
+    const argument = (portable(original)["properties"] as JsonObject)["a"] as { default: string[] };
     argument.default.push("y");
     expect(original.properties.a.default).toEqual(["x"]);
   });
 });
 
 describe("size", () => {
-  it("5,000 levels are cut", () => {
+  it("5,000 levels are truncated", () => {
     let deep: JsonObject = { type: "string" };
     for (let level = 0; level < 5_000; level += 1) deep = { type: "object", properties: { a: deep } };
-    const { schema, warnings } = toShownSchema(deep);
+    const { schema, warnings } = toPortableSchema(deep);
     expect(JSON.stringify(schema).length).toBeLessThan(10_000);
-    expect(brokenRules(schema)).toEqual([]);
-    expect(warnings).toEqual(["Left out whatever is nested deeper than 200 levels."]);
+    expect(findProviderViolations(schema)).toEqual([]);
+    expect(warnings).toEqual(["Omitted everything nested deeper than 200 levels."]);
   });
 
-  it.each(["allOf", "anyOf", "not", "items"])("5,000 levels of %s are cut", (keyword) => {
+  it.each(["allOf", "anyOf", "not", "items"])("5,000 levels of %s are truncated", (keyword) => {
     let deep: JsonObject = { type: "string" };
     for (let level = 0; level < 5_000; level += 1)
       deep = { [keyword]: keyword.endsWith("Of") ? [deep, deep] : deep };
-    const { schema } = toShownSchema({ type: "object", properties: { a: deep } });
+    const { schema } = toPortableSchema({ type: "object", properties: { a: deep } });
     expect(JSON.stringify(schema).length).toBeLessThan(50_000);
-    expect(brokenRules(schema)).toEqual([]);
+    expect(findProviderViolations(schema)).toEqual([]);
   });
 
-  it("a chain of 5,000 references is cut", () => {
+  it("a chain of 5,000 references is truncated", () => {
     const links = Array.from({ length: 5_000 }, (_, index) => [
       `d${index}`,
       { $ref: `#/$defs/d${index + 1}` },
     ]);
     const $defs = { ...(Object.fromEntries(links) as JsonObject), d5000: { type: "string" } };
-    expect(shownArgument({ $ref: "#/$defs/d0" }, { $defs })).toEqual({});
+    expect(portableArgument({ $ref: "#/$defs/d0" }, { $defs })).toEqual({});
   });
 
   it.each(["properties", "anyOf", "allOf"])(
-    "2 KB that would grow to gigabytes through %s stay small",
+    "2 KB that would expand to gigabytes through %s stay small",
     (keyword) => {
-      const two = (next: string): unknown => {
-        const parts = [{ $ref: next }, { type: "object", properties: { x: { $ref: next } } }, { $ref: next }];
-        return keyword === "properties" ? { a: parts[0], b: parts[1], c: parts[2] } : parts;
+      const subschemas = (next: string): unknown => {
+        const nodes = [{ $ref: next }, { type: "object", properties: { x: { $ref: next } } }, { $ref: next }];
+        return keyword === "properties" ? { a: nodes[0], b: nodes[1], c: nodes[2] } : nodes;
       };
       const levels = Array.from({ length: 16 }, (_, index) => [
         `d${index}`,
-        { type: "object", [keyword]: two(`#/$defs/d${index + 1}`) },
+        { type: "object", [keyword]: subschemas(`#/$defs/d${index + 1}`) },
       ]);
       const $defs = { ...(Object.fromEntries(levels) as JsonObject), d16: { type: "object" } };
       const original = {
@@ -421,20 +426,20 @@ describe("size", () => {
         properties: { a: { $ref: "#/$defs/d0" }, z: { type: "number" } },
         $defs,
       };
-      expect(JSON.stringify(shown(original)).length).toBeLessThan(50_000);
-      expect(shown(original)["properties"]).toMatchObject({ z: { type: "number" } });
-      expect(toShownSchema(original).warnings).toContain(
-        "Too large to be shown in full: details were left out.",
+      expect(JSON.stringify(portable(original)).length).toBeLessThan(50_000);
+      expect(portable(original)["properties"]).toMatchObject({ z: { type: "number" } });
+      expect(toPortableSchema(original).warnings).toContain(
+        "The schema is too large to be shown in full: details were omitted.",
       );
     },
   );
 
-  it("10,000 arguments are not all shown, but the required ones are", () => {
+  it("of 10,000 arguments the required ones are kept", () => {
     const names = Array.from({ length: 10_000 }, (_, index) => `argument_${index}`);
     const properties = Object.fromEntries(
       names.map((name) => [name, { type: "string", description: "long ".repeat(20) }]),
     );
-    const schema = shown({ type: "object", properties, required: ["argument_9999"] });
+    const schema = portable({ type: "object", properties, required: ["argument_9999"] });
     expect(JSON.stringify(schema).length).toBeLessThan(50_000);
     expect(schema["required"]).toEqual(["argument_9999"]);
   });

@@ -1,92 +1,94 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/json/json.js";
-import { ArgumentCheck } from "../../../src/json-schema/schema-validator.js";
+import { SchemaValidator } from "../../../src/json-schema/schema-validator.js";
 
-function linesOf(schema: JsonObject, args: unknown): string[] {
-  return new ArgumentCheck(schema)
-    .issuesOf(args)
+function validateArguments(schema: JsonObject, args: unknown): string[] {
+  return new SchemaValidator(schema)
+    .validate(args)
     .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
 }
 
-function lines(argument: unknown, value: unknown): string[] {
-  return linesOf({ type: "object", properties: { a: argument } }, { a: value });
+function validateArgument(argument: unknown, value: unknown): string[] {
+  return validateArguments({ type: "object", properties: { a: argument } }, { a: value });
 }
 
-describe("one problem is one line", () => {
+describe("an issue describes one problem:", () => {
   const weather = {
     type: "object",
     properties: { city: { type: "string" }, days: { type: "number" }, unit: { enum: ["C", "F"] } },
     required: ["city"],
   };
 
-  it("arguments that fit have none", () => {
-    expect(linesOf(weather, { city: "Bern", days: 3, unit: "C", more: true })).toEqual([]);
+  it("valid arguments have no issues", () => {
+    expect(validateArguments(weather, { city: "Bern", days: 3, unit: "C", more: true })).toEqual([]);
   });
 
-  it("several problems come together", () => {
-    expect(linesOf(weather, { days: "three", unit: "K" })).toEqual([
+  it("several problems are reported together", () => {
+    expect(validateArguments(weather, { days: "three", unit: "K" })).toEqual([
       "city: is missing",
-      'days: expected a number, found a string ("three")',
-      'unit: expected one of "C", "F", found "K"',
+      'days: expected a number, got a string ("three")',
+      'unit: expected one of "C", "F", got "K"',
     ]);
   });
 
-  it("a problem deep inside has a readable path", () => {
+  it("a nested problem has a readable path", () => {
     const item = { type: "object", properties: { price: { type: "number" }, "a b": { type: "string" } } };
     const schema = {
       type: "object",
       properties: { items: { type: "array", items: { $ref: "#/$defs/item" } } },
       $defs: { item },
     };
-    expect(linesOf(schema, { items: [{ price: 1 }, {}, { price: "x", "a b": 1 }] })).toEqual([
-      'items[2].price: expected a number, found a string ("x")',
-      'items[2]["a b"]: expected a string, found a number (1)',
+    expect(validateArguments(schema, { items: [{ price: 1 }, {}, { price: "x", "a b": 1 }] })).toEqual([
+      'items[2].price: expected a number, got a string ("x")',
+      'items[2]["a b"]: expected a string, got a number (1)',
     ]);
   });
 
   it.each<[unknown, unknown, string]>([
-    [{ type: "integer" }, 1.5, "expected a whole number, found a number (1.5)"],
-    [{ type: ["string", "null"] }, [], "expected a string or null, found a list"],
-    [{ type: "boolean" }, null, "expected true or false, found null"],
-    [{ const: "x" }, "y", 'expected "x", found "y"'],
-    [{ minimum: 2 }, 1, "expected at least 2, found 1"],
-    [{ exclusiveMaximum: 2 }, 2, "expected less than 2, found 2"],
-    [{ multipleOf: 5 }, 7, "expected a multiple of 5, found 7"],
-    [{ minLength: 2 }, "😀", "expected at least 2 characters, found 1"],
-    [{ maxItems: 1 }, [1, 2], "expected at most 1 items, found 2"],
-    [{ uniqueItems: true }, [1, 1], "has an item twice"],
-    [{ pattern: "^a$" }, "b", 'expected a string that matches ^a$, found "b"'],
-    [false, 1, 'is not allowed; known are "a"'],
+    [{ type: "integer" }, 1.5, "expected a whole number, got a number (1.5)"],
+    [{ type: ["string", "null"] }, [], "expected a string or null, got an array"],
+    [{ type: "boolean" }, null, "expected true or false, got null"],
+    [{ const: "x" }, "y", 'expected "x", got "y"'],
+    [{ minimum: 2 }, 1, "expected at least 2, got 1"],
+    [{ exclusiveMaximum: 2 }, 2, "expected less than 2, got 2"],
+    [{ multipleOf: 5 }, 7, "expected a multiple of 5, got 7"],
+    [{ minLength: 2 }, "😀", "expected at least 2 characters, got 1"],
+    [{ maxItems: 1 }, [1, 2], "expected at most 1 items, got 2"],
+    [{ uniqueItems: true }, [1, 1], "has duplicate items"],
+    [{ pattern: "^a$" }, "b", 'expected a string that matches ^a$, got "b"'],
+    [false, 1, 'is not allowed; known properties: "a"'],
     [{ not: { type: "string" } }, "x", "has a value that is not allowed"],
-    [{ contains: { type: "number" } }, ["x"], "has no item of the kind that must be in it"],
-    [{ anyOf: [{ type: "string" }, { type: "null" }] }, 1, "expected a string, or null, found a number (1)"],
+    [{ contains: { type: "number" } }, ["x"], "has no item that matches the required schema"],
+    [{ anyOf: [{ type: "string" }, { type: "null" }] }, 1, "expected a string, or null, got a number (1)"],
     [
       { anyOf: [{ type: "string", minLength: 3 }, { type: "null" }] },
       "x",
-      "expected at least 3 characters, found 1",
+      "expected at least 3 characters, got 1",
     ],
-  ])("%j refuses %j", (argument, value, message) => {
-    expect(lines(argument, value)).toEqual([`a: ${message}`]);
+  ])("%j rejects %j", (argument, value, message) => {
+    expect(validateArgument(argument, value)).toEqual([`a: ${message}`]);
   });
 
-  it("an argument that nobody knows", () => {
+  it("an unknown argument", () => {
     const schema = { type: "object", properties: { city: {} }, additionalProperties: false };
-    expect(linesOf(schema, { town: "x" })).toEqual(['town: is not allowed; known are "city"']);
+    expect(validateArguments(schema, { town: "x" })).toEqual([
+      'town: is not allowed; known properties: "city"',
+    ]);
   });
 
-  it("an argument that another one needs", () => {
+  it("an argument that another one requires", () => {
     const schema = { type: "object", dependentRequired: { card: ["cvc"] } };
-    expect(linesOf(schema, { card: 1 })).toEqual(["cvc: is missing; it is needed with card"]);
+    expect(validateArguments(schema, { card: 1 })).toEqual(["cvc: is missing; it is required with card"]);
   });
 
-  it("then of if/then/else", () => {
+  it("the then branch of if/then/else", () => {
     const schema = { if: { properties: { country: { const: "US" } } }, then: { required: ["zip"] } };
-    expect(linesOf(schema, { country: "US" })).toEqual(["zip: is missing"]);
+    expect(validateArguments(schema, { country: "US" })).toEqual(["zip: is missing"]);
   });
 
-  it.each([undefined, null, "text", 1, ["list"]])("arguments that are no object: %j", (args) => {
-    expect(linesOf({}, args)).toEqual([expect.stringMatching(/^expected an object, found /)]);
+  it.each([undefined, null, "text", 1, ["list"]])("arguments that are not an object: %j", (args) => {
+    expect(validateArguments({}, args)).toEqual([expect.stringMatching(/^expected an object, got /)]);
   });
 });
 
@@ -97,20 +99,20 @@ function byName(name: string): JsonObject {
 describe("a union", () => {
   const manga = { oneOf: [byName("manga_id"), byName("isbn")] };
 
-  it("at the top tells which combinations are allowed", () => {
-    expect(linesOf(manga, {})).toEqual([
-      "expected an object with manga_id, or an object with isbn, found an empty object",
+  it("at the top level describes the allowed combinations", () => {
+    expect(validateArguments(manga, {})).toEqual([
+      "expected an object with manga_id, or an object with isbn, got an empty object",
     ]);
   });
 
-  it("tells when too much was given", () => {
-    expect(linesOf(manga, { manga_id: "m", isbn: "i" })).toEqual([
-      "fits more than one alternative; allowed is exactly one of: an object with manga_id, or an object with isbn",
+  it("reports arguments that match several branches", () => {
+    expect(validateArguments(manga, { manga_id: "m", isbn: "i" })).toEqual([
+      "matches more than one alternative; exactly one must match: an object with manga_id, or an object with isbn",
     ]);
   });
 
-  it("tells the problem of the branch that was meant", () => {
-    expect(linesOf(manga, { isbn: 3 })).toEqual(["isbn: expected a string, found a number (3)"]);
+  it("explains the problem of the intended branch", () => {
+    expect(validateArguments(manga, { isbn: 3 })).toEqual(["isbn: expected a string, got a number (3)"]);
   });
 
   const circle = {
@@ -126,56 +128,58 @@ describe("a union", () => {
 
   it.each([
     [{ kind: "circle" }, "a.radius: is missing"],
-    [{ kind: "square", side: "x" }, 'a.side: expected a number, found a string ("x")'],
+    [{ kind: "square", side: "x" }, 'a.side: expected a number, got a string ("x")'],
     [
       { kind: "line" },
-      'a: expected an object with kind "circle" and radius, or an object with kind "square" and side, found an object with kind',
+      'a: expected an object with kind "circle" and radius, or an object with kind "square" and side, got an object with kind',
     ],
-  ])("goes by its tag: %j", (value, line) => {
-    expect(lines({ oneOf: [circle, square] }, value)).toEqual([line]);
+  ])("is resolved by its discriminator: %j", (value, line) => {
+    expect(validateArgument({ oneOf: [circle, square] }, value)).toEqual([line]);
   });
 });
 
 describe("limits", () => {
-  it("ten problems are enough", () => {
+  it("at most ten issues are reported", () => {
     expect(
-      lines(
+      validateArgument(
         { type: "array", items: { type: "string" } },
         Array.from({ length: 50 }, () => 1),
       ),
     ).toHaveLength(10);
   });
 
-  it("a long value is cut", () => {
-    const [line] = lines({ type: "number" }, "x".repeat(5_000));
+  it("a long value is truncated", () => {
+    const [line] = validateArgument({ type: "number" }, "x".repeat(5_000));
     expect(line?.length).toBeLessThan(110);
   });
 });
 
-describe("what cannot be checked is let through with a warning", () => {
+describe("what cannot be checked is accepted with a warning", () => {
   it.each<[string, unknown, unknown, string]>([
-    ["a pattern of Python", { type: "string", pattern: "(?i)x" }, "abc", "does not compile"],
-    ["an exploding pattern", { type: "string", pattern: "^(a+)+$" }, `${"a".repeat(50)}!`, "exponential"],
+    ["a Python pattern", { type: "string", pattern: "(?i)x" }, "abc", "does not compile"],
+    ["an exponential pattern", { type: "string", pattern: "^(a+)+$" }, `${"a".repeat(50)}!`, "exponential"],
     ["a remote reference", { $ref: "https://x.test/y" }, 1, "remote reference"],
-    ["a reference to nowhere", { $ref: "#/$defs/x" }, 1, "leads nowhere"],
+    ["a dangling reference", { $ref: "#/$defs/x" }, 1, "cannot be resolved"],
     ["a reference to itself", { $ref: "#/properties/a" }, 1, "would take too long"],
-    ["a type that is none", { type: "any" }, 1, 'malformed "type"'],
-    ["required as a flag", { type: "string", required: true }, "x", 'malformed "required"'],
+    ["an unknown type", { type: "any" }, 1, 'malformed "type"'],
+    ["required as a boolean", { type: "string", required: true }, "x", 'malformed "required"'],
     [
-      "an exclusive bound as a flag",
+      "an exclusive bound as a boolean",
       { type: "number", minimum: 0, exclusiveMinimum: true },
       0.5,
       'malformed "exclusiveMinimum"',
     ],
   ])("%s", (_, argument, value, reason) => {
-    const check = new ArgumentCheck({ type: "object", properties: { a: argument } });
-    expect(check.issuesOf({ a: value })).toEqual([]);
-    expect(check.warnings).toEqual([expect.stringContaining(reason)]);
+    const validator = new SchemaValidator({ type: "object", properties: { a: argument } });
+    expect(validator.validate({ a: value })).toEqual([]);
+    expect(validator.warnings).toEqual([expect.stringContaining(reason)]);
   });
 
-  it("and the rest is still checked", () => {
+  it("the rest is still checked", () => {
     const schema = { type: "object", properties: { a: { pattern: "(?i)x" }, b: { type: "number" } } };
-    expect(linesOf(schema, { a: "q", b: "q" })).toEqual(['b: expected a number, found a string ("q")']);
+    expect(validateArguments(schema, { a: "q", b: "q" })).toEqual([
+      'b: expected a number, got a string ("q")',
+    ]);
   });
 
   it.each<[string, JsonObject]>([
@@ -190,31 +194,35 @@ describe("what cannot be checked is let through with a warning", () => {
       { not: { $ref: "#/$defs/x" }, $defs: { x: { properties: { a: { pattern: "(?i)x" } } } } },
     ],
     ["patternProperties", { patternProperties: { "(?i)^A": {} }, additionalProperties: false }],
-  ])("never refuses more because something inside %s was left out", (_, schema) => {
-    expect(linesOf(schema, { a: "y" })).toEqual([]);
+  ])("an omission inside %s never rejects more", (_, schema) => {
+    expect(validateArguments(schema, { a: "y" })).toEqual([]);
   });
 
-  it("a format is a remark", () => {
-    expect(lines({ type: "string", format: "email" }, "no mail")).toEqual([]);
+  it("format is not enforced", () => {
+    expect(validateArgument({ type: "string", format: "email" }, "no mail")).toEqual([]);
   });
 });
 
-describe("schemas that are made to harm", () => {
-  it("5,000 levels are checked as far as they are sane", () => {
+describe("malicious schemas", () => {
+  it("5,000 nested levels are checked up to the depth limit", () => {
     let deep: JsonObject = { type: "string" };
     for (let level = 0; level < 5_000; level += 1) deep = { type: "object", properties: { a: deep } };
-    expect(linesOf(deep, { a: { a: 3 } })).toEqual(["a.a: expected an object, found a number (3)"]);
+    expect(validateArguments(deep, { a: { a: 3 } })).toEqual(["a.a: expected an object, got a number (3)"]);
   });
 
-  it.each(["anyOf", "allOf", "oneOf"])("%s that doubles with every reference is not run", (keyword) => {
+  it.each(["anyOf", "allOf", "oneOf"])("%s that doubles with every reference is not evaluated", (keyword) => {
     const levels = Array.from({ length: 40 }, (_, index) => {
       const next = { $ref: `#/$defs/d${index + 1}` };
       return [`d${index}`, { [keyword]: [next, next] }];
     });
     const $defs = { ...(Object.fromEntries(levels) as JsonObject), d40: { type: "number" } };
-    const check = new ArgumentCheck({ type: "object", properties: { a: { $ref: "#/$defs/d0" } }, $defs });
-    expect(check.issuesOf({ a: "x" })).toEqual([]);
-    expect(check.warnings).toEqual([expect.stringContaining("would take too long")]);
+    const validator = new SchemaValidator({
+      type: "object",
+      properties: { a: { $ref: "#/$defs/d0" } },
+      $defs,
+    });
+    expect(validator.validate({ a: "x" })).toEqual([]);
+    expect(validator.warnings).toEqual([expect.stringContaining("would take too long")]);
   });
 });
 
@@ -223,13 +231,13 @@ it.each([
     "http://json-schema.org/draft-04/schema#",
     { minimum: 1, exclusiveMinimum: true },
     1,
-    "expected more than 1, found 1",
+    "expected more than 1, got 1",
   ],
   [
     "http://json-schema.org/draft-07/schema#",
     { $ref: "#/definitions/text", type: "number" },
     1,
-    "expected a string, found a number (1)",
+    "expected a string, got a number (1)",
   ],
   [
     "https://json-schema.org/draft/2019-09/schema",
@@ -243,9 +251,9 @@ it.each([
     ["x", 1],
     "is not allowed",
   ],
-])("the draft is chosen by %s", ($schema, argument, value, message) => {
+])("the draft is selected by %s", ($schema, argument, value, message) => {
   const definitions = { text: { type: "string" } };
-  expect(linesOf({ $schema, properties: { a: argument }, definitions }, { a: value })).toEqual([
+  expect(validateArguments({ $schema, properties: { a: argument }, definitions }, { a: value })).toEqual([
     expect.stringContaining(message),
   ]);
 });
@@ -256,7 +264,7 @@ it("undefined counts as absent", () => {
     properties: { a: { type: "string" }, b: { type: "string" } },
     required: ["a"],
   };
-  expect(linesOf(schema, { a: undefined, b: undefined })).toEqual(["a: is missing"]);
+  expect(validateArguments(schema, { a: undefined, b: undefined })).toEqual(["a: is missing"]);
 });
 
 it("the schema is read once, on first use, and never changed", () => {
@@ -272,10 +280,10 @@ it("the schema is read once, on first use, and never changed", () => {
       },
     },
   );
-  const check = new ArgumentCheck(Object.freeze(schema));
+  const validator = new SchemaValidator(Object.freeze(schema));
   expect(reads).toBe(0);
-  check.issuesOf({ a: 1 });
+  validator.validate({ a: 1 });
   const afterFirst = reads;
-  check.issuesOf({ a: 2 });
+  validator.validate({ a: 2 });
   expect(reads).toBe(afterFirst);
 });

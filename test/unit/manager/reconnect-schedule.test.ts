@@ -1,34 +1,34 @@
 import { describe, expect, it } from "vitest";
-import { ReconnectLadder } from "../../../src/manager/reconnect-schedule.js";
+import { ReconnectSchedule } from "../../../src/manager/reconnect-schedule.js";
 import { times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-function ladder(isRemote: boolean) {
+function createFixture(isRemote: boolean) {
   const clock = new FakeClock();
-  const triedAt: number[] = [];
-  const givenUp: unknown[] = [];
-  let works = false;
-  const steps = new ReconnectLadder({
+  const attempts: number[] = [];
+  const exhausted: unknown[] = [];
+  let isReachable = false;
+  const schedule = new ReconnectSchedule({
     clock,
     isRemote,
-    reopen: async () => {
-      triedAt.push(clock.now());
-      if (!works) throw new Error("still gone");
+    reconnect: async () => {
+      attempts.push(clock.now());
+      if (!isReachable) throw new Error("unreachable");
     },
-    onGivenUp: (error) => givenUp.push(error),
+    onExhausted: (error) => exhausted.push(error),
   });
   return {
-    steps,
+    schedule,
     clock,
-    triedAt,
-    givenUp,
-    work: () => {
-      works = true;
+    attempts,
+    exhausted,
+    restore: () => {
+      isReachable = true;
     },
-    /** Promises settle between two steps. */
-    async pass(ms: number) {
-      for (let left = ms; left > 0; left -= 500) {
-        clock.advance(Math.min(500, left));
+    /** Advances the clock in steps, so that promises can settle in between. */
+    async advance(ms: number) {
+      for (let remaining = ms; remaining > 0; remaining -= 500) {
+        clock.advance(Math.min(500, remaining));
         await new Promise(setImmediate);
       }
     },
@@ -36,57 +36,57 @@ function ladder(isRemote: boolean) {
 }
 
 describe("a lost connection", () => {
-  it("of a program is tried four times, and then given up", async () => {
-    const at = ladder(false);
-    expect(at.steps.begin()).toBe(true);
-    await at.pass(60_000);
-    expect(at.triedAt).toEqual([500, 1_500, 3_500, 7_500]);
-    expect(at.givenUp).toHaveLength(1);
-    expect(at.clock.pending).toBe(0);
+  it("of a local program is retried four times", async () => {
+    const fixture = createFixture(false);
+    expect(fixture.schedule.start()).toBe(true);
+    await fixture.advance(60_000);
+    expect(fixture.attempts).toEqual([500, 1_500, 3_500, 7_500]);
+    expect(fixture.exhausted).toHaveLength(1);
+    expect(fixture.clock.pending).toBe(0);
   });
 
-  it("of a server elsewhere is tried on, every 15 s and then less often, down to every 5 minutes", async () => {
-    const at = ladder(true);
-    at.steps.begin();
-    await at.pass(1_800_000);
-    const waits = at.triedAt.map((moment, n) => moment - (at.triedAt[n - 1] ?? 0));
-    expect(waits).toEqual([
+  it("of a remote server is retried without limit, with delays of 15 s to 5 minutes", async () => {
+    const fixture = createFixture(true);
+    fixture.schedule.start();
+    await fixture.advance(1_800_000);
+    const delays = fixture.attempts.map((time, n) => time - (fixture.attempts[n - 1] ?? 0));
+    expect(delays).toEqual([
       500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000, 300_000,
     ]);
-    expect(at.givenUp).toEqual([]);
-    at.steps.stop();
-    expect(at.clock.pending).toBe(0);
+    expect(fixture.exhausted).toEqual([]);
+    fixture.schedule.stop();
+    expect(fixture.clock.pending).toBe(0);
   });
 
-  it("is tried no more once it is there", async () => {
-    const at = ladder(true);
-    at.steps.begin();
-    at.work();
-    await at.pass(60_000);
-    expect(at.triedAt).toEqual([500]);
-    expect(at.clock.pending).toBe(0);
+  it("is not retried after it is restored", async () => {
+    const fixture = createFixture(true);
+    fixture.schedule.start();
+    fixture.restore();
+    await fixture.advance(60_000);
+    expect(fixture.attempts).toEqual([500]);
+    expect(fixture.clock.pending).toBe(0);
   });
 
-  it("is tried no more when nobody wants it, also when a try is under way", async () => {
-    const at = ladder(true);
-    at.steps.begin();
-    at.clock.advance(500);
-    at.steps.stop();
-    await at.pass(60_000);
-    expect(at.triedAt).toEqual([500]);
+  it("is not retried after stop, even if an attempt is running", async () => {
+    const fixture = createFixture(true);
+    fixture.schedule.start();
+    fixture.clock.advance(500);
+    fixture.schedule.stop();
+    await fixture.advance(60_000);
+    expect(fixture.attempts).toEqual([500]);
   });
 
-  it("is left alone when it is lost more than five times in 30 s, and not for ever", async () => {
-    const at = ladder(false);
-    at.work();
+  it("is not restored after more than five losses within 30 s", async () => {
+    const fixture = createFixture(false);
+    fixture.restore();
     const losses = [];
     for (const _ of times(6, (n) => n)) {
-      losses.push(at.steps.begin());
-      await at.pass(2_000);
+      losses.push(fixture.schedule.start());
+      await fixture.advance(2_000);
     }
     expect(losses).toEqual([true, true, true, true, true, false]);
-    expect(at.triedAt).toHaveLength(5);
-    await at.pass(30_000);
-    expect(at.steps.begin()).toBe(true);
+    expect(fixture.attempts).toHaveLength(5);
+    await fixture.advance(30_000);
+    expect(fixture.schedule.start()).toBe(true);
   });
 });

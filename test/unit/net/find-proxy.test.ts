@@ -2,46 +2,51 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type Environment, findProxy } from "../../../src/net/find-proxy.js";
 
-function proxyOf(server: string, env: Environment): string | undefined {
-  const found = findProxy(new URL(server), env);
-  return found && `${found.variable} ${found.url.href}`;
+function describeProxy(server: string, env: Environment): string | undefined {
+  const proxy = findProxy(new URL(server), env);
+  return proxy && `${proxy.variable} ${proxy.url.href}`;
 }
 
 const env = { HTTP_PROXY: "http://plain.test:1", HTTPS_PROXY: "http://secure.test:2" };
 
-describe("the proxy of a server", () => {
+describe("findProxy", () => {
   it.each([
-    ["https has its own", "https://x.test", env, "HTTPS_PROXY http://secure.test:2/"],
-    ["http has its own", "http://x.test", env, "HTTP_PROXY http://plain.test:1/"],
+    ["uses HTTPS_PROXY for https", "https://x.test", env, "HTTPS_PROXY http://secure.test:2/"],
+    ["uses HTTP_PROXY for http", "http://x.test", env, "HTTP_PROXY http://plain.test:1/"],
     [
-      "https falls back",
+      "falls back to http_proxy for https",
       "https://x.test",
       { http_proxy: "http://plain.test" },
       "http_proxy http://plain.test/",
     ],
-    ["http does not", "http://x.test", { HTTPS_PROXY: "http://secure.test:2" }, undefined],
-    ["there is none", "https://x.test", {}, undefined],
     [
-      "lower case wins",
+      "does not use HTTPS_PROXY for http",
+      "http://x.test",
+      { HTTPS_PROXY: "http://secure.test:2" },
+      undefined,
+    ],
+    ["returns undefined without variables", "https://x.test", {}, undefined],
+    [
+      "prefers the lower-case variable",
       "https://x.test",
       { ...env, https_proxy: "http://low.test" },
       "https_proxy http://low.test/",
     ],
-    ["set to nothing is none", "https://x.test", { ...env, https_proxy: "" }, undefined],
+    ["treats an empty variable as no proxy", "https://x.test", { ...env, https_proxy: "" }, undefined],
     [
-      "a host is enough",
+      "accepts a host without a protocol",
       "https://x.test",
       { HTTPS_PROXY: "secure.test:3128" },
       "HTTPS_PROXY http://secure.test:3128/",
     ],
     [
-      "over TLS",
+      "accepts an https proxy",
       "https://x.test",
       { HTTPS_PROXY: "https://secure.test" },
       "HTTPS_PROXY https://secure.test/",
     ],
   ])("%s", (_, server, variables: Environment, expected) => {
-    expect(proxyOf(server, variables)).toBe(expected);
+    expect(describeProxy(server, variables)).toBe(expected);
   });
 
   it.each([
@@ -50,12 +55,12 @@ describe("the proxy of a server", () => {
     "http://127.0.0.1",
     "https://127.8.9.1",
     "http://[::1]:8080",
-  ])("is none for one on this machine: %s", (server) => {
-    expect(proxyOf(server, env)).toBeUndefined();
+  ])("returns undefined for the loopback host %s", (server) => {
+    expect(describeProxy(server, env)).toBeUndefined();
   });
 
   it.each(["socks5://ann:canary-7@x.test", "ftp://canary-7", "http://", "http://x y canary-7"])(
-    "is an error for %s, which does not show it",
+    "rejects %s without including it in the error",
     (value) => {
       const failure = (() => {
         try {
@@ -72,9 +77,11 @@ describe("the proxy of a server", () => {
     },
   );
 
-  it("that cannot be used is no error for a server that needs none", () => {
-    expect(proxyOf("https://x.test", { HTTPS_PROXY: "socks5://x", NO_PROXY: "x.test" })).toBeUndefined();
-    expect(proxyOf("http://localhost", { HTTP_PROXY: "socks5://x" })).toBeUndefined();
+  it("ignores an invalid proxy for an exempt server", () => {
+    expect(
+      describeProxy("https://x.test", { HTTPS_PROXY: "socks5://x", NO_PROXY: "x.test" }),
+    ).toBeUndefined();
+    expect(describeProxy("http://localhost", { HTTP_PROXY: "socks5://x" })).toBeUndefined();
   });
 });
 
@@ -97,8 +104,8 @@ describe("NO_PROXY", () => {
     ["[fd12::1]", "https://[fd12::1]"],
     ["[fd12::1]:443", "https://[fd12::1]"],
   ])("%s exempts %s", (noProxy, server) => {
-    expect(proxyOf(server, { ...env, NO_PROXY: noProxy })).toBeUndefined();
-    expect(proxyOf(server, { ...env, NO_PROXY: "nobody", no_proxy: noProxy })).toBeUndefined();
+    expect(describeProxy(server, { ...env, NO_PROXY: noProxy })).toBeUndefined();
+    expect(describeProxy(server, { ...env, NO_PROXY: "unrelated", no_proxy: noProxy })).toBeUndefined();
   });
 
   it.each([
@@ -115,6 +122,6 @@ describe("NO_PROXY", () => {
     ["fd00::/8", "https://10.1.2.3"],
     ["10.0.0.0/8", "https://x10.test"],
   ])("%s does not exempt %s", (noProxy, server) => {
-    expect(proxyOf(server, { ...env, NO_PROXY: noProxy })).toBe("HTTPS_PROXY http://secure.test:2/");
+    expect(describeProxy(server, { ...env, NO_PROXY: noProxy })).toBe("HTTPS_PROXY http://secure.test:2/");
   });
 });

@@ -4,42 +4,41 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { HttpConnector } from "../../../src/net/http-connector.js";
-import { HttpRequestHandler } from "../../../src/net/http-request.js";
-import type { HttpWay } from "../../../src/net/http-pool.js";
-import { OwnConnections } from "../../../src/net/pooled-dispatchers.js";
-import { eventually, gate } from "../../fixtures/clients.js";
+import { HttpRequestHandler, type RequestLane } from "../../../src/net/http-request.js";
+import { PooledDispatchers } from "../../../src/net/pooled-dispatchers.js";
+import { eventually, deferred } from "../../fixtures/clients.js";
 
-function connectionsTo(port: number, sockets: number, now = () => performance.now()): OwnConnections {
+function createDispatchers(port: number, sockets: number, now = () => performance.now()): PooledDispatchers {
   const connector = new HttpConnector({ connectMs: 10_000, secureContext: undefined, proxy: undefined });
-  return new OwnConnections({ origin: `http://127.0.0.1:${port}`, sockets, connector, now });
+  return new PooledDispatchers({ origin: `http://127.0.0.1:${port}`, sockets, connector, now });
 }
 
-/** The status of the answer, or what the connection failed of. */
-function get(connections: OwnConnections, way: HttpWay = "call"): Promise<unknown> {
+/** Resolves with the response status, or with the code of the connection error. */
+function get(dispatchers: PooledDispatchers, lane: RequestLane = "call"): Promise<unknown> {
   return new Promise((resolve) => {
-    const exchange = new HttpRequestHandler({
-      onHead: (status, headers) => {
-        connections.heard(headers);
+    const handler = new HttpRequestHandler({
+      onHeaders: (status, headers) => {
+        dispatchers.onResponseHeaders(headers);
         return { data: () => undefined, end: () => resolve(status) };
       },
-      onBroken: (error) => resolve(Reflect.get(error, "code")),
+      onError: (error) => resolve(Reflect.get(error, "code")),
     });
-    exchange.start(connections.dispatcherFor(way), { method: "GET", path: "/", headers: {} });
+    handler.start(dispatchers.dispatcherFor(lane), { method: "GET", path: "/", headers: {} });
   });
 }
 
-/** A server that is not there yet, on a port that is free. It never ends an idle connection. */
+/** A server on a free port that does not listen yet. It never closes an idle connection. */
 async function lateServer() {
   const server = createServer((_, response) => response.end("ok"));
   server.keepAliveTimeout = 0;
   const port = await freePort();
   return {
     port,
-    /** From this line on: without a host there is nothing to wait for. */
+    /** Listens synchronously: without a host there is no lookup to wait for. */
     listen: () => void server.listen(port),
     openSockets: () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),
     async [Symbol.asyncDispose]() {
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
@@ -48,17 +47,20 @@ async function freePort(): Promise<number> {
   const server = createServer().listen(0);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  await closed(server);
+  await closeServer(server);
   return port;
 }
 
-async function closed(server: Server): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** Undici tells when a connection could not be made, before it goes on to the next request in its queue. */
-async function atFirstRefusal(act: () => void, work: () => Promise<void>): Promise<void> {
+/**
+ * Runs `act` at the first failed connection, which undici reports before it handles the next queued
+ * request.
+ */
+async function onFirstConnectError(act: () => void, work: () => Promise<void>): Promise<void> {
   let isDone = false;
   const listener = () => {
     if (!isDone) act();
@@ -69,39 +71,42 @@ async function atFirstRefusal(act: () => void, work: () => Promise<void>): Promi
   unsubscribe("undici:client:connectError", listener);
 }
 
-describe("closing", () => {
-  it("ends a connection that undici made after a refused one, and lost sight of", async () => {
+describe("close", () => {
+  it("closes a connection that undici opened after a refused one and does not track", async () => {
     await using server = await lateServer();
-    const connections = connectionsTo(server.port, 1);
-    await atFirstRefusal(server.listen, async () => {
-      const answers = await Promise.all([get(connections), get(connections)]);
-      expect(answers).toEqual(["ECONNREFUSED", 200]);
+    const dispatchers = createDispatchers(server.port, 1);
+    await onFirstConnectError(server.listen, async () => {
+      const results = await Promise.all([get(dispatchers), get(dispatchers)]);
+      expect(results).toEqual(["ECONNREFUSED", 200]);
     });
     expect(await server.openSockets()).toBe(1);
-    await connections.close();
+    await dispatchers.close();
     await eventually(async () => (await server.openSockets()) === 0);
   });
 
-  it("is for good: nothing connects afterwards", async () => {
+  it("is permanent: no connection is opened afterwards", async () => {
     await using server = await lateServer();
     server.listen();
-    const connections = connectionsTo(server.port, 4);
-    expect(await get(connections)).toBe(200);
-    await connections.close();
-    for (const way of ["call", "aside", "stream"] as const)
-      expect(await get(connections, way)).toMatch(/^UND_ERR_(DESTROYED|CLOSED)$/);
+    const dispatchers = createDispatchers(server.port, 4);
+    expect(await get(dispatchers)).toBe(200);
+    await dispatchers.close();
+    for (const lane of ["call", "notification", "stream"] as const)
+      expect(await get(dispatchers, lane)).toMatch(/^UND_ERR_(DESTROYED|CLOSED)$/);
     await eventually(async () => (await server.openSockets()) === 0);
   });
 });
 
-/** A server that says for how long it keeps an idle socket. */
-async function keepingServer(keepAlive: string | undefined, mayAnswer: Promise<void> = Promise.resolve()) {
+/** A server that sends this `Keep-Alive` header. */
+async function startKeepAliveServer(
+  keepAlive: string | undefined,
+  mayRespond: Promise<void> = Promise.resolve(),
+) {
   let sockets = 0;
   const server = createServer((_, response) => {
     if (keepAlive !== undefined) response.setHeader("keep-alive", keepAlive);
-    void mayAnswer.then(() => response.end("ok"));
+    void mayRespond.then(() => response.end("ok"));
   });
-  // It says so, and does not do it: whatever ends a socket in these tests, it is the client.
+  // It does not close idle sockets itself: in these tests only the client does.
   server.keepAliveTimeout = 0;
   server.on("connection", () => {
     sockets += 1;
@@ -110,58 +115,58 @@ async function keepingServer(keepAlive: string | undefined, mayAnswer: Promise<v
   await once(server, "listening");
   return {
     port: (server.address() as AddressInfo).port,
-    /** How many were ever opened. */
+    /** How many sockets were opened in total. */
     sockets: () => sockets,
     async [Symbol.asyncDispose]() {
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
 
-/** Undici takes a socket back a turn of the event loop after its answer. */
-async function freed(): Promise<void> {
+/** Undici returns a socket to the pool one turn of the event loop after the response. */
+async function untilIdle(): Promise<void> {
   for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe("an idle socket", () => {
   const cases = [
-    { says: "timeout=5", usedAfterMs: 3_900, endedAfterMs: 4_000 },
-    { says: "max=100, Timeout=20", usedAfterMs: 18_900, endedAfterMs: 19_000 },
-    { says: "timeout=600", usedAfterMs: 29_900, endedAfterMs: 30_000 },
-    { says: undefined, usedAfterMs: 29_900, endedAfterMs: 30_000 },
+    { keepAlive: "timeout=5", usedAfterMs: 3_900, closedAfterMs: 4_000 },
+    { keepAlive: "max=100, Timeout=20", usedAfterMs: 18_900, closedAfterMs: 19_000 },
+    { keepAlive: "timeout=600", usedAfterMs: 29_900, closedAfterMs: 30_000 },
+    { keepAlive: undefined, usedAfterMs: 29_900, closedAfterMs: 30_000 },
   ];
 
   it.each(cases)(
-    "of a server that says $says is used until $usedAfterMs ms later, and not when the server may close it",
-    async ({ says, usedAfterMs, endedAfterMs }) => {
-      await using server = await keepingServer(says);
+    "is reused after $usedAfterMs ms and closed after $closedAfterMs ms with Keep-Alive: $keepAlive",
+    async ({ keepAlive, usedAfterMs, closedAfterMs }) => {
+      await using server = await startKeepAliveServer(keepAlive);
       let now = 0;
-      const connections = connectionsTo(server.port, 4, () => now);
-      expect(await get(connections)).toBe(200);
-      await freed();
+      const dispatchers = createDispatchers(server.port, 4, () => now);
+      expect(await get(dispatchers)).toBe(200);
+      await untilIdle();
       now += usedAfterMs;
-      expect(await get(connections)).toBe(200);
+      expect(await get(dispatchers)).toBe(200);
       expect(server.sockets()).toBe(1);
-      await freed();
-      now += endedAfterMs;
-      expect(await get(connections)).toBe(200);
+      await untilIdle();
+      now += closedAfterMs;
+      expect(await get(dispatchers)).toBe(200);
       expect(server.sockets()).toBe(2);
-      await connections.close();
+      await dispatchers.close();
     },
   );
 
-  it("that is at work is none, however long that takes", async () => {
-    const { opened, open } = gate();
-    await using server = await keepingServer("timeout=5", opened);
+  it("with a running request is not closed", async () => {
+    const { promise, resolve } = deferred();
+    await using server = await startKeepAliveServer("timeout=5", promise);
     let now = 0;
-    const connections = connectionsTo(server.port, 4, () => now);
-    const slow = get(connections);
+    const dispatchers = createDispatchers(server.port, 4, () => now);
+    const slow = get(dispatchers);
     await eventually(() => server.sockets() === 1);
     now += 60_000;
-    const next = get(connections);
+    const next = get(dispatchers);
     await eventually(() => server.sockets() === 2);
-    open();
+    resolve();
     expect(await Promise.all([slow, next])).toEqual([200, 200]);
-    await connections.close();
+    await dispatchers.close();
   });
 });

@@ -2,67 +2,70 @@ import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import type { JsonRpcMessage, MessageTransport } from "../../../src/config/message-transport.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { GuardedTransport } from "../../../src/session/safe-transport.js";
+import { SafeTransport } from "../../../src/session/safe-transport.js";
 import { JsonRpcClient } from "../../../src/session/json-rpc-client.js";
 import type { DeliveryTracker } from "../../../src/session/session.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-/** An exchange over a transport that does what it is told, and remembers which requests it holds. */
+/** A client over a fake transport that records messages and knows which requests are pending. */
 function open(onSend: (message: JsonRpcMessage, transport: MessageTransport) => void = () => undefined) {
   const sent: JsonRpcMessage[] = [];
-  const held = new Map<unknown, boolean>();
+  const known = new Map<unknown, boolean>();
   const inner: MessageTransport = {
     start: async () => undefined,
     close: async () => undefined,
     send: async (message) => {
       sent.push(message);
-      // As over HTTP: a request that is cancelled is known no longer.
-      if (message.method === "notifications/cancelled") held.delete(message.params?.["requestId"]);
-      else held.set(message.id, false);
+      // As over HTTP: the transport no longer knows a cancelled request.
+      if (message.method === "notifications/cancelled") known.delete(message.params?.["requestId"]);
+      else known.set(message.id, false);
       onSend(message, inner);
     },
-    wasSent: (id) => held.get(id) ?? true,
+    mayHaveBeenSent: (id) => known.get(id) ?? true,
   };
-  const requests = { take: () => false, close: () => undefined };
-  const toFailure = (error: unknown) => error as Error;
-  const transport = new GuardedTransport(inner, {
+  const serverRequests = { handle: () => false, close: () => undefined };
+  const toError = (error: unknown) => error as Error;
+  const transport = new SafeTransport(inner, {
     clock: new FakeClock(),
-    requests,
-    ids: undefined,
-    toFailure,
+    serverRequests,
+    wireIds: undefined,
+    toError,
   });
-  transport.takeOver();
+  transport.attach();
   const redactor = new Redactor();
-  const exchange = new JsonRpcClient({ server: "rpc", redactor, transport, onNotification: () => undefined });
-  const delivery: DeliveryTracker = { sending: undefined, wireId: undefined };
+  const rpc = new JsonRpcClient({ server: "rpc", redactor, transport, onNotification: () => undefined });
+  const tracker: DeliveryTracker = { sendStatus: undefined, wireId: undefined };
   const cancellation = new CancelScope();
-  const request = () => exchange.request({ method: "tools/call", params: {}, cancellation, delivery });
-  return { sent, held, inner, exchange, delivery, cancellation, request };
+  const request = () => rpc.request({ method: "tools/call", params: {}, cancellation, tracker });
+  return { sent, held: known, inner, exchange: rpc, delivery: tracker, cancellation, request };
 }
 
-describe("a request that is under way", () => {
-  it("is ended by its cancellation with the reason, and the server is told", async () => {
+describe("a pending request", () => {
+  it("rejects with the cancellation reason and notifies the server", async () => {
     const { sent, cancellation, request } = open();
-    const answer = request();
+    const response = request();
     cancellation.cancel("enough");
-    await expect(answer).rejects.toBe("enough");
+    await expect(response).rejects.toBe("enough");
     expect(sent.map(({ method }) => method)).toEqual(["tools/call", "notifications/cancelled"]);
   });
 
   it.each([
-    ["was not sent", false],
-    ["was sent", true],
-  ])("that %s when it was cancelled says so also when the transport has forgotten it", async (_, wasSent) => {
-    const { held, delivery, cancellation, request } = open();
-    const answer = request();
-    held.set(1, wasSent);
-    expect(delivery.sending?.wasSent()).toBe(wasSent);
-    cancellation.cancel("enough");
-    await expect(answer).rejects.toBe("enough");
-    expect(delivery.sending?.wasSent()).toBe(wasSent);
-  });
+    ["not sent", false],
+    ["sent", true],
+  ])(
+    "keeps its send status (%s) after cancellation, when the transport no longer knows it",
+    async (_, wasSent) => {
+      const { held, delivery, cancellation, request } = open();
+      const response = request();
+      held.set(1, wasSent);
+      expect(delivery.sendStatus?.mayHaveBeenSent()).toBe(wasSent);
+      cancellation.cancel("enough");
+      await expect(response).rejects.toBe("enough");
+      expect(delivery.sendStatus?.mayHaveBeenSent()).toBe(wasSent);
+    },
+  );
 
-  it("that was answered while it was sent has no more to do with its cancellation", async () => {
+  it("is not cancelled when the response arrived while sending", async () => {
     const { sent, cancellation, request } = open(({ id }, transport) =>
       transport.onmessage?.({ jsonrpc: "2.0", id, result: {} } as JsonRpcMessage),
     );
@@ -71,19 +74,19 @@ describe("a request that is under way", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("that has its answer is not cancelled any more", async () => {
+  it("is not cancelled after its response", async () => {
     const { sent, inner, cancellation, request } = open();
-    const answer = request();
+    const response = request();
     inner.onmessage?.({ jsonrpc: "2.0", id: 1, result: { is: "there" } } as JsonRpcMessage);
     cancellation.cancel("too late");
-    await expect(answer).resolves.toEqual({ is: "there" });
+    await expect(response).resolves.toEqual({ is: "there" });
     expect(sent).toHaveLength(1);
   });
 
-  it("ends with its transport", async () => {
+  it("rejects when the transport closes", async () => {
     const { exchange, request } = open();
-    const answer = request();
-    exchange.breakOff(new Error("gone"));
-    await expect(answer).rejects.toThrow("gone");
+    const response = request();
+    exchange.rejectAll(new Error("gone"));
+    await expect(response).rejects.toThrow("gone");
   });
 });

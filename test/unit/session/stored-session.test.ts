@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
-import type { SessionStore } from "../../../src/config/session-store.js";
+import type { SessionStore } from "../../../src/config/server-definition.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { sessionKeyOf, StoredSession } from "../../../src/session/stored-session.js";
+import { toSessionKey, StoredSession } from "../../../src/session/stored-session.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const SESSION = {
   id: "the-id",
-  isProven: true,
-  facts: {
+  isConfirmed: true,
+  metadata: {
     serverInfo: { name: "weather", version: "1", title: undefined },
     capabilities: { tools: {} },
     instructions: undefined,
@@ -17,7 +17,7 @@ const SESSION = {
   },
 };
 
-function placedIn(store: SessionStore) {
+function createStoredSession(store: SessionStore) {
   const clock = new FakeClock();
   const cancellation = new CancelScope();
   const warnings: string[] = [];
@@ -34,8 +34,8 @@ function placedIn(store: SessionStore) {
   return { stored, clock, cancellation, warnings };
 }
 
-describe("the key of a session", () => {
-  const place = {
+describe("a session key", () => {
+  const input = {
     url: new URL("https://example.com/mcp?tenant=a"),
     identity: "alice",
     capabilities: { roots: {} },
@@ -48,65 +48,72 @@ describe("the key of a session", () => {
     ["another query", { url: new URL("https://example.com/mcp?tenant=b") }],
     ["another identity", { identity: "bob" }],
     ["no identity", { identity: "" }],
-    ["other questions that are answered", { capabilities: {} }],
-  ])("is another one for %s", (_, change) => {
-    expect(sessionKeyOf({ ...place, ...change })).not.toBe(sessionKeyOf(place));
+    ["other client capabilities", { capabilities: {} }],
+  ])("differs for %s", (_, change) => {
+    expect(toSessionKey({ ...input, ...change })).not.toBe(toSessionKey(input));
   });
 
-  it("does not change with a password or a fragment in the address", () => {
+  it("does not depend on credentials or a fragment in the URL", () => {
     const url = new URL("https://user:secret@example.com/mcp?tenant=a#top");
-    expect(sessionKeyOf({ ...place, url })).toBe(sessionKeyOf(place));
+    expect(toSessionKey({ ...input, url })).toBe(toSessionKey(input));
   });
 });
 
 describe("a stored session", () => {
-  it("is found as it was kept", async () => {
+  it("is loaded as it was saved", async () => {
     const store = memoryStore();
-    await placedIn(store).stored.keep(SESSION);
-    expect(await placedIn(store).stored.find(undefined)).toEqual({ id: "the-id", facts: SESSION.facts });
+    await createStoredSession(store).stored.save(SESSION);
+    expect(await createStoredSession(store).stored.load(undefined)).toEqual({
+      id: "the-id",
+      metadata: SESSION.metadata,
+    });
   });
 
-  it("is not found by who has lost it", async () => {
-    const { stored } = placedIn(memoryStore());
-    await stored.keep(SESSION);
-    expect(await stored.find(SESSION)).toBeUndefined();
+  it("is not loaded in place of itself", async () => {
+    const { stored } = createStoredSession(memoryStore());
+    await stored.save(SESSION);
+    expect(await stored.load(SESSION)).toBeUndefined();
   });
 
-  it("is given up when the store takes too long, which is told to the store", async () => {
+  it("is skipped with a warning when the store times out, and the store call is aborted", async () => {
     let signal: AbortSignal | undefined;
     const get: SessionStore["get"] = (_, call) => {
       ({ signal } = call);
       return new Promise(() => undefined);
     };
-    const { stored, clock, warnings } = placedIn({ ...memoryStore(), get } as SessionStore);
-    const finding = stored.find(undefined);
+    const { stored, clock, warnings } = createStoredSession({ ...memoryStore(), get } as SessionStore);
+    const loading = stored.load(undefined);
     await Promise.resolve();
     clock.advance(5_000);
-    expect(await finding).toBeUndefined();
+    expect(await loading).toBeUndefined();
     expect(signal?.aborted).toBe(true);
     expect(warnings).toEqual([
-      'Server "weather": the session store failed to read, so it goes without: It did not answer within 5000 ms.',
+      'Server "weather": the session store failed to read; continuing without it: No response within 5000 ms.',
     ]);
     expect(clock.pending).toBe(0);
   });
 
-  it("is not looked for once the client is closed", async () => {
-    const { stored, cancellation, clock, warnings } = placedIn(memoryStore());
+  it("is not loaded after the client is closed", async () => {
+    const { stored, cancellation, clock, warnings } = createStoredSession(memoryStore());
     cancellation.cancel(new Error("closed"));
-    await expect(stored.find(undefined)).rejects.toThrow("closed");
-    await stored.keep(SESSION);
+    await expect(stored.load(undefined)).rejects.toThrow("closed");
+    await stored.save(SESSION);
     expect(warnings).toEqual([]);
     expect(clock.pending).toBe(0);
   });
 
-  it("that was ended is waited for a second at most", async () => {
+  it("is deleted within one second or not at all", async () => {
     const never = () => new Promise<never>(() => undefined);
-    const { stored, clock, warnings } = placedIn({ get: never, set: async () => undefined, delete: never });
-    await stored.keep(SESSION);
-    const forgetting = stored.forget();
+    const { stored, clock, warnings } = createStoredSession({
+      get: never,
+      set: async () => undefined,
+      delete: never,
+    });
+    await stored.save(SESSION);
+    const deleting = stored.delete();
     await Promise.resolve();
     clock.advance(1_000);
-    await forgetting;
+    await deleting;
     expect(warnings).toEqual([]);
     expect(clock.pending).toBe(0);
   });

@@ -5,7 +5,7 @@ import { GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dynamoStore } from "../../../src/stores/index.js";
-import { failureOf } from "../../fixtures/clients.js";
+import { rejection } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 
 const CANARY = "canary-4b1e";
@@ -20,19 +20,20 @@ describe("a DynamoDB store", () => {
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
   });
-  const patient = { timeoutMs: 15_000 };
+  /** Generous, because the machine may be busy. */
+  const options = { timeoutMs: 15_000 };
 
-  async function itemOf(key: string) {
+  async function getItem(key: string) {
     const Key = { pk: { S: "langchain-mcp-runtime" }, sk: { S: key } };
     const { Item } = await server.client.send(new GetItemCommand({ TableName: "entries", Key }));
     return Item;
   }
 
-  it("writes one item, with the second in which DynamoDB may remove it", async () => {
+  it("writes one item with the second after which DynamoDB may remove it", async () => {
     const now = () => 1_700_000_000_001;
-    await using store = dynamoStore("entries", { ...patient, client: server.client, now });
+    await using store = dynamoStore("entries", { ...options, client: server.client, now });
     await store.set("k", 1, { ttlMs: 1_000 });
-    expect(await itemOf("k")).toEqual({
+    expect(await getItem("k")).toEqual({
       pk: { S: "langchain-mcp-runtime" },
       sk: { S: "k" },
       record: { B: expect.any(Uint8Array) },
@@ -40,22 +41,22 @@ describe("a DynamoDB store", () => {
     });
   });
 
-  it("refuses what does not fit into an item, before it is sent", async () => {
-    await using store = dynamoStore("entries", { ...patient, client: server.client });
+  it("rejects a value that exceeds the item size without sending it", async () => {
+    await using store = dynamoStore("entries", { ...options, client: server.client });
     await store.set("large", randomBytes(200_000).toString("hex"));
-    const error = await failureOf(store.set("larger", CANARY + randomBytes(450_000).toString("hex")));
+    const error = await rejection(store.set("larger", CANARY + randomBytes(450_000).toString("hex")));
     expect(error).toMatchObject({ kind: "too-large" });
     expect(error.message).toMatch(
-      /^A DynamoDB store cannot keep the value: "larger" takes \d+ bytes when compressed, and DynamoDB takes 409600\. Redis and files keep larger ones\.$/,
+      /^A DynamoDB store cannot store the value: "larger" has \d+ bytes when compressed; the limit of DynamoDB is 409600\. Use a Redis or file store for larger values\.$/,
     );
-    expect(await itemOf("larger")).toBeUndefined();
+    expect(await getItem("larger")).toBeUndefined();
   });
 
-  it("takes for nothing what others have put there", async () => {
+  it("ignores items that it did not write", async () => {
     const warnings: string[] = [];
     const logger = { ...console, warn: (message: string) => void warnings.push(message) };
     await using store = dynamoStore("entries", {
-      ...patient,
+      ...options,
       client: server.client,
       maxBytes: 1_000_000,
       logger,
@@ -71,44 +72,47 @@ describe("a DynamoDB store", () => {
     expect(warnings.join()).not.toContain(CANARY);
   });
 
-  it("takes a document client, and closes no client of the user's", async () => {
+  it("accepts a document client and does not close the user's client", async () => {
     const client = DynamoDBDocumentClient.from(server.client);
-    await using store = dynamoStore("entries", { ...patient, client });
+    await using store = dynamoStore("entries", { ...options, client });
     await store.set("document", { a: 1 });
     expect(await store.get("document")).toEqual({ a: 1 });
     await store.close();
-    expect(await itemOf("document")).toBeDefined();
+    expect(await getItem("document")).toBeDefined();
   });
 
-  it("makes a client from what the environment says", async () => {
+  it("creates a client from the environment", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
     try {
-      await using store = dynamoStore("entries", { ...patient, region: "local", endpoint: server.endpoint });
-      await store.set("own", 1);
-      expect(await store.get("own")).toBe(1);
+      await using store = dynamoStore("entries", { ...options, region: "local", endpoint: server.endpoint });
+      await store.set("k", 1);
+      expect(await store.get("k")).toBe(1);
     } finally {
       vi.unstubAllEnvs();
     }
   });
 
-  it.each(["missing", "others"])("says which table it needs, when it is given: %s", async (table) => {
-    await using store = dynamoStore(table, { ...patient, client: server.client });
-    const error = await failureOf(store.set("k", CANARY));
-    expect(error).toMatchObject({ kind: "unavailable" });
-    expect(error.message).toContain(`"${table}"`);
-    expect(error.message).toContain(
-      'a table with the partition key "pk" and the sort key "sk", both strings.',
-    );
-    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
-  });
+  it.each(["missing", "others"])(
+    "names the required keys if the table is missing or has other keys: %s",
+    async (table) => {
+      await using store = dynamoStore(table, { ...options, client: server.client });
+      const error = await rejection(store.set("k", CANARY));
+      expect(error).toMatchObject({ kind: "unavailable" });
+      expect(error.message).toContain(`"${table}"`);
+      expect(error.message).toContain(
+        'a table with the partition key "pk" and the sort key "sk", both strings.',
+      );
+      expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
+    },
+  );
 
-  it("fails within its time where nobody answers, and tells no secret", async () => {
+  it("fails within its timeout if the endpoint is unreachable, without secrets in the error", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", CANARY);
     try {
       await using store = dynamoStore("entries", { region: "local", endpoint: "http://127.0.0.1:1" });
-      const error = await failureOf(store.set("k", CANARY));
+      const error = await rejection(store.set("k", CANARY));
       expect(["unavailable", "timeout"]).toContain(error.kind);
       expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
     } finally {
@@ -116,7 +120,7 @@ describe("a DynamoDB store", () => {
     }
   });
 
-  it.each([[""], [undefined]])("needs the name of a table, not %j", (table) => {
+  it.each([[""], [undefined]])("requires a table name, not %j", (table) => {
     expect(() => dynamoStore(table as string)).toThrow("table: expected the name of a table");
   });
 });

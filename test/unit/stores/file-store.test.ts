@@ -16,9 +16,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { asideOf, entryFileOf } from "../../../src/stores/drivers/entry-file.js";
+import { tempPathFor, entryFileName } from "../../../src/stores/drivers/entry-file.js";
 import { fileStore } from "../../../src/stores/index.js";
-import { eventually, failureOf, times } from "../../fixtures/clients.js";
+import { eventually, rejection, times } from "../../fixtures/clients.js";
 
 const run = promisify(execFile);
 
@@ -32,25 +32,25 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-function modeOf(path: string): string {
+function getMode(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
 
-function warningsInto(warnings: string[]) {
+function createLogger(warnings: string[]) {
   return { ...console, warn: (message: string) => void warnings.push(message) };
 }
 
 describe("the folder of a file store", () => {
-  it("is made with the first entry, for its owner alone", async () => {
+  it("is created with the first entry, accessible only to its owner", async () => {
     await using store = fileStore(folder);
     expect(await store.get("k")).toBeUndefined();
     expect(await store.list("")).toEqual([]);
     expect(existsSync(folder)).toBe(false);
     await store.set("k", 1);
-    expect([modeOf(folder), modeOf(join(folder, entryFileOf("k")))]).toEqual(["700", "600"]);
+    expect([getMode(folder), getMode(join(folder, entryFileName("k")))]).toEqual(["700", "600"]);
   });
 
-  it("is made again when somebody removes it", async () => {
+  it("is recreated after it was removed", async () => {
     await using store = fileStore(folder);
     await store.set("k", 1);
     rmSync(folder, { recursive: true });
@@ -59,15 +59,15 @@ describe("the folder of a file store", () => {
     expect(await store.get("k")).toBe(2);
   });
 
-  it("is warned about, once, where others can write into it", async () => {
+  it("causes one warning if other users can write to it", async () => {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o777);
     const warnings: string[] = [];
-    await using store = fileStore(folder, { logger: warningsInto(warnings) });
+    await using store = fileStore(folder, { logger: createLogger(warnings) });
     await store.set("a", 1);
     await store.set("b", 1);
-    expect(warnings).toEqual([`Other users can write into the folder ${folder} of a file store.`]);
-    expect(modeOf(folder)).toBe("777");
+    expect(warnings).toEqual([`Other users can write to the folder ${folder} of a file store.`]);
+    expect(getMode(folder)).toBe("777");
   });
 
   it.each([[""], [7], [undefined]])("cannot be %j", (path) => {
@@ -76,7 +76,7 @@ describe("the folder of a file store", () => {
 });
 
 describe("a file store", () => {
-  it("keeps nothing but whole entries, named by no key", async () => {
+  it("contains only complete entries, whose names do not reveal keys", async () => {
     await using store = fileStore(folder);
     await Promise.all(times(30, (n) => store.set(`secret/${n % 3}`, n)));
     const names = readdirSync(folder);
@@ -84,7 +84,7 @@ describe("a file store", () => {
     expect(names.every((name) => /^[0-9a-f]{64}\.json$/.test(name))).toBe(true);
   });
 
-  it("keeps its entries for the next run", async () => {
+  it("keeps its entries across instances", async () => {
     await using before = fileStore(folder);
     await before.set("k", { a: 1 });
     await before.close();
@@ -92,67 +92,67 @@ describe("a file store", () => {
     expect(await after.get("k")).toEqual({ a: 1 });
   });
 
-  it("follows no link, waits for no pipe, reads no folder", async () => {
-    await using store = fileStore(folder, { logger: warningsInto([]) });
-    await store.set("real", "elsewhere");
-    symlinkSync(join(folder, entryFileOf("real")), join(folder, entryFileOf("link")));
-    mkdirSync(join(folder, entryFileOf("folder")));
-    await run("mkfifo", [join(folder, entryFileOf("pipe"))]);
+  it("ignores symbolic links, pipes and folders", async () => {
+    await using store = fileStore(folder, { logger: createLogger([]) });
+    await store.set("real", "original");
+    symlinkSync(join(folder, entryFileName("real")), join(folder, entryFileName("link")));
+    mkdirSync(join(folder, entryFileName("folder")));
+    await run("mkfifo", [join(folder, entryFileName("pipe"))]);
     expect(await store.get("link")).toBeUndefined();
     expect(await store.get("pipe")).toBeUndefined();
     expect(await store.get("folder")).toBeUndefined();
     expect(await store.list("")).toEqual(["real"]);
-    await store.set("link", "own");
-    expect(await store.get("link")).toBe("own");
-    expect(await store.get("real")).toBe("elsewhere");
+    await store.set("link", "replaced");
+    expect(await store.get("link")).toBe("replaced");
+    expect(await store.get("real")).toBe("original");
   });
 
-  it("lists no file that lies about its key", async () => {
+  it("does not list files whose name does not match their key", async () => {
     await using store = fileStore(folder);
     await store.set("k", 1);
-    writeFileSync(join(folder, entryFileOf("other")), readFileSync(join(folder, entryFileOf("k"))));
-    writeFileSync(join(folder, "notes.json"), "mine");
+    writeFileSync(join(folder, entryFileName("other")), readFileSync(join(folder, entryFileName("k"))));
+    writeFileSync(join(folder, "notes.json"), "text");
     expect(await store.list("")).toEqual(["k"]);
   });
 
-  it("says what is wrong with a place that takes no files, and leaves nothing there", async () => {
-    writeFileSync(join(root, "taken"), "");
-    await using store = fileStore(join(root, "taken"));
-    const errors = await Promise.all([store.set("k", "canary"), store.get("k")].map(failureOf));
+  it("reports a path that is not a folder, and leaves nothing there", async () => {
+    writeFileSync(join(root, "file"), "");
+    await using store = fileStore(join(root, "file"));
+    const errors = await Promise.all([store.set("k", "canary"), store.get("k")].map(rejection));
     expect(errors.map(({ kind }) => kind)).toEqual(["unavailable", "unavailable"]);
     expect(errors[0]?.message).toBe(
-      `The file store in ${join(root, "taken")} could not write "k" (EEXIST). Is it there, and is it well?`,
+      `The file store in ${join(root, "file")} could not write "k" (EEXIST). Check that it is running and reachable.`,
     );
-    expect(readdirSync(root)).toEqual(["taken"]);
+    expect(readdirSync(root)).toEqual(["file"]);
   });
 });
 
-describe("what a file store sweeps", () => {
-  it("is what has expired, a while later; it is not gone before", async () => {
+describe("the sweep of a file store", () => {
+  it("removes entries some time after they expire, not before", async () => {
     let now = Date.now();
     await using writer = fileStore(folder, { now: () => now });
     await writer.set("short", 1, { ttlMs: 1_000 });
     await writer.set("long", 1, { ttlMs: 3_600_000 });
-    await writer.set("for ever", 1);
+    await writer.set("forever", 1);
     now += 30_000;
     await using early = fileStore(folder, { now: () => now });
     await early.set("early", 1);
     await early.close();
-    expect(existsSync(join(folder, entryFileOf("short")))).toBe(true);
+    expect(existsSync(join(folder, entryFileName("short")))).toBe(true);
     now += 60_000;
     await using late = fileStore(folder, { now: () => now });
     await late.set("late", 1);
-    await eventually(() => !existsSync(join(folder, entryFileOf("short"))));
+    await eventually(() => !existsSync(join(folder, entryFileName("short"))));
     await late.close();
-    expect(await writer.list("")).toEqual(["early", "for ever", "late", "long"]);
+    expect(await writer.list("")).toEqual(["early", "forever", "late", "long"]);
     expect(readdirSync(folder)).toHaveLength(4);
   });
 
-  it("is what a writer left that died, and nothing that is not its own", async () => {
+  it("removes temporary files of crashed writers, and no foreign files", async () => {
     mkdirSync(folder, { recursive: true });
-    const abandoned = asideOf(join(folder, entryFileOf("a")));
-    const fresh = asideOf(join(folder, entryFileOf("b")));
-    const foreign = ["notes.json", "notes.tmp", entryFileOf("c")];
+    const abandoned = tempPathFor(join(folder, entryFileName("a")));
+    const fresh = tempPathFor(join(folder, entryFileName("b")));
+    const foreign = ["notes.json", "notes.tmp", entryFileName("c")];
     for (const path of [abandoned, fresh, ...foreign.map((name) => join(folder, name))])
       writeFileSync(path, "half");
     const longAgo = Date.now() / 1000 - 7_200;
@@ -166,7 +166,7 @@ describe("what a file store sweeps", () => {
     expect(readdirSync(folder)).toEqual(expect.arrayContaining(foreign));
   });
 
-  it("is done again after a while, in a store that lives long", async () => {
+  it("is repeated in a long-lived store", async () => {
     let now = Date.now();
     await using store = fileStore(folder, { now: () => now });
     await store.set("short", 1, { ttlMs: 1_000 });
@@ -174,6 +174,6 @@ describe("what a file store sweeps", () => {
     await store.set("k", 1);
     now += 200_000;
     await store.set("k", 2);
-    await eventually(() => !existsSync(join(folder, entryFileOf("short"))));
+    await eventually(() => !existsSync(join(folder, entryFileName("short"))));
   });
 });

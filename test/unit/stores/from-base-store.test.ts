@@ -2,7 +2,7 @@ import { InMemoryStore as LangChainStore } from "@langchain/core/stores";
 import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { fromBaseStore } from "../../../src/stores/index.js";
-import { failureOf } from "../../fixtures/clients.js";
+import { rejection } from "../../fixtures/clients.js";
 
 describe("a BaseStore as a store", () => {
   it.each([[{}], [null], ["redis://localhost"], [new Map()]])("is not %o", (store) => {
@@ -11,7 +11,7 @@ describe("a BaseStore as a store", () => {
     );
   });
 
-  it("of LangChain is given keys that make good file names, and bytes", async () => {
+  it("of LangChain receives keys that are valid file names, and bytes", async () => {
     const langchain = new LangChainStore<Uint8Array>();
     await using store = fromBaseStore(langchain, { namespace: "mcp" });
     await store.set("tools/Wetter ü_1", 1);
@@ -22,7 +22,7 @@ describe("a BaseStore as a store", () => {
     expect(await store.list("tools/W")).toEqual(["tools/Wetter ü_1"]);
   });
 
-  it("of LangChain may hold other things", async () => {
+  it("of LangChain may contain foreign entries", async () => {
     const langchain = new LangChainStore<unknown>();
     const warnings: string[] = [];
     const logger = { ...console, warn: (message: string) => void warnings.push(message) };
@@ -30,16 +30,16 @@ describe("a BaseStore as a store", () => {
     await langchain.mset([
       ["mcp:k", { a: 1 }],
       ["mcp:_zz", 1],
-      ["elsewhere", 1],
+      ["foreign", 1],
     ]);
     expect(await store.get("k")).toBeUndefined();
     expect(warnings).toEqual([
-      'What the LangChain store has under "k" is neither text nor bytes; it is ignored.',
+      'Ignored the entry "k" of the LangChain store: it is neither a string nor bytes.',
     ]);
     expect(await store.list("")).toEqual([]);
   });
 
-  it("of LangGraph keeps to its own namespace", async () => {
+  it("of LangGraph only uses its own namespace", async () => {
     const langgraph = new LangGraphStore();
     await using store = fromBaseStore(langgraph, { namespace: "mcp" });
     await store.set("k", 1);
@@ -50,25 +50,25 @@ describe("a BaseStore as a store", () => {
     expect((await langgraph.get(["mcp"], "k"))?.value).toEqual({ record: `{"format":1,"key":"k"}\n1` });
   });
 
-  it("that fails is told by name, without the value", async () => {
+  it("that fails is named in the error, without the value", async () => {
     const langgraph = new LangGraphStore();
     langgraph.put = (_namespace, _key, value) => {
-      throw new TypeError(`no room for ${String(value["record"])}`);
+      throw new TypeError(`cannot store ${String(value["record"])}`);
     };
     await using store = fromBaseStore(langgraph);
-    const error = await failureOf(store.set("k", "canary"));
+    const error = await rejection(store.set("k", "canary"));
     expect(error).toMatchObject({
       kind: "unavailable",
-      message: 'The LangGraph store could not write "k" (TypeError). Is it there, and is it well?',
+      message: 'The LangGraph store could not write "k" (TypeError). Check that it is running and reachable.',
     });
     expect(String((error.cause as Error).stack)).not.toContain("canary");
   });
 
-  it("that never answers is waited for no longer than it may be", async () => {
+  it("that never responds fails with a timeout", async () => {
     const langgraph = new LangGraphStore();
     langgraph.get = () => new Promise(() => undefined);
     const store = fromBaseStore(langgraph, { timeoutMs: 20 });
-    expect(await failureOf(store.get("k"))).toMatchObject({ kind: "timeout" });
+    expect(await rejection(store.get("k"))).toMatchObject({ kind: "timeout" });
     await store.close();
   });
 });

@@ -3,7 +3,7 @@ import { memoryStore } from "../../../src/stores/index.js";
 import { times } from "../../fixtures/clients.js";
 
 describe("a memory store", () => {
-  it("keeps so many entries, and lets go of those not used for longest", async () => {
+  it("evicts the least recently used entries above maxEntries", async () => {
     await using store = memoryStore({ maxEntries: 3 });
     for (const key of ["a", "b", "c"]) await store.set(key, key);
     await store.get("a");
@@ -11,7 +11,7 @@ describe("a memory store", () => {
     expect(await store.list("")).toEqual(["a", "c", "d"]);
   });
 
-  it("keeps so much, whatever the number", async () => {
+  it("evicts the least recently used entries above maxTotalBytes", async () => {
     await using store = memoryStore({ maxTotalBytes: 1_000 });
     for (const n of times(10, (index) => index)) await store.set(`k${n}`, "x".repeat(298));
     expect(await store.list("")).toEqual(["k7", "k8", "k9"]);
@@ -25,7 +25,7 @@ describe("a memory store", () => {
     expect(await store.list("")).toEqual(["k"]);
   });
 
-  it("gives the same frozen value to all who read it", async () => {
+  it("returns the same frozen value on every read", async () => {
     await using store = memoryStore();
     await store.set("k", { list: [{ a: 1 }] });
     const value = (await store.get("k")) as { list: object[] };
@@ -33,9 +33,9 @@ describe("a memory store", () => {
     expect([value, value.list, value.list[0]].every((part) => Object.isFrozen(part))).toBe(true);
   });
 
-  it("has limits that are checked", () => {
+  it("validates its limits", () => {
     expect(() => memoryStore({ maxEntries: 0, maxTotalBytes: Number.NaN })).toThrow(
-      "maxEntries: expected a whole number above 0, found a number\n  maxTotalBytes: expected",
+      "maxEntries: expected a whole number above 0, got a number\n  maxTotalBytes: expected",
     );
   });
 });

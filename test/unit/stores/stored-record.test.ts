@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeRecord, encodeRecord } from "../../../src/stores/stored-record.js";
-import { findHostile } from "../../../src/stores/storable-json.js";
+import { findUnsafeJson } from "../../../src/stores/storable-json.js";
 
-describe("an entry as it is kept", () => {
-  it("comes back, whatever JSON it holds", () => {
+describe("a stored record", () => {
+  it("decodes to the same JSON value", () => {
     fc.assert(
       fc.property(fc.string(), fc.jsonValue({ maxDepth: 6 }), (key, value) => {
-        fc.pre(findHostile(value) === undefined);
+        fc.pre(findUnsafeJson(value) === undefined);
         const text = encodeRecord({ key, expiresAt: undefined }, value);
         expect(decodeRecord(text, key, 0)).toEqual({
           state: "live",
@@ -17,10 +17,10 @@ describe("an entry as it is kept", () => {
     );
   });
 
-  it("has a text as it is, unless not every place would give it back", () => {
-    const bodyOf = (value: string) =>
+  it("has a string verbatim, unless some backend would change it", () => {
+    const encodeBody = (value: string) =>
       encodeRecord({ key: "k", expiresAt: undefined }, value).split("\n").slice(1).join("\n");
-    expect(['a\n"b"\nä😀', "a\tb", "\u0000", "\uD83D"].map(bodyOf)).toEqual([
+    expect(['a\n"b"\nä😀', "a\tb", "\u0000", "\uD83D"].map(encodeBody)).toEqual([
       'a\n"b"\nä😀',
       String.raw`"a\tb"`,
       String.raw`"\u0000"`,
@@ -28,7 +28,7 @@ describe("an entry as it is kept", () => {
     ]);
   });
 
-  it("comes back, whatever text it is", () => {
+  it("decodes to the same string", () => {
     fc.assert(
       fc.property(fc.uint16Array(), (units) => {
         const value = String.fromCharCode(...units);
@@ -39,12 +39,12 @@ describe("an entry as it is kept", () => {
     );
   });
 
-  it("never throws, whatever text is found in its place", () => {
+  it("never throws on arbitrary text", () => {
     const header = encodeRecord({ key: "k", expiresAt: 5 }, 1).replace(/1$/, "");
     fc.assert(
-      fc.property(fc.string(), fc.boolean(), (text, isHalfSound) => {
-        const { state } = decodeRecord(isHalfSound ? header + text : text, "k", 0);
-        expect(["live", "unsound"]).toContain(state);
+      fc.property(fc.string(), fc.boolean(), (text, hasHeader) => {
+        const { state } = decodeRecord(hasHeader ? header + text : text, "k", 0);
+        expect(["live", "invalid"]).toContain(state);
       }),
     );
   });

@@ -1,71 +1,71 @@
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { listenToChannel, openChannels } from "../../../src/telemetry/event-channels.js";
+import { subscribeSafely, createChannels } from "../../../src/telemetry/event-channels.js";
 import { TypedEmitter } from "../../../src/telemetry/typed-emitter.js";
 
 interface Events {
-  spoken: { word: string };
-  thought: { word: string };
+  sent: { text: string };
+  internal: { text: string };
 }
 
-function openHub() {
-  return new TypedEmitter<Events>(() => undefined, openChannels<Events>(["spoken"]));
+function createEmitter() {
+  return new TypedEmitter<Events>(() => undefined, createChannels<Events>(["sent"]));
 }
 
 describe("channels", () => {
-  it("carry an event to whoever subscribes in the process, by its name", () => {
-    const heard: unknown[] = [];
-    const hear = (message: unknown) => heard.push(message);
-    subscribe("langchain-mcp-runtime:spoken", hear);
-    const event = { word: "hello" };
-    openHub().emit("spoken", event);
-    unsubscribe("langchain-mcp-runtime:spoken", hear);
-    openHub().emit("spoken", { word: "unheard" });
-    expect(heard).toEqual([event]);
-    expect(heard[0]).toBe(event);
+  it("publish an event to subscribers in the process", () => {
+    const received: unknown[] = [];
+    const onMessage = (message: unknown) => received.push(message);
+    subscribe("langchain-mcp-runtime:sent", onMessage);
+    const event = { text: "hello" };
+    createEmitter().emit("sent", event);
+    unsubscribe("langchain-mcp-runtime:sent", onMessage);
+    createEmitter().emit("sent", { text: "ignored" });
+    expect(received).toEqual([event]);
+    expect(received[0]).toBe(event);
   });
 
-  it("are no reason to make an event while nobody listens", () => {
-    const hub = openHub();
-    const audience = hub.audienceOf("spoken");
-    const before = audience.isThere;
-    const stop = listenToChannel("spoken", () => undefined);
-    const during = audience.isThere;
-    stop();
-    expect([before, during, audience.isThere]).toEqual([false, true, false]);
+  it("count as subscribers only while there is a listener", () => {
+    const emitter = createEmitter();
+    const subscribers = emitter.subscribersOf("sent");
+    const before = subscribers.hasAny;
+    const unsubscribeFailing = subscribeSafely("sent", () => undefined);
+    const during = subscribers.hasAny;
+    unsubscribeFailing();
+    expect([before, during, subscribers.hasAny]).toEqual([false, true, false]);
   });
 
-  it("carry only what has one", () => {
-    const heard: unknown[] = [];
-    const stop = listenToChannel("thought", (message) => heard.push(message));
-    openHub().emit("thought", { word: "hm" });
-    stop();
-    expect(heard).toEqual([]);
+  it("publish only events that have a channel", () => {
+    const received: unknown[] = [];
+    const unsubscribeFailing = subscribeSafely("internal", (message) => received.push(message));
+    createEmitter().emit("internal", { text: "hm" });
+    unsubscribeFailing();
+    expect(received).toEqual([]);
   });
 
   it.each([
-    ["rejects", () => Promise.reject(new Error("my fault"))],
+    ["rejects", () => Promise.reject(new Error("listener error"))],
     [
       "throws",
       () => {
-        throw new Error("my fault");
+        throw new Error("listener error");
       },
     ],
-  ])("a listener that %s ends no process: it is warned about", async (_, listener) => {
+  ])("a listener that %s causes a process warning", async (_, listener) => {
     const warned = once(process, "warning");
-    const stop = listenToChannel("spoken", listener);
-    const heard: unknown[] = [];
-    const stopOther = listenToChannel("spoken", (message) => heard.push(message));
-    openHub().emit("spoken", { word: "hello" });
+    const unsubscribeFailing = subscribeSafely("sent", listener);
+    const received: unknown[] = [];
+    const unsubscribeOther = subscribeSafely("sent", (message) => received.push(message));
+    createEmitter().emit("sent", { text: "hello" });
     const [warning] = (await warned) as [Error];
-    stop();
-    stopOther();
+    unsubscribeFailing();
+    unsubscribeOther();
     expect(warning).toMatchObject({
       name: "McpRuntimeWarning",
-      message: "A listener to langchain-mcp-runtime:spoken failed: Error: my fault",
+      message: "A listener to langchain-mcp-runtime:sent failed: Error: listener error",
     });
-    expect(heard).toHaveLength(1);
-    expect(channel("langchain-mcp-runtime:spoken").hasSubscribers).toBe(false);
+    expect(received).toHaveLength(1);
+    expect(channel("langchain-mcp-runtime:sent").hasSubscribers).toBe(false);
   });
 });

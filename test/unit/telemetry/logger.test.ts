@@ -3,8 +3,8 @@ import { createConsoleLogger, type Logger } from "../../../src/telemetry/logger.
 
 let lines: unknown[];
 
-/** Says one thing at each level and gives the levels that were heard. */
-function heardFrom(logger: Logger): unknown[] {
+/** Logs one message per level and returns the written lines. */
+function logAllLevels(logger: Logger): unknown[] {
   for (const level of ["debug", "info", "warn", "error"] as const) logger[level]("hello");
   return lines;
 }
@@ -32,40 +32,40 @@ describe("createConsoleLogger", () => {
     ["error", [ERROR]],
     ["silent", []],
     ["DEBUG", [DEBUG, INFO, WARN, ERROR]],
-  ])("%s is where it begins to speak", (level, heard) => {
-    expect(heardFrom(createConsoleLogger(level))).toEqual(heard);
+  ])("at level %s it logs that level and above", (level, expected) => {
+    expect(logAllLevels(createConsoleLogger(level))).toEqual(expected);
   });
 
-  it.each(["", "verbose", "1"])("a level of %j that it does not know means warnings", (level) => {
-    expect(heardFrom(createConsoleLogger(level))).toEqual([WARN, ERROR]);
+  it.each(["", "verbose", "1"])("an unknown level %j means warn", (level) => {
+    expect(logAllLevels(createConsoleLogger(level))).toEqual([WARN, ERROR]);
   });
 
-  it("shows warnings when nobody said anything", () => {
+  it("logs warnings by default", () => {
     vi.stubEnv("LANGCHAIN_MCP_LOG", undefined);
-    expect(heardFrom(createConsoleLogger())).toEqual([WARN, ERROR]);
+    expect(logAllLevels(createConsoleLogger())).toEqual([WARN, ERROR]);
   });
 
-  it("does what LANGCHAIN_MCP_LOG says", () => {
+  it("uses the level of LANGCHAIN_MCP_LOG", () => {
     vi.stubEnv("LANGCHAIN_MCP_LOG", "debug");
-    expect(heardFrom(createConsoleLogger())).toEqual([DEBUG, INFO, WARN, ERROR]);
+    expect(logAllLevels(createConsoleLogger())).toEqual([DEBUG, INFO, WARN, ERROR]);
   });
 
-  it("what it was told wins over LANGCHAIN_MCP_LOG", () => {
+  it("an explicit level takes precedence over LANGCHAIN_MCP_LOG", () => {
     vi.stubEnv("LANGCHAIN_MCP_LOG", "debug");
-    expect(heardFrom(createConsoleLogger("error"))).toEqual([ERROR]);
+    expect(logAllLevels(createConsoleLogger("error"))).toEqual([ERROR]);
   });
 
   it.each([
     ["debug", true],
     ["info", false],
     ["silent", false],
-  ])("at %s it says whether debug is worth a line: %s", (level, isWorth) => {
-    expect(createConsoleLogger(level).isDebugEnabled?.()).toBe(isWorth);
+  ])("at level %s isDebugEnabled is %s", (level, isEnabled) => {
+    expect(createConsoleLogger(level).isDebugEnabled?.()).toBe(isEnabled);
   });
 
-  it("leaves the program's own output alone", () => {
+  it("never writes to stdout", () => {
     const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-    heardFrom(createConsoleLogger("debug"));
+    logAllLevels(createConsoleLogger("debug"));
     expect(written).not.toHaveBeenCalled();
   });
 });

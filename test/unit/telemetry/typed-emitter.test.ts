@@ -6,107 +6,107 @@ interface Events {
   closed: string;
 }
 
-function openHub() {
+function createEmitter() {
   const errors: unknown[] = [];
-  return { hub: new TypedEmitter<Events>((error) => errors.push(error)), errors };
+  return { emitter: new TypedEmitter<Events>((error) => errors.push(error)), errors };
 }
 
-describe("EventHub", () => {
-  it("tells every listener, in the order they came", () => {
-    const { hub } = openHub();
-    const heard: string[] = [];
-    hub.on("opened", ({ id }) => heard.push(`first ${id}`));
-    hub.on("opened", ({ id }) => heard.push(`second ${id}`));
-    hub.emit("opened", { id: 7 });
-    expect(heard).toEqual(["first 7", "second 7"]);
+describe("TypedEmitter", () => {
+  it("calls every listener in the order of registration", () => {
+    const { emitter } = createEmitter();
+    const received: string[] = [];
+    emitter.on("opened", ({ id }) => received.push(`first ${id}`));
+    emitter.on("opened", ({ id }) => received.push(`second ${id}`));
+    emitter.emit("opened", { id: 7 });
+    expect(received).toEqual(["first 7", "second 7"]);
   });
 
-  it("tells nobody of another event", () => {
-    const { hub } = openHub();
-    hub.on("opened", () => expect.unreachable());
-    hub.emit("closed", "bye");
-    expect(hub.audienceOf("closed").isThere).toBe(false);
+  it("does not call listeners of other events", () => {
+    const { emitter } = createEmitter();
+    emitter.on("opened", () => expect.unreachable());
+    emitter.emit("closed", "bye");
+    expect(emitter.subscribersOf("closed").hasAny).toBe(false);
   });
 
-  it("passes the very event on", () => {
-    const { hub } = openHub();
-    const heard: unknown[] = [];
+  it("passes the event object itself", () => {
+    const { emitter } = createEmitter();
+    const received: unknown[] = [];
     const event = { id: 7 };
-    hub.on("opened", (same) => heard.push(same));
-    hub.emit("opened", event);
-    expect(heard[0]).toBe(event);
+    emitter.on("opened", (payload) => received.push(payload));
+    emitter.emit("opened", event);
+    expect(received[0]).toBe(event);
   });
 
-  it("an event that nobody listens to is no problem", () => {
-    const { hub, errors } = openHub();
-    hub.emit("opened", { id: 7 });
+  it("an event without listeners causes no error", () => {
+    const { emitter, errors } = createEmitter();
+    emitter.emit("opened", { id: 7 });
     expect(errors).toEqual([]);
   });
 
-  it("who stopped listening hears nothing more", () => {
-    const { hub } = openHub();
-    const heard: string[] = [];
-    const stop = hub.on("closed", (reason) => heard.push(reason));
-    hub.emit("closed", "once");
-    stop();
-    stop();
-    hub.emit("closed", "twice");
-    expect(heard).toEqual(["once"]);
+  it("an unsubscribed listener receives no more events", () => {
+    const { emitter } = createEmitter();
+    const received: string[] = [];
+    const unsubscribe = emitter.on("closed", (reason) => received.push(reason));
+    emitter.emit("closed", "once");
+    unsubscribe();
+    unsubscribe();
+    emitter.emit("closed", "twice");
+    expect(received).toEqual(["once"]);
   });
 
-  it("who stops in the middle of an event takes nobody along", () => {
-    const { hub } = openHub();
-    const heard: string[] = [];
-    const stop = hub.on("closed", () => {
-      heard.push("first");
-      stop();
+  it("unsubscribing during an event does not affect other listeners", () => {
+    const { emitter } = createEmitter();
+    const received: string[] = [];
+    const unsubscribe = emitter.on("closed", () => {
+      received.push("first");
+      unsubscribe();
     });
-    hub.on("closed", () => heard.push("second"));
-    hub.emit("closed", "bye");
-    expect(heard).toEqual(["first", "second"]);
+    emitter.on("closed", () => received.push("second"));
+    emitter.emit("closed", "bye");
+    expect(received).toEqual(["first", "second"]);
   });
 
-  it("a listener that throws is reported and keeps the event from nobody", () => {
-    const { hub, errors } = openHub();
-    const heard: string[] = [];
-    const failure = new Error("my fault");
-    hub.on("closed", () => {
+  it("an error of a listener is reported and does not affect other listeners", () => {
+    const { emitter, errors } = createEmitter();
+    const received: string[] = [];
+    const failure = new Error("listener error");
+    emitter.on("closed", () => {
       throw failure;
     });
-    hub.on("closed", (reason) => heard.push(reason));
-    hub.emit("closed", "bye");
-    expect(heard).toEqual(["bye"]);
+    emitter.on("closed", (reason) => received.push(reason));
+    emitter.emit("closed", "bye");
+    expect(received).toEqual(["bye"]);
     expect(errors).toEqual([failure]);
   });
 
-  it("knows whether anybody listens", () => {
-    const { hub } = openHub();
-    const audience = hub.audienceOf("closed");
-    const before = audience.isThere;
-    const stop = hub.on("closed", () => undefined);
-    const during = audience.isThere;
-    stop();
-    expect([before, during, audience.isThere]).toEqual([false, true, false]);
+  it("reports whether there are subscribers", () => {
+    const { emitter } = createEmitter();
+    const subscribers = emitter.subscribersOf("closed");
+    const before = subscribers.hasAny;
+    const unsubscribe = emitter.on("closed", () => undefined);
+    const during = subscribers.hasAny;
+    unsubscribe();
+    expect([before, during, subscribers.hasAny]).toEqual([false, true, false]);
   });
 
-  it("who begins to listen in the middle of an event waits for the next one", () => {
-    const { hub } = openHub();
-    const heard: string[] = [];
-    hub.on("closed", (reason) => {
-      if (reason === "first") hub.on("closed", (late) => heard.push(late));
+  it("a listener added during an event receives only later events", () => {
+    const { emitter } = createEmitter();
+    const received: string[] = [];
+    emitter.on("closed", (reason) => {
+      if (reason === "first") emitter.on("closed", (late) => received.push(late));
     });
-    hub.emit("closed", "first");
-    expect(heard).toEqual([]);
+    emitter.emit("closed", "first");
+    expect(received).toEqual([]);
   });
 
-  it("a function that listens twice goes on listening when it stops once", () => {
-    const { hub } = openHub();
-    const heard: string[] = [];
-    const listener = (reason: string) => void heard.push(reason);
-    const stop = hub.on("closed", listener);
-    hub.on("closed", listener);
-    stop();
-    hub.emit("closed", "bye");
-    expect(heard).toEqual(["bye"]);
+  it("a function registered twice stays registered after one unsubscribe", () => {
+    const { emitter } = createEmitter();
+    const received: string[] = [];
+    const listener = (reason: string) => void received.push(reason);
+    const unsubscribe = emitter.on("closed", listener);
+    emitter.on("closed", listener);
+    unsubscribe();
+    emitter.emit("closed", "bye");
+    expect(received).toEqual(["bye"]);
   });
 });

@@ -1,18 +1,18 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ArgumentProperty } from "../../../src/config/argument-property.js";
+import type { ArgumentProperty } from "../../../src/config/agent/argument-property.js";
 import type { JsonObject } from "../../../src/json/json.js";
-import { compileArgumentProperties } from "../../../src/tools/argument-injector.js";
+import { createArgumentInjector } from "../../../src/tools/argument-injector.js";
 
 const SECRET = "s3cr3t";
 const name = fc.constantFrom("a", "b", "__proto__", "constructor");
 
-/** Paths that meet, cover each other and lead nowhere; each is written in one way only. */
+/** Paths that overlap, contain each other or match nothing, each in one notation only. */
 const path = fc
   .tuple(name, fc.array(fc.oneof(name, fc.constantFrom("0", "1", "*")), { maxLength: 3 }))
   .map(
     ([first, rest]) =>
-      `$['${first}']${rest.map((step) => (/^[\d*]$/.test(step) ? `[${step}]` : `['${step}']`)).join("")}`,
+      `$['${first}']${rest.map((segment) => (/^[\d*]$/.test(segment) ? `[${segment}]` : `['${segment}']`)).join("")}`,
   );
 
 const property = fc.oneof<fc.Arbitrary<ArgumentProperty>[]>(
@@ -24,7 +24,7 @@ const property = fc.oneof<fc.Arbitrary<ArgumentProperty>[]>(
 );
 const properties = fc.dictionary(path, property, { maxKeys: 5 });
 
-/** Arguments, or schemas, with the same names in them. */
+/** Arguments or schemas that use the same names. */
 function objects(...keys: string[]): fc.Arbitrary<JsonObject> {
   const { node } = fc.letrec<{ node: unknown; object: JsonObject }>((tie) => ({
     node: fc.oneof(
@@ -40,29 +40,29 @@ function objects(...keys: string[]): fc.Arbitrary<JsonObject> {
 const args = objects("c");
 const schemas = objects("properties", "items", "required", "anyOf", "allOf", "prefixItems", "then");
 
-describe("whatever the properties, the arguments and the schema are", () => {
-  it("nothing sensitive is shown or logged, and nothing that was lent is changed", () => {
+describe("for any properties, arguments and schema", () => {
+  it("nothing sensitive is shown or logged, and no input is mutated", () => {
     fc.assert(
-      fc.property(properties, args, schemas, (rules, given, schema) => {
-        const before = fc.stringify([rules, given, schema]);
-        const { fill, masked, shownSchema } = compileArgumentProperties(rules, schema);
-        const filled = fill(given, { key: SECRET });
-        expect(JSON.stringify(masked(filled))).not.toContain(SECRET);
-        expect(JSON.stringify(shownSchema)).not.toContain(SECRET);
-        expect(fc.stringify([rules, given, schema])).toBe(before);
+      fc.property(properties, args, schemas, (argumentProperties, modelArgs, schema) => {
+        const before = fc.stringify([argumentProperties, modelArgs, schema]);
+        const { inject, mask, modelSchema } = createArgumentInjector(argumentProperties, schema);
+        const injected = inject(modelArgs, { key: SECRET });
+        expect(JSON.stringify(mask(injected))).not.toContain(SECRET);
+        expect(JSON.stringify(modelSchema)).not.toContain(SECRET);
+        expect(fc.stringify([argumentProperties, modelArgs, schema])).toBe(before);
       }),
       { numRuns: 2_000 },
     );
   });
 
-  it("without [*], what is filled stays the same when it is filled again", () => {
+  it("without [*], injecting twice is the same as injecting once", () => {
     fc.assert(
-      fc.property(properties, args, (rules, given) => {
-        // Two paths whose [*] cross depend on what the other one creates.
-        const exact = Object.entries(rules).filter(([key]) => !key.includes("*"));
-        const { fill } = compileArgumentProperties(Object.fromEntries(exact), {});
-        const filled = fill(given, { key: SECRET });
-        expect(JSON.stringify(fill(filled, { key: SECRET }))).toBe(JSON.stringify(filled));
+      fc.property(properties, args, (argumentProperties, modelArgs) => {
+        // Overlapping [*] paths depend on the items that the other path creates.
+        const exact = Object.entries(argumentProperties).filter(([key]) => !key.includes("*"));
+        const { inject } = createArgumentInjector(Object.fromEntries(exact), {});
+        const injected = inject(modelArgs, { key: SECRET });
+        expect(JSON.stringify(inject(injected, { key: SECRET }))).toBe(JSON.stringify(injected));
       }),
       { numRuns: 1_000 },
     );

@@ -6,16 +6,18 @@ function tool(name: string): McpToolInfo {
   return { name, inputSchema: { type: "object" } };
 }
 
-function ruleFor(name: string, own: ToolRules, all: ToolRules = {}) {
-  return new ToolPolicy([new RuleSet(own), new RuleSet(all)], () => undefined).ruleFor(tool(name));
+function ruleFor(name: string, serverRules: ToolRules, allRules: ToolRules = {}) {
+  return new ToolPolicy([new RuleSet(serverRules), new RuleSet(allRules)], () => undefined).ruleFor(
+    tool(name),
+  );
 }
 
 describe("the rule for a tool", () => {
-  it("is empty when nobody has written one", () => {
+  it("is empty without rules", () => {
     expect(ruleFor("get", {})).toEqual({});
   });
 
-  it("comes field by field from the most specific entry that has it", () => {
+  it("takes each field from the most specific entry that sets it", () => {
     const rules = {
       "*": { idempotent: false, timeoutMs: 1 },
       "get_*": { idempotent: true, timeoutMs: 2 },
@@ -38,7 +40,7 @@ describe("the rule for a tool", () => {
     );
   });
 
-  it("is false for a tool that is left out, and the most specific entry decides", () => {
+  it("is false for an excluded tool, and the most specific entry decides", () => {
     expect(ruleFor("admin_delete", { "admin_*": false })).toBe(false);
     expect(ruleFor("admin_list", { "admin_*": false, admin_list: { timeoutMs: 5 } })).toEqual({
       timeoutMs: 5,
@@ -47,9 +49,9 @@ describe("the rule for a tool", () => {
   });
 
   it.each([
-    ["an allow list by a star", { "*": false, "get_*": {} } as ToolRules],
-    ["an allow list by names", ["get_a"] as ToolRules],
-  ])("%s leaves the rest out", (_, rules) => {
+    ["an allow list with a pattern", { "*": false, "get_*": {} } as ToolRules],
+    ["an allow list of names", ["get_a"] as ToolRules],
+  ])("%s excludes the rest", (_, rules) => {
     expect(ruleFor("get_a", rules)).toEqual({});
     expect(ruleFor("put_a", rules)).toBe(false);
   });
@@ -58,45 +60,45 @@ describe("the rule for a tool", () => {
     expect(ruleFor("anything", [])).toBe(false);
   });
 
-  it("of the server stands before the one for all", () => {
+  it("of the server takes precedence over the one for all servers", () => {
     const all = { "*": false, get: { timeoutMs: 9, idempotent: true } } as const;
     expect(ruleFor("get", { get: { timeoutMs: 1 } }, all)).toEqual({ timeoutMs: 1, idempotent: true });
     expect(ruleFor("put", { "p*": {} }, { "*": { idempotent: true } })).toEqual({ idempotent: true });
   });
 
-  it("of the server lets nothing in that the one for all keeps out", () => {
+  it("of the server cannot allow what the one for all servers excludes", () => {
     expect(ruleFor("put", { "p*": {} }, { "*": false, get: {} })).toBe(false);
     expect(ruleFor("delete_all", { "*": { timeoutMs: 5 } }, { delete_all: false })).toBe(false);
     expect(ruleFor("delete_all", () => undefined, { delete_all: false })).toBe(false);
     expect(ruleFor("report", { report: { timeoutMs: 5 } }, ["other"])).toBe(false);
   });
 
-  it("joins hidden arguments, one by one", () => {
+  it("merges injected arguments one by one", () => {
     const rule = ruleFor("get", { get: { args: { x: 1 } } }, { "*": { args: { tenant: "t", x: 0 } } });
     expect(rule).toEqual({ args: { tenant: "t", x: 1 } });
   });
 
-  it("takes an entry that says undefined for one that says nothing", () => {
+  it("ignores fields that are undefined", () => {
     expect(ruleFor("get", { get: { timeoutMs: undefined } as never, "*": { timeoutMs: 7 } })).toEqual({
       timeoutMs: 7,
     });
   });
 
-  it("may come from a function; one that throws, or gives nonsense, leaves the tool out and is told", () => {
+  it("can come from a function; one that throws or returns an invalid rule excludes the tool with a warning", () => {
     const warnings: string[] = [];
-    const decide = (info: McpToolInfo) => {
-      if (info.name === "bad") throw new Error("no idea");
+    const ruleFunction = (info: McpToolInfo) => {
+      if (info.name === "bad") throw new Error("boom");
       if (info.name === "odd") return { timeout: 5 } as never;
       return info.name === "no" ? false : undefined;
     };
-    const policy = new ToolPolicy([new RuleSet(decide)], (message) => warnings.push(message));
+    const policy = new ToolPolicy([new RuleSet(ruleFunction)], (message) => warnings.push(message));
     expect(["yes", "no", "bad", "odd"].map((name) => policy.ruleFor(tool(name)))).toEqual([
       {},
       false,
       false,
       false,
     ]);
-    expect(warnings).toEqual([expect.stringContaining("no idea"), expect.stringContaining("timeout")]);
+    expect(warnings).toEqual([expect.stringContaining("boom"), expect.stringContaining("timeout")]);
   });
 });
 
@@ -116,23 +118,23 @@ describe("a pattern", () => {
   });
 });
 
-describe("entries that match nothing", () => {
-  it("are known by name", () => {
+describe("unmatched patterns", () => {
+  it("are reported by name", () => {
     const rules = new RuleSet({ get_a: {}, "put_*": {}, "*": {} });
     new ToolPolicy([rules], () => undefined).ruleFor(tool("get_a"));
-    expect(rules.unmetEntries()).toEqual(["put_*"]);
+    expect(rules.unmatchedPatterns()).toEqual(["put_*"]);
   });
 });
 
-describe("rules that are no rules", () => {
+describe("invalid rules", () => {
   it.each([
-    [7, "expected rules by tool name, found a number"],
-    [[7], "expected a list of tool names"],
+    [7, "expected rules by tool name, got a number"],
+    [[7], "expected an array of tool names"],
     [{ a: { timeout: 5 } }, "a: "],
     [{ a: { timeoutMs: "5" } }, "a.timeoutMs: "],
     [{ a: { requireApproval: "sometimes" } }, 'expected true, false, "unless-read-only" or a function'],
     [{ a: true }, "a: "],
-  ])("%j is refused, with its place", (rules, message) => {
+  ])("%j is rejected with its path", (rules, message) => {
     expect(() => new RuleSet(rules as never)).toThrow(message);
   });
 });

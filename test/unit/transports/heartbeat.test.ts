@@ -3,60 +3,60 @@ import { describe, expect, it } from "vitest";
 import { Heartbeat } from "../../../src/transports/websocket/heartbeat.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-const BEAT_MS = 30_000;
+const PING_INTERVAL_MS = 30_000;
 
-function beating() {
+function startHeartbeat() {
   const clock = new FakeClock();
-  const state = { received: 0, pings: 0, silences: 0 };
+  const state = { received: 0, pings: 0, timeouts: 0 };
   const heartbeat = new Heartbeat({
     clock,
-    received: () => state.received,
+    bytesReceived: () => state.received,
     ping: () => (state.pings += 1),
-    onSilence: () => (state.silences += 1),
+    onTimeout: () => (state.timeouts += 1),
   });
   return { clock, state, heartbeat };
 }
 
 describe("a heartbeat", () => {
-  it("asks once a beat, as long as it is answered", async () => {
-    const { clock, state } = beating();
-    for (const beat of [1, 2, 3]) {
-      clock.advance(BEAT_MS);
-      expect(state).toMatchObject({ pings: beat });
+  it("pings once per interval while data is received", async () => {
+    const { clock, state } = startHeartbeat();
+    for (const count of [1, 2, 3]) {
+      clock.advance(PING_INTERVAL_MS);
+      expect(state).toMatchObject({ pings: count });
       state.received += 1;
     }
     await setImmediate();
-    expect(state).toMatchObject({ pings: 3, silences: 0 });
+    expect(state).toMatchObject({ pings: 3, timeouts: 0 });
   });
 
-  it("tells a whole beat without an answer once", async () => {
-    const { clock, state } = beating();
-    clock.advance(BEAT_MS);
-    clock.advance(BEAT_MS - 1);
+  it("reports a timeout once after an interval without data", async () => {
+    const { clock, state } = startHeartbeat();
+    clock.advance(PING_INTERVAL_MS);
+    clock.advance(PING_INTERVAL_MS - 1);
     await setImmediate();
-    expect(state.silences).toBe(0);
+    expect(state.timeouts).toBe(0);
     clock.advance(1);
     await setImmediate();
-    expect(state).toMatchObject({ pings: 1, silences: 1 });
+    expect(state).toMatchObject({ pings: 1, timeouts: 1 });
     expect(clock.pending).toBe(0);
   });
 
-  it("first looks for what came while the process was busy", async () => {
-    const { clock, state } = beating();
-    clock.advance(BEAT_MS);
-    clock.advance(BEAT_MS);
+  it("reads pending input of a busy process before it reports a timeout", async () => {
+    const { clock, state } = startHeartbeat();
+    clock.advance(PING_INTERVAL_MS);
+    clock.advance(PING_INTERVAL_MS);
     state.received += 1;
     await setImmediate();
-    expect(state).toMatchObject({ pings: 2, silences: 0 });
+    expect(state).toMatchObject({ pings: 2, timeouts: 0 });
   });
 
-  it("is stopped at any time", async () => {
-    const { clock, state, heartbeat } = beating();
-    clock.advance(BEAT_MS);
-    clock.advance(BEAT_MS);
+  it("can be stopped while a timeout is being evaluated", async () => {
+    const { clock, state, heartbeat } = startHeartbeat();
+    clock.advance(PING_INTERVAL_MS);
+    clock.advance(PING_INTERVAL_MS);
     heartbeat.stop();
     await setImmediate();
-    expect(state.silences).toBe(0);
+    expect(state.timeouts).toBe(0);
     expect(clock.pending).toBe(0);
   });
 });

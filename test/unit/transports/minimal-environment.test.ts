@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
-import { cleanEnvironment } from "../../../src/transports/stdio/minimal-environment.js";
+import { createMinimalEnvironment } from "../../../src/transports/stdio/server-process.js";
 
-it("a server gets what every program needs, and what its definition gives", () => {
-  const ours = {
+it("a server process gets a few inherited variables and the configured ones", () => {
+  const parent = {
     PATH: "/bin",
     HOME: "/home/ann",
     LANG: "C",
     AWS_SECRET_ACCESS_KEY: "canary",
     NODE_OPTIONS: "-r x",
   };
-  expect(cleanEnvironment({ PORT: "80", LANG: "de" }, ours)).toEqual({
+  expect(createMinimalEnvironment({ PORT: "80", LANG: "de" }, parent)).toEqual({
     PATH: "/bin",
     HOME: "/home/ann",
     LANG: "de",

@@ -14,34 +14,34 @@ function openLog() {
     log: { info: (line) => lines.push(line.replace('Server "child" on stderr: ', "")) },
     decode: (bytes) => bytes.toString(),
   });
-  return { log, lines, clock, say: (text: string) => log.data(Buffer.from(text)) };
+  return { log, lines, clock, write: (text: string) => log.data(Buffer.from(text)) };
 }
 
-describe("what a server says on stderr", () => {
-  it("is told line by line, without colours, secrets and empty lines", () => {
-    const { log, lines, say } = openLog();
-    say("one\r\n\n\u001b[31mtw");
-    say("o\u001b[0m\nkey canary-1\nlast");
+describe("StderrLog", () => {
+  it("logs line by line, without colors, secrets and empty lines", () => {
+    const { log, lines, write } = openLog();
+    write("one\r\n\n\u001b[31mtw");
+    write("o\u001b[0m\nkey canary-1\nlast");
     expect(lines).toEqual(["one", "two", "key [redacted]"]);
     log.end();
     expect(lines.at(-1)).toBe("last");
     expect(log.lastLines).toEqual(["one", "two", "key [redacted]", "last"]);
   });
 
-  it("is cut where a line is too long, and never in a secret", () => {
-    const { lines, log, say } = openLog();
-    say(`${"x".repeat(995)}canary-1${"y".repeat(100_000)}\nnext\n`);
+  it("truncates long lines after redacting secrets", () => {
+    const { lines, log, write } = openLog();
+    write(`${"x".repeat(995)}canary-1${"y".repeat(100_000)}\nnext\n`);
     expect(lines[0]).toMatch(/^x{995}\[reda…$/);
     expect([lines[1], log.lastLines.length]).toEqual(["next", 2]);
   });
 
-  it("does not flood the logger, and says how much was left out", () => {
-    const { lines, log, clock, say } = openLog();
-    say(times(5_000, (n) => `line ${n}\n`).join(""));
+  it("limits the lines per second and logs how many were omitted", () => {
+    const { lines, log, clock, write } = openLog();
+    write(times(5_000, (n) => `line ${n}\n`).join(""));
     expect(lines).toHaveLength(100);
     clock.advance(1_000);
-    say("later\n");
-    expect(lines.slice(100)).toEqual(["(4900 more lines, left out)", "later"]);
+    write("later\n");
+    expect(lines.slice(100)).toEqual(["(4900 more lines omitted)", "later"]);
     expect(log.lastLines).toEqual([...times(9, (n) => `line ${4_991 + n}`), "later"]);
   });
 });

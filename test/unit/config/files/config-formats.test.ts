@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { loadMcpServers, type LoadMcpServersOptions } from "../../../../src/index.js";
 import { ConfigFolders } from "../../../fixtures/config-folders.js";
 
-/** What is made of one file. */
+/** Loads the servers of one file. */
 async function load(path: string, content: unknown, options: LoadMcpServersOptions = {}) {
   using folders = new ConfigFolders();
   folders.write(path, content);
-  const found = await loadMcpServers(folders.options({ user: true, ...options }));
-  return { ...found, source: found.sources[0], project: folders.project, home: folders.home };
+  const loaded = await loadMcpServers(folders.options({ user: true, ...options }));
+  return { ...loaded, source: loaded.sources[0], project: folders.project, home: folders.home };
 }
 
 const linux = process.platform !== "win32" && process.platform !== "darwin";
@@ -52,13 +52,13 @@ describe("a file of", () => {
     expect(source).toMatchObject({ scope: "project", format: "mcp-json" });
     expect(source?.servers[0]).toEqual({
       name: "shop",
-      state: "taken",
+      state: "loaded",
       variables: ["BASE", "KEY"],
       ignored: [],
     });
   });
 
-  it("Claude Code: ~/.claude.json, those of the project before those for all", async () => {
+  it("Claude Code: ~/.claude.json, servers of the project before those for all projects", async () => {
     using folders = new ConfigFolders();
     folders.write("home/.claude.json", {
       numStartups: 7,
@@ -74,19 +74,19 @@ describe("a file of", () => {
       b: { command: "b", cwd: folders.project },
     });
     expect(sources[0]?.servers.map(({ name, state }) => [name, state])).toEqual([
-      ["a", "taken"],
+      ["a", "loaded"],
       ["a", "shadowed"],
-      ["b", "taken"],
+      ["b", "loaded"],
     ]);
   });
 
-  it("VS Code: servers, inputs, an env file, and variables of its own", async () => {
+  it("VS Code: servers, inputs, an env file and predefined variables", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.env", "FROM_FILE=1\nBOTH=file\n");
     folders.write(
       "project/.vscode/mcp.json",
       `{
-        // what is asked for
+        // prompted inputs
         "inputs": [
           { "type": "promptString", "id": "key", "description": "API key", "password": true },
           { "type": "pickString", "id": "region", "description": "Region", "options": ["eu"], "default": "eu" },
@@ -120,14 +120,14 @@ describe("a file of", () => {
     });
   });
 
-  it.runIf(linux)("VS Code: the user's own", async () => {
+  it.runIf(linux)("VS Code: the user file", async () => {
     const { servers } = await load("home/.config/Code/User/mcp.json", {
       servers: { a: { type: "http", url: "https://a.example" } },
     });
     expect(servers).toEqual({ a: { type: "http", url: "https://a.example" } });
   });
 
-  it("Cursor: of the project and of the user", async () => {
+  it("Cursor: the project file and the user file", async () => {
     using folders = new ConfigFolders();
     const own = { url: "https://a.example", headers: { a: "${env:TOKEN}" }, auth: { CLIENT_ID: "x" } };
     folders.write("project/.cursor/mcp.json", { mcpServers: { a: own } });
@@ -146,7 +146,7 @@ describe("a file of", () => {
     expect(sources[0]?.servers[0]?.ignored).toEqual(["auth"]);
   });
 
-  it("a grant under auth is ours, in any file", async () => {
+  it("any client may have a grant under auth", async () => {
     const auth = { grant: "jwt-bearer", issuer: "https://auth.example", assertion: "${JOB_TOKEN}" };
     const { servers, source } = await load(
       "project/.mcp.json",
@@ -169,10 +169,10 @@ describe("a file of", () => {
       },
     });
     expect(servers).toEqual({ a: { url: "https://a.example/mcp", tools: { wipe: false } } });
-    expect(source?.servers[1]).toMatchObject({ state: "disabled", reason: "its file says disabled: true" });
+    expect(source?.servers[1]).toMatchObject({ state: "disabled", reason: "its file has disabled: true" });
   });
 
-  it("Gemini CLI: url is SSE, httpUrl is not, $NAME is a variable, lists of tools and of servers", async () => {
+  it("Gemini CLI: url means SSE, httpUrl means HTTP, $NAME is a variable, lists of tools and servers", async () => {
     const { servers, source, problems } = await load(
       "project/.gemini/settings.json",
       {
@@ -204,7 +204,7 @@ describe("a file of", () => {
     expect(source?.servers.find(({ name }) => name === "now")?.ignored).toEqual(["trust"]);
   });
 
-  it("Copilot CLI: type local, and tools that mean all", async () => {
+  it("Copilot CLI: type local, and a wildcard for tools", async () => {
     const { servers } = await load("home/.copilot/mcp-config.json", {
       mcpServers: {
         a: { type: "local", command: "a", tools: ["*"], env: {} },
@@ -216,7 +216,7 @@ describe("a file of", () => {
     expect(servers["b"]).toEqual({ type: "http", url: "https://b.example", tools: ["only"] });
   });
 
-  it("Cline: seconds, SSE by default, an older word for the type", async () => {
+  it("Cline: timeouts in seconds, SSE by default, the former key transportType", async () => {
     const { servers } = await load("home/.cline/data/settings/cline_mcp_settings.json", {
       mcpServers: {
         a: { url: "https://a.example/sse", timeout: 30, autoApprove: ["x"] },
@@ -231,7 +231,7 @@ describe("a file of", () => {
     });
   });
 
-  it("Roo Code: seconds, disabled tools", async () => {
+  it("Roo Code: timeouts in seconds, disabled tools", async () => {
     const { servers } = await load("project/.roo/mcp.json", {
       mcpServers: {
         a: { type: "streamable-http", url: "https://a.example/mcp", timeout: 60, disabledTools: ["x"] },
@@ -241,40 +241,51 @@ describe("a file of", () => {
   });
 
   it.each([
-    ["timeout", -5, "expected how many milliseconds a request may take, found a number below 0"],
-    ["timeout", "5s", "expected how many milliseconds a request may take, found another text"],
-    ["includeTools", "a", 'expected a list of tool names, found "a"'],
-    ["excludeTools", ["a", 1], "expected a list of tool names, found a list with something else in it"],
-    ["disabledTools", {}, "expected a list of tool names, found an object"],
-    ["sandboxEnabled", "yes", 'expected true or false, found "yes"'],
+    ["timeout", -5, "expected a request timeout in milliseconds, got a negative number"],
+    ["timeout", "5s", "expected a request timeout in milliseconds, got a string"],
+    ["includeTools", "a", 'expected an array of tool names, got "a"'],
+    ["excludeTools", ["a", 1], "expected an array of tool names, got an array with other items"],
+    ["disabledTools", {}, "expected an array of tool names, got an object"],
+    ["sandboxEnabled", "yes", 'expected true or false, got "yes"'],
     ["transport", 7, expect.stringContaining("expected one of http, ")],
-    ["retry", "no", 'expected false or an object, found "no"'],
-  ])("any client with a wrong %s (%j) is told by file, server and key", async (key, value, message) => {
-    const { servers, problems, project } = await load("project/.mcp.json", {
-      mcpServers: { a: { url: "https://a.example/mcp", [key]: value }, b: { url: "https://b.example/mcp" } },
-    });
-    expect(Object.keys(servers)).toEqual(["b"]);
-    expect(problems).toMatchObject([
-      {
-        kind: "bad-definition",
-        server: "a",
-        file: `${project}/.mcp.json`,
-        path: `mcpServers.a.${key}`,
-        line: 5,
-      },
-    ]);
-    expect(problems[0]?.message).toEqual(
-      typeof message === "string" ? `Server "a", ${key}: ${message}.` : message,
-    );
-  });
+    ["retry", "no", 'expected false or an object, got "no"'],
+  ])(
+    "any client with an invalid %s (%j) is reported with file, server and key",
+    async (key, value, message) => {
+      const { servers, problems, project } = await load("project/.mcp.json", {
+        mcpServers: {
+          a: { url: "https://a.example/mcp", [key]: value },
+          b: { url: "https://b.example/mcp" },
+        },
+      });
+      expect(Object.keys(servers)).toEqual(["b"]);
+      expect(problems).toMatchObject([
+        {
+          kind: "bad-definition",
+          server: "a",
+          file: `${project}/.mcp.json`,
+          path: `mcpServers.a.${key}`,
+          line: 5,
+        },
+      ]);
+      expect(problems[0]?.message).toEqual(
+        typeof message === "string" ? `Server "a", ${key}: ${message}.` : message,
+      );
+    },
+  );
 
-  it("other clients keeps away what they keep away, also beside our own rules", async () => {
-    const at = (name: string) => ({ url: `https://${name}.example/mcp`, excludeTools: ["x"] });
+  it("other clients may exclude tools, also in combination with tool rules", async () => {
+    const entry = (name: string) => ({ url: `https://${name}.example/mcp`, excludeTools: ["x"] });
     const { servers, problems, source } = await load("project/.mcp.json", {
       mcpServers: {
-        all: { ...at("all"), tools: ["*"] },
-        some: { ...at("some"), tools: ["x", "y"], includeTools: ["z"] },
-        rules: { ...at("rules"), tools: { x: { idempotent: true } }, timeout: 5, timeouts: { requestMs: 7 } },
+        all: { ...entry("all"), tools: ["*"] },
+        some: { ...entry("some"), tools: ["x", "y"], includeTools: ["z"] },
+        rules: {
+          ...entry("rules"),
+          tools: { x: { idempotent: true } },
+          timeout: 5,
+          timeouts: { requestMs: 7 },
+        },
         never: { url: "https://never.example/mcp", timeout: 0 },
       },
     });
@@ -288,7 +299,7 @@ describe("a file of", () => {
     expect(source?.servers.map(({ ignored }) => ignored)).toEqual([[], ["includeTools"], ["timeout"], []]);
   });
 
-  it("Zed: custom servers, also as they once were written; extensions are its own", async () => {
+  it("Zed: custom servers, also in the former format, but no extensions", async () => {
     const { servers, source, problems } = await load("project/.zed/settings.json", {
       ui_font_size: 16,
       context_servers: {
@@ -306,20 +317,21 @@ describe("a file of", () => {
       old: { command: "old", args: ["2"], env: { A: "1" } },
     });
     expect(source?.servers.map(({ name, state }) => [name, state])).toEqual([
-      ["a", "taken"],
-      ["b", "taken"],
-      ["old", "taken"],
+      ["a", "loaded"],
+      ["b", "loaded"],
+      ["old", "loaded"],
       ["ext", "disabled"],
       ["ext2", "disabled"],
     ]);
   });
 
-  it("a project without a client: mcp.json, with servers by name and with options of ours", async () => {
+  it("a project without a client: mcp.json, with servers at the top level and options of this library", async () => {
     const { servers } = await load("project/mcp.json", {
       a: {
         url: "https://a.example",
         lazy: true,
         retry: false,
+        circuitBreaker: { failureThreshold: 3 },
         tools: { "delete_*": { requireApproval: true } },
       },
       b: { functionName: "b", region: "eu-central-1" },
@@ -329,13 +341,14 @@ describe("a file of", () => {
         url: "https://a.example",
         lazy: true,
         retry: false,
+        circuitBreaker: { failureThreshold: 3 },
         tools: { "delete_*": { requireApproval: true } },
       },
       b: { functionName: "b", region: "eu-central-1" },
     });
   });
 
-  it("any path is read by what it looks like, and speaks for its own folder", async () => {
+  it("any path is parsed by its name or content, and belongs to its own folder", async () => {
     using folders = new ConfigFolders();
     const files = [
       folders.write("other/.vscode/mcp.json", { servers: { a: { command: "a" } } }),

@@ -1,15 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { CONFIG_PLACES, pathOfPlace, recognise } from "../../../../src/config/files/config-locations.js";
+import {
+  CONFIG_LOCATIONS,
+  resolveLocation,
+  detectFormat,
+} from "../../../../src/config/files/config-locations.js";
 
 const posix = process.platform !== "win32";
 
-/** Where the user's own files are looked for. */
+/** The user files on a platform. */
 function userFiles(platform: NodeJS.Platform, env: Record<string, string> = {}): string[] {
   const folders = { project: "/project", home: "/home", env, platform };
-  return CONFIG_PLACES.filter(({ scope }) => scope === "user").map((place) => pathOfPlace(place, folders));
+  return CONFIG_LOCATIONS.filter(({ scope }) => scope === "user").map((location) =>
+    resolveLocation(location, folders),
+  );
 }
 
-describe.runIf(posix)("the files of a user", () => {
+describe.runIf(posix)("user files", () => {
   it("on Linux", () => {
     expect(userFiles("linux")).toEqual([
       "/home/.claude.json",
@@ -36,14 +42,14 @@ describe.runIf(posix)("the files of a user", () => {
     );
   });
 
-  it("on Windows, where it says where roaming settings are and where it does not", () => {
+  it("on Windows, with and without APPDATA", () => {
     expect(userFiles("win32", { APPDATA: "/roaming" })).toEqual(
       expect.arrayContaining(["/roaming/Code/User/mcp.json", "/roaming/zed/settings.json"]),
     );
     expect(userFiles("win32")).toContain("/home/AppData/Roaming/Claude/claude_desktop_config.json");
   });
 
-  it("where the clients themselves were told to look", () => {
+  it("with the environment variables of the clients", () => {
     const env = { CLAUDE_CONFIG_DIR: "/c", COPILOT_HOME: "/p", XDG_CONFIG_HOME: "/x" };
     expect(userFiles("linux", env)).toEqual(
       expect.arrayContaining([
@@ -56,7 +62,7 @@ describe.runIf(posix)("the files of a user", () => {
   });
 });
 
-describe.runIf(posix)("a file that was given", () => {
+describe.runIf(posix)("an explicitly passed file", () => {
   it.each([
     ["/a/b/.mcp.json", "mcp-json", "/a/b"],
     ["/a/.hidden/.mcp.json", "mcp-json", "/a/.hidden"],
@@ -68,7 +74,7 @@ describe.runIf(posix)("a file that was given", () => {
     ["/home/.claude.json", "claude-code", "/home"],
     ["/a/b/settings.json", "mcp-json", "/a/b"],
     ["/a/b/anything.json", "mcp-json", "/a/b"],
-  ])("%s is read as %s, for %s", (file, format, folder) => {
-    expect(recognise(file)).toEqual({ format, folder });
+  ])("%s has format %s and folder %s", (file, format, folder) => {
+    expect(detectFormat(file)).toEqual({ format, folder });
   });
 });

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createMcpTools, loadMcpServers } from "../../../../src/index.js";
 import { resolveConfigOptions } from "../../../../src/config/files/config-options.js";
-import { loadConfig } from "../../../../src/config/files/load-servers.js";
-import { openOnDisk } from "../../../../src/config/files/read-config-file.js";
-import { gate } from "../../../fixtures/clients.js";
+import { loadServers } from "../../../../src/config/files/load-servers.js";
+import { openForReading } from "../../../../src/config/files/config-reader.js";
+import { deferred } from "../../../fixtures/clients.js";
 import { ConfigFolders } from "../../../fixtures/config-folders.js";
 
 const GOOD = { mcpServers: { good: { type: "http", url: "https://good.example" } } };
 const MAKE_PIPE = "mkfifo";
 const posix = process.platform !== "win32";
 
-/** What is told when something else stands in the place of `.mcp.json`, next to a file that is fine. */
-async function problemOf(make: (path: string, folders: ConfigFolders) => void) {
+/** The problem of a hostile `.mcp.json` next to a valid file. */
+async function findProblem(make: (path: string, folders: ConfigFolders) => void) {
   using folders = new ConfigFolders();
   folders.write("project/mcp.json", GOOD);
   make(join(folders.project, ".mcp.json"), folders);
@@ -25,62 +25,62 @@ async function problemOf(make: (path: string, folders: ConfigFolders) => void) {
   return problems[0];
 }
 
-describe("in the place of a file", () => {
-  it("a folder", async () => {
-    expect(await problemOf((path) => mkdirSync(path))).toMatchObject({
+describe("a config file that is", () => {
+  it("a folder is reported", async () => {
+    expect(await findProblem((path) => mkdirSync(path))).toMatchObject({
       kind: "unreadable",
       message: "The file is a folder.",
     });
   });
 
-  it.runIf(posix)("a pipe that nobody writes to is not waited for", async () => {
-    const problem = await problemOf((path) => void execFileSync(MAKE_PIPE, [path]));
-    expect(problem?.message).toContain("is no file, but a pipe");
+  it.runIf(posix)("a pipe without a writer does not block", async () => {
+    const problem = await findProblem((path) => void execFileSync(MAKE_PIPE, [path]));
+    expect(problem?.message).toContain("is not a regular file but a pipe");
   });
 
-  it.runIf(posix)("a link that leads back to itself", async () => {
-    const problem = await problemOf((path) => symlinkSync(path, path));
-    expect(problem?.message).toContain("leads back to itself");
+  it.runIf(posix)("a symbolic link loop is reported", async () => {
+    const problem = await findProblem((path) => symlinkSync(path, path));
+    expect(problem?.message).toContain("is a symbolic link loop");
   });
 
-  it.runIf(posix)("a device without an end", async () => {
-    const problem = await problemOf((path) => symlinkSync("/dev/zero", path));
+  it.runIf(posix)("an endless device is reported", async () => {
+    const problem = await findProblem((path) => symlinkSync("/dev/zero", path));
     expect(problem?.message).toContain("device");
   });
 
-  it("more than anybody writes", async () => {
-    const problem = await problemOf((path) => writeFileSync(path, " ".repeat(1024 * 1024 + 1)));
+  it("too large is reported", async () => {
+    const problem = await findProblem((path) => writeFileSync(path, " ".repeat(1024 * 1024 + 1)));
     expect(problem).toMatchObject({
       kind: "unreadable",
       message: expect.stringContaining("larger than 1 MiB"),
     });
   });
 
-  it("a file that may not be read", async () => {
+  it("not readable is reported", async () => {
     using folders = new ConfigFolders();
     const file = folders.write("project/.mcp.json", GOOD);
     const denied = Object.assign(new Error("denied"), { code: "EACCES" });
-    const found = await loadConfig(resolveConfigOptions(folders.options(), process.platform), (path) =>
-      path === file ? Promise.reject(denied) : openOnDisk(path),
+    const loaded = await loadServers(resolveConfigOptions(folders.options(), process.platform), (path) =>
+      path === file ? Promise.reject(denied) : openForReading(path),
     );
-    expect(found.problems).toEqual([
-      { kind: "unreadable", file, message: "The file may not be read: check its permissions." },
+    expect(loaded.problems).toEqual([
+      { kind: "unreadable", file, message: "The file is not readable: check its permissions." },
     ]);
   });
 
-  it("a given file that is not there; one that was only looked for is nothing to speak of", async () => {
+  it("missing is reported only if it was passed explicitly", async () => {
     using folders = new ConfigFolders();
     const { problems } = await loadMcpServers(folders.options({ files: ["nowhere.json"], user: true }));
     expect(problems).toEqual([
       {
         kind: "missing-file",
         file: join(folders.project, "nowhere.json"),
-        message: "The file is not there. Is its path right?",
+        message: "The file does not exist. Check its path.",
       },
     ]);
   });
 
-  it.runIf(posix)("a link to a file elsewhere is followed", async () => {
+  it.runIf(posix)("a link to another file is followed", async () => {
     using folders = new ConfigFolders();
     const elsewhere = folders.write("dotfiles/servers.json", GOOD);
     symlinkSync(elsewhere, join(folders.project, ".mcp.json"));
@@ -88,44 +88,48 @@ describe("in the place of a file", () => {
   });
 });
 
-describe("text that is", () => {
+describe("the content of a config file that is", () => {
   it.each([
-    ["broken, with its place", '{\n  "mcpServers": {\n    "a": { "url" "x" }\n}', { line: 3, column: 18 }],
-    ["empty", "", { line: 1, column: 1 }],
-    ["binary", "\u0000\u0001\u0002", { line: 1, column: 1 }],
-  ])("%s", async (_, text, place) => {
-    const problem = await problemOf((path) => writeFileSync(path, text));
-    expect(problem).toMatchObject({ kind: "broken-json", ...place });
+    [
+      "invalid JSON is reported with its location",
+      '{\n  "mcpServers": {\n    "a": { "url" "x" }\n}',
+      { line: 3, column: 18 },
+    ],
+    ["empty is reported", "", { line: 1, column: 1 }],
+    ["binary is reported", "\u0000\u0001\u0002", { line: 1, column: 1 }],
+  ])("%s", async (_, text, location) => {
+    const problem = await findProblem((path) => writeFileSync(path, text));
+    expect(problem).toMatchObject({ kind: "broken-json", ...location });
   });
 
   it.each([
-    ["deep", "[".repeat(200_000)],
-    ["deep, with a comment", `// x\n${"[".repeat(200_000)}${"]".repeat(200_000)}`],
+    ["nested too deeply is reported", "[".repeat(200_000)],
+    ["nested too deeply, with a comment, is reported", `// x\n${"[".repeat(200_000)}${"]".repeat(200_000)}`],
   ])("%s", async (_, text) => {
-    expect((await problemOf((path) => writeFileSync(path, text)))?.kind).toBe("broken-json");
+    expect((await findProblem((path) => writeFileSync(path, text)))?.kind).toBe("broken-json");
   });
 
-  it("broken and large, in a file that was given", async () => {
+  it("invalid and large, in an explicitly passed file, is reported", async () => {
     using folders = new ConfigFolders();
     const files = [folders.write("large.json", `[${",".repeat(2 * 1024 * 1024)}`)];
     const { problems } = await loadMcpServers(folders.options({ files }));
     expect(problems).toMatchObject([{ kind: "broken-json", file: files[0] }]);
   });
 
-  it("JSON, and no list of servers", async () => {
+  it("JSON without servers is reported", async () => {
     for (const text of ['"text"', "[1]", '{"a": 1}', '{"mcpServers": []}', '{"mcpServers": "x"}'])
-      expect((await problemOf((path) => writeFileSync(path, text)))?.kind).toBe("unknown-format");
+      expect((await findProblem((path) => writeFileSync(path, text)))?.kind).toBe("unknown-format");
   });
 
-  it("full of servers", async () => {
+  it("a list of too many servers is reported", async () => {
     const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`s${n}`, { command: "x" }]));
     const text = JSON.stringify({ mcpServers: many });
-    expect((await problemOf((path) => writeFileSync(path, text)))?.message).toContain(
+    expect((await findProblem((path) => writeFileSync(path, text)))?.message).toContain(
       "more than 1000 servers",
     );
   });
 
-  it("JSON with comments, trailing commas and a byte order mark, in UTF-8 and in UTF-16", async () => {
+  it("JSON with comments, trailing commas and a byte order mark, in UTF-8 or UTF-16, is parsed", async () => {
     const text = '\ufeff{ /* servers */ "mcpServers": { "a": { "command": "a", }, }, } // end';
     for (const encoding of ["utf8", "utf16le"] as const) {
       using folders = new ConfigFolders();
@@ -139,7 +143,7 @@ describe("text that is", () => {
   it.each([
     ["JSON", ""],
     ["JSON with comments", "// x\n"],
-  ])("%s with keys that would change prototypes changes none", async (_, comment) => {
+  ])("%s with __proto__ keys does not change prototypes", async (_, comment) => {
     using folders = new ConfigFolders();
     const evil = '{ "command": "evil", "disabled": false }';
     const text = `{ "__proto__": { "mcpServers": { "x": ${evil} } },
@@ -154,7 +158,7 @@ describe("text that is", () => {
   });
 });
 
-describe("values that look like orders", () => {
+describe("shell commands in values", () => {
   it.runIf(posix)("are never run", async () => {
     using folders = new ConfigFolders();
     const marker = join(folders.root, "ran");
@@ -182,18 +186,18 @@ describe("values that look like orders", () => {
   });
 });
 
-describe("a file that does not come", () => {
-  it("is not waited for when the caller is gone", async () => {
+describe("a file that never opens", () => {
+  it("is not awaited after the signal is aborted", async () => {
     using folders = new ConfigFolders();
     const caller = new AbortController();
     const settings = resolveConfigOptions(folders.options({ signal: caller.signal }), process.platform);
-    const { opened, open } = gate();
-    const loading = loadConfig(settings, () => {
-      open();
+    const { promise, resolve } = deferred();
+    const loading = loadServers(settings, () => {
+      resolve();
       return new Promise(() => undefined);
     });
-    await opened;
-    const reason = new Error("gone");
+    await promise;
+    const reason = new Error("aborted");
     caller.abort(reason);
     await expect(loading).rejects.toBe(reason);
   });

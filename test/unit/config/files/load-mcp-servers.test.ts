@@ -1,52 +1,59 @@
 import { describe, expect, it } from "vitest";
 import { type LoadedMcpServers, loadMcpServers } from "../../../../src/index.js";
-import { failureOf } from "../../../fixtures/clients.js";
+import { rejection } from "../../../fixtures/clients.js";
 import { ConfigFolders } from "../../../fixtures/config-folders.js";
 
-/** A server by its address alone. */
-const at = (host: string) => ({ type: "http", url: `https://${host}.example/mcp` });
+/** A server with only a URL. */
+const httpServer = (host: string) => ({ type: "http", url: `https://${host}.example/mcp` });
 
-/** What became of each server, in order: `file name state`. */
-function fates({ sources }: LoadedMcpServers, { root }: ConfigFolders): string[] {
+/** The state of each server, in order: `file name state`. */
+function states({ sources }: LoadedMcpServers, { root }: ConfigFolders): string[] {
   return sources.flatMap(({ file, servers }) =>
     servers.map(({ name, state }) => `${file.slice(root.length + 1)} ${name} ${state}`),
   );
 }
 
 describe("precedence", () => {
-  it("given files come first, then the project's, then the user's, and the first of a name is taken", async () => {
+  it("explicit files come first, then project files, then user files, and the first definition of a name is loaded", async () => {
     using folders = new ConfigFolders();
-    const given = folders.write("given.json", { mcpServers: { a: at("given") } });
-    folders.write("home/.cursor/mcp.json", { mcpServers: { a: at("u"), b: at("u"), c: at("u") } });
-    folders.write("project/.cursor/mcp.json", { mcpServers: { b: at("p2"), d: at("p2d") } });
-    folders.write("project/.mcp.json", { mcpServers: { a: at("p"), b: at("p") } });
-    const found = await loadMcpServers(folders.options({ files: [given], user: true }));
-    expect(found.servers).toEqual({ a: at("given"), b: at("p"), d: at("p2d"), c: at("u") });
-    expect(found.problems).toEqual([]);
-    expect(fates(found, folders)).toEqual([
-      "given.json a taken",
+    const given = folders.write("given.json", { mcpServers: { a: httpServer("given") } });
+    folders.write("home/.cursor/mcp.json", {
+      mcpServers: { a: httpServer("u"), b: httpServer("u"), c: httpServer("u") },
+    });
+    folders.write("project/.cursor/mcp.json", { mcpServers: { b: httpServer("p2"), d: httpServer("p2d") } });
+    folders.write("project/.mcp.json", { mcpServers: { a: httpServer("p"), b: httpServer("p") } });
+    const loaded = await loadMcpServers(folders.options({ files: [given], user: true }));
+    expect(loaded.servers).toEqual({
+      a: httpServer("given"),
+      b: httpServer("p"),
+      d: httpServer("p2d"),
+      c: httpServer("u"),
+    });
+    expect(loaded.problems).toEqual([]);
+    expect(states(loaded, folders)).toEqual([
+      "given.json a loaded",
       "project/.mcp.json a shadowed",
-      "project/.mcp.json b taken",
+      "project/.mcp.json b loaded",
       "project/.cursor/mcp.json b shadowed",
-      "project/.cursor/mcp.json d taken",
+      "project/.cursor/mcp.json d loaded",
       "home/.cursor/mcp.json a shadowed",
       "home/.cursor/mcp.json b shadowed",
-      "home/.cursor/mcp.json c taken",
+      "home/.cursor/mcp.json c loaded",
     ]);
   });
 
-  it("the user's files are read only when asked for, the project's unless not", async () => {
+  it("user files are read only with user: true, project files unless project: false", async () => {
     using folders = new ConfigFolders();
-    folders.write("home/.cursor/mcp.json", { mcpServers: { u: at("u") } });
-    folders.write("project/.mcp.json", { mcpServers: { p: at("p") } });
+    folders.write("home/.cursor/mcp.json", { mcpServers: { u: httpServer("u") } });
+    folders.write("project/.mcp.json", { mcpServers: { p: httpServer("p") } });
     expect(Object.keys((await loadMcpServers(folders.options())).servers)).toEqual(["p"]);
     const none = await loadMcpServers(folders.options({ project: false }));
     expect(none).toEqual({ servers: {}, problems: [], sources: [] });
   });
 
-  it("one server under two names is taken once, and no problem", async () => {
+  it("the same server under two names is loaded once, without a problem", async () => {
     using folders = new ConfigFolders();
-    const header = (value: string) => ({ ...at("x"), headers: { Authorization: value } });
+    const header = (value: string) => ({ ...httpServer("x"), headers: { Authorization: value } });
     folders.write("project/.mcp.json", {
       mcpServers: {
         first: header("t1"),
@@ -56,42 +63,44 @@ describe("precedence", () => {
         again: { command: "x", args: ["1"], env: { B: "2", A: "1" }, cwd: "." },
       },
     });
-    const found = await loadMcpServers(folders.options());
-    expect(Object.keys(found.servers)).toEqual(["first", "other", "run"]);
-    expect(found.problems).toEqual([]);
+    const loaded = await loadMcpServers(folders.options());
+    expect(Object.keys(loaded.servers)).toEqual(["first", "other", "run"]);
+    expect(loaded.problems).toEqual([]);
     const file = `${folders.project}/.mcp.json`;
-    expect(found.sources[0]?.servers[1]).toMatchObject({
+    expect(loaded.sources[0]?.servers[1]).toMatchObject({
       state: "shadowed",
-      reason: `it is "first" of ${file} by another name`,
+      reason: `same server as "first" in ${file}`,
     });
   });
 
-  it("one address with two grants is two servers: they may be two accounts", async () => {
+  it("a URL with two grants is two servers, because they may be two accounts", async () => {
     using folders = new ConfigFolders();
     const grant = { grant: "jwt-bearer", issuer: "https://auth.example", assertion: "aa.bb.cc" };
     const { assertion, ...rest } = grant;
     folders.write("project/.mcp.json", {
       mcpServers: {
-        none: at("x"),
-        first: { ...at("x"), auth: grant },
-        same: { ...at("x"), auth: { assertion, ...rest } },
-        other: { ...at("x"), auth: { ...grant, issuer: "https://other.example" } },
-        third: { ...at("x"), auth: { ...grant, assertion: "aa.bb.dd" } },
+        none: httpServer("x"),
+        first: { ...httpServer("x"), auth: grant },
+        same: { ...httpServer("x"), auth: { assertion, ...rest } },
+        other: { ...httpServer("x"), auth: { ...grant, issuer: "https://other.example" } },
+        third: { ...httpServer("x"), auth: { ...grant, assertion: "aa.bb.dd" } },
       },
     });
     const { servers } = await loadMcpServers(folders.options());
     expect(Object.keys(servers)).toEqual(["none", "first", "other", "third"]);
   });
 
-  it("a definition that is off or broken still has its name: nothing else takes its place", async () => {
+  it("a disabled or invalid definition keeps its name: no other definition replaces it", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", {
-      mcpServers: { off: { ...at("a"), enabled: false }, broken: { url: "${MISSING}" } },
+      mcpServers: { off: { ...httpServer("a"), enabled: false }, broken: { url: "${MISSING}" } },
     });
-    folders.write("project/.cursor/mcp.json", { mcpServers: { off: at("b"), broken: at("c") } });
-    const found = await loadMcpServers(folders.options());
-    expect(found.servers).toEqual({});
-    expect(fates(found, folders)).toEqual([
+    folders.write("project/.cursor/mcp.json", {
+      mcpServers: { off: httpServer("b"), broken: httpServer("c") },
+    });
+    const loaded = await loadMcpServers(folders.options());
+    expect(loaded.servers).toEqual({});
+    expect(states(loaded, folders)).toEqual([
       "project/.mcp.json off disabled",
       "project/.mcp.json broken broken",
       "project/.cursor/mcp.json off shadowed",
@@ -99,18 +108,18 @@ describe("precedence", () => {
     ]);
   });
 
-  it("a folder that is project and home at once is the project's", async () => {
+  it("a folder that is both project and home counts as project", async () => {
     using folders = new ConfigFolders();
-    folders.write("project/.cursor/mcp.json", { mcpServers: { a: at("a") } });
+    folders.write("project/.cursor/mcp.json", { mcpServers: { a: httpServer("a") } });
     const { sources } = await loadMcpServers(folders.options({ home: folders.project, user: true }));
     expect(sources.map(({ scope }) => scope)).toEqual(["project"]);
   });
 });
 
-describe("which servers", () => {
-  const three = { mcpServers: { a: at("a"), b: at("b"), c: at("c") } };
+describe("the selection of servers", () => {
+  const three = { mcpServers: { a: httpServer("a"), b: httpServer("b"), c: httpServer("c") } };
 
-  it("by enabledServers and disabledServers, of which the latter counts more", async () => {
+  it("by enabledServers and disabledServers, which takes precedence", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", three);
     const names = async (options: object) =>
@@ -121,39 +130,39 @@ describe("which servers", () => {
     expect(await names({ enabledServers: [] })).toEqual([]);
   });
 
-  it("a name in enabledServers that no file has is told", async () => {
+  it("an unknown name in enabledServers is reported", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", three);
     const { problems } = await loadMcpServers(folders.options({ enabledServers: ["a", "bb"] }));
     expect(problems).toEqual([expect.objectContaining({ kind: "unknown-server", server: "bb" })]);
   });
 
-  it("by lists in the file itself", async () => {
+  it("by lists in the file", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", { ...three, disabledServers: ["a"] });
     folders.write("project/.cursor/mcp.json", {
-      mcpServers: { d: at("d"), e: at("e") },
+      mcpServers: { d: httpServer("d"), e: httpServer("e") },
       enabledServers: ["d"],
     });
     const { servers } = await loadMcpServers(folders.options());
     expect(Object.keys(servers)).toEqual(["b", "c", "d"]);
   });
 
-  it("by a filter, which sees where each comes from and what it would be", async () => {
+  it("by a filter, which receives source and definition", async () => {
     using folders = new ConfigFolders();
-    folders.write("project/.mcp.json", { mcpServers: { run: { command: "evil" }, web: at("web") } });
+    folders.write("project/.mcp.json", { mcpServers: { run: { command: "evil" }, web: httpServer("web") } });
     folders.write("home/.cursor/mcp.json", { mcpServers: { run: { command: "good" } } });
-    const found = await loadMcpServers(
+    const loaded = await loadMcpServers(
       folders.options({
         user: true,
         filter: ({ source, definition }) => source.scope !== "project" || !("command" in definition),
       }),
     );
-    expect(found.servers).toMatchObject({ run: { command: "good" }, web: at("web") });
-    expect(fates(found, folders)[0]).toBe("project/.mcp.json run filtered");
+    expect(loaded.servers).toMatchObject({ run: { command: "good" }, web: httpServer("web") });
+    expect(states(loaded, folders)[0]).toBe("project/.mcp.json run filtered");
   });
 
-  it("not those of .mcp.json that somebody has rejected in Claude Code", async () => {
+  it("excludes servers of .mcp.json that were rejected in Claude Code", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", three);
     folders.write("project/.claude/settings.local.json", { disabledMcpjsonServers: ["a"] });
@@ -166,19 +175,21 @@ describe("which servers", () => {
     expect(all.sources[0]?.servers[0]?.reason).toContain("settings.local.json");
   });
 
-  it("a project cannot say that its servers' hints are to be trusted", async () => {
+  it("a project file cannot set trustAnnotations", async () => {
     using folders = new ConfigFolders();
-    const trusting = { mcpServers: { a: { ...at("a"), trustAnnotations: true } } };
+    const trusting = { mcpServers: { a: { ...httpServer("a"), trustAnnotations: true } } };
     folders.write("project/.mcp.json", trusting);
-    const given = folders.write("mine.json", { mcpServers: { b: { ...at("b"), trustAnnotations: true } } });
+    const given = folders.write("mine.json", {
+      mcpServers: { b: { ...httpServer("b"), trustAnnotations: true } },
+    });
     const { servers, sources } = await loadMcpServers(folders.options({ files: [given] }));
-    expect(servers).toEqual({ a: at("a"), b: { ...at("b"), trustAnnotations: true } });
+    expect(servers).toEqual({ a: httpServer("a"), b: { ...httpServer("b"), trustAnnotations: true } });
     expect(sources[1]?.servers[0]?.ignored).toEqual(["trustAnnotations"]);
   });
 });
 
-describe("a bad server costs only itself", () => {
-  it("a variable that is not set, told with its place", async () => {
+describe("an invalid server does not affect the others", () => {
+  it("an unset variable is reported with its location", async () => {
     using folders = new ConfigFolders();
     const file = folders.write(
       "project/.mcp.json",
@@ -207,26 +218,26 @@ describe("a bad server costs only itself", () => {
   });
 
   it.each([
-    ["no object", "text", "expected an object"],
-    ["no kind", {}, "tells no kind of server"],
-    ["two kinds", { url: "https://a.example", command: "a" }, "is of two kinds"],
+    ["not an object", "text", "expected an object"],
+    ["no transport", {}, "cannot determine the transport"],
+    ["two transports", { url: "https://a.example", command: "a" }, "matches two transports"],
     ["an unknown type", { type: "carrier-pigeon", url: "https://a.example" }, "expected one of http"],
-    ["no address", { url: "not an address" }, "expected an address that starts with"],
-    ["a wrong list", { command: "a", args: "b" }, "args"],
-    ["a wrong argument", { command: "a", args: ["1", 2, 3] }, "args[1]: expected a text, found a number"],
-    ["a wrong header", { url: "https://a.example", headers: { x: 1 } }, "headers.x: expected a text"],
-    ["a switch that is none", { command: "a", disabled: "yes" }, "expected true or false"],
+    ["an invalid URL", { url: "not a url" }, "expected a URL starting with"],
+    ["invalid arguments", { command: "a", args: "b" }, "args"],
+    ["an invalid argument", { command: "a", args: ["1", 2, 3] }, "args[1]: expected a string, got a number"],
+    ["an invalid header", { url: "https://a.example", headers: { x: 1 } }, "headers.x: expected a string"],
+    ["an invalid toggle", { command: "a", disabled: "yes" }, "expected true or false"],
     ["a command for its headers", { url: "https://a.example", headersHelper: "get-token" }, "never run"],
-    ["a sandbox", { command: "a", sandboxEnabled: true }, "asks for a sandbox"],
-    ["an env file that is not there", { command: "a", envFile: "nowhere.env" }, "envFile"],
-    ["an option of ours that is wrong", { url: "https://a.example", retry: { maxRetries: -1 } }, "retry.max"],
+    ["a sandbox", { command: "a", sandboxEnabled: true }, "requests a sandbox"],
+    ["a missing env file", { command: "a", envFile: "nowhere.env" }, "envFile"],
+    ["an invalid option", { url: "https://a.example", retry: { maxRetries: -1 } }, "retry.maxRetries"],
     ["a command in a value", { url: "https://a.example/${command:get}" }, "commands are never run"],
-    ["a file in a value", { url: "https://a.example/${file:/etc/passwd}" }, "which is not read here"],
-    ["an input nobody answered", { url: "https://a.example/${input:key}" }, 'inputs: { "key"'],
-    ["an open reference", { url: "https://a.example/${KEY" }, "without its }"],
+    ["a file in a value", { url: "https://a.example/${file:/etc/passwd}" }, "which is not supported"],
+    ["an input without an answer", { url: "https://a.example/${input:key}" }, 'inputs: { "key"'],
+    ["an unclosed reference", { url: "https://a.example/${KEY" }, "unclosed ${"],
   ])("%s", async (_, broken, expected) => {
     using folders = new ConfigFolders();
-    folders.write("project/.mcp.json", { mcpServers: { broken, good: at("good") } });
+    folders.write("project/.mcp.json", { mcpServers: { broken, good: httpServer("good") } });
     const { servers, problems, sources } = await loadMcpServers(folders.options());
     expect(Object.keys(servers)).toEqual(["good"]);
     expect(problems[0]).toMatchObject({ server: "broken", file: `${folders.project}/.mcp.json` });
@@ -235,7 +246,7 @@ describe("a bad server costs only itself", () => {
     expect(sources[0]?.servers[0]?.state).toBe("broken");
   });
 
-  it("values are in no problem", async () => {
+  it("problems do not contain values", async () => {
     using folders = new ConfigFolders();
     const canary = "canary7f3a91";
     folders.write("project/.mcp.json", {
@@ -254,39 +265,43 @@ describe("a bad server costs only itself", () => {
     );
   });
 
-  it("names that would change what a terminal shows are refused, and shown without", async () => {
+  it("names with control characters are rejected, and shown without them", async () => {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", {
-      mcpServers: { "\u001b[2Jx\u202e": at("a"), "": at("b"), ok: { ...at("c"), "\u001b[31mred": 1 } },
+      mcpServers: {
+        "\u001b[2Jx\u202e": httpServer("a"),
+        "": httpServer("b"),
+        ok: { ...httpServer("c"), "\u001b[31mred": 1 },
+      },
     });
     const { servers, problems, sources } = await loadMcpServers(folders.options());
     expect(Object.keys(servers)).toEqual(["ok"]);
     expect(problems.map(({ kind }) => kind)).toEqual(["bad-definition", "bad-definition"]);
-    const shown = [...problems, ...(sources[0]?.servers ?? [])].flatMap((one) => Object.values(one));
+    const shown = [...problems, ...(sources[0]?.servers ?? [])].flatMap((item) => Object.values(item));
     // oxlint-disable-next-line no-control-regex -- a control character is what must not be there
     expect(shown.join("\n")).not.toMatch(/\u001b|\u202e/);
   });
 });
 
-describe("options that cannot be meant", () => {
-  it("are no options at all, or a filter that decides later and so would let everything in", async () => {
+describe("invalid options", () => {
+  it("include an asynchronous filter, which would let every server through", async () => {
     using folders = new ConfigFolders();
-    folders.write("project/.mcp.json", { mcpServers: { a: at("a") } });
+    folders.write("project/.mcp.json", { mcpServers: { a: httpServer("a") } });
     const late = { ...folders.options(), filter: () => Promise.resolve(false) };
     for (const options of [null, 5, late])
-      expect(await failureOf(loadMcpServers(options as never))).toMatchObject({ kind: "invalid-config" });
+      expect(await rejection(loadMcpServers(options as never))).toMatchObject({ kind: "invalid-config" });
   });
 
-  it("are refused, all together", async () => {
+  it("are reported together", async () => {
     const options = { files: "x", user: "yes", filter: true, inputs: { a: 1 }, file: "typo" };
-    const error = await failureOf(loadMcpServers(options as never));
+    const error = await rejection(loadMcpServers(options as never));
     expect(error.kind).toBe("invalid-config");
     expect(error.issues.map(({ path }) => path)).toEqual(["files", "user", "filter", "inputs", "file"]);
   });
 
-  it("a caller that is gone gets its own reason", async () => {
+  it("an aborted signal rejects with its reason", async () => {
     using folders = new ConfigFolders();
-    const reason = new Error("gone");
+    const reason = new Error("aborted");
     const signal = AbortSignal.abort(reason);
     await expect(loadMcpServers(folders.options({ signal }))).rejects.toBe(reason);
   });

@@ -5,16 +5,15 @@ import {
   type ContentOptions,
 } from "../../../../src/tools/content/tool-content.js";
 
-/** What `toToolContent` makes of a result as it came over the wire. */
+/** Converts a `tools/call` result with `toToolContent`. */
 export async function convert(
   result: unknown,
   options: Partial<ContentOptions> = {},
 ): Promise<ReturnType<typeof toToolContent>> {
-  const read = toToolResult(result, { server: "files", tool: "read" });
-  return toToolContent(read, { ...CONTENT_DEFAULTS, ...options });
+  const toolResult = toToolResult(result, { server: "files", tool: "read" });
+  return toToolContent(toolResult, { ...CONTENT_DEFAULTS, ...options });
 }
 
-/** The content made of these blocks. */
 export async function contentOf(
   content: readonly unknown[],
   options: Partial<ContentOptions> = {},

@@ -3,10 +3,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { contentOf, convert } from "./convert.js";
 
-const DEEP = 100_000;
-const deepList: unknown = JSON.parse("[".repeat(DEEP) + "]".repeat(DEEP));
+const DEPTH = 100_000;
+const deepArray: unknown = JSON.parse("[".repeat(DEPTH) + "]".repeat(DEPTH));
 
-describe("a block nobody knows", () => {
+describe("a block of an unknown type", () => {
   it("is shown as its JSON", async () => {
     const block = { type: "chart", points: [1, 2] };
     expect(await contentOf([block])).toBe('{"type":"chart","points":[1,2]}');
@@ -16,20 +16,20 @@ describe("a block nobody knows", () => {
     expect(await contentOf([{ type }])).toBe(JSON.stringify({ type }));
   });
 
-  it("does not fill the model's window with its binary data", async () => {
+  it("is shown without its binary data", async () => {
     const block = { type: "video", data: "A".repeat(50_000), mimeType: "video/mp4" };
     expect(await contentOf([block])).toBe(
-      '{"type":"video","data":"[50,000 characters left out]","mimeType":"video/mp4"}',
+      '{"type":"video","data":"[50,000 characters omitted]","mimeType":"video/mp4"}',
     );
   });
 
-  it("gives a direct invoke its binary data", async () => {
+  it("keeps its binary data in a direct invoke", async () => {
     const block = { type: "video", data: "A".repeat(50_000) };
-    expect(await contentOf([block], { cut: false })).toBe(JSON.stringify(block));
+    expect(await contentOf([block], { truncate: false })).toBe(JSON.stringify(block));
   });
 });
 
-describe("a block that is not what its type says is shown as its JSON", () => {
+describe("a block that is invalid for its type is shown as its JSON", () => {
   it.each([
     [{ type: "text" }],
     [{ type: "text", text: 7 }],
@@ -56,35 +56,35 @@ describe("a block that is not what its type says is shown as its JSON", () => {
   });
 });
 
-describe("a hundred thousand levels", () => {
-  it("of an unknown block are shown down to a depth, and the artifact can be stored", async () => {
-    const { content, artifact } = await convert({ content: [{ type: "deep", value: deepList }] });
+describe("100,000 levels of nesting", () => {
+  it("in an unknown block are truncated, and the artifact is serializable", async () => {
+    const { content, artifact } = await convert({ content: [{ type: "deep", value: deepArray }] });
     expect(content).toContain('["[nested deeper than 500 levels]"]');
     expect(JSON.stringify(artifact.content)).toContain('["[nested deeper than 500 levels]"]');
   });
 
-  it("of structured content are shown down to a depth", async () => {
-    const { content } = await convert({ structuredContent: { value: deepList } });
+  it("in structured content are truncated", async () => {
+    const { content } = await convert({ structuredContent: { value: deepArray } });
     expect(content).toContain('["[nested deeper than 500 levels]"]');
   });
 
-  it("of a text are no reason not to append", async () => {
-    const text = "[".repeat(DEEP) + "]".repeat(DEEP);
+  it("in a text do not prevent appending structured content", async () => {
+    const text = "[".repeat(DEPTH) + "]".repeat(DEPTH);
     const result = { content: [{ type: "text", text }], structuredContent: { a: 1 } };
-    const { content } = await convert(result, { structuredContent: "append", cut: false });
+    const { content } = await convert(result, { structuredContent: "append", truncate: false });
     expect(content).toEqual([
       { type: "text", text },
       { type: "text", text: '{"a":1}' },
     ]);
   });
 
-  it("of meta leave an artifact that can be stored", async () => {
-    const { artifact } = await convert({ _meta: { value: deepList } });
+  it("in _meta leave a serializable artifact", async () => {
+    const { artifact } = await convert({ _meta: { value: deepArray } });
     expect(JSON.stringify(artifact.meta)).toContain("nested deeper");
   });
 });
 
-it("an image of 40 MB is taken", async () => {
+it("an image of 40 MB is accepted", async () => {
   const data = "A".repeat(40_000_000);
   const content = await contentOf([{ type: "image", data, mimeType: "image/png" }]);
   expect(content).toMatchObject([{ type: "image" }]);
@@ -119,11 +119,11 @@ const block = fc.record(
 const options = fc.record({
   structuredContent: fc.constantFrom("fallback", "prefer", "append", "artifact"),
   contentChars: fc.nat(50),
-  cut: fc.boolean(),
+  truncate: fc.boolean(),
 });
 
-describe("whatever a server sends", () => {
-  it("gives content that LangChain and providers can take", async () => {
+describe("any result of a server", () => {
+  it("converts to content that LangChain and providers accept", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(block), value, options, async (content, structuredContent, chosen) => {
         const converted = await convert({ content, structuredContent }, chosen);
@@ -132,12 +132,12 @@ describe("whatever a server sends", () => {
         if (typeof converted.content === "string") return;
         expect(message.contentBlocks).toEqual(converted.content);
         expect(converted.content.length).toBeGreaterThan(0);
-        for (const part of converted.content) {
-          if (part.type === "text") expect(part.text.trim()).not.toBe("");
+        for (const item of converted.content) {
+          if (item.type === "text") expect(item.text.trim()).not.toBe("");
           else {
-            expect(["image", "audio", "file"]).toContain(part.type);
-            expect(part.mimeType).toMatch(/^[^\s/;]+\/[^\s/;]+$/);
-            expect(part.data).toMatch(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/);
+            expect(["image", "audio", "file"]).toContain(item.type);
+            expect(item.mimeType).toMatch(/^[^\s/;]+\/[^\s/;]+$/);
+            expect(item.data).toMatch(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/);
           }
         }
       }),
@@ -145,14 +145,17 @@ describe("whatever a server sends", () => {
     );
   });
 
-  it("is never shown longer than allowed, but for the marker", async () => {
+  it("is never longer than allowed, apart from the marker", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(block), value, options, async (content, structuredContent, chosen) => {
-        const shown = (await convert({ content, structuredContent }, { ...chosen, cut: true })).content;
+        const visible = (await convert({ content, structuredContent }, { ...chosen, truncate: true }))
+          .content;
         const texts =
-          typeof shown === "string" ? [shown] : shown.map((part) => (part.type === "text" ? part.text : ""));
-        const said = texts.join("").replace(/\n?\[… [\d,]+ of [\d,]+ characters left out\]$/, "");
-        expect(said.length).toBeLessThanOrEqual(chosen.contentChars);
+          typeof visible === "string"
+            ? [visible]
+            : visible.map((item) => (item.type === "text" ? item.text : ""));
+        const text = texts.join("").replace(/\n?\[… [\d,]+ of [\d,]+ characters omitted\]$/, "");
+        expect(text.length).toBeLessThanOrEqual(chosen.contentChars);
       }),
       { numRuns: 500 },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { toCheckedResult } from "../../../../src/client/tool-result.js";
+import { toValidatedResult } from "../../../../src/client/tool-result.js";
 import { CONTENT_DEFAULTS, toToolContent } from "../../../../src/tools/content/tool-content.js";
 import { convert } from "./convert.js";
 
@@ -57,7 +57,7 @@ describe("structuredContent", () => {
     expect(content).toBe(JSON_TEXT);
   });
 
-  it("is not appended when a text says the same in another order and with spaces", async () => {
+  it("is not appended when a text is the same JSON in another order and with whitespace", async () => {
     const text = '{\n  "sky": ["rain"],\n  "degrees": 12\n}';
     const { content } = await convert(
       { content: [{ type: "text", text }], structuredContent },
@@ -66,7 +66,7 @@ describe("structuredContent", () => {
     expect(content).toBe(text);
   });
 
-  it("is appended when a text says other JSON", async () => {
+  it("is appended when a text is different JSON", async () => {
     const { content } = await convert(
       { content: [{ type: "text", text: '{"degrees":12}' }], structuredContent },
       { structuredContent: "append" },
@@ -77,7 +77,7 @@ describe("structuredContent", () => {
     ]);
   });
 
-  it("instead of texts leaves embedded resources and links where they are", async () => {
+  it("replaces text blocks, but not embedded resources and links", async () => {
     const result = {
       content: [
         RAIN,
@@ -93,7 +93,7 @@ describe("structuredContent", () => {
     ]);
   });
 
-  it.each(MODES)("null is none, %s", async (mode) => {
+  it.each(MODES)("null counts as absent, %s", async (mode) => {
     const result = { content: [RAIN], structuredContent: null };
     expect((await convert(result, { structuredContent: mode })).content).toBe("It rains.");
   });
@@ -103,10 +103,10 @@ describe("structuredContent", () => {
     expect(artifact.structuredContent).toEqual(structuredContent);
   });
 
-  it("that an output schema turned into other types can still be shown", async () => {
+  it("with types that an output schema has coerced can be shown", async () => {
     const schema = z.object({ id: z.coerce.bigint(), at: z.coerce.date() });
     const wire = { structuredContent: { id: "9007199254740993", at: "2026-01-02T03:04:05Z" } };
-    const result = await toCheckedResult(wire, { server: "files", tool: "read" }, schema);
+    const result = await toValidatedResult(wire, { server: "files", tool: "read" }, schema);
     expect(toToolContent(result, CONTENT_DEFAULTS).content).toBe(
       '{"id":"9007199254740993","at":"2026-01-02T03:04:05.000Z"}',
     );

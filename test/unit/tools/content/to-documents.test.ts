@@ -1,18 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { toResourceContents } from "../../../../src/client/resource-content.js";
+import { ResourceClient } from "../../../../src/client/resource-client.js";
 import { toDocuments } from "../../../../src/tools/content/to-documents.js";
 
-const ORIGIN = { server: "docs", uri: "a:1" };
-
-function documentOf(content: Record<string, unknown>) {
-  const [document] = toDocuments(toResourceContents({ contents: [content] }, ORIGIN), { server: "docs" });
+/** Converts a content of a `resources/read` result. */
+async function convertContent(content: Record<string, unknown>) {
+  const runner = { runOperation: async () => ({ contents: [content] }) };
+  const client = new ResourceClient({ server: "docs", runner, lists: {} } as never);
+  const [document] = toDocuments(await client.read("a:1", {}), { server: "docs" });
   return document;
 }
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-describe("what was read of a resource, as a document", () => {
-  it("has its text, and says where it is from", () => {
+describe("toDocuments", () => {
+  it("returns the text, with the source in the metadata", () => {
     const contents = [{ uri: "a:1", mimeType: "text/plain", text: "Hello." }];
     const [document] = toDocuments(contents, { server: "docs", name: "greeting" });
     expect(document?.pageContent).toBe("Hello.");
@@ -31,19 +32,19 @@ describe("what was read of a resource, as a document", () => {
     "application/json",
     "application/ld+json",
     "image/svg+xml",
-  ])("is read as text where bytes are %s", (mimeType) => {
-    const document = documentOf({ blob: base64("Grüße 👋"), mimeType });
+  ])("decodes a blob of type %s", async (mimeType) => {
+    const document = await convertContent({ blob: base64("Grüße 👋"), mimeType });
     expect(document?.pageContent).toBe("Grüße 👋");
     expect(document?.metadata).not.toHaveProperty("blob");
   });
 
   it.each([
-    ["bytes of another type", { blob: "AQID", mimeType: "image/png" }],
-    ["bytes of no type", { blob: base64("text?") }],
-    ["bytes that are not what they are called", { blob: "/////w==", mimeType: "text/plain" }],
-    ["what is no base64", { blob: "not base64!", mimeType: "text/plain" }],
-  ])("keeps %s out of the text, and in the metadata", (_, content) => {
-    const document = documentOf(content);
+    ["a blob of another type", { blob: "AQID", mimeType: "image/png" }],
+    ["a blob without a type", { blob: base64("text?") }],
+    ["a blob that is not UTF-8 despite its type", { blob: "/////w==", mimeType: "text/plain" }],
+    ["a blob that is not base64", { blob: "not base64!", mimeType: "text/plain" }],
+  ])("keeps %s in the metadata only", async (_, content) => {
+    const document = await convertContent(content);
     expect(document?.pageContent).toBe("");
     expect(document?.metadata).toMatchObject({ uri: "a:1", server: "docs", blob: content.blob });
   });

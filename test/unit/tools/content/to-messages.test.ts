@@ -1,23 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { toPrompt } from "../../../../src/client/prompt.js";
-import { toMessages } from "../../../../src/tools/content/to-messages.js";
+import { PromptClient } from "../../../../src/client/prompt-client.js";
+import { toMessages } from "../../../../src/tools/content/to-documents.js";
 
-function messagesOf(...messages: readonly unknown[]) {
-  return toMessages(toPrompt({ messages }, { server: "docs", name: "p" })).map((message) => [
-    message.getType(),
-    message.content,
-  ]);
+/** Converts the messages of a `prompts/get` result. */
+async function convertMessages(...messages: readonly unknown[]) {
+  const runner = { runOperation: async () => ({ messages }) };
+  const client = new PromptClient({ server: "docs", runner, lists: {} } as never);
+  const prompt = await client.get({ name: "p" }, {});
+  return toMessages(prompt).map((message) => [message.getType(), message.content]);
 }
 
 const user = (content: unknown) => ({ role: "user", content });
 
-describe("a prompt, as messages", () => {
-  it("keeps who says what", () => {
+describe("toMessages", () => {
+  it("maps roles to message types", async () => {
     const texts = [
       user({ type: "text", text: "Hi." }),
       { role: "assistant", content: { type: "text", text: "Hello." } },
     ];
-    expect(messagesOf(...texts)).toEqual([
+    expect(await convertMessages(...texts)).toEqual([
       ["human", "Hi."],
       ["ai", "Hello."],
     ]);
@@ -30,7 +31,7 @@ describe("a prompt, as messages", () => {
       [{ type: "image", data: "AQID", mimeType: "image/png" }],
     ],
     [
-      "a sound",
+      "audio",
       { type: "audio", data: "AQID", mimeType: "audio/wav" },
       [{ type: "audio", data: "AQID", mimeType: "audio/wav" }],
     ],
@@ -47,18 +48,18 @@ describe("a prompt, as messages", () => {
         },
       ],
     ],
-    ["a link", { type: "resource_link", uri: "a:1", name: "notes" }, 'Resource "notes": a:1'],
-    ["what nobody knows", { type: "chart", points: [1] }, '{"type":"chart","points":[1]}'],
-  ])("carries %s as tools' results do", (_, content, expected) => {
-    expect(messagesOf(user(content))).toEqual([["human", expected]]);
+    ["a resource link", { type: "resource_link", uri: "a:1", name: "notes" }, 'Resource "notes": a:1'],
+    ["a block of an unknown type", { type: "chart", points: [1] }, '{"type":"chart","points":[1]}'],
+  ])("converts %s like a tool result", async (_, content, expected) => {
+    expect(await convertMessages(user(content))).toEqual([["human", expected]]);
   });
 
-  it("takes texts and lists of blocks, which the protocol does not have and servers send", () => {
+  it("accepts strings and arrays of blocks, which servers send against the specification", async () => {
     const blocks = [
       { type: "text", text: "one" },
       { type: "text", text: "two" },
     ];
-    expect(messagesOf(user("plain"), user(blocks), user([]))).toEqual([
+    expect(await convertMessages(user("plain"), user(blocks), user([]))).toEqual([
       ["human", "plain"],
       ["human", blocks],
       ["human", ""],

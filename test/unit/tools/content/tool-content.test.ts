@@ -8,7 +8,7 @@ describe("text", () => {
     expect(await contentOf([{ type: "text", text: "12 degrees" }])).toBe("12 degrees");
   });
 
-  it("several are blocks, with the two fields providers know and no others", async () => {
+  it("several text blocks have only the two fields that providers accept", async () => {
     const blocks = [
       { type: "text", text: "12 degrees", annotations: { audience: ["user"] }, _meta: { id: 1 } },
       { type: "text", text: "rain" },
@@ -19,7 +19,7 @@ describe("text", () => {
     ]);
   });
 
-  it("empty texts among others are left out", async () => {
+  it("blank texts among others are dropped", async () => {
     const blocks = [
       { type: "text", text: "" },
       { type: "text", text: "rain" },
@@ -28,7 +28,7 @@ describe("text", () => {
     expect(await contentOf(blocks)).toBe("rain");
   });
 
-  it("a blank text alone is kept as it is", async () => {
+  it("a single blank text is kept", async () => {
     expect(await contentOf([{ type: "text", text: " \n" }])).toBe(" \n");
   });
 
@@ -36,19 +36,19 @@ describe("text", () => {
     expect(await contentOf([])).toBe("");
   });
 
-  it("content that was not sent is an empty string", async () => {
+  it("missing content is an empty string", async () => {
     expect((await convert({})).content).toBe("");
   });
 });
 
-describe("images and sounds", () => {
+describe("images and audio", () => {
   it("an image is a standard image block", async () => {
     expect(await contentOf([{ type: "image", data: PNG, mimeType: "image/png" }])).toEqual([
       { type: "image", mimeType: "image/png", data: PNG },
     ]);
   });
 
-  it("a sound is a standard audio block", async () => {
+  it("audio is a standard audio block", async () => {
     expect(await contentOf([{ type: "audio", data: "UklGRg==", mimeType: "audio/wav" }])).toEqual([
       { type: "audio", mimeType: "audio/wav", data: "UklGRg==" },
     ]);
@@ -69,7 +69,7 @@ describe("images and sounds", () => {
     ["image/jpg", "image/jpeg"],
     ["IMAGE/PNG", "image/png"],
     ["image/png; charset=binary", "image/png"],
-  ])("the type %s is said as %s", async (mimeType, expected) => {
+  ])("the MIME type %s becomes %s", async (mimeType, expected) => {
     expect(await contentOf([{ type: "image", data: PNG, mimeType }])).toEqual([
       { type: "image", mimeType: expected, data: PNG },
     ]);
@@ -78,13 +78,13 @@ describe("images and sounds", () => {
   it.each([
     ["line breaks", "iVBO\r\nRw0K\nGgo=\n"],
     ["no padding", "iVBORw0KGgo"],
-  ])("base64 with %s is repaired", async (_, data) => {
+  ])("base64 with %s is normalized", async (_, data) => {
     expect(await contentOf([{ type: "image", data, mimeType: "image/png" }])).toEqual([
       { type: "image", mimeType: "image/png", data: PNG },
     ]);
   });
 
-  it("the URL alphabet of base64 becomes the plain one", async () => {
+  it("URL-safe base64 becomes standard base64", async () => {
     expect(await contentOf([{ type: "image", data: "_9j-4A", mimeType: "image/jpeg" }])).toEqual([
       { type: "image", mimeType: "image/jpeg", data: "/9j+4A==" },
     ]);
@@ -92,12 +92,12 @@ describe("images and sounds", () => {
 });
 
 describe("resources", () => {
-  it("an embedded text is its text", async () => {
+  it("an embedded text resource is a text", async () => {
     const resource = { uri: "file:///notes.md", mimeType: "text/markdown", text: "# Notes" };
     expect(await contentOf([{ type: "resource", resource }])).toBe("# Notes");
   });
 
-  it("embedded bytes are a file block that knows its URI and has a name", async () => {
+  it("an embedded blob is a file block with its URI and a file name", async () => {
     const resource = { uri: "repo://a/b/report.pdf?v=2", mimeType: "application/pdf", blob: "JVBERg==" };
     expect(await contentOf([{ type: "resource", resource }])).toEqual([
       {
@@ -121,14 +121,14 @@ describe("resources", () => {
   });
 
   it.each([undefined, null, 7, "", "pdf", "text/\nplain", "a b/c"])(
-    "bytes of the odd type %j are of no known type",
+    "a blob with the invalid type %j is an octet stream",
     async (mimeType) => {
       const content = await contentOf([{ type: "resource", resource: { blob: "AAAA", mimeType } }]);
       expect(content).toEqual([{ type: "file", mimeType: "application/octet-stream", data: "AAAA" }]);
     },
   );
 
-  it("a link is told in words", async () => {
+  it("a resource link is described as text", async () => {
     const link = {
       type: "resource_link",
       uri: "file:///src/main.rs",
@@ -141,7 +141,7 @@ describe("resources", () => {
     );
   });
 
-  it("a link is told by its title, without characters nobody sees", async () => {
+  it("a resource link is described by its title, without hidden characters", async () => {
     const link = {
       type: "resource_link",
       uri: "https://example.com/a",
@@ -151,7 +151,7 @@ describe("resources", () => {
     expect(await contentOf([link])).toBe('Resource "The report": https://example.com/a');
   });
 
-  it("an embedded resource that is only an address is told like a link", async () => {
+  it("an embedded resource with only a URI is described like a link", async () => {
     const content = await contentOf([{ type: "resource", resource: { uri: "file:///notes.md" } }]);
     expect(content).toBe("Resource: file:///notes.md");
   });
@@ -165,33 +165,33 @@ describe("outputHandling", () => {
     { type: "resource", resource: { uri: "file:///a.png", mimeType: "image/png", blob: PNG } },
     { type: "resource_link", uri: "file:///b" },
   ];
-  const everything = { image: "content", audio: "content", resource: "content" } as const;
+  const allContent = { image: "content", audio: "content", resource: "content" } as const;
 
   it.each([
     ["image", ["text", "audio", "image", "text"]],
     ["audio", ["text", "image", "image", "text"]],
     ["resource", ["text", "image", "audio", "text"]],
-  ])("%s can be kept out of the content", async (kind, types) => {
-    const outputHandling = { ...everything, [kind]: "artifact" };
+  ])("%s blocks can be in the artifact only", async (kind, types) => {
+    const outputHandling = { ...allContent, [kind]: "artifact" };
     const { content, artifact } = await convert({ content: blocks }, { outputHandling });
     expect(content).toMatchObject(types.map((type) => ({ type })));
     expect(artifact.content).toEqual(blocks);
   });
 
   it("an embedded image counts as a resource", async () => {
-    const outputHandling = { ...everything, resource: "artifact" } as const;
+    const outputHandling = { ...allContent, resource: "artifact" } as const;
     expect(await contentOf(blocks.slice(3, 4), { outputHandling })).toBe("");
   });
 
-  it("structured content steps in when everything else is kept out", async () => {
-    const outputHandling = { ...everything, image: "artifact" } as const;
+  it("structured content is shown when all other content is in the artifact", async () => {
+    const outputHandling = { ...allContent, image: "artifact" } as const;
     const result = { content: blocks.slice(1, 2), structuredContent: { width: 1 } };
     expect((await convert(result, { outputHandling })).content).toBe('{"width":1}');
   });
 });
 
 describe("the artifact", () => {
-  it("has all that came", async () => {
+  it("has allContent that the server sent", async () => {
     const result = {
       content: [{ type: "text", text: "no", annotations: { priority: 1 } }],
       structuredContent: { code: 7 },
@@ -206,7 +206,7 @@ describe("the artifact", () => {
     });
   });
 
-  it("of a plain result has no structured content, no meta and no error", async () => {
+  it("of a text result has no structured content, no meta and no error", async () => {
     expect((await convert({ content: [] })).artifact).toStrictEqual({
       content: [],
       structuredContent: undefined,
@@ -215,7 +215,7 @@ describe("the artifact", () => {
     });
   });
 
-  it("can be changed without harm to the result it came from", async () => {
+  it("is a copy of the result", async () => {
     const result = {
       content: [{ type: "text", text: "a", _meta: { tags: ["x"] } }],
       structuredContent: { list: [{ id: 1 }] },

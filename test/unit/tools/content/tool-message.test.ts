@@ -31,19 +31,19 @@ const blocks = [
 ];
 
 describe("a ToolMessage", () => {
-  it("keeps the content as it is", async () => {
+  it("has the content unchanged", async () => {
     const { content, artifact } = await convert(result);
     const message = new ToolMessage({ content, artifact, tool_call_id: "call-1" });
     expect(message.content).toEqual(blocks);
     expect(message.artifact).toEqual(artifact);
   });
 
-  it("reads it as standard blocks, unchanged", async () => {
+  it("returns the same standard content blocks", async () => {
     const { content } = await convert(result);
     expect(new ToolMessage({ content, tool_call_id: "call-1" }).contentBlocks).toEqual(blocks);
   });
 
-  it("finds the text in it", async () => {
+  it("returns the text", async () => {
     const { content } = await convert({ content: [{ type: "text", text: "12 degrees" }] });
     expect(new ToolMessage({ content, tool_call_id: "call-1" }).text).toBe("12 degrees");
   });
@@ -61,7 +61,7 @@ describe("a ToolMessage", () => {
     expect(message).toMatchObject({ content: blocks, artifact, status: "success" });
   });
 
-  it("takes our blocks by their types, too", () => {
+  it("accepts LangChainBlock as a type", () => {
     expectTypeOf<LangChainBlock>().toExtend<ContentBlock.Standard>();
   });
 });

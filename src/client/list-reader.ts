@@ -1,0 +1,236 @@
+import type { Clock } from "../async/clock.js";
+import {
+  type ParsedItem,
+  type McpPromptInfo,
+  type McpResourceInfo,
+  type McpResourceTemplateInfo,
+  parsePromptInfo,
+  parseResourceInfo,
+  parseResourceTemplateInfo,
+} from "../config/resource-info.js";
+import type { Limits } from "../config/server-config.js";
+import { type McpToolInfo, parseToolInfo } from "../config/tool-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { ListToolsOptions, RequestOptions } from "./call-options.js";
+import type { ClientEvents } from "./client-events.js";
+import type { ClientLifecycle } from "./client-lifecycle.js";
+import type { RequestRunner } from "./request-runner.js";
+
+interface ListReaderDependencies {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly events: ClientEvents;
+  readonly lifecycle: ClientLifecycle;
+  readonly runner: RequestRunner;
+}
+
+/** Reads complete lists from one server. */
+export class ListReader {
+  readonly #deps: ListReaderDependencies;
+
+  constructor(deps: ListReaderDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Always requests the list: some servers list tools without announcing the capability. */
+  async listTools(options: ListToolsOptions): Promise<McpToolInfo[]> {
+    try {
+      return await this.#read(LIST_KINDS.tools, options, undefined);
+    } catch (error) {
+      const capabilities = this.#deps.lifecycle.session?.metadata?.capabilities;
+      if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
+      throw error;
+    }
+  }
+
+  /** Returns an empty list if the server does not support the method. */
+  async listOrEmpty<Item>(kind: ListKind<Item>, options: RequestOptions): Promise<Item[]> {
+    try {
+      return await this.#read(kind, options, kind.capability);
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  async #read<Item>(
+    kind: ListKind<Item>,
+    options: ListToolsOptions,
+    capability: string | undefined,
+  ): Promise<Item[]> {
+    const { server, clock, events, lifecycle, runner } = this.#deps;
+    const startedAt = clock.now();
+    const { totalMs } = lifecycle.config.timeouts;
+    // All pages share one total timeout; 0 means no timeout.
+    const remainingMs = () => (totalMs === 0 ? 0 : Math.max(1, totalMs - (clock.now() - startedAt)));
+    return runner.runOperation(options, (send) =>
+      fetchAllPages(kind, {
+        server,
+        limits: () => lifecycle.config.limits,
+        requestPage: (params) =>
+          send(kind.method, params, { totalMs: remainingMs(), isIdempotent: true, capability }),
+        warn: (message) => events.warn(message),
+        onTtl: options.onTtl,
+      }),
+    );
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof McpRuntimeError && error.kind === "not-found";
+}
+
+/** Describes a kind of item that servers list. */
+export interface ListKind<Item> {
+  readonly method: string;
+  /** The key of the items in a page. */
+  readonly key: string;
+  /** The singular name of an item, for messages. */
+  readonly itemName: string;
+  /** The server capability; also the name of the limit on the number of items. */
+  readonly capability: "tools" | "resources" | "prompts";
+  readonly parse: (value: unknown) => ParsedItem<Item>;
+  /** The unique key of an item; the list is sorted by it. */
+  readonly idOf: (item: Item) => string;
+}
+
+interface FetchPagesOptions {
+  readonly server: string;
+  /** Read after each page: the first request may resolve a dynamic server and with it other limits. */
+  readonly limits: () => Limits;
+  readonly requestPage: (params: JsonObject) => Promise<unknown>;
+  readonly warn: (message: string) => void;
+  readonly onTtl?: ((ttlMs: number) => void) | undefined;
+}
+
+/**
+ * Fetches all pages of a list, sorted by key. All or nothing: a list that cannot be read completely is an
+ * error, never a shorter list. A single invalid item is skipped with a warning.
+ */
+async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOptions): Promise<Item[]> {
+  const { requestPage } = options;
+  const itemsById = new Map<string, Item>();
+  const problems: string[] = [];
+  let itemCount = 0;
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  let ttlMs: number | undefined;
+  for (let pages = 1; ; pages += 1) {
+    const page = await requestPage(cursor === undefined ? {} : { cursor });
+    const limits = options.limits();
+    const items = isPlainObject(page) ? page[kind.key] : undefined;
+    if (!isPlainObject(page) || !Array.isArray(items))
+      throw invalidListError(options, `responded to ${kind.method} without an array of ${kind.itemName}s`);
+    itemCount += items.length;
+    if (itemCount > limits[kind.capability])
+      throw tooManyError(options, `${kind.itemName}s`, kind.capability);
+    ttlMs = minTtl(ttlMs, page["ttlMs"]);
+    for (const item of items) problems.push(...addItem(item, itemsById, kind));
+    cursor = nextCursor(page["nextCursor"], kind.method, options);
+    if (cursor === undefined) {
+      warnProblems(problems, kind, options);
+      if (ttlMs !== undefined) options.onTtl?.(ttlMs);
+      return [...itemsById].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
+    }
+    if (cursors.has(cursor))
+      throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
+    cursors.add(cursor);
+    if (pages >= limits.pages) throw tooManyError(options, "pages", "pages");
+  }
+}
+
+/** The lifetime of a list is the shortest lifetime of its pages. */
+function minTtl(ttlMs: number | undefined, pageTtlMs: unknown): number | undefined {
+  return typeof pageTtlMs === "number" && pageTtlMs >= 0 ? Math.min(ttlMs ?? pageTtlMs, pageTtlMs) : ttlMs;
+}
+
+/** A cursor that is not a string must not be mistaken for the end of the list. */
+function nextCursor(value: unknown, method: string, options: FetchPagesOptions): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw invalidListError(options, `sent a cursor of ${method} that is not a string`);
+}
+
+/** Adds an item, or returns the problem why it was skipped. */
+function addItem<Item>(value: unknown, itemsById: Map<string, Item>, kind: ListKind<Item>): string[] {
+  const parsed = kind.parse(value);
+  if ("problem" in parsed) return [`${describeItem(value, kind)} ${parsed.problem} and is skipped.`];
+  const id = kind.idOf(parsed.item);
+  if (itemsById.has(id)) return [`${kind.itemName} "${excerpt(id)}" is listed twice; the first one is used.`];
+  itemsById.set(id, parsed.item);
+  return [];
+}
+
+function describeItem(value: unknown, { itemName }: { readonly itemName: string }): string {
+  const { name, uri, uriTemplate } = isPlainObject(value) ? value : {};
+  const label = [name, uri, uriTemplate]
+    .filter((text) => typeof text === "string")
+    .find((text) => text !== "");
+  return label === undefined ? `a ${itemName}` : `${itemName} "${excerpt(label)}"`;
+}
+
+const MAX_ITEM_WARNINGS = 10;
+
+function warnProblems(
+  problems: readonly string[],
+  { itemName }: { readonly itemName: string },
+  { server, warn }: FetchPagesOptions,
+): void {
+  for (const problem of problems.slice(0, MAX_ITEM_WARNINGS)) warn(`Server "${server}": ${problem}`);
+  const more = problems.length - MAX_ITEM_WARNINGS;
+  if (more > 0) warn(`Server "${server}": ${more} more ${itemName}s are invalid and were skipped.`);
+}
+
+function invalidListError({ server }: FetchPagesOptions, problem: string): McpRuntimeError {
+  return new McpRuntimeError("invalid-response", `Server "${server}" ${problem}.`, { server });
+}
+
+function tooManyError(
+  { limits, server }: FetchPagesOptions,
+  items: string,
+  limit: "pages" | ListKind<unknown>["capability"],
+): McpRuntimeError {
+  const text = `Server "${server}" lists more than ${limits()[limit]} ${items} (limits.${limit}).`;
+  return new McpRuntimeError("too-large", text, { server });
+}
+
+/** All kinds of items that servers list. */
+export const LIST_KINDS = {
+  tools: {
+    method: "tools/list",
+    key: "tools",
+    itemName: "tool",
+    capability: "tools",
+    parse: (value) => {
+      const parsed = parseToolInfo(value);
+      return "problem" in parsed ? parsed : { item: parsed.tool };
+    },
+    idOf: ({ name }) => name,
+  } satisfies ListKind<McpToolInfo>,
+  resources: {
+    method: "resources/list",
+    key: "resources",
+    itemName: "resource",
+    capability: "resources",
+    parse: parseResourceInfo,
+    idOf: ({ uri }) => uri,
+  } satisfies ListKind<McpResourceInfo>,
+  resourceTemplates: {
+    method: "resources/templates/list",
+    key: "resourceTemplates",
+    itemName: "resource template",
+    capability: "resources",
+    parse: parseResourceTemplateInfo,
+    idOf: ({ uriTemplate }) => uriTemplate,
+  } satisfies ListKind<McpResourceTemplateInfo>,
+  prompts: {
+    method: "prompts/list",
+    key: "prompts",
+    itemName: "prompt",
+    capability: "prompts",
+    parse: parsePromptInfo,
+    idOf: ({ name }) => name,
+  } satisfies ListKind<McpPromptInfo>,
+} as const;

@@ -1,0 +1,197 @@
+import type { McpPromptInfo } from "../config/resource-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { sanitizeDescription } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { RequestOptions } from "./call-options.js";
+import { LIST_KINDS, type ListReader } from "./list-reader.js";
+import type { RequestRunner } from "./request-runner.js";
+import type { ContentBlock } from "./tool-result.js";
+
+/** Which prompt to get, with which arguments. */
+export interface PromptCall {
+  readonly name: string;
+  /** @default {} */
+  readonly args?: Readonly<Record<string, string>> | undefined;
+}
+
+/** One message of a prompt. */
+export interface McpPromptMessage {
+  readonly role: "user" | "assistant";
+  readonly content: readonly ContentBlock[];
+}
+
+/** A prompt with its arguments filled in. */
+export interface McpPrompt {
+  readonly description?: string | undefined;
+  readonly messages: readonly McpPromptMessage[];
+  readonly meta?: JsonObject | undefined;
+}
+
+/** What to complete: an argument of a prompt, or a variable of a resource template. */
+export type CompletionCall = (
+  | { readonly prompt: string; readonly resourceTemplate?: undefined }
+  | { readonly resourceTemplate: string; readonly prompt?: undefined }
+) & {
+  /** The name of the argument or variable. */
+  readonly argument: string;
+  /** The text entered so far. */
+  readonly value: string;
+  /** Values of other arguments or variables that are already known. */
+  readonly context?: Readonly<Record<string, string>> | undefined;
+};
+
+/** Completions from the server. */
+export interface Completion {
+  readonly values: readonly string[];
+  /** The total number of completions, if the server sends it. */
+  readonly total?: number | undefined;
+  /** There are more than `values`. */
+  readonly hasMore: boolean;
+}
+
+interface PromptClientDependencies {
+  readonly server: string;
+  readonly runner: RequestRunner;
+  readonly lists: ListReader;
+}
+
+/** A call on behalf of the user, not discovery. */
+const IDEMPOTENT_CALL = { isIdempotent: true, purpose: "call" } as const;
+
+/** Gets prompts and argument completions from one server. */
+export class PromptClient {
+  readonly #deps: PromptClientDependencies;
+
+  constructor(deps: PromptClientDependencies) {
+    this.#deps = deps;
+  }
+
+  list(options: RequestOptions): Promise<McpPromptInfo[]> {
+    return this.#deps.lists.listOrEmpty(LIST_KINDS.prompts, options);
+  }
+
+  async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {
+    const { server, runner } = this.#deps;
+    const { name, args = {} } = this.#assertCall(call);
+    const result = await runner.runOperation(options, (send) =>
+      send("prompts/get", { name, arguments: args }, { ...IDEMPOTENT_CALL, capability: "prompts" }),
+    );
+    return toPrompt(result, { server, name });
+  }
+
+  /** Returns no values if the server does not support completion. */
+  async complete(call: CompletionCall, options: RequestOptions): Promise<Completion> {
+    const { server, runner } = this.#deps;
+    const params = this.#toParams(call);
+    try {
+      // No capability check: servers of the first protocol version complete without announcing it.
+      const result = await runner.runOperation(options, (send) =>
+        send("completion/complete", params, IDEMPOTENT_CALL),
+      );
+      return toCompletion(result, server);
+    } catch (error) {
+      if (error instanceof McpRuntimeError && error.kind === "not-found") return NO_COMPLETION;
+      throw error;
+    }
+  }
+
+  #assertCall(call: PromptCall): PromptCall {
+    if (typeof call?.name !== "string")
+      throw this.#argumentError("getPrompt requires a prompt name: getPrompt({ name, args }).");
+    if (call.args !== undefined && !isStringRecord(call.args))
+      throw this.#argumentError(`The arguments of prompt "${call.name}" must be an object of strings.`);
+    return call;
+  }
+
+  #toParams(call: CompletionCall) {
+    const { prompt, resourceTemplate, argument, value, context = {} } = call ?? {};
+    const hasOneTarget = (prompt === undefined) !== (resourceTemplate === undefined);
+    if (
+      !hasOneTarget ||
+      !isStringRecord({ target: prompt ?? resourceTemplate, argument, value }) ||
+      !isStringRecord(context)
+    )
+      throw this.#argumentError(
+        "complete requires { prompt, argument, value } or { resourceTemplate, argument, value }, all strings.",
+      );
+    return toCompletionParams(call);
+  }
+
+  #argumentError(message: string): McpRuntimeError {
+    return new McpRuntimeError("invalid-config", message, { server: this.#deps.server });
+  }
+}
+
+function isStringRecord(value: unknown): boolean {
+  return isPlainObject(value) && Object.values(value).every((text) => typeof text === "string");
+}
+
+interface PromptSource {
+  readonly server: string;
+  readonly name: string;
+}
+
+/** Parses the result of `prompts/get`. All or nothing: dropping a message would change the meaning of the prompt. */
+function toPrompt(result: unknown, { server, name }: PromptSource): McpPrompt {
+  const invalidPrompt = (reason: string) =>
+    new McpRuntimeError("invalid-response", `Prompt "${name}" of server "${server}" is invalid: ${reason}.`, {
+      server,
+    });
+  if (!isPlainObject(result) || !Array.isArray(result["messages"]))
+    throw invalidPrompt("it has no array of messages");
+  const { description, _meta: meta } = result;
+  return {
+    messages: result["messages"].map((message) => toMessage(message, invalidPrompt)),
+    ...(typeof description === "string" ? { description: sanitizeDescription(description) } : {}),
+    ...(isPlainObject(meta) ? { meta } : {}),
+  };
+}
+
+function toMessage(value: unknown, invalidPrompt: (reason: string) => McpRuntimeError): McpPromptMessage {
+  const { role, content } = isPlainObject(value) ? value : {};
+  if (role !== "user" && role !== "assistant")
+    throw invalidPrompt('the role of a message is neither "user" nor "assistant"');
+  // The specification requires one block; a string or an array of blocks is accepted, too.
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : [content].flat();
+  if (!blocks.every(isBlock)) throw invalidPrompt("a message has no content");
+  return { role, content: blocks };
+}
+
+function isBlock(value: unknown): value is ContentBlock {
+  return isPlainObject(value) && typeof value["type"] === "string";
+}
+
+const NO_COMPLETION: Completion = { values: [], hasMore: false };
+
+function toCompletionParams({
+  prompt,
+  resourceTemplate,
+  argument,
+  value,
+  context,
+}: CompletionCall): JsonObject {
+  const ref =
+    prompt === undefined
+      ? { type: "ref/resource", uri: resourceTemplate }
+      : { type: "ref/prompt", name: prompt };
+  const known = context === undefined ? {} : { context: { arguments: context } };
+  return { ref, argument: { name: argument, value }, ...known };
+}
+
+function toCompletion(result: unknown, server: string): Completion {
+  const completion = isPlainObject(result) ? result["completion"] : undefined;
+  const { values, total, hasMore } = isPlainObject(completion) ? completion : {};
+  if (!Array.isArray(values))
+    throw new McpRuntimeError(
+      "invalid-response",
+      `Server "${server}" responded to completion/complete without an array of values.`,
+      {
+        server,
+      },
+    );
+  return {
+    values: values.filter((value) => typeof value === "string"),
+    hasMore: hasMore === true,
+    ...(typeof total === "number" ? { total } : {}),
+  };
+}

@@ -1,0 +1,121 @@
+import type { McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { RequestOptions } from "./call-options.js";
+import type { ClientLifecycle } from "./client-lifecycle.js";
+import { LIST_KINDS, type ListReader } from "./list-reader.js";
+import { RequestTrace } from "./request-context.js";
+import type { RequestRunner } from "./request-runner.js";
+
+/** One content of a resource: text or binary. One URI may return several, for example for a folder. */
+export type McpResourceContent = {
+  readonly uri: string;
+  readonly mimeType?: string | undefined;
+  readonly meta?: JsonObject | undefined;
+} & (
+  | { readonly text: string; readonly blob?: undefined }
+  /** Base64, as received. */
+  | { readonly blob: string; readonly text?: undefined }
+);
+
+interface ResourceClientDependencies {
+  readonly server: string;
+  readonly lifecycle: ClientLifecycle;
+  readonly runner: RequestRunner;
+  readonly lists: ListReader;
+}
+
+/** A call on behalf of the user, not discovery. */
+const IDEMPOTENT_CALL = { isIdempotent: true, capability: "resources", purpose: "call" } as const;
+
+/** Lists, reads and subscribes to the resources of one server. */
+export class ResourceClient {
+  readonly #deps: ResourceClientDependencies;
+
+  constructor(deps: ResourceClientDependencies) {
+    this.#deps = deps;
+  }
+
+  list(options: RequestOptions): Promise<McpResourceInfo[]> {
+    return this.#deps.lists.listOrEmpty(LIST_KINDS.resources, options);
+  }
+
+  listTemplates(options: RequestOptions): Promise<McpResourceTemplateInfo[]> {
+    return this.#deps.lists.listOrEmpty(LIST_KINDS.resourceTemplates, options);
+  }
+
+  async read(uri: string, options: RequestOptions): Promise<McpResourceContent[]> {
+    const { server, runner } = this.#deps;
+    this.#assertUri(uri);
+    const result = await runner.runOperation(options, (send) =>
+      send("resources/read", { uri }, IDEMPOTENT_CALL),
+    );
+    return toResourceContents(result, { server, uri });
+  }
+
+  /** Registered before the request is sent: a session that is opened meanwhile restores it. */
+  async subscribe(uri: string, options: RequestOptions): Promise<void> {
+    const { lifecycle, runner } = this.#deps;
+    this.#assertUri(uri);
+    const identity = runner.identityOf(options, IDEMPOTENT_CALL);
+    const trace = new RequestTrace();
+    const undo = lifecycle.sessionState.subscriptions.add(identity, uri, { trace, context: options.context });
+    try {
+      await runner.runOperation(options, (send) =>
+        send("resources/subscribe", { uri }, { ...IDEMPOTENT_CALL, trace }),
+      );
+    } catch (error) {
+      undo();
+      throw error;
+    }
+    // From here on, the subscriber relies on receiving updates.
+    await lifecycle.listenIfNeeded(identity);
+  }
+
+  async unsubscribe(uri: string, options: RequestOptions): Promise<void> {
+    const { lifecycle, runner } = this.#deps;
+    this.#assertUri(uri);
+    lifecycle.sessionState.subscriptions.remove(runner.identityOf(options, IDEMPOTENT_CALL), uri);
+    await runner.runOperation(options, (send) => send("resources/unsubscribe", { uri }, IDEMPOTENT_CALL));
+  }
+
+  #assertUri(uri: unknown): void {
+    const { server } = this.#deps;
+    if (typeof uri === "string" && uri !== "") return;
+    throw new McpRuntimeError("invalid-config", "Expected the URI of a resource, a non-empty string.", {
+      server,
+    });
+  }
+}
+
+interface ReadSource {
+  readonly server: string;
+  /** The requested URI. */
+  readonly uri: string;
+}
+
+/** Parses the result of `resources/read`. All or nothing: a partial resource is worse than an error. */
+function toResourceContents(result: unknown, { server, uri }: ReadSource): McpResourceContent[] {
+  const contents = isPlainObject(result) ? result["contents"] : undefined;
+  const invalidContents = (reason: string) =>
+    new McpRuntimeError(
+      "invalid-response",
+      `The contents of ${uri} from server "${server}" are invalid: ${reason}.`,
+      {
+        server,
+      },
+    );
+  if (!Array.isArray(contents)) throw invalidContents("expected an array of contents");
+  return contents.map((content: unknown) => {
+    if (!isPlainObject(content)) throw invalidContents("a content is not an object");
+    const { text, blob, mimeType, uri: contentUri, _meta: meta } = content;
+    const common = {
+      uri: typeof contentUri === "string" && contentUri !== "" ? contentUri : uri,
+      ...(typeof mimeType === "string" ? { mimeType } : {}),
+      ...(isPlainObject(meta) ? { meta } : {}),
+    };
+    if (typeof text === "string") return { ...common, text };
+    if (typeof blob === "string") return { ...common, blob };
+    throw invalidContents("a content has neither text nor blob");
+  });
+}

@@ -1,0 +1,151 @@
+import type { Clock } from "../async/clock.js";
+import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { JsonObject } from "../json/json.js";
+import type { OpenSessionHandle } from "../session/session-pool.js";
+import type { Session } from "../session/session.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
+import { MODERN_VERSION } from "../transports/http/modern-era.js";
+import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
+import type { ClientRequest } from "./request-context.js";
+import { wrapRequest } from "./request-event-emitter.js";
+
+interface SessionEventDependencies {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly events: ClientEvents;
+  readonly metrics: RequestMetrics;
+  readonly redactor: Redactor;
+  readonly config: () => Pick<ServerConfig, "address">;
+}
+
+interface TrackedSession {
+  readonly session: Session;
+  readonly generation: number;
+  readonly openedAt: number;
+}
+
+/** Emits events when sessions are opened, lost and ended. Tracks one session per identity. */
+export class SessionEventEmitter {
+  readonly #deps: SessionEventDependencies;
+  readonly #sessions = new Map<string, TrackedSession>();
+
+  constructor(deps: SessionEventDependencies) {
+    this.#deps = deps;
+  }
+
+  opened(identity: string, session: Session, generation: number): void {
+    const { server, clock, events, redactor } = this.#deps;
+    this.#sessions.set(identity, { session, generation, openedAt: clock.now() });
+    const { isResumed } = session;
+    const id = redactedSessionId(session, redactor);
+    events.emit("sessionOpened", { server, identity, generation, id, isResumed });
+  }
+
+  /** The server no longer knows the session of this request. */
+  lost({ identity, trace }: ClientRequest, { generation, session }: OpenSessionHandle): void {
+    const { server, events, metrics, redactor } = this.#deps;
+    trace.token ??= {};
+    const id = redactedSessionId(session, redactor);
+    events.emit("sessionLost", { server, identity, generation, id, token: trace.token });
+    // Many requests may detect the same loss; the session ends once.
+    if (this.#sessions.get(identity)?.session !== session) return;
+    metrics.onSessionLost();
+    this.#emitEnded(identity, "session-lost");
+  }
+
+  /** The connection of the session closed unexpectedly. */
+  disconnected(identity: string, generation: number): void {
+    const { server, events } = this.#deps;
+    events.emit("connectionLost", { server, identity, generation });
+    if (this.#sessions.get(identity)?.generation === generation) this.#emitEnded(identity, "connection-lost");
+  }
+
+  closed(identity: string): void {
+    this.#emitEnded(identity, undefined);
+  }
+
+  closeAll(): void {
+    for (const identity of this.#sessions.keys()) this.closed(identity);
+  }
+
+  #emitEnded(identity: string, kind: FailureKind | undefined): void {
+    const { server, clock, events, redactor, config } = this.#deps;
+    const tracked = this.#sessions.get(identity);
+    if (tracked === undefined) return;
+    this.#sessions.delete(identity);
+    const { session, generation, openedAt } = tracked;
+    events.emit("sessionEnded", {
+      server,
+      identity,
+      generation,
+      kind,
+      durationMs: clock.now() - openedAt,
+      endpoint: serverEndpoint(config()),
+      sessionId: redactedSessionId(session, redactor),
+      protocolVersion: session.metadata?.protocolVersion,
+    });
+  }
+}
+
+interface HandshakeEventDependencies {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly events: ClientEvents;
+  readonly metrics: RequestMetrics;
+  readonly redactor: Redactor;
+}
+
+/** Counts handshakes and emits their events. */
+export class HandshakeEventEmitter {
+  readonly #deps: HandshakeEventDependencies;
+
+  constructor(deps: HandshakeEventDependencies) {
+    this.#deps = deps;
+  }
+
+  async observe(
+    { identity, config }: { readonly identity: string; readonly config: Pick<ServerConfig, "address"> },
+    runHandshake: (meta: JsonObject) => Promise<Session>,
+  ): Promise<Session> {
+    const { server, clock, events, metrics, redactor } = this.#deps;
+    const startedAt = clock.now();
+    const meta = new Map<string, string>();
+    const wrappers: RequestWrapper[] = [];
+    const commonFields = { token: {}, server, identity };
+    events.emit("handshakeStarted", {
+      ...commonFields,
+      addMeta: (name, value) => meta.set(name, value),
+      wrap: (wrapper) => wrappers.push(wrapper),
+    });
+    const emitEnd = (session: Session | undefined, failure: unknown) => {
+      metrics.onHandshakeEnded(session === undefined ? "failures" : "successes");
+      const error = failure instanceof McpRuntimeError ? failure : undefined;
+      const protocolVersion = session?.metadata?.protocolVersion;
+      events.emit("handshakeEnded", {
+        ...commonFields,
+        latencyMs: clock.now() - startedAt,
+        method: protocolVersion === MODERN_VERSION ? "server/discover" : "initialize",
+        kind: session === undefined ? (error?.kind ?? "cancelled") : undefined,
+        error,
+        endpoint: serverEndpoint(config),
+        sessionId: redactedSessionId(session, redactor),
+        protocolVersion,
+      });
+    };
+    try {
+      const session = await wrapRequest(
+        wrappers,
+        () => runHandshake(Object.fromEntries(meta)),
+        (error) => events.warn(`A handshake wrapper of a listener failed: ${String(error)}`),
+      );
+      emitEnd(session, undefined);
+      return session;
+    } catch (error) {
+      emitEnd(undefined, error);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { ArgumentProperty } from "./argument-property.js";
+import type { JsonObject } from "../../json/json.js";
+
+/** A tool as saved in an agent definition, so that the server need not be contacted before the first call. */
+export interface ToolSnapshot {
+  /** The name on the server, unchanged. */
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject | undefined;
+  /** Arguments that the library injects, by a JSONPath into the arguments: `$['user']['name']`. */
+  readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
+}
+
+/**
+ * Where the tools of an agent resource come from.
+ * - `cached`: the snapshots; `refreshSchemaBeforeCall` compares them with the server before a call.
+ * - `dynamic`: the server's list, restricted to the names of the snapshots unless `allowAll`.
+ */
+export type ToolDiscovery =
+  | { readonly type: "cached"; readonly refreshSchemaBeforeCall: boolean }
+  | { readonly type: "dynamic"; readonly allowAll: boolean };
+
+/** An MCP resource of an agent definition, validated and with its defaults filled in. */
+export interface McpAgentResource {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** The id of the server on its platform. Defaults to the name. */
+  readonly slug: string;
+  readonly folderPath?: string | undefined;
+  readonly isEnabled: boolean;
+  readonly availableTools: readonly ToolSnapshot[];
+  readonly discovery: ToolDiscovery;
+  /** An inline server definition, unvalidated. Only used when inline servers are allowed. */
+  readonly server?: JsonObject | undefined;
+}
+
+/** The result of `parseAgent`. */
+export interface ParsedAgent {
+  /** All MCP resources in their original order, including disabled ones. */
+  readonly resources: readonly McpAgentResource[];
+  /** Human-readable descriptions of what was ignored. */
+  readonly warnings: readonly string[];
+}

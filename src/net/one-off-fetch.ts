@@ -1,0 +1,129 @@
+import { rootCertificates } from "node:tls";
+import { type Dispatcher, fetch as undiciFetch, Agent, Pool } from "undici";
+import type { ResponseLike, FetchInitLike, HttpOptions, TlsOptions } from "../config/http-options.js";
+import { type CreateConnectorOptions, createConnector, type HttpConnector } from "./http-connector.js";
+
+interface OneOffFetchOptions extends CreateConnectorOptions {
+  /** The MCP server that the requests are made for. */
+  readonly server: HttpOptions & { readonly url: URL };
+  /** Time limit of one request; 0 disables it. */
+  readonly timeoutMs: number;
+}
+
+/** Far above the size of any token, metadata or lookup response. */
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+
+/**
+ * Makes the HTTP requests that are not MCP messages: to authorization servers and platform APIs. They use
+ * the same proxy, user-supplied `dispatcher` or `fetch` and trusted CAs as the MCP server, are limited in
+ * time and size, and have their own connections.
+ */
+export class OneOffFetch {
+  readonly #options: OneOffFetchOptions;
+  readonly #closed = new AbortController();
+  #agent: OriginAgent | undefined;
+
+  constructor(options: OneOffFetchOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the global `Response` class, because the SDK checks responses with `instanceof`. */
+  readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const signal = init.signal ? AbortSignal.any([init.signal, this.timeoutSignal()]) : this.timeoutSignal();
+    const response = await this.#send(String(url), { ...init, signal });
+    const { status } = response;
+    const headers = new Headers();
+    response.headers.forEach((value, name) => headers.append(name, value));
+    const body = await readBody(response.body);
+    return new Response(NULL_BODY_STATUSES.has(status) ? null : body, { status, headers });
+  };
+
+  /** Creates a signal that aborts when the time limit of one request is reached or the client is closed. */
+  timeoutSignal(): AbortSignal {
+    const { timeoutMs } = this.#options;
+    const { signal } = this.#closed;
+    return timeoutMs > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : signal;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new Error("The client was closed."));
+    await this.#agent?.close();
+  }
+
+  async #send(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<ResponseLike> {
+    const { fetch, dispatcher } = this.#options.server;
+    if (fetch !== undefined) return fetch(url, await toFetchRequest(url, init));
+    const userDispatcher = dispatcher as Dispatcher | undefined;
+    return undiciFetch(url, { ...(init as object), dispatcher: userDispatcher ?? this.#defaultDispatcher() });
+  }
+
+  #defaultDispatcher(): OriginAgent["dispatcher"] {
+    this.#agent ??= new OriginAgent((origin) => createConnector(origin, this.#tlsFor(origin), this.#options));
+    return this.#agent.dispatcher;
+  }
+
+  /**
+   * Other origins than the server's also trust the public CAs, and receive the client certificate only if
+   * listed in `certOrigins`.
+   */
+  #tlsFor({ origin }: URL): TlsOptions | undefined {
+    const { url, tls } = this.#options.server;
+    if (tls === undefined || origin === url.origin) return tls;
+    const { ca, cert, key, certOrigins = [] } = tls;
+    return {
+      ca: ca === undefined ? undefined : [...rootCertificates, ...[ca].flat()],
+      ...(certOrigins.includes(origin) ? { cert, key } : {}),
+    };
+  }
+}
+
+async function toFetchRequest(
+  url: string,
+  init: RequestInit & { readonly signal: AbortSignal },
+): Promise<FetchInitLike> {
+  const request = new Request(url, init);
+  const { method, redirect } = request;
+  const body = await request.text();
+  const headers = Object.fromEntries(request.headers);
+  return { method, headers, redirect, signal: init.signal, ...(body === "" ? {} : { body }) };
+}
+
+async function readBody(body: ResponseLike["body"]): Promise<Buffer> {
+  if (body === null) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  const reader = body.getReader();
+  for (let bytes = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done || value === undefined) return Buffer.concat(chunks);
+    chunks.push(value);
+    bytes += value.length;
+    if (bytes <= MAX_RESPONSE_BYTES) continue;
+    await reader.cancel();
+    throw new Error(`The response exceeds ${MAX_RESPONSE_BYTES} bytes.`);
+  }
+}
+
+/** An undici agent that creates one `HttpConnector` per origin and closes them all. */
+class OriginAgent {
+  readonly dispatcher: Dispatcher;
+  readonly #connectors = new Map<string, HttpConnector>();
+
+  constructor(connectorFor: (origin: URL) => HttpConnector) {
+    const getConnector = (origin: URL) => {
+      const connector = this.#connectors.get(origin.origin) ?? connectorFor(origin);
+      this.#connectors.set(origin.origin, connector);
+      return connector;
+    };
+    this.dispatcher = new Agent({
+      factory: (origin, options) =>
+        new Pool(origin, { ...(options as Pool.Options), connect: getConnector(new URL(origin)).connect }),
+    });
+  }
+
+  async close(): Promise<void> {
+    const closed = this.dispatcher.destroy();
+    await Promise.all([...this.#connectors.values()].map((connector) => connector.close()));
+    await closed;
+  }
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { findParameterHeaders, toParameterHeaders } from "../../../src/session/tool-headers.js";
+
+const text = (header: unknown) => ({ type: "string", "x-mcp-header": header });
+
+describe("the headers that a tool requires", () => {
+  it("are found at any depth of its parameters", () => {
+    const result = findParameterHeaders({
+      type: "object",
+      properties: {
+        region: text("Region"),
+        // A parameter with this name is not an annotation.
+        "x-mcp-header": { type: "string" },
+        deep: { type: "object", properties: { er: { type: "object", properties: { n: text("N") } } } },
+      },
+    });
+    if ("problem" in result) throw new Error(result.problem);
+    const args = { region: "north", "x-mcp-header": "no", deep: { er: { n: "7" } } };
+    expect(toParameterHeaders(result.headers, args)).toEqual({
+      "mcp-param-region": "north",
+      "mcp-param-n": "7",
+    });
+  });
+
+  it("are omitted for missing arguments and encoded for values that are not valid in headers", () => {
+    const headers = ["a", "b", "c", "d", "e", "f"].map((name) => ({ path: [name], header: name }));
+    const args = { a: null, b: false, c: 12, d: "", e: "ü", f: { not: "simple" } };
+    expect(toParameterHeaders(headers, args)).toEqual({
+      "mcp-param-b": "false",
+      "mcp-param-c": "12",
+      "mcp-param-d": "=?base64??=",
+      "mcp-param-e": "=?base64?w7w=?=",
+    });
+  });
+
+  it.each([
+    ["an empty name", { properties: { a: text("") } }],
+    ["an invalid name", { properties: { a: text("two words") } }],
+    ["a name that is not a string", { properties: { a: text(7) } }],
+    [
+      "a number, which has several representations",
+      { properties: { a: { type: "number", "x-mcp-header": "A" } } },
+    ],
+    ["an object", { properties: { a: { type: "object", "x-mcp-header": "A" } } }],
+    ["the same header twice", { properties: { a: text("A"), b: text("a") } }],
+    ["array items", { properties: { a: { type: "array", items: text("A") } } }],
+    ["one of several branches", { anyOf: [{ properties: { a: text("A") } }] }],
+    ["a shared definition", { $defs: { a: text("A") } }],
+    ["the whole schema", { type: "object", "x-mcp-header": "A" }],
+  ])("make a tool invalid for %s", (_, schema) => {
+    expect(findParameterHeaders(schema)).toHaveProperty("problem");
+  });
+
+  it("are found in a schema that is nested deeper than the stack; a value that is not a schema has none", () => {
+    let deep: object = text("Deep");
+    for (let depth = 0; depth < 20_000; depth += 1) deep = { items: deep };
+    expect(findParameterHeaders(7)).toEqual({ headers: [] });
+    expect(findParameterHeaders(deep)).toHaveProperty("problem");
+  });
+});
