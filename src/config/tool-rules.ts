@@ -45,13 +45,13 @@ export interface ToolRule {
 
 /**
  * Rules for the tools of a server, by their names on the server or by patterns with `*`. `false` excludes
- * a tool, so `"*": false` makes the other rules an allow list; an array of names is an allow list, too. A
- * function decides for each tool.
+ * a tool and `true` keeps it, so `"*": false` makes the other rules an allow list; an array of names is an allow
+ * list, too. A function decides for each tool.
  */
 export type ToolRules =
-  | Readonly<Record<string, ToolRule | false>>
+  | Readonly<Record<string, ToolRule | boolean>>
   | readonly string[]
-  | ((tool: McpToolInfo) => ToolRule | false | undefined);
+  | ((tool: McpToolInfo) => ToolRule | boolean | undefined);
 
 /** A value, or a function that returns it for each call. */
 export type InjectedArgument =
@@ -98,7 +98,7 @@ export function validateToolRules(rules: unknown): RuleIssue[] {
 }
 
 export function validateToolRule(rule: unknown): RuleIssue[] {
-  const parsed = rule === false ? undefined : ruleSchema.safeParse(rule, ZOD_ERROR_MAP);
+  const parsed = typeof rule === "boolean" ? undefined : ruleSchema.safeParse(rule, ZOD_ERROR_MAP);
   return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ path, message }));
 }
 

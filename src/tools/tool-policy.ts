@@ -57,7 +57,7 @@ function merge(rules: readonly ToolRule[]): ToolRule {
 
 /** Validated rules, which record the patterns that have not matched a tool yet. */
 export class RuleSet {
-  readonly #ruleFunction: ((tool: McpToolInfo) => ToolRule | false | undefined) | undefined;
+  readonly #ruleFunction: ((tool: McpToolInfo) => ToolRule | boolean | undefined) | undefined;
   readonly #entries: readonly Entry[];
   readonly #unmatched: Set<string>;
 
@@ -75,7 +75,7 @@ export class RuleSet {
       const rule = this.#ruleFunction(structuredClone({ ...tool }));
       if (rule === undefined) return [];
       throwOnIssues("The rule", validateToolRule(rule));
-      return [rule];
+      return [toRule(rule)];
     }
     return this.#entries
       .filter(([pattern]) => matches(pattern, tool.name))
@@ -94,8 +94,16 @@ export class RuleSet {
 function toEntries(rules: Exclude<ToolRules, (tool: McpToolInfo) => unknown>): Entry[] {
   const entries: Entry[] = Array.isArray(rules)
     ? [...rules.map((name: string): Entry => [name, {}]), ["*", false]]
-    : Object.entries(rules as Readonly<Record<string, ToolRule | false>>);
+    : Object.entries(rules as Readonly<Record<string, ToolRule | boolean>>).map(([pattern, rule]): Entry => [
+        pattern,
+        toRule(rule),
+      ]);
   return entries.toSorted(([a], [b]) => specificity(b) - specificity(a) || (a < b ? -1 : 1));
+}
+
+/** `true` keeps a tool without further options. */
+function toRule(rule: ToolRule | boolean): ToolRule | false {
+  return rule === true ? {} : rule;
 }
 
 /** A name is more specific than any pattern; of two patterns, the one with more literal characters. */

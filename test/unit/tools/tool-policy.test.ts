@@ -51,9 +51,15 @@ describe("the rule for a tool", () => {
   it.each([
     ["an allow list with a pattern", { "*": false, "get_*": {} } as ToolRules],
     ["an allow list of names", ["get_a"] as ToolRules],
+    ["an allow list with true", { "*": false, get_a: true } as ToolRules],
+    ["a function that returns booleans", (({ name }) => name === "get_a") as ToolRules],
   ])("%s excludes the rest", (_, rules) => {
     expect(ruleFor("get_a", rules)).toEqual({});
     expect(ruleFor("put_a", rules)).toBe(false);
+  });
+
+  it("true keeps the options of less specific entries", () => {
+    expect(ruleFor("get_a", { "get_*": { idempotent: true }, get_a: true })).toEqual({ idempotent: true });
   });
 
   it("an empty list allows nothing", () => {
@@ -133,7 +139,7 @@ describe("invalid rules", () => {
     [{ a: { timeout: 5 } }, "a: "],
     [{ a: { timeoutMs: "5" } }, "a.timeoutMs: "],
     [{ a: { requireApproval: "sometimes" } }, 'expected true, false, "unless-read-only" or a function'],
-    [{ a: true }, "a: "],
+    [{ a: "yes" }, "a: "],
   ])("%j is rejected with its path", (rules, message) => {
     expect(() => new RuleSet(rules as never)).toThrow(message);
   });
