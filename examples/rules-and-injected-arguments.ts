@@ -26,7 +26,7 @@ await using mcp = await createMcpTools(
       },
     },
   },
-  { naming: { prefix: "none" }, onApproval: ({ args }) => args["id"] === 7 },
+  { naming: { prefix: false }, onApproval: ({ args }) => args["id"] === 7 },
 );
 
 console.log(mcp.tools.map(({ name }) => name).join(", "));

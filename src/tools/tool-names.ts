@@ -7,12 +7,12 @@ import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 /** How the names of LangChain tools are derived from the names on the servers. */
 export interface NamingOptions {
   /**
-   * The prefix of tool names: "server" gives `server__tool`, "mcp" gives `mcp__server__tool`, "none" gives
-   * `tool`. A function returns the whole name.
+   * The prefix of tool names: "server" gives `server__tool`, "mcp" gives `mcp__server__tool`, "none" or
+   * `false` gives `tool`. A function returns the whole name.
    *
    * @default "server" in `createMcpTools`, "none" in the other factories
    */
-  readonly prefix?: "server" | "none" | "mcp" | ((server: string, tool: string) => string);
+  readonly prefix?: "server" | "none" | "mcp" | false | ((server: string, tool: string) => string);
   /**
    * Whether characters that model providers do not accept are replaced with `_` or deleted.
    *
@@ -44,7 +44,7 @@ export const NAMING_DEFAULTS = {
 } as const;
 
 const CHOICES = {
-  prefix: ["server", "none", "mcp"],
+  prefix: ["server", "none", "mcp", false],
   invalidCharacters: ["replace", "delete"],
   onCollision: ["error", "suffix", "prefix"],
 } as const;
@@ -142,7 +142,7 @@ function renameCollisions(
 
 function addPrefix({ server, tool }: NamedTool, prefix: Naming["prefix"]): string | readonly string[] {
   if (typeof prefix === "function") return prefixWith(prefix, server, tool);
-  if (prefix === "none") return tool;
+  if (prefix === "none" || prefix === false) return tool;
   return prefix === "mcp" ? ["mcp", server, tool] : [server, tool];
 }
 

@@ -340,7 +340,7 @@ describe("names", () => {
 describe("options", () => {
   it.each([
     [{ ontoolerror: "throw" }, "ontoolerror"],
-    [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, got "bogus"'],
+    [{ naming: { prefix: "bogus" } }, 'naming.prefix: expected one of server, none, mcp, false, got "bogus"'],
     [
       { naming: "none" },
       'naming: expected an object with prefix, invalidCharacters, onCollision, reserved, got "none"',

@@ -6,6 +6,7 @@ import {
   NAMING_DEFAULTS,
   type NamedTool,
   type Naming,
+  resolveNaming,
 } from "../../../src/tools/tool-names.js";
 
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -53,6 +54,11 @@ describe("a name", () => {
     expect(assignName(a)).toMatch(/^x{55}_[0-9a-f]{8}$/);
     expect(assignName(a)).not.toBe(assignName(b));
     expect(assignName("y".repeat(64))).toBe("y".repeat(64));
+  });
+
+  it("has no prefix with false, as with none", () => {
+    expect(assignName("get", { prefix: false })).toBe("get");
+    expect(resolveNaming({ prefix: false }, "server").prefix).toBe(false);
   });
 
   it("can have invalid characters deleted", () => {
