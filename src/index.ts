@@ -110,7 +110,13 @@ export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
 export type { Progress, ServerMetadata, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
-export type { McpAgentResource, ToolSnapshot } from "./config/agent/agent-definition.js";
+export type {
+  AgentDefinition,
+  AgentResource,
+  AgentTool,
+  McpAgentResource,
+  ToolSnapshot,
+} from "./config/agent/agent-definition.js";
 export type {
   AuthOption,
   CredentialOptions,

@@ -1,5 +1,5 @@
 import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
-import type { McpAgentResource } from "../config/agent/agent-definition.js";
+import type { AgentDefinition, McpAgentResource } from "../config/agent/agent-definition.js";
 import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { parseAgent } from "../config/agent/parse-agent.js";
@@ -30,7 +30,7 @@ import { START_OPTION_KEYS, startToolset } from "./toolset.js";
  * ```
  */
 export async function createMcpToolsFromAgent(
-  agent: unknown,
+  agent: AgentDefinition | string,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
   const {
