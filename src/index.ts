@@ -171,6 +171,7 @@ export type {
   McpToolset,
   ToolsetCall,
   ToolsetCallOptions,
+  ToolsetClients,
   ToolsetEvents,
   ToolsetPromptCall,
   ResourceSelection,

@@ -53,6 +53,12 @@ export interface ToolsetPromptCall<Name extends string = string> extends PromptC
 /** The config of a LangChain run, which identifies the caller. */
 export type CallerConfig = Pick<RunnableConfig, "configurable"> & JsonObject;
 
+/** The clients of a toolset: a record by server name that is also iterable. */
+export type ToolsetClients<Name extends string = string> = Readonly<Record<Name, McpClient>> & {
+  // Not `Iterable`: an interface would make the clients of a named toolset unassignable to those of any toolset.
+  [Symbol.iterator](): IterableIterator<McpClient>;
+};
+
 /** Options of toolset calls. */
 export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
   /** Identifies the caller. Required for servers with an `identity` per user. @default {} */
@@ -85,8 +91,15 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   readonly tools: McpTool[];
   /** Adds, removes, connects and disconnects servers at run time. */
   readonly servers: McpServerManager;
-  /** The clients, by server name. */
-  readonly clients: Readonly<Record<Name, McpClient>>;
+  /**
+   * The clients by server name. Also iterable.
+   *
+   * @example
+   * ```ts
+   * for (const client of toolset.clients) await client.close();
+   * ```
+   */
+  readonly clients: ToolsetClients<Name>;
   /**
    * The tools of the given servers, or of all.
    * @throws McpRuntimeError kind `invalid-config` for an unknown server

@@ -8,7 +8,7 @@ import {
   DEFAULT_CALL_CONCURRENCY,
 } from "../client/call-options.js";
 import { CLIENT_EVENTS } from "../client/client-events.js";
-import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
+import type { ServerMetrics } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import {
@@ -36,6 +36,7 @@ import {
   type McpToolset,
   type ToolsetCall,
   type ToolsetCallOptions,
+  type ToolsetClients,
   type ToolsetEvents,
   type ToolsetPromptCall,
   type ResourceSelection,
@@ -121,8 +122,12 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     return this.#tools.visible;
   }
 
-  get clients(): Readonly<Record<Name, McpClient>> {
-    return Object.fromEntries(this.servers.clients) as Record<Name, McpClient>;
+  get clients(): ToolsetClients<Name> {
+    const { clients } = this.servers;
+    // Not enumerable, so that Object.keys and spreading give server names only.
+    return Object.defineProperty(Object.fromEntries(clients), Symbol.iterator, {
+      value: () => clients.values(),
+    }) as ToolsetClients<Name>;
   }
 
   getTools(...servers: Name[]): McpTool[] {

@@ -59,6 +59,18 @@ describe("createMcpTools", () => {
     await Promise.all(servers.map((server) => server.close()));
   });
 
+  it("returns clients by name that are also iterable", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    await using mcp = await createMcpTools({ a: { url: server.url }, b: { url: server.url } });
+    expect([...mcp.clients]).toEqual([mcp.clients.a, mcp.clients.b]);
+    expect(Object.entries(mcp.clients)).toEqual([
+      ["a", mcp.clients.a],
+      ["b", mcp.clients.b],
+    ]);
+    for (const client of mcp.clients) await client.close();
+    expect([...mcp.clients].map(({ state }) => state)).toEqual(["closed", "closed"]);
+  });
+
   it("throws if a server fails, and closes the others", async () => {
     await using good = await startMcpTestServer({ tools: [say] });
     const failure = await rejection(
