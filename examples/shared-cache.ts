@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMcpTools } from "langchain-mcp-runtime";
-import { ToolRegistry } from "langchain-mcp-runtime";
+import { ToolRegistry } from "langchain-mcp-runtime/manager";
 import { fileStore, redisStore } from "langchain-mcp-runtime/stores";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
 

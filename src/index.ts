@@ -147,21 +147,12 @@ export {
   type CatalogOptions,
   MANAGER_DEFAULTS,
   type LifecycleOptions,
-  type McpServerManagerOptions,
 } from "./manager/manager-options.js";
 export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
 export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff.js";
 export type { ServerDrift, ToolChange } from "./catalog/drift.js";
 export type { PinMode } from "./catalog/tool-pins.js";
-export {
-  REGISTRY_DEFAULTS,
-  type RegistryClient,
-  type ToolLocation,
-  ToolRegistry,
-  type ToolRegistryOptions,
-} from "./catalog/tool-registry.js";
-export type { ServerHealth, ServerRecord } from "./catalog/server-record.js";
-export { McpServerManager, type ReconnectOptions, type WaitOptions } from "./manager/mcp-server-manager.js";
+export { REGISTRY_DEFAULTS } from "./catalog/tool-registry.js";
 export type { KeyValueStore } from "./stores/key-value-store.js";
 export type { ServerManagerEvents, ServerState, ServerStatus } from "./manager/server-status.js";
 export type { StartOptions } from "./manager/start-servers.js";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as api from "../src/index.js";
 import * as langchain from "../src/langchain/index.js";
 import * as langgraph from "../src/langchain/langgraph.js";
-import * as manager from "../src/index.js";
+import * as manager from "../src/manager/index.js";
 import * as opentelemetry from "../src/telemetry/opentelemetry/index.js";
 import * as stores from "../src/stores/index.js";
 import * as testing from "../src/testing/index.js";
@@ -20,12 +20,10 @@ describe("the public surface has", () => {
       "MCP_EVENTS",
       "McpClient",
       "McpRuntimeError",
-      "McpServerManager",
       "McpTool",
       "REGISTRY_DEFAULTS",
       "SERVER_DEFAULTS",
       "TOOL_DEFAULTS",
-      "ToolRegistry",
       "ToolResult",
       "createMcpTools",
       "createMcpToolsForServer",
@@ -37,6 +35,12 @@ describe("the public surface has", () => {
     ]);
     expect(Object.keys(langchain)).toEqual(["mcpMiddleware"]);
     expect(Object.keys(langgraph)).toEqual(["McpToolNode"]);
+    expect(Object.keys(manager).toSorted()).toEqual([
+      "MANAGER_DEFAULTS",
+      "McpServerManager",
+      "REGISTRY_DEFAULTS",
+      "ToolRegistry",
+    ]);
     expect(Object.keys(opentelemetry)).toEqual(["instrumentMcp"]);
     expect(Object.keys(stores).toSorted()).toEqual([
       "STORE_DEFAULTS",

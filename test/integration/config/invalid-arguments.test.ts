@@ -10,7 +10,7 @@ import {
   onMcpEvent,
   parseServers,
 } from "../../../src/index.js";
-import { McpServerManager, ToolRegistry } from "../../../src/index.js";
+import { McpServerManager, ToolRegistry } from "../../../src/manager/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/langgraph.js";
 import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";

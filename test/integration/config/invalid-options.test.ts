@@ -8,7 +8,7 @@ import {
   McpRuntimeError,
   parseServers,
 } from "../../../src/index.js";
-import { McpServerManager } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/langgraph.js";
 import { memoryStore } from "../../../src/stores/index.js";

@@ -1,7 +1,7 @@
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
-import { McpServerManager } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
 import { eventually, NO_RETRY, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";

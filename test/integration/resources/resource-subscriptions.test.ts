@@ -6,7 +6,7 @@ import {
   McpClient,
   type MessageTransport,
 } from "../../../src/index.js";
-import { McpServerManager } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Logger, type McpClient } from "../../../src/index.js";
-import { ToolRegistry, type ToolRegistryOptions } from "../../../src/index.js";
+import { ToolRegistry, type ToolRegistryOptions } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, eventually, rejection, times } from "../../fixtures/clients.js";

@@ -1,7 +1,7 @@
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { describe, expect, it } from "vitest";
 import { type ServerDefinition } from "../../../src/index.js";
-import { McpServerManager, type McpServerManagerOptions } from "../../../src/index.js";
+import { McpServerManager, type McpServerManagerOptions } from "../../../src/manager/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
 
