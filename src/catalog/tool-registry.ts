@@ -223,7 +223,7 @@ export class ToolRegistry implements AsyncDisposable {
       });
     } catch (error) {
       if (signal.aborted) return record;
-      logger.warn(`Could not list server "${server}" for the tool registry: ${String(error)}`);
+      logger.warn(`Server "${server}" could not be listed for the tool registry: ${String(error)}`);
       const since = record.health.state === "failing" ? record.health.since : now();
       return this.#publish(client, { ...record, health: { state: "failing", since } });
     }

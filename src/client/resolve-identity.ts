@@ -40,7 +40,7 @@ export function resolveIdentity(identity: IdentityOption, context: CallContext, 
   const identityError = (reason: string, cause?: unknown) =>
     new McpRuntimeError(
       "unauthorized",
-      `Cannot determine the identity of a ${purpose} for server "${server}": identity(context) ${reason}. Nothing was sent.`,
+      `Server "${server}": cannot determine the identity of a ${purpose}: identity(context) ${reason}. Nothing was sent.`,
       { server, tool, cause: redactor.redactCause(cause) },
     );
   let result: unknown;

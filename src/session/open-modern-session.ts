@@ -109,7 +109,7 @@ async function discoverServer(
 
 /** Converts an error of the SDK for the case that the server sent no response. */
 function toDiscoveryError(error: unknown, { server, redactor }: OpenSessionOptions): McpRuntimeError {
-  const text = `server/discover failed for server "${server}": ${redactor.redact(String(error))}`;
+  const text = `Server "${server}": server/discover failed: ${redactor.redact(String(error))}`;
   return new McpRuntimeError("invalid-response", text, { server, cause: redactor.redactCause(error) });
 }
 

@@ -1,4 +1,5 @@
-import { confirm, isInteractive } from "../terminal/terminal.js";
+import { createInterface } from "node:readline";
+import { isInteractive, type Terminal } from "../terminal/terminal.js";
 import type { SelectedServer } from "./selected-server.js";
 import type { CommandContext } from "../command-context.js";
 import { createFinding, type Finding } from "../findings/finding.js";
@@ -56,4 +57,28 @@ export function toConsentFinding(server: SelectedServer): Finding {
 /** Formats variable names as `$TOKEN`; VS Code inputs as `input:token`. */
 function formatVariables(names: readonly string[]): string {
   return names.map((name) => (name.startsWith("input:") ? name : `$${name}`)).join(", ");
+}
+
+/**
+ * Asks a yes/no question. Any other input, and the end of the input, means no. The terminal stays in line mode,
+ * so that Ctrl-C sends a signal.
+ */
+async function confirm({ stdin, stderr }: Terminal, question: string, signal: AbortSignal): Promise<boolean> {
+  signal.throwIfAborted();
+  stderr.write(`${question} [y/N] `);
+  const lines = createInterface({ input: stdin, terminal: false });
+  try {
+    const answer = await new Promise<string>((resolve, reject) => {
+      lines.once("line", resolve);
+      lines.once("close", () => {
+        stderr.write("\n");
+        resolve("");
+      });
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    });
+    return /^\s*y(es)?\s*$/i.test(answer);
+  } finally {
+    lines.removeAllListeners("close");
+    lines.close();
+  }
 }

@@ -1,5 +1,4 @@
 import { isAbsolute, relative } from "node:path";
-import { createInterface } from "node:readline";
 
 /** An output stream of the process. */
 export interface OutputStream {
@@ -47,32 +46,4 @@ export function displayPath(path: string, { cwd, env }: Pick<Terminal, "cwd" | "
 
 function isBelow(path: string): boolean {
   return path !== "" && !path.startsWith("..") && !isAbsolute(path);
-}
-
-/**
- * Asks a yes/no question. Any other input, and the end of the input, means no. The terminal stays in line mode,
- * so that Ctrl-C sends a signal.
- */
-export async function confirm(
-  { stdin, stderr }: Terminal,
-  question: string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  signal.throwIfAborted();
-  stderr.write(`${question} [y/N] `);
-  const lines = createInterface({ input: stdin, terminal: false });
-  try {
-    const answer = await new Promise<string>((resolve, reject) => {
-      lines.once("line", resolve);
-      lines.once("close", () => {
-        stderr.write("\n");
-        resolve("");
-      });
-      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-    });
-    return /^\s*y(es)?\s*$/i.test(answer);
-  } finally {
-    lines.removeAllListeners("close");
-    lines.close();
-  }
 }

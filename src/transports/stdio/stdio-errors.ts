@@ -22,7 +22,7 @@ export function toStartError(error: unknown, { server, address, redactor }: Star
   if (error instanceof McpRuntimeError) return error;
   const code = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
   const reason = redactor.redact(describeStartFailure(String(code), address));
-  return new McpRuntimeError("not-sent", `Cannot start server "${server}": ${reason}`, {
+  return new McpRuntimeError("not-sent", `Server "${server}" could not be started: ${reason}`, {
     server,
     cause: redactor.redactCause(error),
   });
