@@ -17,14 +17,10 @@ export function sanitizeDescription(text: string): string {
   return truncate(stripHiddenCharacters(text).trim(), MAX_TEXT_LENGTH);
 }
 
-/** Truncates a text to `maxLength` characters, including the ellipsis. */
+/** Truncates a text to `maxLength` characters, including the ellipsis. Does not split a surrogate pair. */
 export function truncate(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : truncateAt(maxLength - 1, text);
-}
-
-/** Does not split a surrogate pair. */
-function truncateAt(length: number, text: string): string {
-  return `${text.slice(0, length).replace(/[\ud800-\udbff]$/, "")}…`;
+  if (text.length <= maxLength) return text;
+  return `${text.slice(0, Math.max(0, maxLength - 1)).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** Appends a sentence to a text that may end with server text and without punctuation. */
@@ -35,5 +31,5 @@ export function appendSentence(text: string, sentence: string): string {
 /** Returns server text as a short single line for an error message. */
 export function excerpt(text: string): string {
   const line = stripHiddenCharacters(text).replace(/\s+/g, " ").trim();
-  return line.length <= MAX_EXCERPT_LENGTH ? line : truncateAt(MAX_EXCERPT_LENGTH, line);
+  return truncate(line, MAX_EXCERPT_LENGTH);
 }

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
+import { isPlainObject, type JsonObject, setOwnProperty, toArray } from "../json/json.js";
 import { jsonTypeOf, allowsType } from "./read-type-model.js";
 import { resolvePointer, toFragment } from "./json-pointer.js";
 
@@ -97,10 +97,6 @@ function allowsEmptyString(schema: unknown, root: JsonObject, depth: number): bo
     return true;
   const inner = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"]), ...toArray(resolved["allOf"])];
   return inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1));
-}
-
-function toArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 const MAX_REFERENCE_HOPS = 20;

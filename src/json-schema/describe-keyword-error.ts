@@ -1,5 +1,6 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import { truncateJson, truncate } from "../json/truncate-json.js";
+import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
+import { truncate } from "../errors/sanitize-text.js";
+import { truncateJson } from "../json/truncate-json.js";
 import { isNonEmptyArray, isStringArray } from "./schema-keywords.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 
@@ -110,10 +111,6 @@ function findMissing(names: readonly unknown[], value: unknown): string[] {
 
 function toTexts(text: string): KeywordErrorText[] {
   return [{ message: text }];
-}
-
-function toArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 const TYPE_LABELS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
 import { ignoresSiblings, resolvePointer, type Draft } from "./json-pointer.js";
 import { truncateJson } from "../json/truncate-json.js";
 import {
@@ -188,10 +188,6 @@ function conditionNotes({ if: condition, then }: JsonObject): string[] {
   return cases.length === 0 || names.length === 0
     ? []
     : [`If ${cases.join(" and ")}, also provide ${names.join(", ")}.`];
-}
-
-function toArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** Reads the constraints of one type from the plain keywords, without nested schemas. */

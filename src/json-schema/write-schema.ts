@@ -1,7 +1,8 @@
-import type { JsonObject } from "../json/json.js";
+import { type JsonObject, omitUndefined } from "../json/json.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { ANY, JSON_TYPES, type TypeConstraints, type JsonType, type TypeModel } from "./schema-type-model.js";
-import { truncate, toJson, truncateJson } from "../json/truncate-json.js";
+import { truncate } from "../errors/sanitize-text.js";
+import { toJson, truncateJson } from "../json/truncate-json.js";
 
 /**
  * What a tool schema may contain so that OpenAI (non-strict function calling), Anthropic and Gemini all accept
@@ -181,8 +182,4 @@ function dedupeTexts(branches: readonly JsonObject[]): JsonObject[] {
     });
     return Object.fromEntries(kept);
   });
-}
-
-function omitUndefined(object: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }

@@ -67,3 +67,8 @@ export function deepFreeze<T>(root: T): T {
   }
   return root;
 }
+
+/** Returns the value if it is an array, otherwise an empty one. */
+export function toArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

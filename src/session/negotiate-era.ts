@@ -71,7 +71,7 @@ async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise
   } catch (rejection) {
     if (
       startedTransport === undefined &&
-      !INITIALIZE_REJECTED_CODES.has(codeOf(rejection)) &&
+      !INITIALIZE_REJECTED_CODES.has(getRpcCode(rejection)) &&
       !isOpaqueRejection(rejection, options)
     )
       throw rejection;
@@ -106,7 +106,7 @@ async function discoverOnSameTransport(
  * envelope itself, because it compares it with headers that a custom transport need not send.
  */
 function isOpaqueRejection(rejection: unknown, { isCustomTransport }: OpenSessionOptions): boolean {
-  return isCustomTransport && codeOf(rejection) === undefined && rejectsModernEra(rejection);
+  return isCustomTransport && getRpcCode(rejection) === undefined && rejectsModernEra(rejection);
 }
 
 async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
@@ -147,7 +147,7 @@ function withModernHint(failure: McpRuntimeError): McpRuntimeError {
     : failure;
 }
 
-function codeOf(error: unknown): number | undefined {
+function getRpcCode(error: unknown): number | undefined {
   return error instanceof McpRuntimeError ? error.code : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { errorCode } from "../errors/error-code.js";
 import { classifyFailure, hintForCode, isOutcomeUnknown } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -76,7 +77,7 @@ export function fromTransportError(
 
 /** The SDK's HTTP errors have the status as `code` or in `data.status`. */
 function getHttpStatus(error: unknown): number | undefined {
-  return [codeOf(error), getProperty(getProperty(error, "data"), "status")].find(isFailureStatus);
+  return [errorCode(error), getProperty(getProperty(error, "data"), "status")].find(isFailureStatus);
 }
 
 function isFailureStatus(value: unknown): value is number {
@@ -86,11 +87,7 @@ function isFailureStatus(value: unknown): value is number {
 /** Global fetch wraps the reason in `cause`, and the errors of several addresses in an `AggregateError`. */
 function getNetworkCodes(error: unknown): readonly unknown[] {
   const cause = error instanceof Error ? error.cause : undefined;
-  return [error, cause, ...(cause instanceof AggregateError ? cause.errors : [])].map(codeOf);
-}
-
-function codeOf(error: unknown): unknown {
-  return getProperty(error, "code");
+  return [error, cause, ...(cause instanceof AggregateError ? cause.errors : [])].map(errorCode);
 }
 
 function getProperty(value: unknown, name: string): unknown {

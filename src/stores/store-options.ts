@@ -1,3 +1,4 @@
+import { omitUndefined } from "../json/json.js";
 import { assertObject } from "../config/assert-object.js";
 import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
@@ -56,7 +57,7 @@ export interface ResolvedStoreOptions {
 const NAMESPACE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function resolveStoreOptions(subject: string, options: NamespacedStoreOptions): ResolvedStoreOptions {
-  const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...omitUndefined(subject, options) };
+  const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...parseStoreOptions(subject, options) };
   assertPositive(subject, { timeoutMs, maxBytes });
   if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) {
     const message = `expected letters, digits, "-" and "_", at most 64, got ${describeValue(namespace)}`;
@@ -80,8 +81,8 @@ export function assertCallOptions<Options extends StoreCallOptions>(options: Opt
   return assertObject(options, { subject: "The store call", path: "options" });
 }
 
-/** Drops keys whose value is `undefined`, so that they do not override defaults. */
-export function omitUndefined<Options extends object>(
+/** Returns the options without `undefined`, so that defaults apply. Throws `invalid-config` if they are not an object. */
+export function parseStoreOptions<Options extends object>(
   subject: string,
   options: Options,
 ): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } {
@@ -89,6 +90,5 @@ export function omitUndefined<Options extends object>(
     const message = `expected an object of options, got ${describeValue(options)}`;
     throw configError(subject, [{ path: "", message }]);
   }
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Name in keyof Options]?: Exclude<Options[Name], undefined> };
+  return omitUndefined(options);
 }

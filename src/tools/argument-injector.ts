@@ -7,7 +7,8 @@ import { WILDCARD, type JsonPath, parseJsonPath, SUPPORTED_PATHS } from "../json
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { editSchemaAt, type SchemaEdit, inlineRootRefs } from "../json-schema/edit-schema.js";
 import { getAllAtPath, removeAtPath, replaceAtPath, setAtPath, getAtPath } from "../json/edit-at-path.js";
-import { truncate, toJson } from "../json/truncate-json.js";
+import { truncate } from "../errors/sanitize-text.js";
+import { toJson } from "../json/truncate-json.js";
 
 /** Sets the arguments that an agent definition does not leave to the model. */
 export interface ArgumentInjector {

@@ -1,3 +1,4 @@
+import { errorCode } from "../../errors/error-code.js";
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -57,8 +58,4 @@ export async function readHeader(path: string): Promise<StoredHeader | undefined
   } catch {
     return undefined;
   }
-}
-
-export function errorCode(error: unknown): unknown {
-  return error instanceof Error ? Reflect.get(error, "code") : undefined;
 }

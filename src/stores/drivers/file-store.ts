@@ -1,3 +1,4 @@
+import { errorCode } from "../../errors/error-code.js";
 import { resolve, join } from "node:path";
 import { configError } from "../../errors/config-error.js";
 import { describeValue } from "../../json/describe-value.js";
@@ -7,14 +8,7 @@ import { resolveStoreOptions, type StoreOptions, type ResolvedStoreOptions } fro
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import type { CancelScope } from "../../async/cancel-scope.js";
 import { mapConcurrent } from "../../async/map-concurrent.js";
-import {
-  tempPathFor,
-  errorCode,
-  entryFileName,
-  isEntryFile,
-  readEntryFile,
-  readHeader,
-} from "./entry-file.js";
+import { tempPathFor, entryFileName, isEntryFile, readEntryFile, readHeader } from "./entry-file.js";
 import { hasExpired } from "../stored-record.js";
 import { sweepFolder } from "./sweep-folder.js";
 import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";

@@ -5,7 +5,7 @@ import { toExpiresAt } from "../stored-record.js";
 import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "../key-value-store.js";
 import { toStorableJson } from "../storable-json.js";
 import { assertStoreKey, assertStorePrefix, quoteKey } from "../store-key.js";
-import { assertCallOptions, assertPositive, omitUndefined, STORE_DEFAULTS } from "../store-options.js";
+import { assertCallOptions, assertPositive, parseStoreOptions, STORE_DEFAULTS } from "../store-options.js";
 
 export interface MemoryStoreOptions {
   /**
@@ -33,7 +33,7 @@ const SUBJECT = "The memory store";
  * @throws McpRuntimeError `invalid-config` for invalid options
  */
 export function memoryStore(options: MemoryStoreOptions = {}): KeyValueStore {
-  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...omitUndefined(SUBJECT, options) };
+  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...parseStoreOptions(SUBJECT, options) };
   assertPositive(SUBJECT, { maxEntries, maxTotalBytes });
   return new MemoryStore({ maxEntries, maxTotalBytes }, options.now ?? Date.now);
 }

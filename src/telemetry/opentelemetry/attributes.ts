@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import type { RequestEnded } from "../../client/client-events.js";
 import type { ServerEndpoint } from "../../config/server-config.js";
 import type { CallerContext } from "../../client/call-options.js";
-import { isPlainObject } from "../../json/json.js";
+import { isPlainObject, omitUndefined } from "../../json/json.js";
 
 type Transport = ServerEndpoint["transport"];
 
@@ -52,10 +52,6 @@ export function errorAttributes({
     "rpc.response.status_code": code,
     "langchain_mcp.failure.kind": kind,
   });
-}
-
-export function omitUndefined(attributes: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
 /**

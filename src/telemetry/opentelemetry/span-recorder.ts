@@ -1,13 +1,8 @@
+import { omitUndefined } from "../../json/json.js";
 import type { Attributes, Context, Span, TextMapPropagator, Tracer } from "@opentelemetry/api";
 import type { RequestStarted } from "../../client/client-events.js";
 import type { McpEvents } from "../../manager/mcp-events.js";
-import {
-  errorAttributes,
-  requestAttributes,
-  transportAttributes,
-  omitUndefined,
-  runAttributes,
-} from "./attributes.js";
+import { errorAttributes, requestAttributes, transportAttributes, runAttributes } from "./attributes.js";
 import type { OtelApi } from "./instrumentation-options.js";
 
 /** Longer arguments and results are truncated. */

@@ -1,3 +1,4 @@
+import { errorCode } from "../../errors/error-code.js";
 import { hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
@@ -62,18 +63,14 @@ export function fromConnectionError(
   const text =
     kind === "not-sent"
       ? `Server "${server}" ${describeConnectError(error, context)}`
-      : `Server "${server}" at ${origin} closed the connection before it responded (${codeOf(error)}). It may have run the request.`;
+      : `Server "${server}" at ${origin} closed the connection before it responded (${String(errorCode(error) ?? error.name)}). It may have run the request.`;
   const cause = context.redactor.redactCause(error);
   return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: isOutcomeUnknown(kind) });
 }
 
-function codeOf(error: Error): string {
-  return String(Reflect.get(error, "code") ?? error.name);
-}
-
 function describeConnectError(error: Error, { origin, redactor }: HttpErrorContext): string {
   if (error instanceof ProxyError) return error.message;
-  const code = codeOf(error);
+  const code = String(errorCode(error) ?? error.name);
   switch (code) {
     case "ECONNREFUSED":
       return `refused the connection at ${origin}. Is it running?`;
