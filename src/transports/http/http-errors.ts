@@ -63,14 +63,19 @@ export function fromConnectionError(
   const text =
     kind === "not-sent"
       ? `Server "${server}" ${describeConnectError(error, context)}`
-      : `Server "${server}" at ${origin} closed the connection before it responded (${String(errorCode(error) ?? error.name)}). It may have run the request.`;
+      : `Server "${server}" at ${origin} closed the connection before it responded (${describeCode(error)}). It may have run the request.`;
   const cause = context.redactor.redactCause(error);
   return new McpRuntimeError(kind, text, { server, cause, outcomeUnknown: isOutcomeUnknown(kind) });
 }
 
+function describeCode(error: Error): string {
+  const code = errorCode(error);
+  return typeof code === "string" ? code : error.name;
+}
+
 function describeConnectError(error: Error, { origin, redactor }: HttpErrorContext): string {
   if (error instanceof ProxyError) return error.message;
-  const code = String(errorCode(error) ?? error.name);
+  const code = describeCode(error);
   switch (code) {
     case "ECONNREFUSED":
       return `refused the connection at ${origin}. Is it running?`;
