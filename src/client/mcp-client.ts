@@ -1,6 +1,7 @@
 import { assertObject } from "../config/assert-object.js";
-import { parseServer } from "../config/parse-server.js";
+import { isServerConfig, parseServer } from "../config/parse-server.js";
 import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import type { McpToolInfo } from "../config/tool-info.js";
@@ -67,11 +68,17 @@ export class McpClient implements AsyncDisposable {
    * Opens no connection.
    * @throws {McpRuntimeError} kind `invalid-config` if the definition or the options are invalid.
    */
-  constructor(server: { readonly name: string } & ServerDefinition, options: McpClientOptions = {}) {
-    const { name, ...definition } = assertObject(server, { subject: "The server" });
-    const internals = createClientInternals(parseServer(name, definition), options);
-    this.name = name;
-    this.fingerprint = serverFingerprint(name, definition);
+  constructor(server: { readonly name: string } & ServerDefinition, options?: McpClientOptions);
+  /** @internal Takes a parsed config, which is not parsed again. */
+  constructor(server: ServerConfig, options?: McpClientOptions);
+  constructor(
+    server: ({ readonly name: string } & ServerDefinition) | ServerConfig,
+    options: McpClientOptions = {},
+  ) {
+    const config = toServerConfig(server);
+    const internals = createClientInternals(config, options);
+    this.name = config.name;
+    this.fingerprint = serverFingerprint(config);
     this.#events = internals.events;
     this.#lifecycle = internals.lifecycle;
     this.#monitoring = internals;
@@ -329,4 +336,11 @@ async function finishLogin(
     throw invalidLogin("finishAuth requires the authorization code from the redirect.");
   if (credentials === undefined) throw invalidLogin(`Server "${server}" has no auth in its definition.`);
   await credentials.finishLogin({ code, params });
+}
+
+function toServerConfig(server: ({ readonly name: string } & ServerDefinition) | ServerConfig): ServerConfig {
+  const input = assertObject(server, { subject: "The server" });
+  if (isServerConfig(input)) return input;
+  const { name, ...definition } = input;
+  return parseServer(name, definition);
 }

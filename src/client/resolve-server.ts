@@ -53,7 +53,7 @@ async function runResolver(
       const aborter = new AbortController();
       const unsubscribe = limited.onCancel((reason) => aborter.abort(reason));
       const context = { signal: aborter.signal, warn: deps.warn };
-      return limited.race(address.resolve(context)).finally(unsubscribe);
+      return limited.race(address.resolve(context, server)).finally(unsubscribe);
     });
   } catch (error) {
     if (error instanceof McpRuntimeError) throw error;

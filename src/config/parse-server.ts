@@ -32,6 +32,23 @@ export function parseServer(name: string, definition: ServerDefinition): ServerC
   return parsed.config;
 }
 
+/** All parsed configs, so that no other object can pass for one. */
+const parsedConfigs = new WeakSet<ServerConfig>();
+
+export function isServerConfig(value: object): value is ServerConfig {
+  return parsedConfigs.has(value as ServerConfig);
+}
+
+/** Copies a parsed config with another name, or as lazy. */
+export function withServerSettings(
+  config: ServerConfig,
+  settings: Partial<Pick<ServerConfig, "name" | "lazy">>,
+): ServerConfig {
+  const copy = { ...config, ...settings };
+  parsedConfigs.add(copy);
+  return copy;
+}
+
 /**
  * Validates the servers of a JSON document, given as a string or as an object.
  *
@@ -45,16 +62,25 @@ export function parseServer(name: string, definition: ServerDefinition): ServerC
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
   const servers = typeof json === "string" ? parseJson(json, "The list of servers") : json;
+  parseServerConfigs(servers);
+  return servers as Record<string, ServerDefinition>;
+}
+
+/** Parses the definitions of several servers. Throws kind `invalid-config` with the problems of all. */
+export function parseServerConfigs(servers: unknown): Record<string, ServerConfig> {
   if (!isPlainObject(servers)) {
     const message = `expected an object { name: definition }, got ${describeValue(servers)}`;
     throw configError("The list of servers", [{ path: "", message }]);
   }
-  const issues = Object.entries(servers).flatMap(([name, definition]) => {
+  const issues: ConfigIssue[] = [];
+  const configs = Object.entries(servers).flatMap(([name, definition]) => {
     const parsed = validateServer(name, definition);
-    return "issues" in parsed ? parsed.issues.map((issue) => prefixPath(name, issue)) : [];
+    if ("config" in parsed) return [[name, parsed.config] as const];
+    issues.push(...parsed.issues.map((issue) => prefixPath(name, issue)));
+    return [];
   });
   if (issues.length > 0) throw configError("The list of servers", issues);
-  return servers as Record<string, ServerDefinition>;
+  return Object.fromEntries(configs);
 }
 
 function prefixPath(name: string, issue: ConfigIssue): ConfigIssue {
@@ -93,7 +119,9 @@ function validateServer(name: unknown, definition: unknown): ParseResult {
     ...validateSessionStore(transportType, data),
   ];
   if (issues.length > 0) return { issues };
-  return { config: toServerConfig(name, transportType, data) };
+  const config = toServerConfig(name, transportType, data);
+  parsedConfigs.add(config);
+  return { config };
 }
 
 /** DPoP binds OAuth tokens to a key, so it needs `auth`. */
@@ -160,14 +188,14 @@ function toAddress(
 ): ServerAddress | DynamicAddress {
   if ("resolve" in parsed) {
     const { resolve, ...defaults } = parsed;
-    const resolveConfig = async (context: ResolveContext) => {
+    const resolveConfig = async (context: ResolveContext, serverName: string = name) => {
       const definition = await resolve(context);
       const merged = isPlainObject(definition) ? { ...defaults, ...definition } : definition;
       const forbidden = FORBIDDEN_IN_RESOLVED.filter(
         ({ path }) => isPlainObject(definition) && definition[path] !== undefined,
       );
-      if (forbidden.length > 0) throw configError(`Server ${JSON.stringify(name)}`, forbidden);
-      return parseServer(name, merged as ServerDefinition);
+      if (forbidden.length > 0) throw configError(`Server ${JSON.stringify(serverName)}`, forbidden);
+      return parseServer(serverName, merged as ServerDefinition);
     };
     return { kind: "dynamic", resolve: resolveConfig };
   }

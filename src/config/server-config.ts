@@ -95,7 +95,8 @@ export type ServerAddress =
 /** The address of a server that is resolved when it is connected. */
 export interface DynamicAddress {
   readonly kind: "dynamic";
-  readonly resolve: (context: ResolveContext) => Promise<ServerConfig>;
+  /** `name` is the current name of the server, if it differs from the one it was parsed with. */
+  readonly resolve: (context: ResolveContext, name?: string) => Promise<ServerConfig>;
 }
 
 export type TransportType = ServerAddress["kind"] | DynamicAddress["kind"];

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { parseServer } from "./parse-server.js";
 import { collectSecrets } from "./collect-secrets.js";
-import type { ServerDefinition } from "./server-definition.js";
+import type { ServerConfig } from "./server-config.js";
 import { redactUrl } from "../errors/redaction.js";
 import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
 import type { JsonObject } from "../json/json.js";
@@ -10,11 +9,11 @@ import type { JsonObject } from "../json/json.js";
  * Distinguishes servers with the same name: by address and, because these may change which tools a server
  * offers, by credentials, query and environment. A hash, so that no secret can be read from it.
  */
-export function serverFingerprint(name: string, definition: ServerDefinition): string {
-  const { address } = parseServer(name, definition);
+export function serverFingerprint(config: ServerConfig): string {
+  const { address } = config;
   const environment = address.kind === "stdio" ? Object.entries(address.env) : [];
   const variables = environment.map((entry) => entry.join("=")).toSorted();
-  const parts = [redactedAddress(name, definition), collectSecrets(address, undefined), variables];
+  const parts = [redactedAddress(config), collectSecrets(address, undefined), variables];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
@@ -22,8 +21,7 @@ export function serverFingerprint(name: string, definition: ServerDefinition): s
  * The address of a server without secrets. Distinguishes servers with the same name, and stays the same
  * when a token changes.
  */
-export function redactedAddress(name: string, definition: ServerDefinition): JsonObject {
-  const { address } = parseServer(name, definition);
+export function redactedAddress({ address }: ServerConfig): JsonObject {
   const { kind } = address;
   switch (kind) {
     case "http":

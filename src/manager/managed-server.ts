@@ -7,10 +7,8 @@ import type { ServerState, ServerStatus } from "./server-status.js";
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import type { CatalogEventEmitter } from "../catalog/catalog-events.js";
-import { parseServer } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
-import type { ServerDefinition } from "../config/server-definition.js";
-import type { TransportType } from "../config/server-config.js";
+import type { ServerConfig, TransportType } from "../config/server-config.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 import type { McpToolInfo } from "../config/tool-info.js";
@@ -290,16 +288,15 @@ interface ServerEnvironment extends Pick<ManagedServerOptions, "onChange" | "onT
   readonly events: CatalogEventEmitter;
 }
 
-/** Connects nothing. Throws kind `invalid-config` if the definition is invalid. */
+/** Connects nothing. */
 export function createManagedServer(
-  name: string,
-  definition: ServerDefinition,
+  config: ServerConfig,
   { settings, events, ...environment }: ServerEnvironment,
 ): ManagedServer {
-  const { address, lazy, optional } = parseServer(name, definition);
+  const { name, address, lazy, optional } = config;
   const { clock, catalog, client: clientOptions, listsTools } = settings;
-  const client = new McpClient({ name, ...definition }, clientOptions);
-  const internals = { client, address: redactedAddress(name, definition), settings: catalog, events };
+  const client = new McpClient(config, clientOptions);
+  const internals = { client, address: redactedAddress(config), settings: catalog, events };
   return new ManagedServer((callbacks) => createServerInternals({ ...internals, ...callbacks }), {
     ...environment,
     name,

@@ -2,7 +2,7 @@ import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
 import { assertObject } from "../config/assert-object.js";
-import { parseServers } from "../config/parse-server.js";
+import { parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -58,9 +58,9 @@ export class McpServerManager implements AsyncDisposable {
     servers: Readonly<Record<string, ServerDefinition>> = {},
     options: McpServerManagerOptions = {},
   ) {
-    const definitions = parseServers(servers);
+    const configs = parseServerConfigs(servers);
     this.serverSet = new ServerSet(resolveManagerOptions(options));
-    for (const [name, definition] of Object.entries(definitions)) this.serverSet.add(name, definition);
+    for (const config of Object.values(configs)) this.serverSet.add(config);
   }
 
   /** The names of all servers, in the order of configuration. */
@@ -185,7 +185,7 @@ export class McpServerManager implements AsyncDisposable {
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
     const { signal } = assertOptions("add", options);
     await this.#runExclusive(signal, async (cancellation) => {
-      const server = this.serverSet.add(name, definition);
+      const server = this.serverSet.add(parseServer(name, definition));
       try {
         await server.loadFromCache();
         if (!server.isLazy) await this.serverSet.connect([server], cancellation);

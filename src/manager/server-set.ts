@@ -1,7 +1,7 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/deadline.js";
 import { describeValue } from "../json/describe-value.js";
-import type { ServerDefinition } from "../config/server-definition.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { createManagedServer, type ManagedServer } from "./managed-server.js";
@@ -46,13 +46,14 @@ export class ServerSet {
   }
 
   /** Connects nothing. */
-  add(name: string, definition: ServerDefinition): ManagedServer {
+  add(config: ServerConfig): ManagedServer {
+    const { name } = config;
     if (this.#servers.has(name)) {
       const text = `A server named "${name}" already exists. Remove it first, or choose another name.`;
       throw new McpRuntimeError("invalid-config", text, { server: name });
     }
     const { settings, closed, events } = this;
-    const server = createManagedServer(name, definition, {
+    const server = createManagedServer(config, {
       settings,
       closed,
       events,

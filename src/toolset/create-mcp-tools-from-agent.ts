@@ -3,8 +3,8 @@ import type { AgentDefinition, McpAgentResource } from "../config/agent/agent-de
 import { configError } from "../errors/config-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { parseAgent } from "../config/agent/parse-agent.js";
-import { parseServers } from "../config/parse-server.js";
-import type { ServerDefinition } from "../config/server-definition.js";
+import { parseServerConfigs, withServerSettings } from "../config/parse-server.js";
+import type { ServerConfig } from "../config/server-config.js";
 import type { McpToolInfo } from "../config/tool-info.js";
 import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
@@ -41,15 +41,13 @@ export async function createMcpToolsFromAgent(
   assertInlineOption(options.allowInlineServers);
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
-  if (typeof options.servers === "object") parseServers(options.servers);
   const enabled = new Map(
     resources.filter(({ isEnabled }) => isEnabled).map((resource) => [resource.name, resource]),
   );
   const usesSnapshots = (name: string) => enabled.get(name)?.discovery.type === "cached";
-  const manager = new McpServerManager(resolveServers(resources, options), {
-    ...settings,
-    listTools: (name) => !usesSnapshots(name),
-  });
+  const configs = resolveServers(resources, options);
+  const manager = new McpServerManager({}, { ...settings, listTools: (name) => !usesSnapshots(name) });
+  for (const config of configs) manager.serverSet.add(config);
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
@@ -70,27 +68,24 @@ export async function createMcpToolsFromAgent(
 }
 
 /** The servers of all enabled resources. Those with snapshots are lazy. */
-function resolveServers(
-  resources: readonly McpAgentResource[],
-  options: AgentToolsOptions,
-): Record<string, ServerDefinition> {
+function resolveServers(resources: readonly McpAgentResource[], options: AgentToolsOptions): ServerConfig[] {
+  const { servers, allowInlineServers = false } = options;
+  const source = typeof servers === "object" ? parseServerConfigs(servers) : servers;
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
   const resolved = enabled.map((resource) => ({
     resource,
-    server: resolveResourceServer(resource, options),
+    server: resolveResourceServer(resource, { servers: source, allowInlineServers }),
   }));
   const issues = [
     ...resolved.flatMap(({ server }) => ("issue" in server ? [server.issue] : [])),
     ...findDuplicates(enabled.map(({ name }) => name)),
   ];
   if (issues.length > 0) throw configError("The agent definition", issues);
-  return Object.fromEntries(
-    resolved.flatMap(({ resource, server }) => {
-      if ("issue" in server) return [];
-      const usesSnapshots = resource.discovery.type === "cached";
-      return [[resource.name, usesSnapshots ? { ...server.definition, lazy: true } : server.definition]];
-    }),
-  );
+  return resolved.flatMap(({ resource, server }) => {
+    if ("issue" in server) return [];
+    const usesSnapshots = resource.discovery.type === "cached";
+    return [usesSnapshots ? withServerSettings(server.config, { lazy: true }) : server.config];
+  });
 }
 
 /** A server that was added later has no resource: all of its tools are used. */

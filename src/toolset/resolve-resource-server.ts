@@ -1,11 +1,22 @@
 import type { McpAgentResource } from "../config/agent/agent-definition.js";
 import { configError } from "../errors/config-error.js";
-import { parseServer } from "../config/parse-server.js";
-import type { AddressedServerDefinition, ServerDefinition } from "../config/server-definition.js";
+import { parseServer, withServerSettings } from "../config/parse-server.js";
+import type { ServerConfig } from "../config/server-config.js";
+import type {
+  AddressedServerDefinition,
+  ResolveContext,
+  ServerDefinition,
+} from "../config/server-definition.js";
 import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { AgentToolsOptions, ServerLookup } from "./toolset-options.js";
+import type { ServerLookup } from "./toolset-options.js";
 
-type ResolvedServer = { readonly definition: ServerDefinition } | { readonly issue: ConfigIssue };
+type ResolvedServer = { readonly config: ServerConfig } | { readonly issue: ConfigIssue };
+
+interface ServerSource {
+  /** The parsed option `servers`, or the lookup function. */
+  readonly servers: Readonly<Record<string, ServerConfig>> | ServerLookup | undefined;
+  readonly allowInlineServers: "remote" | boolean;
+}
 
 /** Transports that `allowInlineServers: "remote"` allows: none that runs a local command. */
 const REMOTE_TRANSPORTS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
@@ -13,19 +24,20 @@ const REMOTE_TRANSPORTS: ReadonlySet<string> = new Set(["http", "sse", "websocke
 /** Finds the server of a resource: option `servers` first, then the agent definition itself, if allowed. */
 export function resolveResourceServer(
   resource: McpAgentResource,
-  options: AgentToolsOptions,
+  { servers, allowInlineServers }: ServerSource,
 ): ResolvedServer {
-  const { servers } = options;
-  if (typeof servers === "function")
-    return {
-      definition: { resolve: (context) => runLookup(resource, () => servers(resource, context), options) },
-    };
-  for (const key of [resource.slug, resource.name]) {
-    const definition = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
-    if (definition !== undefined) return { definition };
+  const { name, slug } = resource;
+  if (typeof servers === "function") {
+    const resolve = (context: ResolveContext) =>
+      runLookup(resource, () => servers(resource, context), allowInlineServers);
+    return { config: parseServer(name, { resolve }) };
+  }
+  for (const key of [slug, name]) {
+    const config = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
+    if (config !== undefined) return { config: withServerSettings(config, { name }) };
   }
   if (resource.server !== undefined)
-    return resolveInlineServer(resource, resource.server, options.allowInlineServers ?? false);
+    return resolveInlineServer(resource, resource.server, allowInlineServers);
   const hint = `servers: { ${JSON.stringify(resource.slug)}: { url } }, or servers: (resource) => …`;
   return { issue: { path: pathOf(resource), message: `no server is configured for it. Add ${hint}` } };
 }
@@ -34,13 +46,14 @@ export function resolveResourceServer(
 async function runLookup(
   resource: McpAgentResource,
   lookup: () => ReturnType<ServerLookup>,
-  options: AgentToolsOptions,
+  allowInlineServers: "remote" | boolean,
 ): Promise<AddressedServerDefinition> {
   const definition: AddressedServerDefinition | undefined = await lookup();
   if (definition !== undefined) return definition;
-  const fallback = resolveResourceServer(resource, { ...options, servers: {} });
+  const fallback = resolveResourceServer(resource, { servers: {}, allowInlineServers });
   if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
-  return fallback.definition as AddressedServerDefinition;
+  // Checked above; the dynamic server parses it together with its own defaults.
+  return resource.server as unknown as AddressedServerDefinition;
 }
 
 /** Options that an agent definition may set: the address. Policies are set in option `servers`. */
@@ -66,11 +79,11 @@ function resolveInlineServer(
     const message = `${unknownKeys.join(", ")} not allowed in an agent definition; allowed: ${[...INLINE_KEYS].join(", ")}`;
     return { issue: { path, message } };
   }
-  const definition = server as ServerDefinition;
   try {
-    const { address } = parseServer(resource.name, definition);
-    if (allowed === true || REMOTE_TRANSPORTS.has(address.kind)) return { definition };
-    const message = `has transport ${address.kind}; allowInlineServers: "remote" allows remote servers only`;
+    const config = parseServer(resource.name, server as ServerDefinition);
+    const { kind } = config.address;
+    if (allowed === true || REMOTE_TRANSPORTS.has(kind)) return { config };
+    const message = `has transport ${kind}; allowInlineServers: "remote" allows remote servers only`;
     return { issue: { path, message } };
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;

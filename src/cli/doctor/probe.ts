@@ -8,8 +8,8 @@ const MAX_PROBE_MS = 3_000;
 /** Creates a client with a short timeout, without retries and without logging. */
 export function createProbe(name: string, definition: ServerDefinition, maxMs = MAX_PROBE_MS): McpClient {
   const timeouts = { connectMs: maxMs, requestMs: maxMs, totalMs: 2 * maxMs };
-  const server = { ...definition, name, timeouts, retry: false, circuitBreaker: false };
-  return new McpClient(server as ConstructorParameters<typeof McpClient>[0], { logger: SILENT_LOGGER });
+  const overrides = { name, timeouts, retry: false, circuitBreaker: false } as const;
+  return new McpClient({ ...definition, ...overrides }, { logger: SILENT_LOGGER });
 }
 
 /** Returns true if a handshake succeeds. */

@@ -13,6 +13,7 @@ import { toExit, createFinding, type Finding } from "../findings/finding.js";
 import { withConnectedSelection } from "../servers/connect-servers.js";
 import { UsageError } from "../exit-codes.js";
 import { ToolListStore } from "../../catalog/tool-list-store.js";
+import { parseServer } from "../../config/parse-server.js";
 import { serverFingerprint } from "../../config/server-fingerprint.js";
 import { fileStore } from "../../stores/drivers/file-store.js";
 import type { KeyValueStore } from "../../stores/key-value-store.js";
@@ -163,7 +164,7 @@ async function readTools(
 ): Promise<readonly McpToolInfo[] | undefined> {
   const lists = new ToolListStore({
     server: name,
-    fingerprint: serverFingerprint(name, definition),
+    fingerprint: serverFingerprint(parseServer(name, definition)),
     store,
     ttlMs: 0,
     now: Date.now,

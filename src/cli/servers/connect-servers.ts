@@ -62,8 +62,8 @@ async function withConnectedServers<Result>(
 /** Creates a client without retries: a failure is shown to the user at once. */
 function createClient({ name, definition }: SelectedServer, { logger, line }: CommandContext): McpClient {
   const timeouts = { ...definition.timeouts, ...parseTimeout(line.value("timeout")) };
-  const server = { ...definition, name, timeouts, retry: false, circuitBreaker: false };
-  return new McpClient(server as ConstructorParameters<typeof McpClient>[0], { logger });
+  const overrides = { name, timeouts, retry: false, circuitBreaker: false } as const;
+  return new McpClient({ ...definition, ...overrides }, { logger });
 }
 
 function parseTimeout(seconds: string | undefined): TimeoutOptions {
