@@ -129,7 +129,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
         expect(messages[index]?.text).toContain("Not today.");
         expect(messages[index]).toMatchObject({ artifact: { error: { kind: "denied" } } });
       }
-      if (choice === "edit") expect(messages[index]?.text).toContain("A person changed the arguments");
+      if (choice === "edit") expect(messages[index]?.text).toContain("changed the arguments");
     }
     expect(done.messages.at(-1)?.text).toBe("done");
   });
@@ -137,15 +137,11 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   it.each([
     ["one decision for two calls", [{ type: "approve" }], "1 decision for 2 calls"],
     ["three decisions for two calls", [1, 2, 3].map(() => ({ type: "approve" })), "3 decisions for 2 calls"],
-    [
-      "an unknown decision",
-      [{ type: "approve" }, { type: "perhaps" }],
-      "must be one of approve, edit, reject",
-    ],
+    ["an unknown decision", [{ type: "approve" }, { type: "perhaps" }], "one of approve, edit, reject"],
     [
       "another tool",
       [{ type: "approve" }, { type: "edit", editedAction: { name: "bank__look", args: {} } }],
-      "cannot be changed to another tool",
+      "another tool",
     ],
     [
       "invalid edited arguments",
@@ -277,7 +273,9 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
       threadConfig("1"),
     );
     expect(executedCalls(fixture)).toEqual(["look {}", 'pay {"to":"ann","amount":1}']);
-    expect(getToolMessages(done)[2]?.text).toContain("its arguments are not those that were approved");
+    const [, , changed] = getToolMessages(done);
+    expect(changed).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+    expect(changed?.text).toContain("not those that were approved");
   });
 
   it.each(["async", "exit"])("works in a subgraph with durability %s", async (durability) => {

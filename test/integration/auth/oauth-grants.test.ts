@@ -103,23 +103,24 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     await using client = world.clientWith(grant);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
-    expect(failure.message).toContain("none could be obtained: invalid_grant");
+    expect(failure.message).toContain("invalid_grant");
     expect(failure.authorizationUrl).toBeUndefined();
     expect(world.grants()).toEqual([JWT_BEARER]);
     for (const secret of [assertion, "hush-Hush-1"]) expect(JSON.stringify(failure)).not.toContain(secret);
   });
 
   it.each([
-    ["fails", () => Promise.reject(new Error("no such file"))],
-    ["returns no JWT", () => "not a JWT"],
-  ])("a function that %s sends nothing", async (_, assertion) => {
+    [
+      "fails",
+      () => Promise.reject(new Error("no such file")),
+      { cause: { cause: { message: "no such file" } } },
+    ],
+    ["returns no JWT", () => "not a JWT", { message: expect.stringContaining("auth.assertion returned") }],
+  ])("a function that %s sends nothing", async (_, assertion, expected) => {
     await using world = await start();
     await using client = world.clientWith(world.workload({ assertion }));
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "unauthorized" });
-    expect(failure.message).toMatch(
-      /The function auth\.assertion (?:failed: no such file|returned no valid JWT)/,
-    );
+    expect(failure).toMatchObject({ kind: "unauthorized", ...expected });
     expect(world.oauth.tokenRequests).toEqual([]);
   });
 
@@ -172,7 +173,8 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     world.oauth.metadata = { token_endpoint: "http://auth.example/token" };
     await using client = world.clientWith(world.workload());
     const failure = await rejection(client.callTool(echo()));
-    expect(failure.message).toContain("token_endpoint: expected https:// because secrets are sent there");
+    expect(failure.kind).toBe("unauthorized");
+    expect(failure.message).toContain("token_endpoint: expected https://");
   });
 
   it("accepts an issuer without an authorization endpoint", async () => {
@@ -235,9 +237,7 @@ describe("a server managed by an enterprise identity provider (enterprise-manage
     await using client = world.clientWith(world.managed(idToken));
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized" });
-    expect(failure.message).toContain(
-      "The identity provider rejected the token exchange: access_denied: not for you",
-    );
+    expect(failure.message).toContain("access_denied: not for you");
     expect(world.oauth.tokenRequests).toEqual([]);
     for (const secret of [idToken, "hush-Hush-2", "hush-Hush-3"])
       expect(JSON.stringify(failure)).not.toContain(secret);

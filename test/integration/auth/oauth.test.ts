@@ -46,7 +46,7 @@ describe("a server that requires an OAuth token", () => {
     await using client = world.clientWith(provider);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 401, outcomeUnknown: false });
-    expect(failure.message).toContain("client.finishAuth(code)");
+    expect(failure.message).toContain("finishAuth");
     expect(failure.authorizationUrl).toBe(provider.redirects[0]?.href);
     await client.finishAuth(await world.oauth.logIn(failure.authorizationUrl ?? ""));
     expect((await client.callTool(echo("in"))).text()).toBe("in");
@@ -60,7 +60,8 @@ describe("a server that requires an OAuth token", () => {
     const code = await world.oauth.logIn(authorizationUrl ?? "");
     const finish = (iss: string) => client.finishAuth(new URLSearchParams({ code, iss }));
     const failure = await rejection(finish("https://evil.example"));
-    expect(failure.message).toContain("comes from another authorization server");
+    expect(failure.kind).toBe("unauthorized");
+    expect(failure.message).toContain("another authorization server");
     expect(world.oauth.tokenRequests).toEqual([]);
     await finish(world.oauth.origin);
     expect((await client.callTool(echo("in"))).text()).toBe("in");
@@ -173,8 +174,11 @@ describe("a server that requires an OAuth token", () => {
     await using client = world.clientWith(provider);
     world.oauth.isDown = true;
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
-    expect(failure.message).toContain("none could be obtained");
+    expect(failure).toMatchObject({
+      kind: "unauthorized",
+      outcomeUnknown: false,
+      cause: { name: "TemporarilyUnavailableError" },
+    });
     expect(JSON.stringify(failure)).not.toContain("hush-Hush-1");
     world.oauth.isDown = false;
     expect((await client.callTool(echo("up"))).text()).toBe("up");

@@ -145,6 +145,8 @@ describe("a server with per-user credentials", () => {
   });
 });
 
+const containing = (text: string): unknown => expect.stringContaining(text);
+
 describe("the identity", () => {
   it.each([
     ["an empty string", () => ""],
@@ -172,14 +174,20 @@ describe("the identity", () => {
     ["auth", { auth: () => "token" }],
   ])("is required when %s depends on it", (name, definition) => {
     expect(() => new McpClient({ name: "crm", url: "http://x.test", ...definition })).toThrow(
-      `identity: is required because ${name} depends on the caller`,
+      expect.objectContaining({
+        kind: "invalid-config",
+        issues: [{ path: "identity", message: containing(name) }],
+      }),
     );
   });
 
   it("cannot be combined with a pinned session", () => {
     const definition = { url: "http://x.test", identity: userOf, session: { id: "s-1" } };
     expect(() => new McpClient({ name: "crm", ...definition })).toThrow(
-      "session.id: one session cannot be shared by several identities",
+      expect.objectContaining({
+        kind: "invalid-config",
+        issues: [{ path: "session.id", message: containing("identities") }],
+      }),
     );
   });
 
@@ -200,7 +208,7 @@ describe("the identity", () => {
 
 describe("a credential that is not available", () => {
   it.each([
-    ["an empty token", { auth: () => " " }, "returned no token"],
+    ["an empty token", { auth: () => " " }, { message: containing("no token") }],
     [
       "a function that throws",
       {
@@ -208,67 +216,59 @@ describe("a credential that is not available", () => {
           throw new Error("vault is sealed");
         },
       },
-      "vault is sealed",
+      { cause: { message: "vault is sealed" } },
     ],
     [
       "headers that throw",
       { headers: () => Promise.reject(new Error("vault is sealed")) },
-      "vault is sealed",
+      { cause: { message: "vault is sealed" } },
     ],
-  ])("is reported, and nothing is sent: %s", async (_what, definition, text) => {
+  ])("is reported, and nothing is sent: %s", async (_what, definition, expected) => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { identity: userOf, ...definition });
     const failure = await rejection(client.callTool(echo(), as("alice")));
-    expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false });
-    expect(failure.message).toContain(text);
+    expect(failure).toMatchObject({ kind: "unauthorized", outcomeUnknown: false, ...expected });
     expect(server.requests).toEqual([]);
   });
 
-  it.each<[what: string, definition: object, name: string, path: string, problem: string]>([
+  it.each<[what: string, definition: object, name: string, issue: object]>([
     [
       "a header that cannot be sent",
       { headers: () => ({ "x-a": "line\nbreak" }) },
       "headers",
-      "x-a",
-      "header values must not contain line breaks or control characters",
+      { path: "x-a", message: containing("line breaks") },
     ],
     [
       "a header that is not a string",
       { headers: () => ({ "x-a": 5 }) },
       "headers",
-      "x-a",
-      "expected a string, got a number",
+      { path: "x-a", message: containing("got a number") },
     ],
-    ["headers that are null", { headers: () => null }, "headers", "", "expected an object, got null"],
     [
-      "an unknown grant",
-      { auth: () => ({ grant: "password" }) },
-      "auth",
-      "grant",
-      'expected an object with a grant of "jwt-bearer" or "enterprise-managed"',
+      "headers that are null",
+      { headers: () => null },
+      "headers",
+      { path: "", message: containing("got null") },
     ],
+    ["an unknown grant", { auth: () => ({ grant: "password" }) }, "auth", { path: "grant" }],
     [
       "a grant without a JWT",
       { auth: () => ({ grant: "jwt-bearer", issuer: "https://login.test" }) },
       "auth",
-      "assertion",
-      "expected a JWT, or a function that returns one",
+      { path: "assertion" },
     ],
     [
       "an object without tokens",
       { auth: () => ({}) },
       "auth",
-      "",
-      "expected a token, an OAuth provider or a grant, got an object",
+      { path: "", message: containing("got an object") },
     ],
-  ])("is a configuration error: %s", async (_what, definition, name, path, message) => {
+  ])("is a configuration error: %s", async (_what, definition, name, issue) => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { identity: userOf, ...definition });
     const failure = await rejection(client.callTool(echo(), as("alice")));
-    expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path, message }] });
-    expect(failure.message).toMatch(
-      new RegExp(`^The return value of function ${name} of server "[a-z]+" is not valid:\n`),
-    );
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "test", issues: [issue] });
+    expect(failure.message).toContain(`function ${name} `);
     expect(server.requests).toEqual([]);
   });
 
@@ -295,8 +295,9 @@ describe("a credential that is not available", () => {
     });
     const controller = new AbortController();
     const call = client.callTool(echo(), { ...as("alice"), signal: controller.signal });
-    controller.abort(new Error("enough"));
-    expect(await rejection(call)).toMatchObject({ message: "enough" });
+    const reason = new Error("enough");
+    controller.abort(reason);
+    expect(await rejection(call)).toBe(reason);
     await client.close();
     resolve();
     expect(server.received("tools/call")).toEqual([]);

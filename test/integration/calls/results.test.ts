@@ -67,10 +67,11 @@ describe.each(ERAS)("a result (%s)", (era) => {
     expectTypeOf(result.structuredContent).toEqualTypeOf<{ city: string; celsius: number }>();
     expect(result.structuredContent.celsius).toBe(7);
     const failure = await rejection(client.callTool({ name: "weather", args: { city: "Rome" } }, { output }));
-    expect(failure).toMatchObject({ kind: "invalid-response", tool: "weather" });
-    expect(failure.issues).toEqual([
-      { path: "structuredContent.celsius", message: expect.stringContaining("number") },
-    ]);
+    expect(failure).toMatchObject({
+      kind: "invalid-response",
+      tool: "weather",
+      issues: [{ path: "structuredContent.celsius" }],
+    });
   });
 
   it("with isError is returned without validation", async () => {

@@ -64,7 +64,7 @@ async function createFixture(tools: readonly TestTool[], options: object = {}, e
     server,
     mcp,
     invoke: async (args: object) =>
-      (await mcp.tools[0]?.invoke(call(args))) as { content: string; status?: string },
+      (await mcp.tools[0]?.invoke(call(args))) as { content: string; status?: string; artifact: unknown },
     async [Symbol.asyncDispose]() {
       await mcp.close();
       await server.close();
@@ -89,8 +89,10 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
   it("is not called after a breaking change, and the model gets the current parameters", async () => {
     await using fixture = await createFixture([WITH_DAYS], {}, era);
     const message = await fixture.invoke({ city: "Oslo" });
-    expect(message.status).toBe("error");
-    expect(message.content).toContain("have changed; the tool was not called");
+    expect(message).toMatchObject({
+      status: "error",
+      artifact: { error: { kind: "invalid-request", attempts: 0, issues: [{ path: "days" }] } },
+    });
     expect(message.content).toContain('"days":{"type":"integer"}');
     expect(fixture.server.executions).toEqual([]);
     expect(fixture.mcp.tools[0]?.schema).toMatchObject({ required: ["city", "days"] });
@@ -100,8 +102,10 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
   it("is not called if the server removed it", async () => {
     await using fixture = await createFixture([{ ...FORECAST, name: "renamed" }], {}, era);
     const message = await fixture.invoke({ city: "Oslo" });
-    expect(message).toMatchObject({ status: "error" });
-    expect(message.content).toContain("The server does not have this tool.");
+    expect(message).toMatchObject({
+      status: "error",
+      artifact: { error: { kind: "not-found", tool: "forecast" } },
+    });
     expect(fixture.server.received("tools/call")).toEqual([]);
   });
 
@@ -110,7 +114,7 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
     await using fixture = await createFixture([FORECAST], { logger }, era);
     fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     expect((await fixture.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
-    expect(logged.join()).toContain("could not be compared with the server's");
+    expect(logged.join()).toContain("could not be compared");
   });
 
   it("is not compared with refreshSchemaBeforeCall: false", async () => {
@@ -243,7 +247,7 @@ describe("pins", () => {
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger });
     server.tools = [evil];
     await mcp.refresh();
-    expect(logged).toEqual([expect.stringContaining("its description changed since it was approved")]);
+    expect(logged).toEqual([expect.stringContaining("description changed")]);
     expect((await mcp.callTool({ name: "forecast", args: { city: "Oslo" } })).text()).toBe("sun in Oslo");
   });
 
@@ -253,9 +257,10 @@ describe("pins", () => {
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "block", logger });
     server.tools = [evil];
     await mcp.refresh();
-    const failure = await rejection(mcp.callTool({ name: "forecast", args: { city: "Oslo" } }));
-    expect(failure).toMatchObject({ kind: "denied" });
-    expect(failure.message).toContain("toolset.approveTools()");
+    expect(await rejection(mcp.callTool({ name: "forecast", args: { city: "Oslo" } }))).toMatchObject({
+      kind: "denied",
+      message: expect.stringContaining("approveTools()"),
+    });
     expect(server.executions).toEqual([]);
     await mcp.approveTools();
     expect((await mcp.callTool({ name: "forecast", args: { city: "Oslo" } })).text()).toBe("sun in Oslo");
@@ -287,8 +292,10 @@ describe("pins", () => {
 
   it("are the snapshots, for an agent", async () => {
     await using fixture = await createFixture([evil], { pin: "block", logger: recordWarnings().logger });
-    const message = await fixture.invoke({ city: "Oslo" });
-    expect(message.status).toBe("error");
+    expect(await fixture.invoke({ city: "Oslo" })).toMatchObject({
+      status: "error",
+      artifact: { error: { kind: "denied" } },
+    });
     expect(fixture.server.executions).toEqual([]);
   });
 });

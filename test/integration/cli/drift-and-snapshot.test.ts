@@ -76,7 +76,7 @@ describe("snapshot", () => {
     const rejected = await cli(folder, "snapshot", "sea", "-o", "agent.json");
     expect([rejected.code, rejected.stderr]).toEqual([
       2,
-      expect.stringContaining("agent.json already exists."),
+      expect.stringContaining("agent.json already exists"),
     ]);
     const failed = await cli(folder, "snapshot", "-o", "agent.json", "--force");
     expect([failed.code, failed.stdout, failed.stderr]).toEqual([
@@ -149,7 +149,7 @@ describe("drift", () => {
     await server.stop();
     const { code, stdout } = await cli(folder, "drift", "agent.json");
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^✗ sea {2}unreachable, not compared\n.*\[connection-refused\]/);
+    expect(stdout).toMatch(/^✗ sea {2}.*not compared\n.*\[connection-refused\]/);
     const url = await cli(
       undefined,
       "drift",
@@ -167,9 +167,7 @@ describe("drift", () => {
     await (await createMcpTools({ sea: { url: server.url } }, { cache: { store } })).close();
     const same = await cli(folder, "drift", "--store", "cache");
     expect([same.code, same.stdout]).toEqual([1, expect.stringContaining("✓ sea    unchanged (1 tool)\n")]);
-    expect(same.stdout).toContain(
-      "✗ other  not compared\n    ✗ The store has no tool list of this server. [nothing-saved]",
-    );
+    expect(same.stdout).toMatch(/✗ other {2}not compared\n {4}✗ .* \[nothing-saved\]/);
     server.tools = [FORECAST];
     for (const _ of ["first run", "second run"]) {
       const changed = await cli(folder, "drift", "--store", "cache");
@@ -181,10 +179,10 @@ describe("drift", () => {
   });
 
   it.each([
-    [["drift"], "drift needs exactly one baseline."],
-    [["drift", "none.json"], "none.json cannot be read:"],
-    [["drift", ".mcp.json"], ".mcp.json has no saved tools."],
-    [["drift", "a.json", "--store", "b"], "drift needs exactly one baseline."],
+    [["drift"], "exactly one baseline"],
+    [["drift", "none.json"], "none.json cannot be read"],
+    [["drift", ".mcp.json"], "no saved tools"],
+    [["drift", "a.json", "--store", "b"], "exactly one baseline"],
   ])("rejects %j", async (args, message) => {
     using folder = createProject({ sea: { url: "http://127.0.0.1:1/mcp" } });
     const { code, stderr } = await cli(folder, ...args);

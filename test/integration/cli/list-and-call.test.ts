@@ -46,10 +46,8 @@ describe("list", () => {
     const { code, stdout } = await cli(folder, "list");
     expect(code).toBe(1);
     expect(stdout).toContain("✗ stopped ");
-    expect(stdout).toContain(
-      "Refused the connection at http://127.0.0.1:1. Is it running? [connection-refused]",
-    );
-    expect(stdout).toContain("→ Start the server, or correct its URL in .mcp.json.");
+    expect(stdout).toMatch(/http:\/\/127\.0\.0\.1:1\b.*\[connection-refused\]/);
+    expect(stdout).toMatch(/→ Start the server.*\.mcp\.json/);
     expect(stdout).toContain("forecast(city, days?)");
   });
 
@@ -102,23 +100,23 @@ describe("list", () => {
     const byName = await cli(folder, "list", "b", "--config", "some.json");
     expect([byName.code, byName.stdout.match(/^[✓✗].*$/gm)?.length]).toEqual([0, 1]);
     const mistyped = await cli(folder, "list", "bb", "--config", "some.json");
-    expect([mistyped.code, mistyped.stderr]).toEqual([2, '✗ Unknown server "bb".\n  → Did you mean b?\n']);
+    expect([mistyped.code, mistyped.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^✗ .*"bb".*\n {2}→ Did you mean b\?\n$/),
+    ]);
   });
 
   it.each(["::::", ""])("rejects --url %j", async (url) => {
     const { code, stderr } = await cli(undefined, "list", "--url", url);
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^✗ Invalid server: url: expected a URL starting with http:/),
-    ]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("url: expected a URL")]);
   });
 
   it("without any server, the error names the config files and how to create one", async () => {
     using folder = createFolder();
     const { code, stderr } = await cli(folder, "list");
     expect(code).toBe(2);
-    expect(stderr).toContain("No config file in this folder (.mcp.json");
-    expect(stderr).toContain("→ Create a .mcp.json in this folder");
+    expect(stderr).toMatch(/^✗ No config file.*\.mcp\.json/);
+    expect(stderr).toContain("→ Create a .mcp.json");
   });
 
   it("errors name the file and position, and the reason that a server in it is not used", async () => {
@@ -127,15 +125,15 @@ describe("list", () => {
     const missing = await cli(folder, "list", "--config", "missing.json");
     expect([missing.code, missing.stderr]).toEqual([
       2,
-      "✗ missing.json: The file does not exist. Check its path.\n  → Correct the path after --config.\n",
+      expect.stringMatching(/^✗ missing\.json: .*not exist.*\n {2}→ .*--config.*\n$/),
     ]);
     const unused = await cli(folder, "list", "second");
     expect([unused.code, unused.stderr]).toEqual([
       2,
-      expect.stringMatching(/^✗ \.mcp\.json: "second" in this file is not used: .*first/),
+      expect.stringMatching(/^✗ \.mcp\.json: "second".*not used.*first/),
     ]);
     expect((await cli(folder, "list")).stdout).toMatch(
-      /\.mcp\.json:\d+:5: Cannot determine the transport.*\[config-invalid\]/,
+      /\.mcp\.json:\d+:5: Cannot determine.*\[config-invalid\]/,
     );
     const json: unknown = JSON.parse((await cli(folder, "list", "third", "--json")).stdout);
     expect(json).toMatchObject({ command: "list", ok: false, exitCode: 2 });
@@ -147,7 +145,7 @@ describe("list", () => {
     const { code, stderr } = await cli(folder, "list", "second");
     expect([code, stderr]).toEqual([
       2,
-      '✗ "second" of .mcp.json is disabled: its file has disabled: true.\n  → Enable it in that file.\n',
+      expect.stringMatching(/^✗ "second".*\.mcp\.json.*disabled: true.*\n {2}→ Enable it.*\n$/),
     ]);
   });
 
@@ -175,7 +173,7 @@ describe("list", () => {
     await runOn(terminal, "list", "--url", server.url);
     const frames = terminal.written.stderr.split("\r\u001b[2K");
     expect(frames).toContainEqual(
-      expect.stringMatching(/^\[langchain-mcp-runtime\] warn: Server "server": tool "odd" .*\n$/),
+      expect.stringMatching(/^\[langchain-mcp-runtime\] warn: .*tool "odd".*\n$/),
     );
   });
 
@@ -204,8 +202,8 @@ describe("consent for project files", () => {
     const { code, stdout } = await cli(folder, "list");
     expect(code).toBe(4);
     expect(stdout).toContain("✗ child  stdio");
-    expect(stdout).toContain(".mcp.json would start a command:");
-    expect(stdout).toContain("→ If you trust .mcp.json, use --yes or --config .mcp.json.");
+    expect(stdout).toMatch(/\.mcp\.json would start a command: .*\[consent-required\]/);
+    expect(stdout).toMatch(/→ .*--yes or --config \.mcp\.json/);
   });
 
   it("--yes and --config allow commands", async () => {
@@ -249,7 +247,7 @@ describe("consent for project files", () => {
     const terminal = createFakeTerminal({ cwd: folder.path, env: { SHOP_TOKEN: "canary7f3a91secret" } });
     const { code, stdout } = await runOn(terminal, "list");
     expect(code).toBe(4);
-    expect(stdout).toContain(`.mcp.json would send $SHOP_TOKEN to ${server.url}. Not approved.`);
+    expect(stdout).toContain(`would send $SHOP_TOKEN to ${server.url}`);
     expect(stdout).toContain("✓ plain");
     expect(server.requests.every(({ headers }) => headers["authorization"] === undefined)).toBe(true);
   });
@@ -266,16 +264,14 @@ describe("consent for project files", () => {
     });
     const env = { SHOP_TOKEN: "canary7f3a91secret" };
     const { stdout } = await runOn(createFakeTerminal({ cwd: folder.path, env }), "list");
-    expect(stdout).toContain(
-      "would send $SHOP_TOKEN to https://good.example/, https://evil.example/. Not approved.",
-    );
+    expect(stdout).toContain("would send $SHOP_TOKEN to https://good.example/, https://evil.example/.");
     const terminal = createFakeTerminal({ cwd: folder.path, columns: 200, env });
     const running = runOn(terminal, "list");
     await eventually(() => terminal.written.stderr.includes("[y/N] "));
     terminal.stdin.end("n\n");
     await running;
     expect(terminal.written.stderr).toContain(
-      "connect to https://good.example/mcp, https://evil.example/, https://idp.evil.example/token and give them $SHOP_TOKEN",
+      "https://good.example/mcp, https://evil.example/, https://idp.evil.example/token and give them $SHOP_TOKEN",
     );
   });
 
@@ -322,23 +318,19 @@ describe("call", () => {
   });
 
   it.each([
-    [["weather", "forcast"], 'Server "weather" has no tool "forcast".', "Did you mean forecast?"],
-    [["weather", "nothing"], 'Server "weather" has no tool "nothing".', "Tools: forecast."],
-    [["weather", "forecast"], "Invalid arguments: city: is missing.", "Usage: forecast(city, days?)."],
+    [["weather", "forcast"], 'no tool "forcast"', "Did you mean forecast?"],
+    [["weather", "nothing"], 'no tool "nothing"', "Tools: forecast."],
+    [["weather", "forecast"], "city: is missing", "Usage: forecast(city, days?)."],
     [
       ["weather", "forecast", "city=Oslo", "days=many"],
       "days: expected a whole number",
       "Usage: forecast(city, days?).",
     ],
-    [["weather", "forecast", "--args", "{city}"], "--args is not valid JSON:", "Quote it for the shell"],
-    [["weather", "forecast", "--args", "[]"], "--args is not a JSON object.", "Use --args"],
-    [
-      ["weather", "forecast", "--args", "@none.json"],
-      "The file of --args cannot be read:",
-      "Correct the path",
-    ],
-    [["weather", "forecast", "Oslo"], 'Unexpected argument "Oslo".', "Pass arguments as name=value"],
-    [[], "Missing <server> and <tool>.", "Usage: call <server> <tool>"],
+    [["weather", "forecast", "--args", "{city}"], "--args is not valid JSON", "Quote it for the shell"],
+    [["weather", "forecast", "--args", "[]"], "--args is not a JSON object", "Use --args"],
+    [["weather", "forecast", "--args", "@none.json"], "cannot be read", "Correct the path"],
+    [["weather", "forecast", "Oslo"], 'argument "Oslo"', "Pass arguments as name=value"],
+    [[], "Missing <server> and <tool>", "Usage: call <server> <tool>"],
   ])("rejects %j with a hint, and calls nothing", async (args, message, hint) => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     using folder = createProject({ weather: { url: server.url } });
@@ -371,7 +363,7 @@ describe("call", () => {
     expect(run).toEqual({
       code: 5,
       stdout: "",
-      stderr: "✗ The tool reported an error; map.png was not written:\nno rain today\n",
+      stderr: expect.stringMatching(/^✗ .*map\.png was not written:\nno rain today\n$/),
     });
     expect(existsSync(join(folder.path, "map.png"))).toBe(false);
     const { stdout } = await cli(folder, "call", "weather", "broken", "-o", "map.png", "--json");

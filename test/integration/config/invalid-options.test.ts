@@ -3,7 +3,6 @@ import {
   createMcpTools,
   createMcpToolsForServer,
   lastGoodResult,
-  loadMcpServers,
   McpClient,
   McpRuntimeError,
   parseServers,
@@ -19,167 +18,128 @@ import { echo } from "../../fixtures/clients.js";
 /** A value that a JavaScript caller may pass by mistake. */
 const invalid = (value: unknown) => value as never;
 
+/** The error has a single issue, at this path. */
+const issueAt = (path: string, message: unknown = expect.any(String)) => ({ issues: [{ path, message }] });
+const AWAIT_HINT: unknown = expect.stringContaining("await");
+const INVALID_SIGNAL = { message: expect.stringContaining("AbortSignal") };
+
 const unused = () => new McpClient({ name: "unused", server: new McpTestServer() });
 
 describe("invalid options are reported:", () => {
-  it.each<[label: string, use: () => unknown, message: string]>([
-    [
-      "a promise of servers",
-      () => createMcpTools(invalid(loadMcpServers({ project: false }))),
-      "expected an object { name: definition }, got a promise (is an await missing?)",
-    ],
-    ["servers as a map", () => parseServers(new Map()), "{ name: definition }, got an instance of a class"],
+  it.each<[label: string, use: () => unknown, expected: object]>([
+    ["a promise of servers", () => createMcpTools(invalid(Promise.resolve({}))), issueAt("", AWAIT_HINT)],
+    ["servers as a map", () => parseServers(new Map()), issueAt("")],
     [
       "a client without a name",
       () => new McpClient(invalid({ url: "http://localhost:1/mcp" })),
-      "The server is not valid:\n  name: expected a non-empty name, got undefined",
+      issueAt("name"),
     ],
     [
       "a bigint as name",
       () => new McpClient(invalid({ name: 5n, url: "http://localhost:1/mcp" })),
-      "name: expected a non-empty name, got a bigint",
+      issueAt("name"),
     ],
-    [
-      "null as server definition",
-      () => new McpClient(invalid(null)),
-      "The server is not valid:\n  expected an object",
-    ],
+    ["null as server definition", () => new McpClient(invalid(null)), issueAt("")],
     [
       "null as client options",
       () => new McpClient({ name: "unused", server: new McpTestServer() }, invalid(null)),
-      "The client is not valid:\n  options: expected an object, got null",
+      issueAt("options"),
     ],
-    ["a number as calls", () => unused().callTools(invalid(5)), "an array of { name, args }, got a number"],
-    [
-      "null as options of callTools",
-      () => unused().callTools([], invalid(null)),
-      "expected an object, got null",
-    ],
-    ["null as options of callTool", () => unused().callTool(echo(), invalid(null)), "an object, got null"],
-    ["null as options of listTools", () => unused().listTools(invalid(null)), "an object, got null"],
-    ["null as options of ensureSession", () => unused().ensureSession(invalid(null)), "an object, got null"],
+    ["a number as calls", () => unused().callTools(invalid(5)), issueAt("")],
+    ["null as options of callTools", () => unused().callTools([], invalid(null)), issueAt("options")],
+    ["null as options of callTool", () => unused().callTool(echo(), invalid(null)), issueAt("options")],
+    ["null as options of listTools", () => unused().listTools(invalid(null)), issueAt("options")],
+    ["null as options of ensureSession", () => unused().ensureSession(invalid(null)), issueAt("options")],
     [
       "null as options of subscribeResource",
       () => unused().subscribeResource("a:1", invalid(null)),
-      "an object, got null",
+      issueAt("options"),
     ],
     [
       "null as caller context",
       () => unused().callTool(echo(), { context: invalid(null) }),
-      "an object, got null",
+      issueAt("context"),
     ],
-    ["null as options of ping", () => unused().ping(invalid(null)), "options: expected an object, got null"],
+    ["null as options of ping", () => unused().ping(invalid(null)), issueAt("options")],
     [
       "null as options of readResource",
       () => unused().readResource("a:1", invalid(null)),
-      "options: expected an object, got null",
+      issueAt("options"),
     ],
     [
       "null as options of getPrompt",
       () => unused().getPrompt({ name: "p" }, invalid(null)),
-      "options: expected an object, got null",
+      issueAt("options"),
     ],
     [
       "a promise of options",
       () => unused().ping(invalid(Promise.resolve({}))),
-      "options: expected an object, got a promise (is an await missing?)",
+      issueAt("options", AWAIT_HINT),
     ],
     [
       "a promise of arguments",
       () => unused().callTool({ name: "echo", args: invalid(Promise.resolve({})) }),
-      'The arguments of tool "echo" must be an object, got a promise (is an await missing?).',
+      { message: AWAIT_HINT },
     ],
     [
       "null as options of a listener",
       () => unused().on("warning", () => undefined, invalid(null)),
-      "The listener is not valid:\n  options: expected an object, got null",
+      issueAt("options"),
     ],
     [
       "an unknown event",
       () => unused().on(invalid("warnings"), () => undefined),
-      'Unknown event "warnings"; valid events:',
+      { message: expect.stringContaining("Unknown event") },
     ],
     [
       "a string instead of a boolean",
       () => unused().callTool(echo(), { idempotent: invalid("no") }),
-      'The call of tool "echo" is not valid:\n  idempotent: expected true or false, got "no"',
+      issueAt("idempotent"),
     ],
     [
       "invalid headers",
       () => unused().callTool(echo(), { headers: { "x-user": "ann\nbob" } }),
-      "headers.x-user: header values must not contain line breaks or control characters",
+      issueAt("headers.x-user"),
     ],
     [
       "a clock without methods",
       () => new McpClient({ name: "unused", server: new McpTestServer() }, { clock: invalid({}) }),
-      "The client is not valid:\n  clock: expected an object with now, after, got an object",
+      issueAt("clock"),
     ],
     [
       "null as options of manager.connect",
       () => new McpServerManager().connect(invalid(null)),
-      "The call to connect is not valid:\n  options: expected an object, got null",
+      issueAt("options"),
     ],
-    [
-      "null as options of store.get",
-      () => memoryStore().get("a", invalid(null)),
-      "expected an object, got null",
-    ],
-    ["null as options of close", () => unused().close(invalid(null)), "an object, got null"],
-    [
-      "an unknown log level",
-      () => unused().setLogLevel(invalid("loud")),
-      'expected one of debug, info, notice, warning, error, critical, alert, emergency, got "loud"',
-    ],
-    [
-      "a string as agent resource",
-      () => createMcpToolsForServer("docs", { client: unused() }),
-      'The agent resource is not valid:\n  expected an object, got "docs"',
-    ],
+    ["null as options of store.get", () => memoryStore().get("a", invalid(null)), issueAt("options")],
+    ["null as options of close", () => unused().close(invalid(null)), issueAt("options")],
+    ["an unknown log level", () => unused().setLogLevel(invalid("loud")), issueAt("")],
+    ["a string as agent resource", () => createMcpToolsForServer("docs", { client: unused() }), issueAt("")],
     [
       "an invalid agent resource",
       () => createMcpToolsForServer({ name: "docs", availableTools: 5 }, { client: unused() }),
-      "The agent resource is not valid:\n  availableTools: expected an array, got a number",
+      issueAt("availableTools"),
     ],
-    [
-      "missing options",
-      () => createMcpToolsForServer({}, invalid(undefined)),
-      "expected an object, got undefined",
-    ],
-    [
-      "a missing client",
-      () => createMcpToolsForServer({}, invalid({})),
-      "client: expected an McpClient, got undefined",
-    ],
+    ["missing options", () => createMcpToolsForServer({}, invalid(undefined)), issueAt("")],
+    ["a missing client", () => createMcpToolsForServer({}, invalid({})), issueAt("client")],
     [
       "tools instead of a toolset",
       () => mcpMiddleware(invalid([])),
-      "mcpMiddleware needs a toolset, as returned by",
+      { message: expect.stringContaining("needs a toolset") },
     ],
-    ["a promise of a toolset", () => new McpToolNode(invalid(Promise.resolve())), "(is an await missing?)"],
-    [
-      "a fallback without an age",
-      () => lastGoodResult(invalid({})),
-      "maxAgeMs: expected a number of at least 0",
-    ],
-    [
-      "null as fallback options",
-      () => lastGoodResult(invalid(null)),
-      "maxAgeMs: expected a number of at least 0",
-    ],
-    ["null as UiPath options", () => uipathServers(invalid(null)), "expected an object, got null"],
-    [
-      "null as store options",
-      () => memoryStore(invalid(null)),
-      "The memory store is not valid:\n  expected an object of",
-    ],
-    ["null as signal", () => unused().callTool(echo(), { signal: invalid(null) }), "got null."],
-    ["a number as signal", () => unused().callTool(echo(), { signal: invalid(5) }), "must be an AbortSignal"],
-  ])("%s", async (_, use, message) => {
+    ["a promise of a toolset", () => new McpToolNode(invalid(Promise.resolve())), { message: AWAIT_HINT }],
+    ["a fallback without an age", () => lastGoodResult(invalid({})), issueAt("maxAgeMs")],
+    ["null as fallback options", () => lastGoodResult(invalid(null)), issueAt("maxAgeMs")],
+    ["null as UiPath options", () => uipathServers(invalid(null)), issueAt("")],
+    ["null as store options", () => memoryStore(invalid(null)), issueAt("")],
+    ["null as signal", () => unused().callTool(echo(), { signal: invalid(null) }), INVALID_SIGNAL],
+    ["a number as signal", () => unused().callTool(echo(), { signal: invalid(5) }), INVALID_SIGNAL],
+  ])("%s", async (_, use, expected) => {
     const failure: unknown = await Promise.resolve()
       .then(use)
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(McpRuntimeError);
-    expect(failure).toMatchObject({ kind: "invalid-config", message: expect.stringContaining(message) });
+    expect(failure).toMatchObject({ kind: "invalid-config", ...expected });
   });
 
   it("an invalid output schema, before the tool runs", async () => {
@@ -188,9 +148,7 @@ describe("invalid options are reported:", () => {
     const output = invalid({ type: "object" });
     await expect(client.callTool(echo(), { output })).rejects.toMatchObject({
       kind: "invalid-config",
-      issues: [
-        { path: "output", message: "expected a Standard Schema, such as a zod schema, got an object" },
-      ],
+      issues: [{ path: "output" }],
     });
     expect(server.executions).toEqual([]);
   });
@@ -207,13 +165,14 @@ describe("invalid options are reported:", () => {
     for (const [name, call] of Object.entries(calls))
       await expect(call()).rejects.toMatchObject({
         kind: "invalid-config",
-        message: `The call to ${name} is not valid:\n  options: expected an object, got null`,
+        issues: [{ path: "options" }],
+        message: expect.stringContaining(name),
       });
     await expect(mcp.callTool(echo(), { config: invalid(Promise.resolve({})) })).rejects.toMatchObject({
-      issues: [{ path: "config", message: expect.stringContaining("is an await missing?") }],
+      issues: [{ path: "config", message: AWAIT_HINT }],
     });
     await expect(mcp.approveTools({ servers: invalid("test") })).rejects.toMatchObject({
-      issues: [{ path: "servers", message: 'expected an array, got "test"' }],
+      issues: [{ path: "servers" }],
     });
   });
 
@@ -225,10 +184,10 @@ describe("invalid options are reported:", () => {
       mcp.callTools(invalid("echo")),
     ];
     const failures = await Promise.all(calls.map((call) => call.catch((error: unknown) => error)));
-    expect(failures.map((failure) => (failure as McpRuntimeError).message)).toEqual([
-      expect.stringContaining("config: expected a run config, { configurable: { … } }, got undefined"),
-      expect.stringContaining("config: expected a run config, { configurable: { … } }, got null"),
-      expect.stringContaining('expected an array of { name, args }, got "echo"'),
+    expect(failures).toMatchObject([
+      { kind: "invalid-config", issues: [{ path: "config" }] },
+      { kind: "invalid-config", issues: [{ path: "config" }] },
+      { kind: "invalid-config", issues: [{ path: "" }] },
     ]);
   });
 });

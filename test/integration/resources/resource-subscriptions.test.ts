@@ -158,9 +158,7 @@ describe("updates of resources", () => {
     await server.restart();
     server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe", times: 1 });
     expect((await client.callTool(echo("fine"))).text()).toBe("fine");
-    expect(warnings).toEqual([
-      expect.stringContaining('Server "test" did not restore the subscription to news:today: '),
-    ]);
+    expect(warnings).toEqual([expect.stringContaining("not restore the subscription to news:today")]);
   });
 
   it("that a new session rejects in large numbers are logged in few warnings", async () => {
@@ -173,7 +171,7 @@ describe("updates of resources", () => {
     server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe" });
     await client.callTool(echo());
     expect(warnings).toHaveLength(6);
-    expect(warnings.at(-1)).toBe('Server "test" did not restore 15 more subscriptions.');
+    expect(warnings.at(-1)).toContain("15 more subscriptions");
   });
 
   it("are received by a listener added after the subscription", async () => {
@@ -299,7 +297,7 @@ describe("updates of resources over a connection-based transport", () => {
     await eventually(() => updates.length === 2);
     await links[1]?.close();
     await eventually(() => warnings.length === 1);
-    expect(warnings[0]).toContain("not received until the next request: The connection was lost again.");
+    expect(warnings[0]).toContain("lost again");
     expect(clock.pending).toBe(0);
     expect(links).toHaveLength(2);
     await client.callTool(echo());

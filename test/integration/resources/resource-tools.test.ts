@@ -117,14 +117,20 @@ describe("tools for resources", () => {
     await using mcp = await createMcpTools({ docs: definition }, { resourceTools: true });
     const read = findTool(mcp.tools, "docs__read_resource");
     const unknown = await invokeTool(read, { uri: "file:///gone" });
-    expect(unknown.status).toBe("error");
-    expect(unknown.content).toContain("Resource file:///gone not found. Use a listed URI");
-    expect(unknown.content).toContain("Correct the arguments and call the tool again.");
+    expect(unknown).toMatchObject({
+      status: "error",
+      content: expect.stringContaining("Use a listed URI"),
+      artifact: { error: { kind: "invalid-request", code: -32_002, issues: [{ path: "uri" }] } },
+    });
     const missing = await invokeTool(read, {});
-    expect(missing.content).toContain("uri");
+    expect(missing).toMatchObject({
+      status: "error",
+      content: expect.stringContaining("uri"),
+      artifact: { error: { kind: "invalid-request", attempts: 0, issues: [{ path: "uri" }] } },
+    });
     server.resources = [{ uri: "big:1", read: () => "x".repeat(20_000) }];
     const big = await invokeTool(read, { uri: "big:1" });
-    expect(big.content).toContain("The response is too large.");
+    expect((big.artifact as ToolArtifact).error).toMatchObject({ kind: "too-large" });
     await server.stop();
     const down = await invokeTool(read, { uri: README.uri });
     expect((down.artifact as ToolArtifact).error).toMatchObject({ kind: "not-sent" });
@@ -261,7 +267,7 @@ describe("a toolset's resources and prompts", () => {
     for (const request of [getResources(undefined as never), mcp.getPrompt({ name: "greet" } as never)])
       expect(await rejection(request)).toMatchObject({
         kind: "invalid-config",
-        message: expect.stringContaining("requires a server name"),
+        message: expect.stringContaining("server name"),
       });
     expect(await getResources({ server: "docs", uris: [] })).toEqual([]);
     await mcp.servers.disconnect("docs");
@@ -280,7 +286,9 @@ describe("a toolset's resources and prompts", () => {
     ];
     await using server = await startMcpTestServer({ resources });
     await using mcp = await createMcpTools({ docs: { url: server.url, retry: false } });
-    const failure = await rejection(mcp.getResources({ server: "docs" }));
-    expect(failure.message).toContain("no disk");
+    expect(await rejection(mcp.getResources({ server: "docs" }))).toMatchObject({
+      kind: "server-error",
+      cause: { message: "no disk" },
+    });
   });
 });

@@ -95,7 +95,8 @@ describe("the resources of a server", () => {
     expect(await client.listResourceTemplates()).toEqual([]);
     expect(await rejection(client.readResource("a:1"))).toMatchObject({
       kind: "not-found",
-      message: 'Server "test" does not support resources: resources/read was not sent.',
+      code: undefined,
+      server: "test",
     });
     expect(server.received("POST")).toHaveLength(2);
   });
@@ -176,13 +177,13 @@ describe("hostile resource responses", () => {
       { uri: "b:1", name: "b:1" },
     ]);
     expect(warnings).toEqual([
-      'Server "test": a resource is not an object and is skipped.',
-      'Server "test": a resource is not an object and is skipped.',
-      'Server "test": resource "no uri" has no uri and is skipped.',
-      'Server "test": resource "empty" has no uri and is skipped.',
-      'Server "test": resource "number" has no uri and is skipped.',
-      'Server "test": resource "sly" has hidden characters in its uri and is skipped.',
-      'Server "test": resource "a:1" is listed twice; the first one is used.',
+      expect.stringContaining("not an object"),
+      expect.stringContaining("not an object"),
+      expect.stringContaining('"no uri" has no uri'),
+      expect.stringContaining('"empty" has no uri'),
+      expect.stringContaining('"number" has no uri'),
+      expect.stringContaining('"sly" has hidden characters'),
+      expect.stringContaining('"a:1" is listed twice'),
     ]);
   });
 
@@ -198,8 +199,8 @@ describe("hostile resource responses", () => {
   });
 
   it.each([
-    ["endless cursors", { type: "endless" }, "too-large", "lists more than 3 pages (limits.pages)"],
-    ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated a cursor of"],
+    ["endless cursors", { type: "endless" }, "too-large", "limits.pages"],
+    ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated"],
   ] as const)("fail with %s", async (_, listing, kind, message) => {
     await using server = await startMcpTestServer({ resources: [README], prompts: [], pagination: listing });
     await using client = createTestClient(server, { limits: { pages: 3 } });
@@ -228,9 +229,10 @@ describe("hostile resource responses", () => {
   it("fail above the limit, without a partial list", async () => {
     await using server = await startMcpTestServer({ resources: times(11, (n) => page(`a:${n}`)) });
     await using client = createTestClient(server, { limits: { resources: 10 } });
-    const failure = await rejection(client.listResources());
-    expect(failure).toMatchObject({ kind: "too-large" });
-    expect(failure.message).toContain("more than 10 resources (limits.resources)");
+    expect(await rejection(client.listResources())).toMatchObject({
+      kind: "too-large",
+      message: expect.stringContaining("limits.resources"),
+    });
   });
 
   it.each([
@@ -383,17 +385,17 @@ describe("the prompts of a server", () => {
       { name: "fine", description: "ab", arguments: [{ name: "x", title: "t", required: false }] },
     ]);
     expect(warnings).toEqual([
-      'Server "test": a prompt is not an object and is skipped.',
-      'Server "test": a prompt has no name and is skipped.',
-      'Server "test": prompt "odd" has arguments that are not an array and is skipped.',
-      'Server "test": prompt "fine" is listed twice; the first one is used.',
+      expect.stringContaining("not an object"),
+      expect.stringContaining("no name"),
+      expect.stringContaining('"odd" has arguments'),
+      expect.stringContaining('"fine" is listed twice'),
     ]);
   });
 
   it.each([
-    ["no messages", {}, "it has no array of messages"],
+    ["no messages", {}, "array of messages"],
     ["an unknown role", { messages: [{ role: "system", content: { type: "text", text: "x" } }] }, "role"],
-    ["a message without content", { messages: [{ role: "user" }] }, "has no content"],
+    ["a message without content", { messages: [{ role: "user" }] }, "no content"],
     ["a message that is null", { messages: [null] }, "role"],
   ])("are an invalid response with %s", async (_, result, reason) => {
     await using server = await startMcpTestServer({ prompts: [TRAVEL] });

@@ -392,25 +392,19 @@ describe("instrumentMcp", () => {
     const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
     const failure = await rejection(instrumentMcp(options as never));
     expect(failure.kind).toBe("invalid-config");
-    expect(failure.issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
-      expect.stringContaining("recordContents: unknown option; valid options: tracerProvider, "),
-      'parent: expected a function, got "span"',
-      'recordContent: expected a boolean, got "yes"',
-      "tracerProvider: expected an object with getTracer(), got an object",
+    expect(failure.issues.map(({ path }) => path)).toEqual([
+      "recordContents",
+      "parent",
+      "recordContent",
+      "tracerProvider",
     ]);
   });
 
-  it.each([
-    [null, "null"],
-    [5, "a number"],
-    ["otlp", '"otlp"'],
-    [[], "an array"],
-  ])("rejects options that are not an object: %j", async (options, received) => {
-    const failure = await rejection(instrumentMcp(options as never));
-    expect([failure.kind, failure.message]).toEqual([
-      "invalid-config",
-      `The set of options is not valid:\n  expected an object, got ${received}`,
-    ]);
+  it.each([[null], [5], ["otlp"], [[]]])("rejects options that are not an object: %j", async (options) => {
+    expect(await rejection(instrumentMcp(options as never))).toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path: "" }],
+    });
   });
 
   it("called twice, creates each span and measurement once, until both are disabled", async () => {
@@ -468,7 +462,7 @@ describe("instrumentMcp", () => {
     const failure = await rejection(instrumentMcp(options));
     expect(failure.kind).toBe("invalid-config");
     expect(failure.issues.map(({ path }) => path)).toEqual(["recordContent", "parent"]);
-    expect(failure.message).toContain("disable() that one first");
+    expect(failure.message).toContain("disable()");
   });
 
   it("does not send trace context to servers excluded by propagateTo", async () => {

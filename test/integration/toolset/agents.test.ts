@@ -129,7 +129,7 @@ describe.each(frameworks)("in %s", (_, run) => {
     expect(message).toMatchObject({
       status: "error",
       name: "srv__forecast",
-      artifact: { error: { kind: "invalid-request" } },
+      artifact: { error: { kind: "invalid-request", issues: [{ path: "city" }, { path: "days" }] } },
     });
     expect(message?.content).toContain("city");
     expect(message?.content).toContain("days");
@@ -145,7 +145,7 @@ describe.each(frameworks)("in %s", (_, run) => {
     expect(toolMessages(late)).toMatchObject([
       { status: "error", artifact: { error: { kind: "timeout", outcomeUnknown: true } } },
     ]);
-    expect(toolMessages(late)[0]?.content).toContain("may have run: check before you call it again");
+    expect(toolMessages(late)[0]?.content).toContain("may have run");
     await fixture.server.stop();
     const dead = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
     expect(toolMessages(dead)).toMatchObject([

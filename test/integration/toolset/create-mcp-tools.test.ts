@@ -92,7 +92,7 @@ describe("createMcpTools", () => {
       good: { state: "connected", tools: 1 },
       bad: { state: "failed", tools: 0, error: { kind: "not-sent" } },
     });
-    expect(warnings).toEqual([expect.stringContaining('Optional server "bad" is excluded')]);
+    expect(warnings).toEqual([expect.stringContaining('"bad" is excluded')]);
   });
 
   it("closes all servers if names collide or it is aborted", async () => {
@@ -111,13 +111,13 @@ describe("createMcpTools", () => {
   });
 
   it.each([
-    [null, "expected an object { name: definition }"],
-    [{ a: { url: "nowhere" }, b: {} }, "a.url"],
-    [{ a: { url: "http://x.test", tools: { get: { timeout: 1 } } } }, "a.tools.get"],
-  ])("rejects servers %j", async (servers, message) => {
+    [null, [""]],
+    [{ a: { url: "nowhere" }, b: {} }, ["a.url", "b"]],
+    [{ a: { url: "http://x.test", tools: { get: { timeout: 1 } } } }, ["a.tools.get"]],
+  ])("rejects servers %j", async (servers, paths) => {
     const failure = await rejection(createMcpTools(servers as never));
     expect(failure.kind).toBe("invalid-config");
-    expect(failure.message).toContain(message);
+    expect(failure.issues.map(({ path }) => path)).toEqual(paths);
   });
 
   it.each([
@@ -136,7 +136,7 @@ describe("createMcpTools", () => {
   it("rejects tool rules that are not an object", async () => {
     expect(await rejection(createMcpTools({}, { tools: 7 as never }))).toMatchObject({
       kind: "invalid-config",
-      issues: [{ path: "", message: expect.stringContaining("expected rules by tool name") }],
+      issues: [{ path: "", message: expect.stringContaining("rules") }],
     });
   });
 });
@@ -246,7 +246,7 @@ describe("createMcpToolsFromAgent", () => {
     });
     expect(await rejection(mcp.tools[0]?.invoke({ city: "Oslo" }) as Promise<unknown>)).toMatchObject({
       kind: "denied",
-      message: expect.stringContaining("an injected argument (key) does not match the input schema"),
+      message: expect.stringContaining("argument (key)"),
     });
     expect(Object.keys(mcp.clients)).toEqual(["weather"]);
   });

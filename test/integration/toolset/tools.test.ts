@@ -254,8 +254,8 @@ describe("rules", () => {
       { ecko: { idempotent: true } },
     );
     expect(warnings).toEqual([
-      'Server "srv": the rule for "ecko" does not match any of its tools.',
-      'The rule for "x_*" does not match a tool of any server.',
+      expect.stringContaining('rule for "ecko"'),
+      expect.stringContaining('rule for "x_*"'),
     ]);
   });
 
@@ -353,7 +353,7 @@ describe("results", () => {
       logger: { debug: warn, info: warn, warn, error: warn },
     });
     expect(await warned.call({ n: "x" })).toMatchObject({ status: "success" });
-    expect(warnings).toEqual([expect.stringContaining("does not match the output schema")]);
+    expect(warnings).toEqual([expect.stringContaining("output schema")]);
     await using strict = await createFixture([structured], { outputValidation: "error" });
     expect(await strict.call({ n: "x" })).toMatchObject({
       status: "error",

@@ -26,6 +26,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+const containing = (text: string): unknown => expect.stringContaining(text);
+
 describe("a server with a certificate of a private CA", () => {
   it.each([
     ["a string", authority],
@@ -40,40 +42,38 @@ describe("a server with a certificate of a private CA", () => {
   });
 
   it.each([
-    ["its CA is not trusted", {}, undefined, "set it as tls.ca"],
-    ["another CA is trusted", {}, { ca: readPemFile("other-authority") }, "set it as tls.ca"],
+    ["its CA is not trusted", {}, undefined, { message: containing("tls.ca") }],
+    ["another CA is trusted", {}, { ca: readPemFile("other-authority") }, { message: containing("tls.ca") }],
     [
       "its certificate is expired",
       { cert: readPemFile("expired") },
       { ca: authority },
-      "expired certificate",
+      { cause: { code: "CERT_HAS_EXPIRED" } },
     ],
     [
       "its certificate is for other names",
       { cert: readPemFile("other-names") },
       { ca: authority },
-      "for other host names",
+      { cause: { code: "ERR_TLS_CERT_ALTNAME_INVALID" } },
     ],
     [
       "it requires a client certificate",
       requiresClientCertificate,
       { ca: authority },
-      "set tls.cert and tls.key",
+      { message: containing("tls.cert and tls.key") },
     ],
     [
       "it requires a client certificate, with TLS 1.2",
       { ...requiresClientCertificate, maxVersion: "TLSv1.2" as const },
       { ca: authority },
-      "set tls.cert and tls.key",
+      { message: containing("tls.cert and tls.key") },
     ],
-  ])("receives nothing when %s", async (_, front, tls, hint) => {
+  ])("receives nothing when %s", async (_, front, tls, expected) => {
     await using server = await startMcpTestServer();
     await using tlsProxy = await startTlsProxy(server.url, front);
     await using far = client({ url: tlsProxy.url, ...(tls && { tls }) });
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
-    expect(failure.message).toMatch(/^Server "far" /);
-    expect(failure.message).toContain(hint);
+    expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false, server: "far", ...expected });
     expect(server.requests).toEqual([]);
   });
 
@@ -100,10 +100,10 @@ describe("a server with a certificate of a private CA", () => {
   it("over plain HTTP causes a warning that tls has no effect", async () => {
     await using server = await startMcpTestServer();
     await using far = client({ url: server.url, tls: { ca: authority } });
-    const warnings: string[] = [];
-    far.on("warning", ({ message }) => warnings.push(message));
+    const warnings: unknown[] = [];
+    far.on("warning", (warning) => warnings.push(warning));
     await far.callTool(echo());
-    expect(warnings).toEqual(['Server "far": tls has no effect on a http:// address.']);
+    expect(warnings).toEqual([{ server: "far", message: containing("tls has no effect") }]);
   });
 
   it("that uses plain HTTP is reported as such", async () => {
@@ -111,7 +111,7 @@ describe("a server with a certificate of a private CA", () => {
     await using far = client({ url: server.url.replace("http:", "https:") });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain("does not use TLS on this port");
+    expect(failure.message).toContain("does not use TLS");
   });
 });
 
@@ -180,17 +180,17 @@ describe("with a proxy", () => {
   });
 
   it.each([
-    ["requires other credentials", { credentials: "ann:other" }, "(HTTP 407)"],
-    ["does not allow the server", { response: 403 }, "the proxy returned HTTP 403"],
-    ["cannot reach the server", { hosts: {} }, "the proxy returned HTTP 502"],
-  ])("a proxy that %s is reported without its password", async (_, options, text) => {
+    ["requires other credentials", { credentials: "ann:other" }, "HTTP 407"],
+    ["does not allow the server", { response: 403 }, "HTTP 403"],
+    ["cannot reach the server", { hosts: {} }, "HTTP 502"],
+  ])("a proxy that %s is reported without its password", async (_, options, status) => {
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": 1 }, ...options });
     vi.stubEnv("HTTPS_PROXY", proxy.url.replace("//", "//ann:canary7f3a91@"));
     await using far = client({ url: "https://mcp.test/mcp" });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
-    expect(failure.message).toContain(`through the proxy ${proxy.url} (HTTPS_PROXY)`);
-    expect(failure.message).toContain(text);
+    expect(failure.message).toContain(`${proxy.url} (HTTPS_PROXY)`);
+    expect(failure.message).toContain(status);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
     await eventually(() => proxy.openSockets === 0);
   });
@@ -201,8 +201,8 @@ describe("with a proxy", () => {
     vi.stubEnv("https_proxy", proxy.url.replace("//", "//ann:canary7f3a91@"));
     await using far = client({ url: "https://mcp.test/mcp" });
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain(`${proxy.url} (https_proxy): the proxy did not respond (ECONNREFUSED)`);
+    expect(failure).toMatchObject({ kind: "not-sent", cause: { cause: { code: "ECONNREFUSED" } } });
+    expect(failure.message).toContain(`${proxy.url} (https_proxy)`);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });
 
@@ -244,7 +244,10 @@ describe("with a proxy", () => {
     expect((await near.callTool(echo("hi"))).text()).toBe("hi");
     vi.stubEnv("NO_PROXY", "example.com, .test");
     await using exempt = client({ url: "http://mcp.test/mcp" });
-    expect((await rejection(exempt.callTool(echo()))).message).toContain("has an unknown host");
+    expect(await rejection(exempt.callTool(echo()))).toMatchObject({
+      kind: "not-sent",
+      cause: { syscall: "getaddrinfo", hostname: "mcp.test" },
+    });
     expect(proxy.connectRequests).toEqual([]);
   });
 
@@ -253,7 +256,7 @@ describe("with a proxy", () => {
     await using far = client({ url: "https://mcp.test/mcp" });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-config", server: "far" });
-    expect(failure.message).toContain("HTTPS_PROXY is a URL that starts with socks5://");
+    expect(failure.message).toMatch(/HTTPS_PROXY .* socks5:/);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });
 });
@@ -288,8 +291,8 @@ describe("a user-supplied dispatcher", () => {
     };
     await using far = client({ url: "http://127.0.0.1:1/mcp", dispatcher });
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain("invalid onError method. A custom dispatcher must be from undici 7");
+    expect(failure).toMatchObject({ kind: "not-sent", cause: { code: "UND_ERR_INVALID_ARG" } });
+    expect(failure.message).toContain("undici 7");
   });
 });
 
@@ -346,8 +349,10 @@ describe("a user-supplied fetch", () => {
     await using front = await startTlsProxy(server.url);
     await using far = client({ url: front.url, fetch });
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "not-sent" });
-    expect(failure.message).toContain("an untrusted authority");
+    expect(failure).toMatchObject({
+      kind: "not-sent",
+      cause: { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" },
+    });
   });
 
   it("that throws or rejects fails the call immediately", async () => {

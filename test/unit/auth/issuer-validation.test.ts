@@ -36,7 +36,7 @@ describe("withIssuerValidation", () => {
       "another authorization server",
     ],
     ["without iss is accepted if the server sends none", "code=1", false, undefined],
-    ["without iss is rejected if the server sends one", "code=1", true, "(iss)"],
+    ["without iss is rejected if the server sends one", "code=1", true, "does not name"],
   ])("a login response %s", async (_, callback, returnsIss, problem) => {
     const issuer = "https://as.test/tenant";
     const metadata = { issuer, authorization_response_iss_parameter_supported: returnsIss };

@@ -111,7 +111,7 @@ describe("the tools of a server", () => {
     fixture.clock.advance(STALE_AFTER_MS);
     expect(await fixture.names()).toEqual(["a"]);
     await eventually(() => fixture.warnings.length === 1);
-    expect(fixture.warnings[0]).toContain('Could not refresh the tools of server "test"');
+    expect(fixture.warnings[0]).toMatch(/refresh.*"test"/);
     expect(await fixture.names()).toEqual(["a"]);
   });
 
@@ -227,14 +227,13 @@ describe("a store", () => {
     await using fixture = await createFixture(store);
     const { corrupted, key } = await storeCorruptList(fixture, store);
     const [info] = await corrupted.list();
-    expect(() => info?.inputSchema).toThrow(
-      'The stored definition of tool "a" of server "test" is corrupt. The stored list was removed: try again to list the tools from the server.',
-    );
+    const corrupt = expect.objectContaining({ kind: "invalid-response", server: "test", tool: "a" }) as Error;
+    expect(() => info?.inputSchema).toThrow(corrupt);
     expect(await store.list("tools/")).toEqual([]);
     const [listed] = await corrupted.list();
     expect(listed?.inputSchema).toEqual({ type: "object" });
     // Access through the old list does not remove the new one.
-    expect(() => info?.inputSchema).toThrow("is corrupt");
+    expect(() => info?.inputSchema).toThrow(corrupt);
     expect(await store.list("tools/")).toEqual([key]);
   });
 
@@ -263,7 +262,7 @@ describe("a store", () => {
     await using fixture = await createFixture(store);
     expect(await fixture.names()).toEqual(["a"]);
     expect(fixture.warnings).toHaveLength(2);
-    expect(fixture.warnings[0]).toContain("could not be read: Error: disk on fire");
+    expect(fixture.warnings[0]).toMatch(/read.*disk on fire/);
   });
 });
 

@@ -89,7 +89,7 @@ describe("stored pins", () => {
     await pins.check([EVIL]);
     isDown = false;
     await pins.check([EVIL, tool({ name: "other" })]);
-    expect(warnings.at(-1)).toContain("its description changed");
+    expect(warnings.at(-1)).toContain("description changed");
     const later = createPins(store);
     await later.pins.check([EVIL]);
     expect(later.pins.isBlocked("pay")).toBe(true);

@@ -34,46 +34,49 @@ describe("tls", () => {
     expect(parseServer("a", { type: "sse", url: "https://x.test", tls }).address).toMatchObject({ tls });
   });
 
-  const certificates = "expected PEM certificates as a string or Buffer";
-  const privateKey = "expected a PEM private key without a passphrase, as a string or Buffer";
   it.each([
-    ["a path", { ca: "/etc/ssl/ca.pem" }, "ca", certificates],
-    ["a number", { ca: 7 }, "ca", certificates],
-    ["an empty array", { ca: [] }, "ca", certificates],
-    ["an invalid certificate", { ca: [ca, ca.replace(/M.{9}/, "M")] }, "ca[1]", certificates],
-    ["binary data", { ca: Buffer.from([0x30, 0x82, 1, 2]) }, "ca", certificates],
-    ["a key instead of a certificate", { cert: key, key }, "cert", certificates],
-    ["a certificate instead of a key", { cert, key: cert }, "key", privateKey],
-    ["a certificate without a key", { cert }, "key", "is required with cert"],
-    ["a key without a certificate", { key }, "cert", "is required with key"],
-    ["a key of another certificate", { cert, key: readPemFile("server-key") }, "key", "does not match cert"],
-    ["an unknown option", { pfx: "" }, "", 'unknown key "pfx"; valid keys: ca, cert, key, certOrigins'],
+    ["a path", { ca: "/etc/ssl/ca.pem" }, "a.tls.ca"],
+    ["a number", { ca: 7 }, "a.tls.ca"],
+    ["an empty array", { ca: [] }, "a.tls.ca"],
+    ["an invalid certificate", { ca: [ca, ca.replace(/M.{9}/, "M")] }, "a.tls.ca[1]"],
+    ["binary data", { ca: Buffer.from([0x30, 0x82, 1, 2]) }, "a.tls.ca"],
+  ])("may not have %s as a certificate authority", (_, tls, path) => {
+    expect(findIssues({ tls })).toMatchObject([{ path }]);
+  });
+
+  it.each([
+    ["a key instead of a certificate", { cert: key, key }, "a.tls.cert", "PEM certificates"],
+    ["a certificate instead of a key", { cert, key: cert }, "a.tls.key", "PEM private key"],
+    ["a certificate without a key", { cert }, "a.tls.key", "required"],
+    ["a key without a certificate", { key }, "a.tls.cert", "required"],
+    ["a key of another certificate", { cert, key: readPemFile("server-key") }, "a.tls.key", "match"],
+    ["an unknown option", { pfx: "" }, "a.tls", 'key "pfx"'],
     [
       "a string as certOrigins",
       { cert, key, certOrigins: "https://a.test" },
-      "certOrigins",
-      "expected an array of origins",
+      "a.tls.certOrigins",
+      "an array",
     ],
     [
       "an origin with a path",
       { cert, key, certOrigins: ["https://ann:pass@login.test/token?q=1"] },
-      "certOrigins[0]",
-      'expected an origin without a path, such as "https://login.test"',
+      "a.tls.certOrigins[0]",
+      'without a path, such as "https://login.test"',
     ],
     [
       "an origin without TLS",
       { cert, key, certOrigins: ["http://login.test"] },
-      "certOrigins[0]",
-      'expected a URL starting with https://, got "http://login.test/"',
+      "a.tls.certOrigins[0]",
+      'got "http://login.test/"',
     ],
     [
       "certOrigins without a certificate",
       { ca, certOrigins: ["https://login.test"] },
-      "certOrigins",
-      "has no effect without cert and key",
+      "a.tls.certOrigins",
+      "no effect",
     ],
-  ])("may not be %s", (_, tls, path, message) => {
-    expect(findIssues({ tls })).toEqual([{ path: path === "" ? "a.tls" : `a.tls.${path}`, message }]);
+  ])("may not be %s", (_, tls, path, words) => {
+    expect(findIssues({ tls })).toEqual([{ path, message: expect.stringContaining(words) }]);
   });
 
   it("normalizes certOrigins", () => {
@@ -104,38 +107,21 @@ describe("custom connections", () => {
   });
 
   it.each([
-    [
-      "an object without dispatch()",
-      { dispatcher: {} },
-      "dispatcher",
-      "expected an undici dispatcher: an object with dispatch()",
-    ],
-    ["a URL as fetch", { fetch: "https://proxy.test" }, "fetch", "expected a function"],
-    [
-      "a dispatcher and a fetch",
-      { dispatcher: { dispatch }, fetch },
-      "fetch",
-      "cannot be combined with dispatcher: use one of them",
-    ],
-    [
-      "a dispatcher next to tls",
-      { dispatcher: { dispatch }, tls: { ca } },
-      "tls",
-      "has no effect with a custom dispatcher: configure TLS there",
-    ],
-    [
-      "a fetch next to tls",
-      { fetch, tls: { ca } },
-      "tls",
-      "has no effect with a custom fetch: configure TLS there",
-    ],
-  ])("may not be %s", (_, own, path, message) => {
-    expect(findIssues(own)).toEqual([{ path: `a.${path}`, message }]);
+    ["a URL as fetch", { fetch: "https://proxy.test" }, "a.fetch", "expected a function"],
+    ["a dispatcher and a fetch", { dispatcher: { dispatch }, fetch }, "a.fetch", "dispatcher"],
+    ["a dispatcher next to tls", { dispatcher: { dispatch }, tls: { ca } }, "a.tls", "custom dispatcher"],
+    ["a fetch next to tls", { fetch, tls: { ca } }, "a.tls", "custom fetch"],
+  ])("may not be %s", (_, own, path, words) => {
+    expect(findIssues(own)).toEqual([{ path, message: expect.stringContaining(words) }]);
+  });
+
+  it("may not be an object without dispatch()", () => {
+    expect(findIssues({ dispatcher: {} })).toMatchObject([{ path: "a.dispatcher" }]);
   });
 
   it("are rejected for servers without HTTP", () => {
     expect(catchConfigError(() => parseServers({ a: { command: "npx", tls: { ca } } })).issues).toEqual([
-      { path: "a", message: expect.stringContaining('unknown key "tls"') },
+      { path: "a", message: expect.stringContaining('"tls"') },
     ]);
   });
 });

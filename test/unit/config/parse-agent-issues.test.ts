@@ -19,12 +19,12 @@ describe("invalid agents are rejected", () => {
     [new Map(), "an instance of a class"],
     [() => ({}), "a function"],
   ])("%j", (agent, found) => {
-    expect(findIssues(agent)).toEqual([{ path: "", message: `expected an object, got ${found}` }]);
+    expect(findIssues(agent)).toEqual([{ path: "", message: expect.stringContaining(`got ${found}`) }]);
   });
 
   it("invalid JSON is reported without quoting it", () => {
     const error = catchConfigError(() => parseAgent(`{"key":"s3cr3t" oops}`));
-    expect(error.message).toMatch(/^The agent definition is not valid:\n {2}is not valid JSON/);
+    expect(error.issues).toEqual([{ path: "", message: expect.stringContaining("not valid JSON") }]);
     expect(error.message).not.toContain("s3cr3t");
     expect(error.cause).toBeUndefined();
   });
@@ -48,36 +48,27 @@ describe("problems of an agent", () => {
         { $resourceType: "mcp" },
       ],
     };
-    expect(findIssues(agent)).toEqual([
-      { path: "resources[1]", message: "expected an object, got a number" },
-      { path: "resources[2].name", message: "expected a non-empty string, got a string" },
-      { path: "resources[2].folderPath", message: "expected a string, got a number" },
-      { path: "resources[2].isEnabled", message: `expected true or false, got "yes"` },
-      {
-        path: "resources[2].availableTools[0].inputSchema",
-        message: "expected an object, got undefined",
-      },
-      { path: "resources[2].availableTools[1]", message: "expected an object, got null" },
-      { path: "resources[2].availableTools[2].name", message: "expected a string, got undefined" },
-      {
-        path: "resources[2].availableTools[2].inputSchema.type",
-        message: `expected "object", got "string"`,
-      },
-      {
-        path: "resources[2].toolsConfiguration.discoveryMode",
-        message: `expected an object, got "cached"`,
-      },
-      { path: "resources[2].server", message: "expected an object, got a string" },
-      { path: "resources[3].name", message: "expected a non-empty string, got undefined" },
+    expect(findIssues(agent).map(({ path }) => path)).toEqual([
+      "resources[1]",
+      "resources[2].name",
+      "resources[2].folderPath",
+      "resources[2].isEnabled",
+      "resources[2].availableTools[0].inputSchema",
+      "resources[2].availableTools[1]",
+      "resources[2].availableTools[2].name",
+      "resources[2].availableTools[2].inputSchema.type",
+      "resources[2].toolsConfiguration.discoveryMode",
+      "resources[2].server",
+      "resources[3].name",
     ]);
   });
 
   it("are all in the message, one per line", () => {
     const error = catchConfigError(() => parseAgent({ resources: [null, mcp({ slug: 7 })] }));
+    expect(error.issues).toMatchObject([{ path: "resources[0]" }, { path: "resources[1].slug" }]);
     expect(error.message.split("\n")).toEqual([
-      "The agent definition is not valid:",
-      "  resources[0]: expected an object, got null",
-      "  resources[1].slug: expected a non-empty string, got a number",
+      expect.stringContaining("agent"),
+      ...error.issues.map(({ path, message }) => `  ${path}: ${message}`),
     ]);
   });
 
@@ -92,14 +83,11 @@ describe("problems of an agent", () => {
         mcp({ name: "b", dynamic_tools: "some" }),
       ],
     };
-    expect(findIssues(agent)).toEqual([
-      { path: "resources[0].is_enabled", message: "expected true or false, got a number" },
-      { path: "resources[0].available_tools[0].input_schema", message: "expected an object, got a number" },
-      {
-        path: "resources[0].tools_configuration.discovery_mode.type",
-        message: `expected one of cached, dynamic, got "live"`,
-      },
-      { path: "resources[1].dynamic_tools", message: `expected one of none, schema, all, got "some"` },
+    expect(findIssues(agent).map(({ path }) => path)).toEqual([
+      "resources[0].is_enabled",
+      "resources[0].available_tools[0].input_schema",
+      "resources[0].tools_configuration.discovery_mode.type",
+      "resources[1].dynamic_tools",
     ]);
   });
 
@@ -109,7 +97,7 @@ describe("problems of an agent", () => {
 
   it("a sparse array is rejected, whatever its length", () => {
     expect(findIssues({ resources: Array(4_000_000_000) })).toEqual([
-      { path: "resources", message: "expected an array, got a sparse array" },
+      { path: "resources", message: expect.stringContaining("sparse") },
     ]);
   });
 });
@@ -118,14 +106,8 @@ describe("duplicate names", () => {
   it("slugs of enabled resources must be unique", () => {
     const resources = [mcp({ slug: "x" }), mcp({ slug: "y" }), mcp({ slug: "x" }), mcp({ name: "y" })];
     expect(findIssues({ resources })).toEqual([
-      {
-        path: "resources[2].slug",
-        message: "duplicate slug, also used by resources[0]; each enabled resource needs a unique slug",
-      },
-      {
-        path: "resources[3].name",
-        message: "duplicate slug, also used by resources[1]; each enabled resource needs a unique slug",
-      },
+      { path: "resources[2].slug", message: expect.stringContaining("resources[0]") },
+      { path: "resources[3].name", message: expect.stringContaining("resources[1]") },
     ]);
   });
 
@@ -139,7 +121,7 @@ describe("duplicate names", () => {
     expect(findIssues({ resources: [mcp({ availableTools: [tool, tool] })] })).toEqual([
       {
         path: "resources[0].availableTools[1].name",
-        message: "duplicate name, also used by resources[0].availableTools[0]; each tool needs a unique name",
+        message: expect.stringContaining("resources[0].availableTools[0]"),
       },
     ]);
   });
@@ -155,24 +137,27 @@ describe("values that JSON cannot represent", () => {
   const at = "resources[0].availableTools[0].inputSchema";
 
   it("are reported wherever they occur in a schema", () => {
+    const message = expect.stringContaining("expected JSON") as string;
     expect(findSchemaIssues({ a: [1, () => 1], b: { c: Number.NaN, d: 1n }, e: new Date(0) })).toEqual([
-      { path: `${at}.a[1]`, message: "expected JSON, got a function" },
-      { path: `${at}.b.c`, message: "expected JSON, got a number that JSON cannot represent" },
-      { path: `${at}.b.d`, message: "expected JSON, got a bigint" },
-      { path: `${at}.e`, message: "expected JSON, got an instance of a class" },
+      { path: `${at}.a[1]`, message },
+      { path: `${at}.b.c`, message },
+      { path: `${at}.b.d`, message },
+      { path: `${at}.e`, message },
     ]);
   });
 
   it("a cyclic schema is rejected", () => {
     const schema: Record<string, unknown> = {};
     schema["properties"] = { self: schema };
-    expect(findSchemaIssues(schema)).toEqual([{ path: `${at}.properties.self`, message: "contains itself" }]);
+    expect(findSchemaIssues(schema)).toEqual([
+      { path: `${at}.properties.self`, message: expect.stringContaining("itself") },
+    ]);
   });
 
   it("a schema that is nested too deeply is rejected", () => {
     const text = `${`{"not":`.repeat(100_000)}{}${"}".repeat(100_000)}`;
     expect(findSchemaIssues(JSON.parse(text))).toEqual([
-      { path: at, message: "is nested more than 20000 levels deep" },
+      { path: at, message: expect.stringContaining("20000 levels") },
     ]);
   });
 
@@ -182,7 +167,9 @@ describe("values that JSON cannot represent", () => {
         throw new TypeError("no");
       },
     };
-    expect(findSchemaIssues(schema)).toEqual([{ path: `${at}.type`, message: "cannot be read" }]);
+    expect(findSchemaIssues(schema)).toEqual([
+      { path: `${at}.type`, message: expect.stringContaining("cannot be read") },
+    ]);
   });
 });
 
@@ -195,8 +182,7 @@ describe("argument properties", () => {
       expect(findIssues(agentWithProperty(key, { variant: "arrayBuilder" }))).toEqual([
         {
           path: `${at}[${JSON.stringify(key)}]`,
-          message:
-            "is not a supported argument path; supported: $.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row",
+          message: expect.stringContaining("not a supported argument path"),
         },
       ]);
     },
@@ -209,32 +195,23 @@ describe("argument properties", () => {
   });
 
   it.each([
-    [7, "x", "expected an object, got a number"],
-    [{}, "x.variant", "expected one of static, argument, textBuilder, arrayBuilder, dynamic, got undefined"],
-    [{ variant: "static" }, "x.value", "expected a value, got undefined"],
-    [
-      { variant: "static", value: 1, isSensitive: 1 },
-      "x.isSensitive",
-      "expected true or false, got a number",
-    ],
-    [{ variant: "argument" }, "x.argumentPath", "expected a string, got undefined"],
-    [
-      { variant: "argument", argumentPath: "$..x" },
-      "x.argumentPath",
-      "is not a supported path; supported: $.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row",
-    ],
-    [{ variant: "textBuilder", tokens: {} }, "x.tokens", "expected an array, got an object"],
-    [
-      { variant: "textBuilder", tokens: [{ type: "code", rawString: "" }] },
-      "x.tokens[0].type",
-      `expected one of simpleText, variable, expression, got "code"`,
-    ],
-    [
-      { variant: "textBuilder", tokens: [{ type: "variable" }] },
-      "x.tokens[0].rawString",
-      "expected a string, got undefined",
-    ],
-  ])("%j is rejected", (property, path, message) => {
-    expect(findIssues(agentWithProperty("x", property))).toEqual([{ path: `${at}.${path}`, message }]);
+    [{}, "x.variant"],
+    [{ variant: "static" }, "x.value"],
+    [{ variant: "static", value: 1, isSensitive: 1 }, "x.isSensitive"],
+    [{ variant: "textBuilder", tokens: {} }, "x.tokens"],
+    [{ variant: "textBuilder", tokens: [{ type: "code", rawString: "" }] }, "x.tokens[0].type"],
+    [{ variant: "textBuilder", tokens: [{ type: "variable" }] }, "x.tokens[0].rawString"],
+  ])("%j is rejected", (property, path) => {
+    expect(findIssues(agentWithProperty("x", property))).toMatchObject([{ path: `${at}.${path}` }]);
+  });
+
+  it.each([
+    [7, "x", "got a number"],
+    [{ variant: "argument" }, "x.argumentPath", "got undefined"],
+    [{ variant: "argument", argumentPath: "$..x" }, "x.argumentPath", "not a supported path"],
+  ])("%j is rejected: %s %s", (property, path, words) => {
+    expect(findIssues(agentWithProperty("x", property))).toEqual([
+      { path: `${at}.${path}`, message: expect.stringContaining(words) },
+    ]);
   });
 });

@@ -150,7 +150,7 @@ describe("parseAgent throws only errors of kind invalid-config", () => {
     const tool = { name: "t", inputSchema: { parts: shared } };
     expect(() =>
       parseAgent({ resources: [{ $resourceType: "mcp", name: "a", availableTools: [tool] }] }),
-    ).toThrow("is nested more than 20000 levels deep");
+    ).toThrow("20000 levels");
   });
 });
 

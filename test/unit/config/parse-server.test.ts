@@ -101,10 +101,10 @@ describe("the address of each transport", () => {
   });
 
   it.each([
-    [{ encoding: "utf-16le" }, "encoding", "except UTF-16"],
-    [{ encoding: "klingon" }, "encoding", "expected an encoding that TextDecoder supports"],
-    [{ args: ["a\0b"] }, "args[0]", "contains a null character"],
-    [{ env: { "A=B": "c" } }, "env", "contains an invalid environment variable name"],
+    [{ encoding: "utf-16le" }, "encoding", "UTF-16"],
+    [{ encoding: "klingon" }, "encoding", "TextDecoder"],
+    [{ args: ["a\0b"] }, "args[0]", "null character"],
+    [{ env: { "A=B": "c" } }, "env", "environment variable name"],
   ])("stdio rejects %j", (invalid, path, message) => {
     const { issues } = catchConfigError(() => parseServer("a", { command: "node", ...invalid }));
     expect(issues).toEqual([{ path, message: expect.stringContaining(message) }]);
@@ -175,15 +175,12 @@ describe("collected secrets", () => {
 describe("an invalid definition", () => {
   it("is reported with the name of the server", () => {
     const error = catchConfigError(() => parseServer("weather", { url: "nowhere" }));
-    expect(error.server).toBe("weather");
-    expect(error.message).toBe(
-      `Server "weather" is not valid:\n  url: expected a URL starting with http:// or https://, got "nowhere"`,
-    );
+    expect(error).toMatchObject({ server: "weather", issues: [{ path: "url" }] });
   });
 
   it.each(["", "  \t"])("the name %j is rejected", (name) => {
-    expect(catchConfigError(() => parseServer(name, { url: "http://x.test" })).issues).toEqual([
-      { path: "name", message: "expected a non-empty name" },
+    expect(catchConfigError(() => parseServer(name, { url: "http://x.test" })).issues).toMatchObject([
+      { path: "name" },
     ]);
   });
 
@@ -247,23 +244,20 @@ describe("handlers of server requests", () => {
   });
 
   it.each([
-    ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }, "expected a URL starting with file://"],
-    ["roots[0]", { roots: [{ uri: "file:///a", path: "/a" }] }, 'unknown key "path"'],
-    ["roots", { roots: "file:///a" }, "expected an array or a function, got a string"],
-    ["onSamplingRequest", { onSamplingRequest: "gpt" }, "expected a function"],
-    [
-      "onElicitationRequest",
-      { onElicitationRequest: {} },
-      "expected a function, or { form, url } with at least one of them",
-    ],
-    [
-      "onElicitationRequest",
-      { onElicitationRequest: { page: unused } },
-      "expected a function, or { form, url }",
-    ],
-    ["limits.serverRequests", { limits: { serverRequests: 0 } }, "expected a number above 0"],
-  ])("%s: %j is rejected", (path, options, message) => {
+    ["roots[0].uri", { roots: [{ uri: "https://x.test" }] }],
+    ["roots", { roots: "file:///a" }],
+    ["onSamplingRequest", { onSamplingRequest: "gpt" }],
+    ["onElicitationRequest", { onElicitationRequest: {} }],
+    ["onElicitationRequest", { onElicitationRequest: { page: unused } }],
+    ["limits.serverRequests", { limits: { serverRequests: 0 } }],
+  ])("%s: %j is rejected", (path, options) => {
     const { issues } = catchConfigError(() => parseServer("a", { url, ...options } as never));
-    expect(issues).toEqual([{ path, message: expect.stringContaining(message) as string }]);
+    expect(issues).toMatchObject([{ path }]);
+  });
+
+  it("an unknown key of a root is rejected by name", () => {
+    const roots = [{ uri: "file:///a", path: "/a" }];
+    const { issues } = catchConfigError(() => parseServer("a", { url, roots } as never));
+    expect(issues).toEqual([{ path: "roots[0]", message: expect.stringContaining('"path"') }]);
   });
 });

@@ -26,9 +26,7 @@ describe("a list of servers", () => {
     [undefined, "undefined"],
     [() => ({}), "a function"],
   ])("cannot be %s", (json, actual) => {
-    expect(findIssues(json)).toEqual([
-      { path: "", message: `expected an object { name: definition }, got ${actual}` },
-    ]);
+    expect(findIssues(json)).toEqual([{ path: "", message: expect.stringContaining(`got ${actual}`) }]);
   });
 });
 
@@ -55,37 +53,32 @@ describe("problems", () => {
 
   it("are all in the message, one per line", () => {
     const error = catchConfigError(() => parseServers({ a: null, b: { url: 7 } }));
+    expect(error.issues).toMatchObject([{ path: "a" }, { path: "b.url" }]);
     expect(error.message.split("\n")).toEqual([
-      "The list of servers is not valid:",
-      "  a: expected an object, got null",
-      "  b.url: expected a URL starting with http:// or https://, got a number",
+      expect.stringContaining("servers"),
+      ...error.issues.map(({ path, message }) => `  ${path}: ${message}`),
     ]);
   });
 
   it("of array items have the index in their path", () => {
-    expect(findIssues({ a: { command: "npx", args: ["-y", 7] } })).toEqual([
-      { path: "a.args[1]", message: "expected a string, got a number" },
-    ]);
+    expect(findIssues({ a: { command: "npx", args: ["-y", 7] } })).toMatchObject([{ path: "a.args[1]" }]);
   });
 
   it("keys of two transports", () => {
     expect(findIssues({ a: { url: "http://x.test", command: "npx" } })).toEqual([
-      { path: "a", message: "matches two transports, stdio and http: use the keys of only one" },
+      { path: "a", message: expect.stringContaining("stdio and http") },
     ]);
   });
 
   it("a missing URL", () => {
     expect(findIssues({ a: { type: "http" } })).toEqual([
-      { path: "a.url", message: "expected a URL starting with http:// or https://, got undefined" },
+      { path: "a.url", message: expect.stringContaining("got undefined") },
     ]);
   });
 
   it("an HTTP URL for a WebSocket", () => {
     expect(findIssues({ a: { type: "websocket", url: "https://x.test/" } })).toEqual([
-      {
-        path: "a.url",
-        message: `expected a URL starting with ws:// or wss://, got "https://x.test/"`,
-      },
+      { path: "a.url", message: expect.stringContaining("ws:// or wss://") },
     ]);
   });
 });
@@ -104,30 +97,31 @@ describe("unknown keys", () => {
 
   it("are reported in groups of options", () => {
     expect(findIssues({ a: { url: "http://x.test", timeouts: { connect: 5 } } })).toEqual([
-      { path: "a.timeouts", message: `unknown key "connect"; valid keys: connectMs, requestMs, totalMs` },
+      {
+        path: "a.timeouts",
+        message: expect.stringMatching(/"connect".*connectMs, requestMs, totalMs/),
+      },
     ]);
   });
 
   it("include the keys of other transports", () => {
     const [issue] = findIssues({ a: { type: "stdio", command: "npx", url: "http://x.test" } });
-    expect(issue?.message).toMatch(
-      /^unknown key "url"; valid keys: type, transport, command, args, env, cwd, encoding, /,
-    );
+    expect(issue?.message).toMatch(/"url".*type, transport, command, args, env, cwd, encoding, /);
   });
 
   it("are reported in groups that may be false", () => {
     expect(findIssues({ a: { url: "http://x.test", retry: { times: 3, maxRetries: -1 } } })).toEqual([
-      { path: "a.retry.maxRetries", message: "expected a number of at least 0" },
+      { path: "a.retry.maxRetries", message: expect.any(String) },
       {
         path: "a.retry",
-        message: `unknown key "times"; valid keys: maxRetries, baseDelayMs, maxDelayMs, freshSession`,
+        message: expect.stringMatching(/"times".*maxRetries, baseDelayMs, maxDelayMs, freshSession/),
       },
     ]);
   });
 
   it("include names of inherited properties", () => {
     const [issue] = findIssues(`{ "a": { "url": "http://x.test", "__proto__": {}, "constructor": 1 } }`);
-    expect(issue?.message).toMatch(/^unknown key "__proto__", "constructor"; /);
+    expect(issue?.message).toContain('key "__proto__", "constructor"');
   });
 });
 
@@ -161,7 +155,7 @@ describe("groups of options", () => {
 
 describe("problem messages", () => {
   it("an array instead of a definition is reported as an array", () => {
-    expect(findIssues({ a: [] })).toEqual([{ path: "a", message: "expected an object, got an array" }]);
+    expect(findIssues({ a: [] })).toEqual([{ path: "a", message: expect.stringContaining("got an array") }]);
   });
 
   it("an unknown type does not hide other problems", () => {

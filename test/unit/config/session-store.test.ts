@@ -29,7 +29,7 @@ describe("a session store", () => {
 
   it("cannot be combined with a session id", () => {
     expect(findIssues({ url, session: { store, id: "abc" } })).toEqual([
-      { path: "session.id", message: "cannot be combined with session.store: use one of them" },
+      { path: "session.id", message: expect.stringContaining("session.store") },
     ]);
   });
 
@@ -41,15 +41,19 @@ describe("a session store", () => {
     ["custom", { openTransport: () => expect.unreachable() }],
     ["in-process", { server: () => expect.unreachable() }],
   ])("is only for HTTP, not for %s", (kind, definition) => {
-    const message = `is only supported for type http: a session of type ${kind} ends with its connection`;
-    expect(findIssues({ ...definition, session: { store } })).toEqual([{ path: "session.store", message }]);
+    expect(findIssues({ ...definition, session: { store } })).toEqual([
+      { path: "session.store", message: expect.stringContaining(`type ${kind}`) },
+    ]);
   });
 
   it("may be next to resolve, and is validated again with the resolved definition", async () => {
     const { address } = parseServer("weather", { resolve: () => ({ command: "npx" }), session: { store } });
     if (address.kind !== "dynamic") expect.unreachable();
     const context = { signal: new AbortController().signal, warn: () => undefined };
-    await expect(address.resolve(context)).rejects.toThrow("session.store");
+    await expect(address.resolve(context)).rejects.toMatchObject({
+      kind: "invalid-config",
+      issues: [{ path: "session.store" }],
+    });
   });
 
   it.each([
@@ -61,7 +65,7 @@ describe("a session store", () => {
     ["fetch", { fetch: () => expect.unreachable() }],
   ])("requires an identity when credentials may differ: %s", (credential, credentials) => {
     expect(findIssues({ url, session: { store }, ...credentials })).toEqual([
-      { path: "identity", message: expect.stringContaining(`different credentials (${credential})`) },
+      { path: "identity", message: expect.stringContaining(`(${credential})`) },
     ]);
     const identity = () => "billing";
     expect(
@@ -76,10 +80,7 @@ describe("a session store", () => {
   it("cannot be a string in JSON", () => {
     const json = JSON.stringify({ weather: { url, session: { store: "redis://localhost" } } });
     expect(catchConfigError(() => parseServers(json)).issues).toEqual([
-      {
-        path: "weather.session.store",
-        message: "expected a store: an object with get, set and delete",
-      },
+      { path: "weather.session.store", message: expect.stringContaining("expected a store") },
     ]);
   });
 

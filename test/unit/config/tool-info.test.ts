@@ -67,17 +67,17 @@ describe("a valid tool", () => {
 
 describe("an invalid tool is a problem", () => {
   it.each([
-    [null, "is not an object"],
-    ["forecast", "is not an object"],
-    [[], "is not an object"],
-    [{ inputSchema: { type: "object" } }, "has no name"],
-    [{ name: 7, inputSchema: { type: "object" } }, "has no name"],
-    [{ name: "forecast" }, "has no inputSchema that describes an object"],
-    [{ name: "forecast", inputSchema: null }, "has no inputSchema that describes an object"],
-    [{ name: "forecast", inputSchema: true }, "has no inputSchema that describes an object"],
-    [{ name: "forecast", inputSchema: { type: "array" } }, "has no inputSchema that describes an object"],
-  ])("%j %s", (value, problem) => {
-    expect(parseToolInfo(value)).toStrictEqual({ problem });
+    [null, "not an object"],
+    ["forecast", "not an object"],
+    [[], "not an object"],
+    [{ inputSchema: { type: "object" } }, "no name"],
+    [{ name: 7, inputSchema: { type: "object" } }, "no name"],
+    [{ name: "forecast" }, "no inputSchema"],
+    [{ name: "forecast", inputSchema: null }, "no inputSchema"],
+    [{ name: "forecast", inputSchema: true }, "no inputSchema"],
+    [{ name: "forecast", inputSchema: { type: "array" } }, "no inputSchema"],
+  ])("%j: %s", (value, words) => {
+    expect(parseToolInfo(value)).toStrictEqual({ problem: expect.stringContaining(words) });
   });
 });
 

@@ -27,16 +27,14 @@ describe("type and transport", () => {
   it("that differ are a problem", () => {
     expect(getTransportType({ type: "http", transport: "sse" })).toEqual({
       path: "transport",
-      message: `is "sse", but type is "http"`,
+      message: expect.stringContaining('type is "http"'),
     });
   });
 
   it.each([["type"], ["transport"]])("an unknown value is a problem of %s", (key) => {
     expect(getTransportType({ [key]: "carrier-pigeon", url: "http://x.test" })).toEqual({
       path: key,
-      message:
-        "expected one of http, streamable-http, streamableHttp, sse, stdio, websocket, lambda, custom, in-process, dynamic, " +
-        `got "carrier-pigeon"`,
+      message: expect.stringMatching(/streamable-http.*got "carrier-pigeon"/),
     });
   });
 
@@ -75,14 +73,14 @@ describe("without a type the transport is inferred", () => {
   ])("%o matches two transports", (definition, kinds) => {
     expect(getTransportType(definition)).toEqual({
       path: "",
-      message: `matches two transports, ${kinds}: use the keys of only one`,
+      message: expect.stringContaining(kinds),
     });
   });
 
   it("a definition without transport keys is a problem that lists them", () => {
     expect(getTransportType({ timeouts: {} })).toEqual({
       path: "",
-      message: "cannot determine the transport: expected url, command, functionName, openTransport or server",
+      message: expect.stringContaining("url, command, functionName, openTransport or server"),
     });
   });
 });

@@ -39,8 +39,7 @@ describe("an optional dependency", () => {
     );
     expect(error).toMatchObject({
       kind: "invalid-config",
-      message:
-        'A Redis store needs the package "no-such-peer", which is not installed. Add it to your project: npm install no-such-peer',
+      message: expect.stringContaining("npm install no-such-peer"),
     });
     expect(error.cause).toMatchObject({ code: "ERR_MODULE_NOT_FOUND" });
   });
@@ -50,8 +49,7 @@ describe("an optional dependency", () => {
     const error = await rejection(loadOptionalDependency("broken-peer", { neededBy: "A Redis store", load }));
     expect(error).toMatchObject({
       kind: "invalid-config",
-      message:
-        'A Redis store needs the package "broken-peer", which is installed but cannot be loaded (see the cause).',
+      message: expect.stringContaining('"broken-peer", which is installed'),
     });
     expect(String(error.cause)).toContain("its-own-dependency");
   });

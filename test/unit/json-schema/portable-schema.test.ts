@@ -127,7 +127,7 @@ describe("the top level", () => {
       properties: { top: { type: "integer" } },
     });
     expect(toPortableSchema(original).warnings).toEqual([
-      'The argument "$filter" has a name that providers reject: it is only mentioned in the description.',
+      expect.stringMatching(/"\$filter".*name that providers reject/),
     ]);
   });
 });
@@ -339,13 +339,13 @@ describe("patterns", () => {
 
   it.each([
     ["(?i)abc", "does not compile"],
-    ["^(a+)+$", "could take exponential time"],
+    ["^(a+)+$", "exponential"],
   ])("%s is omitted with a warning", (pattern, problem) => {
     const original = { type: "object", properties: { a: { type: "string", pattern } } };
     expect(portable(original)["properties"]).toEqual({ a: { type: "string" } });
-    expect(toPortableSchema(original).warnings).toEqual([
-      `Omitted the pattern ${JSON.stringify(pattern)}, which ${problem}.`,
-    ]);
+    const { warnings } = toPortableSchema(original);
+    expect(warnings).toEqual([expect.stringContaining(problem)]);
+    expect(warnings[0]).toContain(JSON.stringify(pattern));
   });
 });
 
@@ -388,7 +388,7 @@ describe("size", () => {
     const { schema, warnings } = toPortableSchema(deep);
     expect(JSON.stringify(schema).length).toBeLessThan(10_000);
     expect(findProviderViolations(schema)).toEqual([]);
-    expect(warnings).toEqual(["Omitted everything nested deeper than 200 levels."]);
+    expect(warnings).toEqual([expect.stringContaining("200 levels")]);
   });
 
   it.each(["allOf", "anyOf", "not", "items"])("5,000 levels of %s are truncated", (keyword) => {
@@ -428,9 +428,7 @@ describe("size", () => {
       };
       expect(JSON.stringify(portable(original)).length).toBeLessThan(50_000);
       expect(portable(original)["properties"]).toMatchObject({ z: { type: "number" } });
-      expect(toPortableSchema(original).warnings).toContain(
-        "The schema is too large to be shown in full: details were omitted.",
-      );
+      expect(toPortableSchema(original).warnings).toContainEqual(expect.stringContaining("too large"));
     },
   );
 

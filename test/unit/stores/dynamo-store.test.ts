@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dynamoStore } from "../../../src/stores/index.js";
 import { rejection } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
+import { catchConfigError } from "../config/catch-config-error.js";
 
 const CANARY = "canary-4b1e";
 
@@ -46,9 +47,7 @@ describe("a DynamoDB store", () => {
     await store.set("large", randomBytes(200_000).toString("hex"));
     const error = await rejection(store.set("larger", CANARY + randomBytes(450_000).toString("hex")));
     expect(error).toMatchObject({ kind: "too-large" });
-    expect(error.message).toMatch(
-      /^A DynamoDB store cannot store the value: "larger" has \d+ bytes when compressed; the limit of DynamoDB is 409600\. Use a Redis or file store for larger values\.$/,
-    );
+    expect(error.message).toMatch(/"larger".*409600.*Use a Redis or file store/);
     expect(await getItem("larger")).toBeUndefined();
   });
 
@@ -100,9 +99,7 @@ describe("a DynamoDB store", () => {
       const error = await rejection(store.set("k", CANARY));
       expect(error).toMatchObject({ kind: "unavailable" });
       expect(error.message).toContain(`"${table}"`);
-      expect(error.message).toContain(
-        'a table with the partition key "pk" and the sort key "sk", both strings.',
-      );
+      expect(error.message).toMatch(/partition key "pk".*sort key "sk"/);
       expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
     },
   );
@@ -121,6 +118,6 @@ describe("a DynamoDB store", () => {
   });
 
   it.each([[""], [undefined]])("requires a table name, not %j", (table) => {
-    expect(() => dynamoStore(table as string)).toThrow("table: expected the name of a table");
+    expect(catchConfigError(() => dynamoStore(table as string)).issues).toMatchObject([{ path: "table" }]);
   });
 });

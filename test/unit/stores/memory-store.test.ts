@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../../src/stores/index.js";
 import { times } from "../../fixtures/clients.js";
+import { catchConfigError } from "../config/catch-config-error.js";
 
 describe("a memory store", () => {
   it("evicts the least recently used entries above maxEntries", async () => {
@@ -34,8 +35,7 @@ describe("a memory store", () => {
   });
 
   it("validates its limits", () => {
-    expect(() => memoryStore({ maxEntries: 0, maxTotalBytes: Number.NaN })).toThrow(
-      "maxEntries: expected a whole number above 0, got a number\n  maxTotalBytes: expected",
-    );
+    const { issues } = catchConfigError(() => memoryStore({ maxEntries: 0, maxTotalBytes: Number.NaN }));
+    expect(issues).toMatchObject([{ path: "maxEntries" }, { path: "maxTotalBytes" }]);
   });
 });

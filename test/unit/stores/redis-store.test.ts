@@ -5,6 +5,7 @@ import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
+import { catchConfigError } from "../config/catch-config-error.js";
 
 const PASSWORD = "canary p@55word";
 const VALUE = "canary-value-3c55";
@@ -38,22 +39,27 @@ describe("the target of a Redis store", () => {
   it.each([["localhost:6379"], ["http://:canary@localhost"], [""], [7], [undefined], [{}]])(
     "cannot be %j, and is not repeated in the error",
     (target) => {
-      expect(() => redisStore(target as string)).toThrow(
-        /^The Redis store is not valid:\n {2}expected redis:\/\/…, rediss:\/\/… or an ioredis client, got (?!.*canary)/,
-      );
+      const error = catchConfigError(() => redisStore(target as string));
+      expect(error.issues).toEqual([{ path: "", message: expect.stringContaining("redis://") }]);
+      expect(printError(error)).not.toContain("canary");
     },
   );
 
   it("cannot be a cluster, whose keys cannot be listed on one node", () => {
     const cluster = { isCluster: true, call: async () => undefined, duplicate: () => ({}), options: {} };
-    expect(() => redisStore(cluster)).toThrow("got one of a cluster");
+    expect(catchConfigError(() => redisStore(cluster)).issues).toEqual([
+      { path: "", message: expect.stringContaining("cluster") },
+    ]);
   });
 
   it("has validated options", () => {
-    expect(() => redisStore("redis://localhost", { timeoutMs: 0, maxBytes: 1.5 })).toThrow(
-      "timeoutMs: expected a whole number above 0, got a number\n  maxBytes: expected",
-    );
-    expect(() => redisStore("redis://localhost", { namespace: "a*" })).toThrow("namespace: expected letters");
+    const findIssues = (options: object) =>
+      catchConfigError(() => redisStore("redis://localhost", options)).issues;
+    expect(findIssues({ timeoutMs: 0, maxBytes: 1.5 })).toMatchObject([
+      { path: "timeoutMs" },
+      { path: "maxBytes" },
+    ]);
+    expect(findIssues({ namespace: "a*" })).toMatchObject([{ path: "namespace" }]);
   });
 });
 
@@ -102,9 +108,7 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
     await admin.del("langchain-mcp-runtime:list");
     await admin.rpush("langchain-mcp-runtime:list", VALUE);
     expect(await store.get("list")).toBeUndefined();
-    expect(warnings).toEqual([
-      expect.stringMatching(/^Ignored the entry "list" of .*: it is not a string\.$/),
-    ]);
+    expect(warnings).toEqual([expect.stringMatching(/"list".*not a string/)]);
     await store.set("list", 1);
     expect(await store.get("list")).toBe(1);
   });
@@ -154,9 +158,7 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
     const errors = await Promise.all([store.get("k"), store.set("k", VALUE), store.list("")].map(rejection));
     for (const error of errors) {
       expect(error).toMatchObject({ kind: "unavailable", cause: { code: "ECONNREFUSED" } });
-      expect(error.message).toMatch(
-        /^The Redis store at 127\.0\.0\.1:\d+ could not (read|write|list) .*ECONNREFUSED/,
-      );
+      expect(error.message).toContain(`127.0.0.1:${server.port}`);
       expect(printError(error)).not.toMatch(/canary/);
     }
     await server.start();
@@ -190,7 +192,7 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
     const errors = await Promise.all([store.get("k"), store.set("other", VALUE)].map(rejection));
     for (const error of errors) {
       expect(error).toMatchObject({ kind: "timeout" });
-      expect(error.message).toMatch(/did not (read|write) .* within 700 ms\.$/);
+      expect(error.message).toContain("700 ms");
       expect(printError(error)).not.toContain(VALUE);
     }
     server.resume();
@@ -240,7 +242,6 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
     await using wrong = redisStore(server.url.replace("right", encodeURIComponent(PASSWORD)));
     const denied = await rejection(wrong.get("k"));
     expect(denied).toMatchObject({ kind: "unavailable", cause: { code: "WRONGPASS" } });
-    expect(denied.message).toContain("(WRONGPASS)");
     expect(printError(denied)).not.toMatch(/canary/);
 
     await using store = redisStore(server.url, LONG_TIMEOUT);
@@ -272,9 +273,7 @@ describe.skipIf(!HAS_REDIS)("the change feed of a Redis store", () => {
     await using store = redisStore(server.url, { ...SHORT_TIMEOUT, logger: createLogger(warnings) });
     const changes: (string | undefined)[] = [];
     await store.watch?.((key) => changes.push(key));
-    expect(warnings).toEqual([
-      "A Redis store could not subscribe to changes yet. It keeps trying in the background.",
-    ]);
+    expect(warnings).toEqual([expect.stringContaining("subscribe")]);
     await server.start();
     await eventually(() => changes.length === 1);
     expect(changes).toEqual([undefined]);

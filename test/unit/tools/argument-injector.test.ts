@@ -364,18 +364,15 @@ describe("an unsupported path", () => {
     expect(catchConfigError(() => createArgumentInjector(properties, {})).issues).toEqual([
       {
         path: `argumentProperties["$.a[?(@.b)]"]`,
-        message:
-          "is not a supported argument path; supported: $.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row",
+        message: expect.stringContaining("not a supported argument path"),
       },
       {
         path: `argumentProperties["$[*]"]`,
-        message:
-          "is not a supported argument path; supported: $.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row",
+        message: expect.stringContaining("not a supported argument path"),
       },
       {
         path: `argumentProperties["$.x"]`,
-        message:
-          "has an unsupported argumentPath; supported: $.name, $['name'], [0] to [9999] and [*], at most 64 of them in a row",
+        message: expect.stringContaining("argumentPath"),
       },
     ]);
   });
@@ -385,7 +382,7 @@ describe("an unsupported path", () => {
     expect(catchConfigError(() => createArgumentInjector(properties, {})).issues).toEqual([
       {
         path: `argumentProperties["$['a']"]`,
-        message: "is a duplicate: another key is the same path in another notation",
+        message: expect.stringContaining("duplicate"),
       },
     ]);
   });

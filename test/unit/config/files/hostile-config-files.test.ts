@@ -29,30 +29,30 @@ describe("a config file that is", () => {
   it("a folder is reported", async () => {
     expect(await findProblem((path) => mkdirSync(path))).toMatchObject({
       kind: "unreadable",
-      message: "The file is a folder.",
+      message: expect.stringContaining("is a folder"),
     });
   });
 
   it.runIf(posix)("a pipe without a writer does not block", async () => {
     const problem = await findProblem((path) => void execFileSync(MAKE_PIPE, [path]));
-    expect(problem?.message).toContain("is not a regular file but a pipe");
+    expect(problem).toMatchObject({ kind: "unreadable", message: expect.stringContaining("pipe") });
   });
 
   it.runIf(posix)("a symbolic link loop is reported", async () => {
     const problem = await findProblem((path) => symlinkSync(path, path));
-    expect(problem?.message).toContain("is a symbolic link loop");
+    expect(problem).toMatchObject({ kind: "unreadable", message: expect.stringContaining("loop") });
   });
 
   it.runIf(posix)("an endless device is reported", async () => {
     const problem = await findProblem((path) => symlinkSync("/dev/zero", path));
-    expect(problem?.message).toContain("device");
+    expect(problem).toMatchObject({ kind: "unreadable", message: expect.stringContaining("device") });
   });
 
   it("too large is reported", async () => {
     const problem = await findProblem((path) => writeFileSync(path, " ".repeat(1024 * 1024 + 1)));
     expect(problem).toMatchObject({
       kind: "unreadable",
-      message: expect.stringContaining("larger than 1 MiB"),
+      message: expect.stringContaining("1 MiB"),
     });
   });
 
@@ -64,7 +64,7 @@ describe("a config file that is", () => {
       path === file ? Promise.reject(denied) : openForReading(path),
     );
     expect(loaded.problems).toEqual([
-      { kind: "unreadable", file, message: "The file is not readable: check its permissions." },
+      { kind: "unreadable", file, message: expect.stringContaining("permissions") },
     ]);
   });
 
@@ -75,7 +75,7 @@ describe("a config file that is", () => {
       {
         kind: "missing-file",
         file: join(folders.project, "nowhere.json"),
-        message: "The file does not exist. Check its path.",
+        message: expect.any(String),
       },
     ]);
   });
@@ -124,9 +124,7 @@ describe("the content of a config file that is", () => {
   it("a list of too many servers is reported", async () => {
     const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`s${n}`, { command: "x" }]));
     const text = JSON.stringify({ mcpServers: many });
-    expect((await findProblem((path) => writeFileSync(path, text)))?.message).toContain(
-      "more than 1000 servers",
-    );
+    expect((await findProblem((path) => writeFileSync(path, text)))?.message).toContain("1000 servers");
   });
 
   it("JSON with comments, trailing commas and a byte order mark, in UTF-8 or UTF-16, is parsed", async () => {

@@ -69,7 +69,7 @@ describe("precedence", () => {
     const file = `${folders.project}/.mcp.json`;
     expect(loaded.sources[0]?.servers[1]).toMatchObject({
       state: "shadowed",
-      reason: `same server as "first" in ${file}`,
+      reason: expect.stringContaining(`"first" in ${file}`),
     });
   });
 
@@ -211,40 +211,61 @@ describe("an invalid server does not affect the others", () => {
         path: "mcpServers.shop.headers.Authorization",
         line: 4,
         column: 20,
-        message:
-          'Server "shop", headers.Authorization: needs the environment variable SHOP_TOKEN, which is not set: set it, or write ${SHOP_TOKEN:-default}.',
+        message: expect.stringContaining("${SHOP_TOKEN:-default}"),
       },
     ]);
   });
 
   it.each([
-    ["not an object", "text", "expected an object"],
-    ["no transport", {}, "cannot determine the transport"],
-    ["two transports", { url: "https://a.example", command: "a" }, "matches two transports"],
-    ["an unknown type", { type: "carrier-pigeon", url: "https://a.example" }, "expected one of http"],
-    ["an invalid URL", { url: "not a url" }, "expected a URL starting with"],
-    ["invalid arguments", { command: "a", args: "b" }, "args"],
-    ["an invalid argument", { command: "a", args: ["1", 2, 3] }, "args[1]: expected a string, got a number"],
-    ["an invalid header", { url: "https://a.example", headers: { x: 1 } }, "headers.x: expected a string"],
-    ["an invalid toggle", { command: "a", disabled: "yes" }, "expected true or false"],
-    ["a command for its headers", { url: "https://a.example", headersHelper: "get-token" }, "never run"],
-    ["a sandbox", { command: "a", sandboxEnabled: true }, "requests a sandbox"],
-    ["a missing env file", { command: "a", envFile: "nowhere.env" }, "envFile"],
-    ["an invalid option", { url: "https://a.example", retry: { maxRetries: -1 } }, "retry.maxRetries"],
-    ["a command in a value", { url: "https://a.example/${command:get}" }, "commands are never run"],
-    ["a file in a value", { url: "https://a.example/${file:/etc/passwd}" }, "which is not supported"],
-    ["an input without an answer", { url: "https://a.example/${input:key}" }, 'inputs: { "key"'],
-    ["an unclosed reference", { url: "https://a.example/${KEY" }, "unclosed ${"],
-  ])("%s", async (_, broken, expected) => {
+    ["an unknown type", { type: "carrier-pigeon", url: "https://a.example" }, ".type"],
+    ["an invalid URL", { url: "not a url" }, ".url"],
+    ["invalid arguments", { command: "a", args: "b" }, ".args"],
+    ["an invalid argument", { command: "a", args: ["1", 2, 3] }, ".args[1]"],
+    ["an invalid header", { url: "https://a.example", headers: { x: 1 } }, ".headers.x"],
+    ["an invalid toggle", { command: "a", disabled: "yes" }, ".disabled"],
+    ["a missing env file", { command: "a", envFile: "nowhere.env" }, ".envFile"],
+    ["an invalid option", { url: "https://a.example", retry: { maxRetries: -1 } }, ".retry.maxRetries"],
+    // Several problems have these paths.
+    ["not an object", "text", "", "expected an object"],
+    ["no transport", {}, "", "cannot determine"],
+    ["two transports", { url: "https://a.example", command: "a" }, "", "two transports"],
+    [
+      "a command for its headers",
+      { url: "https://a.example", headersHelper: "get-token" },
+      ".headersHelper",
+      "never run",
+    ],
+    ["a sandbox", { command: "a", sandboxEnabled: true }, ".sandboxEnabled", "requests a sandbox"],
+  ])("%s", async (_, broken, path, words = "") => {
+    await expectProblem(broken, { kind: "bad-definition", path, words });
+  });
+
+  it.each([
+    ["a command in a value", "${command:get}", "commands are never run"],
+    ["a file in a value", "${file:/etc/passwd}", "${file:"],
+    ["an input without an answer", "${input:key}", 'inputs: { "key"'],
+    ["an unclosed reference", "${KEY", "unclosed ${"],
+  ])("%s", async (_, reference, words) => {
+    const broken = { url: `https://a.example/${reference}` };
+    await expectProblem(broken, { kind: "unset-variable", path: ".url", words });
+  });
+
+  /** Loads an invalid server next to a valid one. The path is relative to the server. */
+  async function expectProblem(broken: unknown, expected: { kind: string; path: string; words: string }) {
     using folders = new ConfigFolders();
     folders.write("project/.mcp.json", { mcpServers: { broken, good: httpServer("good") } });
     const { servers, problems, sources } = await loadMcpServers(folders.options());
     expect(Object.keys(servers)).toEqual(["good"]);
-    expect(problems[0]).toMatchObject({ server: "broken", file: `${folders.project}/.mcp.json` });
-    expect(problems[0]?.message).toContain(expected);
+    expect(problems[0]).toMatchObject({
+      kind: expected.kind,
+      server: "broken",
+      file: `${folders.project}/.mcp.json`,
+      path: `mcpServers.broken${expected.path}`,
+      message: expect.stringContaining(expected.words),
+    });
     expect(problems[0]?.line).toBeGreaterThan(1);
     expect(sources[0]?.servers[0]?.state).toBe("broken");
-  });
+  }
 
   it("problems do not contain values", async () => {
     using folders = new ConfigFolders();
