@@ -70,7 +70,6 @@ export class HttpConnector {
         // With TLS 1.3 a server may reject our certificate after we started to send. Node emits that error
         // and then the end of the stream, which undici would report as the reason.
         socket.once("error", (error) => socket.destroy(error));
-        coalesceSmallWrites(socket);
         callback(...result);
       }) as unknown as Socket;
       this.#sockets.add(socket);
@@ -115,32 +114,4 @@ export function toHttpUrl(url: URL): URL {
 function toAuthority({ hostname, port, protocol }: buildConnector.Options): string {
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   return `${host}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
-}
-
-/** Node writes strings up to this size directly; longer ones cost an extra copy. */
-const MAX_COALESCED_BYTES = 16_384;
-
-type WriteChunks = Parameters<NonNullable<Socket["_writev"]>>[0];
-
-/**
- * Joins the header and body of a small request, which undici writes as two chunks. Node passes a single
- * string to the system directly; two chunks cost it an array, a request object and two buffers, up to 2 %
- * of a local call.
- */
-export function coalesceSmallWrites(socket: Socket): void {
-  const writeChunks = socket._writev?.bind(socket);
-  socket._writev = (chunks, callback) => {
-    const text = joinChunks(chunks);
-    if (text === undefined) writeChunks?.(chunks, callback);
-    else socket._write(text, "latin1", callback);
-  };
-}
-
-/** In latin1 every byte is one character, so bytes of any encoding pass through unchanged. */
-function joinChunks(chunks: WriteChunks): string | undefined {
-  const [head, body] = chunks;
-  if (chunks.length !== 2 || head?.encoding !== "latin1" || !Buffer.isBuffer(body?.chunk)) return undefined;
-  const text: unknown = head.chunk;
-  if (typeof text !== "string" || text.length + body.chunk.length > MAX_COALESCED_BYTES) return undefined;
-  return text + body.chunk.toString("latin1");
 }
