@@ -32,7 +32,7 @@ const LAST_LINES: Record<string, string> = {
   "quick-start.ts": "ai: Take an umbrella.",
   "resources-and-prompts.ts": "3. menu:today was updated: soup, fish, cake",
   "restart-in-the-middle.ts": "the tool was executed 2 times for 2 calls",
-  "rules-and-injected-arguments.ts": 'The call of tool "delete_order" was denied: it was not approved.',
+  "rules-and-injected-arguments.ts": 'The call to tool "delete_order" was denied: it was not approved.',
   "server-restart.ts": "   the tool was executed 2 times for 2 calls",
   "shared-cache.ts": '"forecast" is on server "weather", version 1.0.0, health: ok',
   "stdio.ts": "Echo: Hello from another process.",

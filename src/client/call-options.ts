@@ -127,7 +127,7 @@ export function assertToolCall(server: string, call: ToolCall, options: CallTool
     throw invalidCall(`The arguments of tool "${call.name}" must be an object, got ${describeValue(args)}.`);
   assertRequestOptions(server, options);
   const issues = validateCallOptions(options);
-  if (issues.length > 0) throw configError(`The call of tool "${call.name}"`, issues, { server });
+  if (issues.length > 0) throw configError(`The call to tool "${call.name}"`, issues, { server });
 }
 
 /** Rejects promises: a promise would be serialized as an empty object. */

@@ -146,7 +146,7 @@ export class ClientLifecycle {
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
-    const { drainMs: requestedMs } = assertObject(options, { subject: "The call of close", path: "options" });
+    const { drainMs: requestedMs } = assertObject(options, { subject: "The call to close", path: "options" });
     const drainMs = requestedMs ?? this.config.session.drainMs;
     const epoch = this.#epoch;
     if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);

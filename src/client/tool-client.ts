@@ -99,7 +99,7 @@ export class ToolClient {
 
 function invalidCallsError(server: string, value: unknown): McpRuntimeError {
   const message = `expected an array of { name, args }, got ${describeValue(value)}`;
-  return configError("The call of callTools", [{ path: "", message }], { server });
+  return configError("The call to callTools", [{ path: "", message }], { server });
 }
 
 function toInputParams({ responses, requestState }: CallInput): JsonObject {

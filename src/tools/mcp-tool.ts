@@ -129,7 +129,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
    * ```
    */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
-    assertObject(config, { subject: `The call of tool ${JSON.stringify(this.name)}`, path: "config" });
+    assertObject(config, { subject: `The call to tool ${JSON.stringify(this.name)}`, path: "config" });
     const context = new ToolContext(this.mcp, config);
     const progress = this.createProgressReporter(config, context, undefined);
     return executeToolCall(this.runtime, this.createRun(args, config, { context, progress })).catch(

@@ -29,7 +29,7 @@ export function deniedError(
   reason: string,
   cause?: unknown,
 ): McpRuntimeError {
-  const text = `The call of tool "${info.name}" was denied: ${reason}`;
+  const text = `The call to tool "${info.name}" was denied: ${reason}`;
   return new McpRuntimeError("denied", text, { server, tool: info.name, cause });
 }
 

@@ -52,7 +52,7 @@ const CHOICES = {
 /** @throws McpRuntimeError `invalid-config` */
 export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
   const issues = validateNaming(options);
-  if (issues.length > 0) throw configError("The set of options", issues);
+  if (issues.length > 0) throw configError("The options object", issues);
   const { prefix = defaultPrefix, invalidCharacters, onCollision, reserved } = options;
   return {
     prefix,

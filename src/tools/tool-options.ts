@@ -138,7 +138,7 @@ export type ToolSettings = Required<
 /** @throws McpRuntimeError `invalid-config` */
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   const issues = validateToolOptions(options);
-  if (issues.length > 0) throw configError("The set of tool options", issues);
+  if (issues.length > 0) throw configError("The options object", issues);
   const { beforeToolCall, afterToolCall, customData, meta, onApproval, onProgress } = options;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,

@@ -76,7 +76,7 @@ function resolveInlineServer(
   }
   const unknownKeys = Object.keys(server).filter((key) => !INLINE_KEYS.has(key));
   if (unknownKeys.length > 0) {
-    const message = `${unknownKeys.join(", ")} not allowed in an agent definition; allowed: ${[...INLINE_KEYS].join(", ")}`;
+    const message = `${unknownKeys.join(", ")} cannot be set in an agent definition; allowed: ${[...INLINE_KEYS].join(", ")}`;
     return { issue: { path, message } };
   }
   try {

@@ -52,7 +52,7 @@ export function lastGoodResult(
 function assertNonNegative(path: string, value: unknown): void {
   if (typeof value === "number" && value >= 0) return;
   const message = `expected a number of at least 0, got ${describeValue(value)}`;
-  throw configError("The options of lastGoodResult", [{ path, message }]);
+  throw configError("The options object of lastGoodResult", [{ path, message }]);
 }
 
 /** Independent of the order of object keys. */

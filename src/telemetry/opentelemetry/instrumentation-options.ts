@@ -53,7 +53,7 @@ export function assertOptions(options: unknown): void {
   const issues = isPlainObject(options)
     ? Object.entries(options).flatMap(([path, value]) => validateOption(path, value))
     : [{ path: "", message: `expected an object, got ${describeValue(options)}` }];
-  if (issues.length > 0) throw configError("The set of options", issues);
+  if (issues.length > 0) throw configError("The options object", issues);
 }
 
 function validateOption(path: string, value: unknown): ConfigIssue[] {

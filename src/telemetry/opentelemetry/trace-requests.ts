@@ -71,7 +71,7 @@ function assertSameOptions(
     path,
     message,
   }));
-  if (issues.length > 0) throw configError("The set of options", issues);
+  if (issues.length > 0) throw configError("The options object", issues);
 }
 
 type Propagator = Pick<TextMapPropagator, "inject">;
