@@ -1,6 +1,7 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { ServerDrift } from "./drift.js";
 
+/** The events of a tool catalog, by name. */
 export interface CatalogEvents {
   /** A caller read a server's tool list. `stale`: the cached list was used while it is refreshed; `miss`: nothing was cached. */
   catalogRead: {

@@ -16,14 +16,14 @@ export function selectResourceTools(
   listed: readonly McpToolInfo[] | undefined,
 ): AgentTool[] | undefined {
   const { discovery, availableTools } = resource;
-  if (discovery.type === "cached") return availableTools.map(toAgentTool);
+  if (discovery.type === "cached") return availableTools.map(fromSnapshot);
   const snapshots = new Map(availableTools.map((snapshot) => [snapshot.name, snapshot]));
   return listed
     ?.filter(({ name }) => discovery.allowAll || snapshots.has(name))
     .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));
 }
 
-export function toAgentTool({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
+export function fromSnapshot({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
   return { info, argumentProperties };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../async/clock.js";
 import {
-  type ParsedItem,
+  type ParsedInfo,
   type McpPromptInfo,
   type McpResourceInfo,
   type McpResourceTemplateInfo,
@@ -91,7 +91,7 @@ export interface ListKind<Item> {
   readonly itemName: string;
   /** The server capability; also the name of the limit on the number of items. */
   readonly capability: "tools" | "resources" | "prompts";
-  readonly parse: (value: unknown) => ParsedItem<Item>;
+  readonly parse: (value: unknown) => ParsedInfo<Item>;
   /** The unique key of an item; the list is sorted by it. */
   readonly idOf: (item: Item) => string;
 }

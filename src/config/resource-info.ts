@@ -45,10 +45,10 @@ export interface McpPromptInfo extends BaseInfo {
 }
 
 /** A parsed list item, or why it is invalid. */
-export type ParsedItem<Item> = { readonly item: Item } | { readonly problem: string };
+export type ParsedInfo<Item> = { readonly item: Item } | { readonly problem: string };
 
 /** Lenient: invalid optional fields are dropped; only a resource without a usable URI is a problem. */
-export function parseResourceInfo(value: unknown): ParsedItem<McpResourceInfo> {
+export function parseResourceInfo(value: unknown): ParsedInfo<McpResourceInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uri, size } = value;
   if (!isCleanUri(uri)) return { problem: describeUriProblem(uri, "uri") };
@@ -56,14 +56,14 @@ export function parseResourceInfo(value: unknown): ParsedItem<McpResourceInfo> {
   return { item: { uri, ...parseContentFields(value, uri), ...bytes } };
 }
 
-export function parseResourceTemplateInfo(value: unknown): ParsedItem<McpResourceTemplateInfo> {
+export function parseResourceTemplateInfo(value: unknown): ParsedInfo<McpResourceTemplateInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { uriTemplate } = value;
   if (!isCleanUri(uriTemplate)) return { problem: describeUriProblem(uriTemplate, "uriTemplate") };
   return { item: { uriTemplate, ...parseContentFields(value, uriTemplate) } };
 }
 
-export function parsePromptInfo(value: unknown): ParsedItem<McpPromptInfo> {
+export function parsePromptInfo(value: unknown): ParsedInfo<McpPromptInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
   const { name, arguments: promptArguments } = value;
   if (typeof name !== "string") return { problem: "has no name" };

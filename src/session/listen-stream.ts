@@ -194,7 +194,7 @@ export class ListenStream {
     this.#current = older ?? stream;
     const hasRemainingTopics = older === undefined && isDropped && this.#topics.size > 0;
     if ((isPermanent(error) || isDropped) && !hasRemainingTopics) return;
-    this.#reopenLater(older === undefined ? error : undefined);
+    this.#scheduleReopen(older === undefined ? error : undefined);
   }
 
   /** Removes a topic that the server did not accept. List changes stay unless the failure is permanent. */
@@ -204,7 +204,7 @@ export class ListenStream {
     return this.#topics.delete(topic);
   }
 
-  #reopenLater(failure: unknown): void {
+  #scheduleReopen(failure: unknown): void {
     const current = this.#current;
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);

@@ -1,10 +1,12 @@
 import type { JsonValue } from "../json/json.js";
 
+/** Options of every store operation. */
 export interface StoreCallOptions {
   /** Cancels the operation; the promise rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `KeyValueStore.set`. */
 export interface StoreSetOptions extends StoreCallOptions {
   /**
    * Time to live of the entry.

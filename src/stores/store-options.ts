@@ -5,6 +5,7 @@ import { describeValue } from "../json/describe-value.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { StoreCallOptions } from "./key-value-store.js";
 
+/** Options of all stores except the memory store. */
 export interface StoreOptions {
   /**
    * Time limit of one operation.
@@ -28,6 +29,7 @@ export interface StoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
+/** Options of stores that share a backend with other data. */
 export interface NamespacedStoreOptions extends StoreOptions {
   /**
    * Separates the entries from others in the same backend. Letters, digits, `-` and `_`.

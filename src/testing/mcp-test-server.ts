@@ -11,6 +11,7 @@ import type { TestPrompt } from "./test-prompt.js";
 import type { TestResource, TestResourceTemplate } from "./test-resource.js";
 import { createSdkServer, type Execution, type TestTool } from "./test-tool.js";
 
+/** Options of `McpTestServer` and `startMcpTestServer`. */
 export interface McpTestServerOptions {
   /**
    * The tools of the server.
@@ -21,6 +22,7 @@ export interface McpTestServerOptions {
   readonly malformedTools?: readonly unknown[];
   /** If omitted, the server does not declare the resources capability. */
   readonly resources?: readonly TestResource[];
+  /** Listed together with `resources`. */
   readonly resourceTemplates?: readonly TestResourceTemplate[];
   /** If omitted, the server does not declare the prompts capability. */
   readonly prompts?: readonly TestPrompt[];
@@ -29,6 +31,7 @@ export interface McpTestServerOptions {
    * @default { type: "none" }
    */
   readonly pagination?: Pagination;
+  /** Sent in the result of `initialize`. */
   readonly instructions?: string;
   /**
    * The format of responses: one JSON document or an SSE stream.
@@ -77,6 +80,7 @@ const ECHO: TestTool = {
  * ```
  */
 export class McpTestServer implements InProcessServer, AsyncDisposable {
+  /** The tools; may be replaced at any time. The same applies to the other lists and formats. */
   tools: readonly TestTool[];
   malformedTools: readonly unknown[];
   resources: readonly TestResource[] | undefined;
@@ -117,18 +121,22 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     });
   }
 
+  /** The URL of the MCP endpoint. Valid after `start()`. */
   get url(): string {
     return `http://127.0.0.1:${this.#listener.port}/mcp`;
   }
 
+  /** The ids of the open sessions. */
   get openSessions(): string[] {
     return this.#sessions.ids;
   }
 
+  /** The number of open connections. */
   get openSockets(): number {
     return this.#listener.openSockets;
   }
 
+  /** The number of connections that were ever opened. */
   get socketsOpened(): number {
     return this.#listener.socketsOpened;
   }
@@ -154,6 +162,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     return this.#faults.add(fault, target);
   }
 
+  /** Removes all faults. */
   clearFaults(): void {
     this.#faults.clear();
   }
@@ -169,10 +178,12 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(this.#sessions.servers.map((server) => server.sendToolListChanged()));
   }
 
+  /** Sends `notifications/resources/list_changed` to every session. */
   async notifyResourcesChanged(): Promise<void> {
     await Promise.all(this.#sessions.servers.map((server) => server.sendResourceListChanged()));
   }
 
+  /** Sends `notifications/prompts/list_changed` to every session. */
   async notifyPromptsChanged(): Promise<void> {
     await Promise.all(this.#sessions.servers.map((server) => server.sendPromptListChanged()));
   }
@@ -183,6 +194,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await Promise.all(subscribers.map((server) => server.sendResourceUpdated({ uri })));
   }
 
+  /** Listens on a free loopback port, or on the same port as before. */
   async start(): Promise<void> {
     await this.#listener.start();
   }
@@ -193,6 +205,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await this.#sessions.clear();
   }
 
+  /** Stops and starts on the same port; all sessions are lost. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
@@ -203,6 +216,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await this.#sessions.connect(transport);
   }
 
+  /** Removes all faults and stops. */
   async close(): Promise<void> {
     this.clearFaults();
     await this.stop();

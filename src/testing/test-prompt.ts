@@ -9,6 +9,7 @@ import {
 import type { JsonObject } from "../json/json.js";
 import { type Pagination, paginate } from "./paginate.js";
 
+/** A prompt of `McpTestServer`. */
 export interface TestPrompt {
   readonly name: string;
   readonly title?: string;

@@ -10,6 +10,7 @@ import {
 import type { JsonObject } from "../json/json.js";
 import { type Pagination, paginate } from "./paginate.js";
 
+/** A resource of `McpTestServer`. */
 export interface TestResource {
   readonly uri: string;
   readonly name?: string;
@@ -20,6 +21,7 @@ export interface TestResource {
   readonly read: (context: TestResourceContext) => unknown;
 }
 
+/** The request that reads a resource. */
 export interface TestResourceContext {
   /** Aborted when the client cancels the request. */
   readonly signal: AbortSignal;
@@ -27,6 +29,7 @@ export interface TestResourceContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** A resource template of `McpTestServer`. */
 export interface TestResourceTemplate {
   readonly uriTemplate: string;
   readonly name: string;

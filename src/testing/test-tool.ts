@@ -9,6 +9,7 @@ import { paginate } from "./paginate.js";
 import { type PromptBehavior, servePrompts } from "./test-prompt.js";
 import { type ResourceBehavior, serveResources } from "./test-resource.js";
 
+/** The request that calls a tool. */
 export interface TestToolContext {
   /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal;
@@ -19,6 +20,7 @@ export interface TestToolContext {
   readonly progress: (progress: number, total?: number) => Promise<void>;
 }
 
+/** A tool of `McpTestServer`. */
 export interface TestTool {
   readonly name: string;
   readonly description?: string;
@@ -36,6 +38,7 @@ export interface TestServerBehavior extends ResourceBehavior, PromptBehavior {
   readonly instructions: string | undefined;
 }
 
+/** One execution of a tool. */
 export interface Execution {
   readonly tool: string;
   readonly args: JsonObject;

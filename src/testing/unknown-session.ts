@@ -13,6 +13,7 @@ export const UNKNOWN_SESSION_RESPONSES = {
   "400 header required": rpcErrorResponse(400, -32_000, "Bad Request: Mcp-Session-Id header is required"),
 } as const satisfies Record<string, CannedResponse>;
 
+/** The name of a response in `UNKNOWN_SESSION_RESPONSES`. */
 export type UnknownSessionResponse = keyof typeof UNKNOWN_SESSION_RESPONSES;
 
 export interface CannedResponse {

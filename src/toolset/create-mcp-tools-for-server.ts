@@ -1,4 +1,4 @@
-import { toAgentTool, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { fromSnapshot, toResourceMetadata } from "../catalog/select-resource-tools.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { McpAgentResource } from "../config/agent/agent-definition.js";
 import { configError } from "../errors/config-error.js";
@@ -46,7 +46,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     const text = `Resource "${parsed.name}" uses dynamic discovery; createMcpToolsForServer supports snapshots only. Use createMcpToolsFromAgent or createMcpTools.`;
     throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
-  const tools = parsed.availableTools.map(toAgentTool);
+  const tools = parsed.availableTools.map(fromSnapshot);
   const metadata = toResourceMetadata(parsed);
   const { catalog } = createServerInternals({
     client,

@@ -21,6 +21,7 @@ export interface DynamoClient {
   send(command: never, options: { readonly abortSignal: AbortSignal }): Promise<unknown>;
 }
 
+/** Options of `dynamoStore`. */
 export interface DynamoStoreOptions extends NamespacedStoreOptions {
   /**
    * A client to use. It is not closed with the store.

@@ -13,6 +13,7 @@ import { hasExpired } from "../stored-record.js";
 import { sweepFolder } from "./sweep-folder.js";
 import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";
 
+/** Options of `fileStore`. */
 export type FileStoreOptions = StoreOptions;
 
 /**

@@ -5,6 +5,7 @@ import { LangGraphDriver, type LangGraphStore } from "./langgraph-driver.js";
 import { DriverStore } from "../driver-store.js";
 import { type NamespacedStoreOptions, resolveStoreOptions } from "../store-options.js";
 
+/** Options of `fromBaseStore`. */
 export interface BaseStoreOptions extends NamespacedStoreOptions {
   /**
    * The value type of a LangChain store; ignored for LangGraph stores.

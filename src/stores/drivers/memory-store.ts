@@ -7,6 +7,7 @@ import { toStorableJson } from "../storable-json.js";
 import { assertStoreKey, assertStorePrefix, quoteKey } from "../store-key.js";
 import { assertCallOptions, assertPositive, parseStoreOptions, STORE_DEFAULTS } from "../store-options.js";
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * Maximum number of entries; the least recently used are evicted first.

@@ -21,6 +21,7 @@ import type { CancelScope } from "../../async/cancel-scope.js";
 import { RedisChangeFeed, encodeChange } from "./redis-change-feed.js";
 import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";
 
+/** Options of `redisStore`. */
 export type RedisStoreOptions = NamespacedStoreOptions;
 
 /** Upper limit of the exponential reconnect delay of the change feed. */
