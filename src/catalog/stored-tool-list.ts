@@ -34,56 +34,37 @@ export function getFreshnessMs({ metadata }: CachedToolList, maxMs: number): num
 /** Tolerated clock difference between machines; a list dated further in the future is rejected. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
-interface ParseOptions {
-  readonly now: number;
-  /** Creates the error for a tool that cannot be parsed although the checksum of the list matches. */
-  readonly createError: (tool: string) => Error;
-}
-
-/**
- * Serializes a list as lines of JSON: a header, the tool names, then one tool per line. Each tool can be
- * parsed separately: parsing all of a thousand tools dominates startup, and few of them are used.
- */
+/** Serializes a list as two lines of JSON: a header with a checksum, and the tools. */
 export function toStoredList({ tools, listedAt, metadata }: CachedToolList): string {
-  const names = JSON.stringify(tools.map(({ name }) => name));
-  const body = [names, ...tools.map(serializeTool)].join("\n");
+  const body = toStorableJson(tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta }))).text;
   return `${JSON.stringify({ listedAt, ...metadata, checksum: crc32(body) })}\n${body}`;
 }
 
 /**
- * Parses a stored list, which is untrusted input; returns `undefined` if anything about it is invalid. The
- * checksum detects corruption. Tools are parsed and validated lazily, on first access.
+ * Parses a stored list, which is untrusted input. Returns `undefined` if anything about it is invalid; the
+ * checksum detects corruption.
  */
-export function parseStoredList(
-  value: unknown,
-  { now, createError }: ParseOptions,
-): CachedToolList | undefined {
+export function parseStoredList(value: unknown, now: number): CachedToolList | undefined {
   if (typeof value !== "string") return undefined;
   const headerEnd = value.indexOf("\n");
   const header = parseHeader(value.slice(0, headerEnd), now);
   const body = value.slice(headerEnd + 1);
   if (header === undefined || crc32(body) !== header.checksum) return undefined;
-  const [nameLine = "", ...toolLines] = body.split("\n");
-  const names = parseNames(nameLine);
-  if (names.size === 0 || names.size !== toolLines.length) return undefined;
-  const tools = [...names].map((name, index) =>
-    createLazyTool(name, () => {
-      const tool = parseTool(toolLines[index] ?? "");
-      if (tool?.name !== name) throw createError(name);
-      return deepFreeze(tool);
-    }),
-  );
-  return { tools: Object.freeze(tools), listedAt: header.listedAt, metadata: header.metadata };
+  const tools = parseTools(body);
+  if (tools === undefined) return undefined;
+  return { tools: deepFreeze(tools), listedAt: header.listedAt, metadata: header.metadata };
 }
 
-function serializeTool({ meta, ...tool }: McpToolInfo): string {
-  return toStorableJson({ ...tool, _meta: meta }).text;
-}
-
-function parseTool(line: string): McpToolInfo | undefined {
-  const value = parseJson(line);
-  const parsed = parseToolInfo(findUnsafeJson(value) === undefined ? value : undefined);
-  return "tool" in parsed ? parsed.tool : undefined;
+/** Returns `undefined` for an empty list, an invalid tool or two tools with the same name. */
+function parseTools(body: string): McpToolInfo[] | undefined {
+  const values = parseJson(body);
+  if (!Array.isArray(values) || findUnsafeJson(values) !== undefined) return undefined;
+  const tools = values.flatMap((value) => {
+    const parsed = parseToolInfo(value);
+    return "tool" in parsed ? [parsed.tool] : [];
+  });
+  const names = new Set(tools.map(({ name }) => name));
+  return names.size > 0 && names.size === values.length ? tools : undefined;
 }
 
 interface ListHeader extends Pick<CachedToolList, "listedAt" | "metadata"> {
@@ -99,12 +80,6 @@ function parseHeader(line: string, now: number): ListHeader | undefined {
   return { listedAt: Math.min(listedAt, now), metadata: parseMetadata(header), checksum };
 }
 
-/** Names without escapes, which is nearly all, are split by hand: `JSON.parse` takes as long as all the rest. */
-function parseNames(line: string): Set<string> {
-  const names = line.includes("\\") ? parseJson(line) : line.slice(2, -2).split('","');
-  return new Set(Array.isArray(names) ? names.filter((name) => typeof name === "string") : []);
-}
-
 function parseMetadata({ ttlMs, protocolVersion }: JsonObject): ListMetadata {
   return {
     ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : undefined,
@@ -117,72 +92,5 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-}
-
-/**
- * A tool of which only the name is loaded; access to any other property calls `read` first. It behaves
- * like the object that `read` returns, and throws what `read` throws, on every access.
- */
-function createLazyTool(name: string, read: () => McpToolInfo): McpToolInfo {
-  return new Proxy({ name } as McpToolInfo, new LazyToolHandler(read));
-}
-
-/** Proxy invariants are checked against the target, so the loaded properties are copied to it and frozen there. */
-class LazyToolHandler implements ProxyHandler<McpToolInfo> {
-  readonly #read: () => McpToolInfo;
-  #isLoaded = false;
-
-  constructor(read: () => McpToolInfo) {
-    this.#read = read;
-  }
-
-  get(tool: McpToolInfo, key: PropertyKey): unknown {
-    return Reflect.get(key === "name" ? tool : this.#load(tool), key);
-  }
-
-  has(tool: McpToolInfo, key: PropertyKey): boolean {
-    return Reflect.has(this.#load(tool), key);
-  }
-
-  ownKeys(tool: McpToolInfo): (string | symbol)[] {
-    return Reflect.ownKeys(this.#load(tool));
-  }
-
-  getOwnPropertyDescriptor(tool: McpToolInfo, key: PropertyKey): PropertyDescriptor | undefined {
-    return Reflect.getOwnPropertyDescriptor(this.#load(tool), key);
-  }
-
-  isExtensible(tool: McpToolInfo): boolean {
-    return Reflect.isExtensible(this.#load(tool));
-  }
-
-  preventExtensions(tool: McpToolInfo): boolean {
-    return Reflect.preventExtensions(this.#load(tool));
-  }
-
-  /** A tool is read-only, loaded or not. */
-  set(): boolean {
-    return false;
-  }
-
-  defineProperty(): boolean {
-    return false;
-  }
-
-  deleteProperty(): boolean {
-    return false;
-  }
-
-  setPrototypeOf(): boolean {
-    return false;
-  }
-
-  #load(tool: McpToolInfo): McpToolInfo {
-    if (!this.#isLoaded) {
-      Object.freeze(Object.assign(tool, this.#read()));
-      this.#isLoaded = true;
-    }
-    return tool;
   }
 }

@@ -109,8 +109,7 @@ export class ToolCatalog {
     try {
       const { tools } = await this.#runWithin(options, () => this.#getRecent(options));
       const info = tools.find((tool) => tool.name === name);
-      // The copy forces a lazy tool to be parsed here, so that a corrupt one ends up in the catch block.
-      return info === undefined ? { state: "unlisted" } : { state: "listed", info: { ...info } };
+      return info === undefined ? { state: "unlisted" } : { state: "listed", info };
     } catch (error) {
       options.cancellation.throwIfCancelled();
       return { state: "unknown", error };
@@ -224,9 +223,7 @@ export class ToolCatalog {
 
   async #read(store: ToolListStore, entry: CatalogEntry, identity: string): Promise<void> {
     entry.storeWasRead = true;
-    const list: CachedToolList | undefined = await store.read(identity, () => {
-      if (entry.list === list) entry.list = undefined;
-    });
+    const list = await store.read(identity);
     if (list === undefined) return;
     await this.#deps.verify(list.tools, identity);
     // A listing may have completed in the meantime.

@@ -336,16 +336,8 @@ class LatestTools {
   }
 }
 
-/**
- * Compares by reference first, so that lazy tools of an unchanged list are not parsed. A corrupt list from
- * a store equals no other.
- */
 function isSame(before: readonly McpToolInfo[], after: readonly McpToolInfo[]): boolean {
-  try {
-    return before === after || schemaHash(before) === schemaHash(after);
-  } catch {
-    return false;
-  }
+  return before === after || schemaHash(before) === schemaHash(after);
 }
 
 function toConnectError(error: unknown): McpRuntimeError {

@@ -112,23 +112,7 @@ export class ToolList {
       const listed = server.listsTools ? await this.#listServer(server, context) : undefined;
       return this.#toServerTools(server, listed);
     });
-    return filterVisible(this.#createTools(serverTools.flat()), servers);
-  }
-
-  /** A stored list turns out to be corrupt only when its tools are parsed; an optional server is then excluded. */
-  #createTools(serverTools: readonly ServerTools[]): McpTool[] {
-    try {
-      return createTools(serverTools, this.#createOptions);
-    } catch (error) {
-      const { server } = error instanceof McpRuntimeError && error.kind === "invalid-response" ? error : {};
-      const remaining = serverTools.filter((tools) => tools.server !== server);
-      const isTolerated = this.#deps.servers.all.some(
-        ({ name, isOptional }) => name === server && isOptional,
-      );
-      if (!isTolerated || remaining.length === serverTools.length) throw error;
-      this.#createOptions.warn(`Optional server "${server}" is excluded: ${String(error)}`);
-      return this.#createTools(remaining);
-    }
+    return filterVisible(createTools(serverTools.flat(), this.#createOptions), servers);
   }
 
   async #listServer(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
@@ -149,7 +133,7 @@ export class ToolList {
       this.#toServerTools(server, server.latestTools.current),
     );
     const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
-    this.#all = this.#createTools(serverTools).map((tool) => {
+    this.#all = createTools(serverTools, this.#createOptions).map((tool) => {
       const before = existing.get(tool.name);
       return before !== undefined && isSame(before, tool) ? before : tool;
     });
@@ -186,7 +170,6 @@ function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTo
   });
 }
 
-/** Compares by reference first, so that lazy tools of an unchanged list are not parsed. */
 function isSame(before: McpTool, after: McpTool): boolean {
   if (before.description !== after.description) return false;
   const details = Object.keys(after.mcp) as (keyof McpTool["mcp"])[];

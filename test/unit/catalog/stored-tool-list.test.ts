@@ -2,7 +2,6 @@ import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { toCachedToolList, parseStoredList, toStoredList } from "../../../src/catalog/stored-tool-list.js";
 import type { McpToolInfo } from "../../../src/config/tool-info.js";
-import { findUnsafeJson } from "../../../src/stores/storable-json.js";
 
 const NOW = 5_000;
 
@@ -18,31 +17,20 @@ const rich: McpToolInfo = {
   meta: { "x.test/y": [1, null] },
 };
 
-const createError = (name: string) => new Error(`corrupt: ${name}`);
-const parse = (value: unknown) => parseStoredList(value, { now: NOW, createError });
+const parse = (value: unknown) => parseStoredList(value, NOW);
 const stored = () => toStoredList(toCachedToolList([rich, plain], 1_000, { ttlMs: 7 }));
 
-/** The tools of a forged list with a valid checksum. */
-function parseForged(names: string, ...tools: readonly string[]): readonly McpToolInfo[] | undefined {
-  const body = [names, ...tools].join("\n");
-  return parse(`${JSON.stringify({ listedAt: 1, checksum: crc32(body) })}\n${body}`)?.tools;
+/** Parses a forged list with a valid checksum. */
+function parseForged(body: string) {
+  return parse(`${JSON.stringify({ listedAt: 1, checksum: crc32(body) })}\n${body}`);
 }
 
 describe("a stored list", () => {
-  it("is restored unchanged, however it is accessed", () => {
-    expect(parse(stored())).toEqual({ tools: [rich, plain], listedAt: 1_000, metadata: { ttlMs: 7 } });
-    const copies: ((tool: McpToolInfo) => unknown)[] = [
-      (tool) => ({ ...tool }),
-      (tool) => Object.fromEntries(Object.entries(tool)),
-      (tool) => JSON.parse(JSON.stringify(tool)),
-      (tool) => structuredClone({ ...tool }),
-    ];
-    for (const copy of copies) {
-      const [first, second] = parse(stored())?.tools.map(copy) ?? [];
-      expect(first).toStrictEqual(rich);
-      expect(second).toStrictEqual(plain);
-    }
-    expect(parse(stored())?.tools.map((tool) => "title" in tool)).toEqual([true, false]);
+  it("is restored unchanged", () => {
+    const list = parse(stored());
+    expect(list).toEqual({ tools: [rich, plain], listedAt: 1_000, metadata: { ttlMs: 7 } });
+    expect(list?.tools[0]).toStrictEqual(rich);
+    expect(list?.tools[1]).toStrictEqual(plain);
   });
 
   it("can be serialized again", () => {
@@ -50,24 +38,11 @@ describe("a stored list", () => {
     expect(list && toStoredList(list)).toBe(stored());
   });
 
-  it.each([
-    ["before it is loaded", (tool: McpToolInfo) => tool],
-    ["after it is loaded", (tool: McpToolInfo) => (tool.inputSchema === undefined ? tool : tool)],
-  ])("has read-only tools %s", (_when, access) => {
-    const change: ((tool: McpToolInfo) => unknown)[] = [
-      (tool) => Object.assign(tool, { name: "evil" }),
-      (tool) => Object.assign(tool, { more: 1 }),
-      (tool) => Object.defineProperty(tool, "more", { value: 1 }),
-      (tool) => Object.setPrototypeOf(tool, { more: 1 }),
-      (tool) => Reflect.deleteProperty(tool, "name") || Object.assign(tool, { name: "evil" }),
-      (tool) => Object.assign(tool.inputSchema, { more: 1 }),
-    ];
-    for (const attempt of change) {
-      const tool = access(parse(stored())?.tools[1] ?? plain);
-      expect(() => attempt(tool)).toThrow(TypeError);
-      expect(tool).toStrictEqual(plain);
-      expect(Object.isFrozen(tool)).toBe(true);
-    }
+  it("has deeply frozen tools", () => {
+    const tool = parse(stored())?.tools[1] ?? plain;
+    expect(() => Object.assign(tool, { name: "evil" })).toThrow(TypeError);
+    expect(() => Object.assign(tool.inputSchema, { more: 1 })).toThrow(TypeError);
+    expect(tool).toStrictEqual(plain);
   });
 
   it("is rejected when it is truncated or modified", () => {
@@ -99,38 +74,25 @@ describe("a stored list", () => {
   });
 
   it.each([
-    ["broken JSON", '{"name":"evil","inputSchema":{}'],
-    ["a value that is not a tool", '"evil"'],
-    ["a schema that is not an object schema", '{"name":"evil","inputSchema":{"type":"string"}}'],
-    ["a tool without a schema", '{"name":"evil"}'],
-    ["another tool", '{"name":"good","inputSchema":{}}'],
-    ["a __proto__ key", '{"name":"evil","inputSchema":{"__proto__":{}}}'],
-    ["too many nesting levels", `{"name":"evil","inputSchema":{"a":${"[".repeat(600)}${"]".repeat(600)}}}`],
-  ])("forged with %s: only the tool name is accessible", (_case, line) => {
-    const [tool] = parseForged('["evil"]', line) ?? [];
-    expect(tool?.name).toBe("evil");
-    for (const _ of [1, 2]) {
-      expect(() => tool?.inputSchema).toThrow("corrupt: evil");
-      expect(() => tool?.description).toThrow("corrupt: evil");
-      expect(() => ({ ...tool })).toThrow("corrupt: evil");
-      expect(() => JSON.stringify(tool)).toThrow("corrupt: evil");
-      expect(() => findUnsafeJson(tool)).toThrow("corrupt: evil");
-    }
+    ["broken JSON", '[{"name":"evil","inputSchema":{}'],
+    ["no array", '{"name":"evil","inputSchema":{}}'],
+    ["a value that is not a tool", '["evil"]'],
+    ["a schema that is not an object schema", '[{"name":"evil","inputSchema":{"type":"string"}}]'],
+    ["a tool without a schema", '[{"name":"evil"}]'],
+    ["one invalid tool of two", '[{"name":"good","inputSchema":{"type":"object"}},{"name":"evil"}]'],
+    ["a __proto__ key", '[{"name":"evil","inputSchema":{"type":"object","__proto__":{}}}]'],
+    [
+      "too many nesting levels",
+      `[{"name":"evil","inputSchema":{"type":"object","a":${"[".repeat(600)}${"]".repeat(600)}}}]`,
+    ],
+  ])("forged with %s is rejected", (_case, body) => {
+    expect(parseForged(body)).toBeUndefined();
   });
 
-  it.each([
-    "",
-    "[]",
-    "[1]",
-    "{}",
-    "garbage",
-    String.raw`["\x"]`,
-    String.raw`{"a":"\\"}`,
-    String.raw`[1,"\\"]`,
-  ])("with the names %s gives no tool with another name", (names) => {
-    for (const tool of parseForged(names, '{"name":"plain","inputSchema":{}}') ?? [])
-      expect(() => tool.inputSchema).toThrow("corrupt");
-    expect(parseForged(names)).toBeUndefined();
+  it("forged with a valid tool is accepted: a store is trusted no more and no less than its server", () => {
+    expect(parseForged('[{"name":"good","inputSchema":{"type":"object"}}]')?.tools).toEqual([
+      { name: "good", inputSchema: { type: "object" } },
+    ]);
   });
 
   it("is not written if it could not be parsed again", () => {
