@@ -8,19 +8,13 @@ import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
 import {
   isRequest,
   invalidResponseError,
-  parseMessages,
   type RequestId,
-  classifyMessage,
   toLocalErrorResponse,
   responseTooLargeError,
-  classifyTruncated,
 } from "../json-rpc.js";
-import { PendingRequests } from "../pending-requests.js";
+import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
 import { SsePost } from "./sse-post.js";
 import type { Clock } from "../../async/clock.js";
-
-/** No request has this id. */
-const NO_REQUEST_ID = "";
 
 const STREAM_UNRESPONSIVE = Object.assign(new Error("The stream is unresponsive."), {
   code: "the stream is unresponsive",
@@ -49,6 +43,13 @@ export class SseTransport implements MessageTransport {
   readonly #notifications: NotificationSender;
   readonly #liveness: LivenessCheck;
   readonly #pending = new PendingRequests<SsePost>();
+  readonly #handlers: ReceiveHandlers<SsePost> = {
+    onServerMessage: (message) => this.onmessage?.(message),
+    onResponse: (request, message) => this.#settle(request, message),
+    onInvalidResponse: (request, reason) => this.#failInvalid(request, reason),
+    onUnmatchedResponse: (value, reason) => this.#onUnmatched(reason, value),
+    onInvalidMessage: (_, reason, value) => this.#onUnmatched(reason, value),
+  };
   #endpoint: URL | undefined;
   #isInitialized = false;
   #isClosed = false;
@@ -66,7 +67,7 @@ export class SseTransport implements MessageTransport {
     });
     this.#stream = new SseEventStream(this.#httpClient, {
       onActivity: () => this.#liveness.markActive(),
-      onData: (data) => this.#onText(data),
+      onData: (data) => this.#pending.receive(data, this.#handlers),
       onClosed: (toFailure) => this.#failAll(({ wasSent }) => toFailure(wasSent)),
       onTooLarge: () => this.#failOversized(),
     });
@@ -153,27 +154,9 @@ export class SseTransport implements MessageTransport {
     );
   }
 
-  #onText(text: string): void {
-    const values = parseMessages(text);
-    if (values === undefined) this.#onInvalidText(text);
-    else for (const value of values) this.#onMessage(value);
-  }
-
-  #onMessage(value: unknown): void {
-    const request = this.#pending.matchResponse(value);
-    const classified = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
-    if (classified.type === "server-message") this.onmessage?.(classified.message);
-    else if (classified.type === "response" && request !== undefined)
-      this.#settle(request, classified.message);
-    // A late response: its request was cancelled or has failed.
-    else if (request === undefined && isPlainObject(value) && value["id"] != null) return;
-    else this.#failInvalid(request, "reason" in classified ? classified.reason : "it has no request id");
-  }
-
-  #onInvalidText(text: string): void {
-    const message = classifyTruncated(text, text);
-    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
-    this.#failInvalid(request, "it is not valid JSON");
+  /** A message with an id is late: its request was cancelled or has failed. */
+  #onUnmatched(reason: string, value: unknown): void {
+    if (!isPlainObject(value) || value["id"] == null) this.#failInvalid(undefined, reason);
   }
 
   /** An invalid message without a request id is attributed to the pending request if there is only one. */

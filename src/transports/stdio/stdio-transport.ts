@@ -7,9 +7,7 @@ import type { ServerLog } from "../../telemetry/logger.js";
 import {
   isRequest,
   invalidResponseError,
-  parseMessages,
   type RequestId,
-  classifyMessage,
   toLocalErrorResponse,
   toJsonText,
   responseTooLargeError,
@@ -17,7 +15,7 @@ import {
 } from "../json-rpc.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
 import type { LineHandle } from "./line-writer.js";
-import { PendingRequests } from "../pending-requests.js";
+import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
 import type { ExitStatus, ProcessListener, ServerProcess, StdioAddress } from "./server-process.js";
 import { StderrLog } from "./stderr-log.js";
 import {
@@ -45,9 +43,6 @@ interface StdioRequest {
 
 /** How much of an oversized line is skipped before the connection is closed. */
 const MAX_SKIPPED_BYTES = 1024 ** 3;
-/** Never the id of a request. */
-const NO_REQUEST_ID = "";
-
 /**
  * One session with a server that runs as a child process: one message per line, requests on its stdin,
  * responses on its stdout in any order.
@@ -63,6 +58,25 @@ export class StdioTransport implements MessageTransport {
   readonly #codec: LineCodec;
   readonly #stderr: StderrLog;
   readonly #pending = new PendingRequests<StdioRequest>();
+  readonly #handlers: ReceiveHandlers<StdioRequest> = {
+    onServerMessage: (message) => {
+      this.#hasReceived = true;
+      this.onmessage?.(message);
+    },
+    onResponse: (request, message) => {
+      this.#hasReceived = true;
+      this.#deliverResponse(request, message);
+    },
+    onInvalidResponse: (request, reason) => {
+      this.#hasReceived = true;
+      this.#fail(request, invalidResponseError(this.#options, reason));
+    },
+    onUnmatchedResponse: () => {
+      this.#hasReceived = true;
+      this.onerror?.(new Error("sent a response to an unknown request"));
+    },
+    onInvalidMessage: (text) => this.#warnStdoutNoise(text),
+  };
   #process: ServerProcess | undefined;
   #isClosed = false;
   #isListening = false;
@@ -152,31 +166,7 @@ export class StdioTransport implements MessageTransport {
   #onLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
     if (text === "" || this.#isClosed) return;
-    const values = parseMessages(text);
-    if (values === undefined) this.#onInvalidLine(text);
-    else for (const value of values) this.#onMessage(value, text);
-  }
-
-  #onMessage(value: unknown, text: string): void {
-    const request = this.#pending.matchResponse(value);
-    const received = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
-    if (received.type === "invalid" && request === undefined) return this.#warnStdoutNoise(text);
-    this.#hasReceived = true;
-    if (received.type === "server-message") this.onmessage?.(received.message);
-    else if (request === undefined) this.onerror?.(new Error("sent a response to an unknown request"));
-    else if (received.type === "response") this.#deliverResponse(request, received.message);
-    else this.#fail(request, invalidResponseError(this.#options, received.reason));
-  }
-
-  /**
-   * Other output on stdout is ignored, but a broken response must fail its request, which would wait
-   * forever.
-   */
-  #onInvalidLine(text: string): void {
-    const message = classifyTruncated(text, text);
-    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
-    if (request === undefined) this.#warnStdoutNoise(text);
-    else this.#fail(request, invalidResponseError(this.#options, "it is not valid JSON"));
+    this.#pending.receive(text, this.#handlers);
   }
 
   #onTruncatedLine({ head, tail }: TruncatedLine): void {

@@ -9,15 +9,12 @@ import { Heartbeat } from "./heartbeat.js";
 import {
   isRequest,
   invalidResponseError,
-  parseMessages,
   type RequestId,
-  classifyMessage,
   toLocalErrorResponse,
   toJsonText,
   responseTooLargeError,
-  classifyTruncated,
 } from "../json-rpc.js";
-import { PendingRequests } from "../pending-requests.js";
+import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
 import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
 import { CLOSE_TIMEOUT_MS, openWebSocket, type OpenWebSocketOptions } from "./open-websocket.js";
 
@@ -32,8 +29,6 @@ interface WebSocketRequest {
 }
 
 const NORMAL_CLOSURE = 1000;
-/** No request has this id. */
-const NO_REQUEST_ID = "";
 
 /** Codes of `ws` for a frame, a message or a number of fragments over the limit. */
 const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
@@ -54,6 +49,13 @@ export class WebSocketTransport implements MessageTransport {
   readonly #options: WebSocketTransportOptions;
   readonly #staleGuard = new StaleSocketGuard();
   readonly #pending = new PendingRequests<WebSocketRequest>();
+  readonly #handlers: ReceiveHandlers<WebSocketRequest> = {
+    onServerMessage: (message) => this.onmessage?.(message),
+    onResponse: (request, message) => this.#settle(request, message),
+    onInvalidResponse: (request, reason) => this.#fail(request, invalidResponseError(this.#options, reason)),
+    onUnmatchedResponse: () => this.#reportStray("it is a late response"),
+    onInvalidMessage: (_, reason) => this.#reportStray(reason),
+  };
   #socket: WebSocket | undefined;
   #heartbeat: Heartbeat | undefined;
   #isOpen = false;
@@ -140,27 +142,7 @@ export class WebSocketTransport implements MessageTransport {
   #onText(text: string): void {
     if (this.#isClosed) return;
     this.#staleGuard.markActive();
-    const values = parseMessages(text);
-    if (values === undefined) this.#onInvalidText(text);
-    else for (const value of values) this.#onMessage(value);
-  }
-
-  #onMessage(value: unknown): void {
-    const request = this.#pending.matchResponse(value);
-    const classified = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
-    if (classified.type === "server-message") this.onmessage?.(classified.message);
-    else if (request === undefined)
-      this.#reportStray(classified.type === "invalid" ? classified.reason : "it is a late response");
-    else if (classified.type === "response") this.#settle(request, classified.message);
-    else this.#fail(request, invalidResponseError(this.#options, classified.reason));
-  }
-
-  /** A request whose response cannot be parsed would otherwise wait for its timeout. */
-  #onInvalidText(text: string): void {
-    const message = classifyTruncated(text, text);
-    const request = message.type === "response" ? this.#pending.get(message.id) : undefined;
-    if (request === undefined) this.#reportStray("it is not valid JSON");
-    else this.#fail(request, invalidResponseError(this.#options, "it is not valid JSON"));
+    this.#pending.receive(text, this.#handlers);
   }
 
   #reportStray(reason: string): void {
