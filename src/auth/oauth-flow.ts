@@ -1,3 +1,4 @@
+import { SingleFlight } from "../async/single-flight.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
 import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
@@ -45,7 +46,7 @@ interface Challenge {
  */
 export class OAuthFlow {
   readonly #deps: OAuthFlowDependencies;
-  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #inFlight = new SingleFlight<string, void>();
   #challenge: Challenge = {};
 
   constructor(deps: OAuthFlowDependencies) {
@@ -60,7 +61,7 @@ export class OAuthFlow {
     const needsScope = response.status === 403;
     if (needsScope && challenge.error !== "insufficient_scope") return false;
     this.#challenge = { ...this.#challenge, ...challenge };
-    await this.#singleFlight(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
+    await this.#inFlight.run(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
       const { access_token: current } = (await this.getTokens(source)) ?? {};
       if (current !== undefined && current !== used) return;
       const { refresh_token: refresh } = (await source.tokens()) ?? {};
@@ -82,13 +83,7 @@ export class OAuthFlow {
 
   /** Exchanges the authorization code of a login for tokens. */
   async finishLogin(provider: OAuthProvider, login: AuthorizationResponse): Promise<void> {
-    await this.#singleFlight(`code ${login.code}`, () => this.#authorize(provider, 401, login));
-  }
-
-  async #singleFlight(key: string, work: () => Promise<void>): Promise<void> {
-    const running = this.#inFlight.get(key) ?? work().finally(() => this.#inFlight.delete(key));
-    this.#inFlight.set(key, running);
-    await running;
+    await this.#inFlight.run(`code ${login.code}`, () => this.#authorize(provider, 401, login));
   }
 
   async #requestGrantTokens(tokens: GrantTokenSource, status: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { SingleFlight } from "../async/single-flight.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { withDeadline, settleWithin } from "../async/deadline.js";
 import type { McpToolInfo } from "../config/tool-info.js";
@@ -74,6 +75,7 @@ export class ToolCatalog {
   readonly #entries = new Map<string, CatalogEntry>();
   readonly #closed = new CancelScope();
   readonly #unwatchStore: (() => void) | undefined;
+  readonly #reads = new SingleFlight<CatalogEntry, void>();
   /** Listings that are not yet written to the store. */
   readonly #pending = new Set<Promise<CachedToolList>>();
   #cancelDebounce: (() => void) | undefined;
@@ -215,10 +217,7 @@ export class ToolCatalog {
   async #readStore(entry: CatalogEntry, identity: string): Promise<void> {
     const { store } = this.#deps;
     if (store === undefined || (entry.storeWasRead && entry.list !== undefined)) return;
-    entry.reading ??= this.#read(store, entry, identity).finally(() => {
-      entry.reading = undefined;
-    });
-    await entry.reading;
+    await this.#reads.run(entry, () => this.#read(store, entry, identity));
   }
 
   async #read(store: ToolListStore, entry: CatalogEntry, identity: string): Promise<void> {
@@ -311,7 +310,6 @@ interface CatalogEntry {
   writing: Promise<void>;
   /** The store was read, and has reported no change since. */
   storeWasRead: boolean;
-  reading: Promise<void> | undefined;
   /** When the last listing started, in clock time. */
   lastAttemptAt: number;
   /** The last listing started by `mustRefetch`. */
@@ -326,7 +324,6 @@ function createEntry(): CatalogEntry {
     listing: undefined,
     writing: Promise.resolve(),
     storeWasRead: false,
-    reading: undefined,
     lastAttemptAt: Number.NEGATIVE_INFINITY,
     recheck: undefined,
   };

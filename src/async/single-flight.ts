@@ -1,0 +1,12 @@
+/** Runs at most one operation per key at a time; concurrent callers share its result. */
+export class SingleFlight<Key, Result> {
+  readonly #running = new Map<Key, Promise<Result>>();
+
+  run(key: Key, work: () => Promise<Result>): Promise<Result> {
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const started = work().finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
+    return started;
+  }
+}
