@@ -54,7 +54,9 @@ describe.each(ERAS)("a tool that the server no longer has (%s)", (era) => {
     server.tools = [];
     const call = { type: "tool_call" as const, id: "1", name: "srv__leaving", args: {} };
     const message = await mcp.tools[0]?.invoke(call);
-    expect(message?.content).toMatch(/"srv__leaving".*does not have this tool.*Tell the user/s);
+    expect(message?.content).toBe(
+      'Tool "srv__leaving" failed: The server does not have this tool.\nCalling it again will not help. Tell the user.',
+    );
     expect(message?.artifact.error).toMatchObject({ kind: "not-found" });
   });
 

@@ -61,12 +61,12 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
     expect(tools.map(({ name }) => name)).toEqual(["good", "odd", "twice"]);
     expect(tools[1]).toEqual({ name: "odd", inputSchema: {} });
     expect(warnings).toEqual([
-      expect.stringContaining("not an object"),
-      expect.stringContaining("no name"),
-      expect.stringContaining('"no-schema" has no inputSchema'),
-      expect.stringContaining('"list-schema" has no inputSchema'),
-      expect.stringContaining('"string-schema" has no inputSchema'),
-      expect.stringContaining('"twice" is listed twice'),
+      'Server "test": a tool is not an object and is skipped.',
+      'Server "test": a tool has no name and is skipped.',
+      'Server "test": tool "no-schema" has no inputSchema that describes an object and is skipped.',
+      'Server "test": tool "list-schema" has no inputSchema that describes an object and is skipped.',
+      'Server "test": tool "string-schema" has no inputSchema that describes an object and is skipped.',
+      'Server "test": tool "twice" is listed twice; the first one is used.',
     ]);
   });
 
@@ -89,8 +89,8 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
 
 describe("a long list of tools", () => {
   it.each([
-    ["endless cursors", { type: "endless" }, "too-large", "100 pages"],
-    ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated"],
+    ["endless cursors", { type: "endless" }, "too-large", "more than 100 pages"],
+    ["a repeated cursor", { type: "repeated-cursor" }, "invalid-response", "repeated a cursor"],
   ] as const)("fails with %s", async (_, listing, kind, message) => {
     await using server = await startMcpTestServer({ pagination: listing });
     await using client = createTestClient(server);

@@ -136,7 +136,9 @@ describe("the token", () => {
     });
     expect(await toolset.tools[0]?.invoke({ text: "hi" })).toBe("hi");
     expect(env.mcp.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
-    expect(warnings).toEqual([expect.stringContaining("token is not sent")]);
+    expect(warnings).toEqual([
+      `Server "travel": its URL is at ${new URL(env.mcp.url).origin}, not at the platform (${new URL(env.platform.url).origin}), so the UiPath token is not sent there.`,
+    ]);
   });
 
   it("is not sent to the target of a redirect", async () => {
@@ -146,6 +148,7 @@ describe("the token", () => {
     });
     const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 302, server: "travel" });
+    expect(failure.message).toContain("Redirects are not followed");
     expect(env.mcp.requests).toEqual([]);
   });
 });
@@ -162,8 +165,8 @@ describe("invalid options throw immediately", () => {
 
   it("a missing URL and a missing token, together", () => {
     expect(failureFrom({}).issues).toEqual([
-      { path: "url", message: expect.stringContaining("UIPATH_URL") },
-      { path: "token", message: expect.stringContaining("UIPATH_ACCESS_TOKEN") },
+      { path: "url", message: expect.stringContaining("set UIPATH_URL") },
+      { path: "token", message: expect.stringContaining("set UIPATH_ACCESS_TOKEN") },
     ]);
     expect(failureFrom({})).toMatchObject({ kind: "invalid-config" });
   });
@@ -204,34 +207,42 @@ describe("errors of the platform", () => {
       "an unknown token",
       { token: "expired" },
       {},
-      {
-        kind: "unauthorized",
-        status: 401,
-        message: expect.stringContaining("uipathServers({ token })"),
-      },
-      ["orchestrator_"],
+      { kind: "unauthorized", status: 401 },
+      "in uipathServers({ token })",
     ],
     [
       "a folder that is not visible",
       {},
       { folderPath: "Shared/Other" },
       { kind: "invalid-config" },
-      ["orchestrator_"],
+      'no folder "Shared/Other"',
     ],
     [
       "a folder with another path",
       {},
       { folderPath: "Travel" },
       { kind: "invalid-config" },
-      ["orchestrator_"],
+      'no folder "Travel"',
     ],
-    ["a missing server", {}, { slug: "other" }, { kind: "invalid-config" }, ["orchestrator_", "agenthub_"]],
-    ["a resource without a folder", {}, { folderPath: undefined }, { kind: "invalid-config" }, []],
-  ])("are reported: %s", async (_, options, own, expected, contacted) => {
+    [
+      "a missing server",
+      {},
+      { slug: "other" },
+      { kind: "invalid-config" },
+      'no MCP server "other" in folder "Shared/Travel"',
+    ],
+    [
+      "a resource without a folder",
+      {},
+      { folderPath: undefined },
+      { kind: "invalid-config" },
+      "has no folder",
+    ],
+  ])("are reported: %s", async (_, options, own, expected, message) => {
     await using env = await start();
     const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN, ...options }, own));
     expect(failure).toMatchObject({ ...expected, server: "travel", outcomeUnknown: false });
-    expect(env.platform.requests.map(({ path }) => path.split("/")[0])).toEqual(contacted);
+    expect(failure.message).toContain(message);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });
 
@@ -261,7 +272,7 @@ describe("errors of the platform", () => {
     env.platform.responseOverrides.set(part, (response) => response.end(body));
     const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }));
     expect(failure).toMatchObject({ kind: "invalid-response" });
-    expect(failure.message).toContain("organization and tenant");
+    expect(failure.message).toContain("including organization and tenant");
   });
 
   it("an unreachable platform is kind not-sent for the call", async () => {
@@ -271,12 +282,8 @@ describe("errors of the platform", () => {
       servers: uipathServers({ url: env.platform.url, token: TOKEN }),
     });
     const failure = await rejection(toolset.callTool({ name: "echo", args: {} }));
-    expect(failure).toMatchObject({
-      kind: "not-sent",
-      server: "travel",
-      message: expect.stringContaining('"UiPath"'),
-      cause: { code: "ECONNREFUSED" },
-    });
+    expect(failure).toMatchObject({ kind: "not-sent", server: "travel" });
+    expect(failure.message).toContain('Server "UiPath" refused the connection');
   });
 
   it("a failed look-up is repeated by the next call", async () => {

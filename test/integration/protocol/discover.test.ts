@@ -131,16 +131,16 @@ describe("the server/discover result", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["an unknown object", { weather: "fine" }, "does not match the protocol"],
+    ["an unknown object", { weather: "fine" }, "the server/discover result does not match the protocol"],
     ["no capabilities", { ...RESULT, capabilities: undefined }, "does not match the protocol"],
     [
       "versions that are not strings",
       { ...RESULT, supportedVersions: [VERSION, 7] },
       "does not match the protocol",
     ],
-    ["an array", [], "not an object"],
-    ["other versions", { ...RESULT, supportedVersions: ["2031-01-01"] }, "MCP 2031-01-01;"],
-    ["no version", { ...RESULT, supportedVersions: [] }, "(no version)"],
+    ["an array", [], "its result is not an object"],
+    ["other versions", { ...RESULT, supportedVersions: ["2031-01-01"] }, "supports MCP 2031-01-01;"],
+    ["no version", { ...RESULT, supportedVersions: [] }, "supports MCP (no version);"],
   ])("fails the call when it is %s", async (_, result, text) => {
     const sent: JsonRpcMessage[] = [];
     await using client = createClient(withResult(result), sent);
@@ -172,7 +172,7 @@ describe("a server that rejects server/discover", () => {
     );
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", code, outcomeUnknown: false });
-    expect(failure.message).toContain("not for you");
+    expect(failure.message).toContain(`Server "odd" returned error ${code}: not for you`);
     expect(failure.cause).toMatchObject({ name: "RpcServerError", data: { why: 1 } });
   });
 
@@ -200,11 +200,8 @@ describe("a server that rejects server/discover", () => {
       sent,
     );
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({
-      kind: "unsupported-protocol",
-      code: -32_022,
-      cause: { message: "no such version" },
-    });
+    expect(failure).toMatchObject({ kind: "unsupported-protocol", code: -32_022 });
+    expect(failure.message).toContain("returned error -32022: no such version");
     expect(sent).toHaveLength(2);
   });
 
@@ -258,8 +255,8 @@ describe("server/discover", () => {
       transport.onclose?.();
     });
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false, attempts: 0 });
-    expect(failure.message).toContain("closed the connection");
+    expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
+    expect(failure.message).toContain("closed the connection during the handshake");
   });
 
   it("leaves nothing open when it is cancelled", async () => {
@@ -304,10 +301,7 @@ describe("server/discover", () => {
     });
     await using client = new McpClient({ name: "odd", ...PINNED, openTransport });
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({
-      kind: "connection-lost",
-      outcomeUnknown: false,
-      cause: { message: "pipe broken" },
-    });
+    expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
+    expect(failure.message).toContain("pipe broken");
   });
 });

@@ -172,7 +172,7 @@ describe("a modern server, over the HTTP transport of SDK v1", () => {
     await using client = createClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 400, outcomeUnknown: false });
-    expect(failure.message).toContain("use url instead of openTransport");
+    expect(failure.message).toContain("use url instead of openTransport in the server definition");
   });
 });
 
@@ -194,7 +194,7 @@ describe("a modern server in a Lambda function", () => {
     expect(received).toEqual([1, 2]);
     const failure = await rejection(client.subscribeResource("a:1"));
     expect(failure).toMatchObject({ kind: "invalid-config", server: "function" });
-    expect(failure.message).toContain("Read the resource again");
+    expect(failure.message).toContain("Read the resource again instead.");
     expect(endpoint.invocations.map(({ message }) => message.method)).toEqual([
       "initialize",
       "server/discover",

@@ -97,10 +97,8 @@ describe("a failed handshake", () => {
   it("with an unknown host has kind not-sent", async () => {
     await using client = new McpClient({ name: "lost", url: "http://no-such-host.invalid/mcp" });
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({
-      kind: "not-sent",
-      cause: { syscall: "getaddrinfo", hostname: "no-such-host.invalid" },
-    });
+    expect(failure.kind).toBe("not-sent");
+    expect(failure.message).toContain("no-such-host.invalid");
   });
 
   it("with an unsupported version has kind unsupported-protocol, and the session is terminated", async () => {
@@ -126,7 +124,7 @@ describe("a failed handshake", () => {
     await using second = createTestClient(server);
     const failure = await rejection(second.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 400, code: -32600 });
-    expect(failure.message).toContain("already initialized");
+    expect(failure.message).toContain("Server already initialized");
   });
 });
 
@@ -168,7 +166,7 @@ describe("redirects", () => {
     });
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 307 });
-    expect(failure.message).toContain(origin);
+    expect(failure.message).toContain(`if ${origin} is correct`);
     expect(failure.message).not.toContain("s3cretToken");
     expect(visits).toEqual([]);
     otherServer.close();
@@ -186,7 +184,7 @@ describe("redirects", () => {
 describe("configured headers", () => {
   it("do not replace headers of the protocol, and a warning names them", async () => {
     await using server = await startMcpTestServer();
-    const warnings: unknown[] = [];
+    const warnings: string[] = [];
     await using client = createTestClient(server, {
       headers: {
         "Mcp-Session-Id": "mine",
@@ -195,7 +193,7 @@ describe("configured headers", () => {
         "Accept-Encoding": "gzip",
       },
     });
-    client.on("warning", (warning) => warnings.push(warning));
+    client.on("warning", ({ message }) => warnings.push(message));
     await client.callTool(echo());
     for (const { headers } of server.received("POST")) {
       expect(headers).toMatchObject({
@@ -206,10 +204,7 @@ describe("configured headers", () => {
       expect(headers["mcp-session-id"]).not.toBe("mine");
     }
     expect(warnings).toEqual([
-      {
-        server: "test",
-        message: expect.stringContaining("headers Mcp-Session-Id, Accept, Content-Type, Accept-Encoding:"),
-      },
+      'Server "test": ignoring headers Mcp-Session-Id, Accept, Content-Type, Accept-Encoding: they are set by the protocol.',
     ]);
   });
 

@@ -102,7 +102,7 @@ describe.skipIf(!HAS_REDIS)("a Redis session store", SLOW, () => {
     await redis.kill();
     await using without = start();
     expect((await without.callTool(echo("works"))).text()).toBe("works");
-    expect(warnings).toEqual([expect.stringContaining("failed to read")]);
+    expect(warnings).toEqual([expect.stringContaining("the session store failed to read")]);
 
     await redis.start();
     await using first = start();

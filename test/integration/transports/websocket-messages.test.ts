@@ -23,11 +23,11 @@ function createRecordingLogger() {
 
 describe("a message over a WebSocket", () => {
   it.each([
-    ["is text but not JSON", "hello", "not valid JSON"],
-    ["is binary but not JSON", Buffer.from([0, 1, 2, 255]), "not valid JSON"],
-    ["is JSON but not JSON-RPC", '{"hello":1}', "not JSON-RPC"],
-    ["is empty", "", "not valid JSON"],
-    ["responds to an unknown request", toResponse(999, "late"), "late response"],
+    ["is text but not JSON", "hello", "it is not valid JSON"],
+    ["is binary but not JSON", Buffer.from([0, 1, 2, 255]), "it is not valid JSON"],
+    ["is JSON but not JSON-RPC", '{"hello":1}', "it is not JSON-RPC 2.0"],
+    ["is empty", "", "it is not valid JSON"],
+    ["responds to an unknown request", toResponse(999, "late"), "it is a late response"],
     ["is an empty array", "[]", undefined],
   ])("that %s is logged and otherwise ignored", async (_, data, reason) => {
     await using host = await startRawWebSocket((message, socket) => {
@@ -145,6 +145,7 @@ describe("a message over limits.responseBytes", () => {
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "too-large",
       outcomeUnknown: true,
+      message: expect.stringContaining("more than 50000 bytes"),
     });
     expect((await client.callTool(echo())).text()).toHaveLength(40_000);
   });
@@ -159,7 +160,7 @@ describe("a message over limits.responseBytes", () => {
     await using client = createWebSocketClient(host.url, { limits });
     const failures = await Promise.all(times(3, () => rejection(client.callTool(echo()))));
     expect(failures.map(({ kind }) => kind)).toEqual(times(3, () => "too-large"));
-    expect(failures[0]?.message).toContain("all 3 pending");
+    expect(failures[0]?.message).toContain("for all 3 pending requests");
   });
 
   it.each([

@@ -48,7 +48,9 @@ describe("over a WebSocket", () => {
     });
     expect(headers["sec-websocket-key"]).not.toBe("x");
     expect(headers["sec-websocket-extensions"]).toBeUndefined();
-    expect(warnings[0]).toContain("headers Sec-WebSocket-Protocol, Sec-WebSocket-Key, Upgrade:");
+    expect(warnings[0]).toContain(
+      "ignoring headers Sec-WebSocket-Protocol, Sec-WebSocket-Key, Upgrade: they are set by the protocol",
+    );
   });
 
   it("each identity has its own connection, opened with its own credentials", async () => {
@@ -179,7 +181,7 @@ describe("a WebSocket that is lost", () => {
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: true,
-      message: expect.stringContaining('1012, "going down for token [redacted]"'),
+      message: expect.stringContaining('closed with code 1012, "going down for token [redacted]"'),
     });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
@@ -248,7 +250,7 @@ describe("the heartbeat of a WebSocket", () => {
     expect(await call).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: true,
-      message: expect.stringContaining("ping"),
+      message: expect.stringContaining("it did not respond to a ping"),
     });
     expect(client.state).toBe("idle");
     await eventually(() => host.openConnections === 0);
