@@ -388,7 +388,7 @@ describe("size", () => {
     const { schema, warnings } = toPortableSchema(deep);
     expect(JSON.stringify(schema).length).toBeLessThan(10_000);
     expect(findProviderViolations(schema)).toEqual([]);
-    expect(warnings).toEqual([expect.stringContaining("200 levels")]);
+    expect(warnings).toEqual(["Omitted everything nested deeper than 200 levels."]);
   });
 
   it.each(["allOf", "anyOf", "not", "items"])("5,000 levels of %s are truncated", (keyword) => {
@@ -428,7 +428,9 @@ describe("size", () => {
       };
       expect(JSON.stringify(portable(original)).length).toBeLessThan(50_000);
       expect(portable(original)["properties"]).toMatchObject({ z: { type: "number" } });
-      expect(toPortableSchema(original).warnings).toContainEqual(expect.stringContaining("too large"));
+      expect(toPortableSchema(original).warnings).toContain(
+        "The schema is too large to be shown in full: details were omitted.",
+      );
     },
   );
 

@@ -299,7 +299,7 @@ describe("the manager", () => {
     await manager.waitFor("a");
     await manager.close();
     await connecting;
-    expect(warnings.join()).toContain('"stuck" could not be closed');
+    expect(warnings.join()).toContain('Server "stuck" could not be closed');
     await eventually(() => server.openSockets === 0);
   });
 

@@ -67,8 +67,7 @@ describe("the folder of a file store", () => {
     await using store = fileStore(folder, { logger: createLogger(warnings) });
     await store.set("a", 1);
     await store.set("b", 1);
-    expect(warnings).toEqual([expect.stringContaining("Other users")]);
-    expect(warnings[0]).toContain(folder);
+    expect(warnings).toEqual([`Other users can write to the folder ${folder} of a file store.`]);
     expect(getMode(folder)).toBe("777");
   });
 
