@@ -36,7 +36,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
 
 /** Serializes a list as two lines of JSON: a header with a checksum, and the tools. */
 export function toStoredList({ tools, listedAt, metadata }: CachedToolList): string {
-  const body = toStorableJson(tools.map(({ meta, ...tool }) => ({ ...tool, _meta: meta }))).text;
+  const body = `[${tools.map(({ meta, ...tool }) => toStorableJson({ ...tool, _meta: meta }).text).join(",")}]`;
   return `${JSON.stringify({ listedAt, ...metadata, checksum: crc32(body) })}\n${body}`;
 }
 
@@ -58,9 +58,9 @@ export function parseStoredList(value: unknown, now: number): CachedToolList | u
 /** Returns `undefined` for an empty list, an invalid tool or two tools with the same name. */
 function parseTools(body: string): McpToolInfo[] | undefined {
   const values = parseJson(body);
-  if (!Array.isArray(values) || findUnsafeJson(values) !== undefined) return undefined;
+  if (!Array.isArray(values)) return undefined;
   const tools = values.flatMap((value) => {
-    const parsed = parseToolInfo(value);
+    const parsed = parseToolInfo(findUnsafeJson(value) === undefined ? value : undefined);
     return "tool" in parsed ? [parsed.tool] : [];
   });
   const names = new Set(tools.map(({ name }) => name));

@@ -66,8 +66,12 @@ export function parseServers(json: unknown): Record<string, ServerDefinition> {
   return servers as Record<string, ServerDefinition>;
 }
 
-/** Parses the definitions of several servers. Throws kind `invalid-config` with the problems of all. */
-export function parseServerConfigs(servers: unknown): Record<string, ServerConfig> {
+/**
+ * Parses the definitions of several servers, given as an object or as a JSON string. Throws kind
+ * `invalid-config` with the problems of all.
+ */
+export function parseServerConfigs(json: unknown): Record<string, ServerConfig> {
+  const servers = typeof json === "string" ? parseJson(json, "The list of servers") : json;
   if (!isPlainObject(servers)) {
     const message = `expected an object { name: definition }, got ${describeValue(servers)}`;
     throw configError("The list of servers", [{ path: "", message }]);

@@ -336,8 +336,13 @@ class LatestTools {
   }
 }
 
+/** A list that cannot be serialized, such as one of an in-process server with a BigInt, equals no other. */
 function isSame(before: readonly McpToolInfo[], after: readonly McpToolInfo[]): boolean {
-  return before === after || schemaHash(before) === schemaHash(after);
+  try {
+    return before === after || schemaHash(before) === schemaHash(after);
+  } catch {
+    return false;
+  }
 }
 
 function toConnectError(error: unknown): McpRuntimeError {

@@ -185,6 +185,7 @@ export class McpServerManager implements AsyncDisposable {
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
     const { signal } = assertOptions("add", options);
     await this.#runExclusive(signal, async (cancellation) => {
+      this.serverSet.assertNameIsFree(name);
       const server = this.serverSet.add(parseServer(name, definition));
       try {
         await server.loadFromCache();

@@ -48,10 +48,7 @@ export class ServerSet {
   /** Connects nothing. */
   add(config: ServerConfig): ManagedServer {
     const { name } = config;
-    if (this.#servers.has(name)) {
-      const text = `A server named "${name}" already exists. Remove it first, or choose another name.`;
-      throw new McpRuntimeError("invalid-config", text, { server: name });
-    }
+    this.assertNameIsFree(name);
     const { settings, closed, events } = this;
     const server = createManagedServer(config, {
       settings,
@@ -63,6 +60,12 @@ export class ServerSet {
     this.#servers.set(name, server);
     this.relay.add(server.client);
     return server;
+  }
+
+  assertNameIsFree(name: string): void {
+    if (!this.#servers.has(name)) return;
+    const text = `A server named "${name}" already exists. Remove it first, or choose another name.`;
+    throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
   async remove(server: ManagedServer): Promise<void> {

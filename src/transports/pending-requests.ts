@@ -7,8 +7,8 @@ export interface ReceiveHandlers<Request> {
   /** A request or notification of the server. */
   readonly onServerMessage: (message: JsonRpcMessage) => void;
   readonly onResponse: (request: Request, message: JsonRpcMessage) => void;
-  /** An invalid response of a pending request. */
-  readonly onInvalidResponse: (request: Request, reason: string) => void;
+  /** An invalid response of a pending request. `value` is undefined if it is not JSON. */
+  readonly onInvalidResponse: (request: Request, reason: string, value: unknown) => void;
   /** A response to a request that is not pending. `value` is the parsed message. */
   readonly onUnmatchedResponse: (value: unknown, reason: string) => void;
   /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
@@ -66,7 +66,7 @@ export class PendingRequests<Request extends { readonly id: RequestId }> {
           classified.type === "response" ? "it has no request id" : classified.reason,
         );
     } else if (classified.type === "response") handlers.onResponse(request, classified.message);
-    else handlers.onInvalidResponse(request, classified.reason);
+    else handlers.onInvalidResponse(request, classified.reason, value);
   }
 
   /** A broken response must fail its request, which would wait for its timeout. */
@@ -75,7 +75,7 @@ export class PendingRequests<Request extends { readonly id: RequestId }> {
     const request = message.type === "response" ? this.get(message.id) : undefined;
     const reason = "it is not valid JSON";
     if (request === undefined) handlers.onInvalidMessage(text, reason, undefined);
-    else handlers.onInvalidResponse(request, reason);
+    else handlers.onInvalidResponse(request, reason, undefined);
   }
 
   /** Finds the request that a message responds to. An error without an id belongs to the only pending request. */

@@ -67,8 +67,8 @@ export class StdioTransport implements MessageTransport {
       this.#hasReceived = true;
       this.#deliverResponse(request, message);
     },
-    onInvalidResponse: (request, reason) => {
-      this.#hasReceived = true;
+    onInvalidResponse: (request, reason, value) => {
+      if (value !== undefined) this.#hasReceived = true;
       this.#fail(request, invalidResponseError(this.#options, reason));
     },
     onUnmatchedResponse: () => {

@@ -95,6 +95,15 @@ describe("a stored list", () => {
     ]);
   });
 
+  it("limits the nesting of each tool, not of the list", () => {
+    const schema = JSON.parse(`{"type":"object","a":${"[".repeat(498)}${"]".repeat(498)}}`) as Record<
+      string,
+      unknown
+    >;
+    const list = toCachedToolList([{ name: "deep", inputSchema: schema }], 1);
+    expect(parse(toStoredList(list))?.tools).toEqual(list.tools);
+  });
+
   it("is not written if it could not be parsed again", () => {
     const deep = JSON.parse(`{"a":${"[".repeat(600)}${"]".repeat(600)}}`) as object;
     const list = toCachedToolList([{ name: "deep", inputSchema: { ...deep } }], 1);

@@ -316,3 +316,16 @@ describe("the manager", () => {
     );
   });
 });
+
+describe("servers", () => {
+  it("may be given as a JSON string", async () => {
+    await using manager = new McpServerManager('{ "a": { "url": "http://127.0.0.1:9/mcp" } }' as never);
+    expect(manager.configured).toEqual(["a"]);
+  });
+
+  it("a name that is taken is reported before an invalid definition", async () => {
+    await using manager = new McpServerManager({ a: { url: "http://127.0.0.1:9/mcp", lazy: true } });
+    const failure = await rejection(manager.add("a", { url: 5 } as never));
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "a", issues: [] });
+  });
+});
