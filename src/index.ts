@@ -108,7 +108,7 @@ export type {
 export type { McpToolInfo } from "./config/tool-info.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
-export type { Progress, ServerMetadata, ServerNotification } from "./session/session.js";
+export type { ServerMetadata, ServerNotification } from "./session/session.js";
 export type { Logger } from "./telemetry/logger.js";
 export type {
   AgentDefinition,
@@ -203,3 +203,4 @@ export type {
 export type { LoadedMcpServers } from "./config/files/load-servers.js";
 export { loadMcpServers } from "./config/files/load-mcp-servers.js";
 export { lastGoodResult } from "./client/policies/last-good-result.js";
+export type { Progress } from "./transports/transport.js";

@@ -4,7 +4,7 @@ import { ClientEvents } from "../../build/client/client-events.js";
 import { createPipeline } from "../../build/client/pipeline.js";
 import { CircuitBreaker } from "../../build/client/policies/circuit-breaker.js";
 import { RetryBudgets } from "../../build/client/policies/retry-budget.js";
-import { RequestContext, RequestTrace } from "../../build/client/request-context.js";
+import { RequestContext } from "../../build/client/request-context.js";
 import { RequestEventEmitter } from "../../build/client/request-event-emitter.js";
 import { parseServer } from "../../build/config/parse-server.js";
 import { Redactor } from "../../build/errors/redaction.js";
@@ -16,7 +16,7 @@ const server = "middleware";
 const noop = () => undefined;
 
 /** Replaces the request telemetry: no metrics, no events. */
-const NO_TELEMETRY = { run: (context, next) => next(context), onRetry: noop, onEnd: noop };
+const NO_TELEMETRY = { hasStartListeners: false, onRetry: noop, onEnd: noop };
 
 /**
  * Variants of a request over one session: with all middleware of a client in its default settings
@@ -43,7 +43,7 @@ export async function openPipeline(servers) {
         method: "tools/call",
         params: { name: tool, arguments: args },
         cancellation: new CancelScope(),
-        onProgress: noop,
+        tracker: { sendStatus: undefined, wireId: undefined, onProgress: noop },
       }),
     async close() {
       await connection.close();
@@ -87,23 +87,21 @@ function createRequestPipeline(config, requestEvents) {
       server,
       clock,
       random: Math.random,
-      retrySettings: () => config.retry,
-      budgets: new RetryBudgets(clock),
-      semaphoreFor: noop,
-      getBreaker: () => breaker,
-      onRetry: noop,
-      onSessionLost: noop,
+      lifecycle: { config, sessionEvents: { lost: noop } },
+      retryBudgets: new RetryBudgets(clock),
+      breakers: { get: () => breaker },
       requestEvents,
-      warn: noop,
+      events: { warn: noop },
     },
     config,
+    undefined,
   );
 }
 
 /** Sends a tool call through a pipeline, as the client does. */
 function createSend(handle, { timeouts: { requestMs, totalMs } }, connection) {
   return ({ tool, args }) => {
-    const request = {
+    const request = new RequestContext({
       requestId: undefined,
       method: "tools/call",
       params: { name: tool, arguments: args },
@@ -116,13 +114,14 @@ function createSend(handle, { timeouts: { requestMs, totalMs } }, connection) {
       totalMs,
       isIdempotent: false,
       signal: undefined,
+      cancellation: new CancelScope(),
       connect: () => connection,
       headers: undefined,
       deferInput: false,
       callerContext: undefined,
       loggableArgs: undefined,
-      trace: new RequestTrace(),
-    };
-    return handle(new RequestContext({ request, cancellation: new CancelScope(), onProgress: undefined }));
+      onProgress: undefined,
+    });
+    return handle(request);
   };
 }

@@ -8,6 +8,10 @@ export class SlotMap<Key extends string | number, Value> {
   readonly #values: (Value | undefined)[] = [];
   readonly #freeSlots: number[] = [];
 
+  get size(): number {
+    return this.#slotByKey.size;
+  }
+
   has(key: Key): boolean {
     return this.#slotByKey.has(key);
   }

@@ -6,7 +6,7 @@ import { configError } from "../errors/config-error.js";
 import { McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
-import type { Progress } from "../session/session.js";
+import type { Progress } from "../transports/transport.js";
 import type { OutputSchema, ToolResult } from "./tool-result.js";
 
 /** A tool call: which tool, with which arguments. */

@@ -222,7 +222,8 @@ export class McpClient implements AsyncDisposable {
     call: ToolCall,
     options: CallToolOptions<Output> = {},
   ): Promise<ToolResult<Output>> {
-    return this.#features.tools.call(call, options);
+    const { result } = await this.#features.tools.call(call, options);
+    return result;
   }
 
   /** Like `callTool`, but returns the failure as a value. Only an abort by the caller throws. */

@@ -1,79 +1,42 @@
-import type { Clock } from "../async/clock.js";
+import type { Semaphore } from "../async/semaphore.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Session } from "../session/session.js";
+import { attemptDeadline, type AttemptDeadlineDependencies } from "./middleware/attempt-deadline.js";
 import { circuitBreaker, type CircuitBreakerDependencies } from "./middleware/circuit-breaker.js";
 import { type ConcurrencyDependencies, limitConcurrency } from "./middleware/concurrency.js";
-import { attemptDeadline, totalDeadline } from "./middleware/deadlines.js";
 import { fallback, type FallbackDependencies } from "./middleware/fallback.js";
-import { observe } from "./middleware/observe.js";
+import { observe, type ObserveDependencies } from "./middleware/observe.js";
 import { retry, type RetryDependencies } from "./middleware/retry.js";
 import { recoverSession, type SessionRecoveryDependencies } from "./middleware/session-recovery.js";
-import { compose, type Middleware, type Handler } from "./request-context.js";
-import type { RequestEventEmitter } from "./request-event-emitter.js";
+import type { Handler, Middleware } from "./request-context.js";
 
-interface PipelineDependencies
-  extends
-    SessionRecoveryDependencies,
-    RetryDependencies,
-    CircuitBreakerDependencies,
-    FallbackDependencies,
-    ConcurrencyDependencies {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly requestEvents: RequestEventEmitter;
-}
-
-/** The settings that decide which middleware is used. */
-type PipelineSettings = Pick<ServerConfig, "fallback" | "limits">;
+export type PipelineDependencies = ObserveDependencies &
+  FallbackDependencies &
+  RetryDependencies &
+  ConcurrencyDependencies &
+  CircuitBreakerDependencies &
+  AttemptDeadlineDependencies &
+  SessionRecoveryDependencies;
 
 /**
  * Creates the pipeline of all requests to a server. The first middleware is the outermost, and the order is the
- * design: everything runs within the total deadline, and each retried attempt gets its own deadline.
+ * design: everything runs within the total deadline, and each retried attempt gets its own deadline. The last handler
+ * sends the request on the current session.
  */
 export function createPipeline(
   deps: PipelineDependencies,
-  { fallback: option, limits }: PipelineSettings,
+  config: Pick<ServerConfig, "fallback">,
+  semaphore: Semaphore | undefined,
 ): Handler {
-  const { concurrentCalls } = limits;
   const middlewares: readonly (Middleware | undefined)[] = [
     observe(deps),
-    option === undefined ? undefined : fallback(deps, option),
-    totalDeadline,
+    config.fallback === undefined ? undefined : fallback(deps, config.fallback),
     retry(deps),
-    concurrentCalls === undefined ? undefined : limitConcurrency(deps, concurrentCalls),
+    semaphore === undefined ? undefined : limitConcurrency(deps, semaphore),
     circuitBreaker(deps),
     attemptDeadline(deps),
-    recoverSession(deps),
   ];
-  return compose(
-    middlewares.filter((middleware) => middleware !== undefined),
-    send(deps.server),
+  return middlewares.reduceRight<Handler>(
+    (next, middleware) => middleware?.(next) ?? next,
+    recoverSession(deps),
   );
-}
-
-function send(server: string): Handler {
-  return ({ request, session, cancellation, onProgress }) => {
-    const { method, params, headers, deferInput, context, trace, capability } = request;
-    if (session === undefined)
-      return Promise.reject(new McpRuntimeError("not-sent", `No session was opened for ${method}.`));
-    if (capability !== undefined && lacksCapability(session, capability)) {
-      const text = `Server "${server}" does not support ${capability}: ${method} was not sent.`;
-      return Promise.reject(new McpRuntimeError("not-found", text, { server }));
-    }
-    return session.request({
-      method,
-      params,
-      cancellation,
-      headers,
-      deferInput,
-      context,
-      onProgress,
-      tracker: trace,
-    });
-  };
-}
-
-function lacksCapability({ metadata }: Session, capability: string): boolean {
-  return metadata !== undefined && metadata.capabilities[capability] === undefined;
 }

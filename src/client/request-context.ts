@@ -4,12 +4,13 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
-import type { DeliveryTracker, Progress, SendStatus, Session } from "../session/session.js";
+import type { Session, SessionRequest } from "../session/session.js";
+import type { Progress, RequestTracker, SendStatus } from "../transports/transport.js";
 import type { CallerContext } from "./call-options.js";
 
-/** A request to a server; the same for all its attempts. */
-export interface ClientRequest {
-  /** Set if the caller passed one. */
+/** What a request is; the same for all its attempts. */
+export interface RequestContextOptions {
+  /** Reported in events. @default a random UUID */
   readonly requestId: string | undefined;
   readonly method: string;
   readonly params: JsonObject;
@@ -24,11 +25,13 @@ export interface ClientRequest {
   /** In the time of the client's clock. */
   readonly startedAt: number;
   readonly requestMs: number;
+  /** 0 means no limit. */
   readonly totalMs: number;
   /** It may safely run twice. */
   readonly isIdempotent: boolean;
-  /** The signal of the caller; `RequestContext.cancellation` follows it. */
+  /** The signal of the caller; `cancellation` follows it. */
   readonly signal: AbortSignal | undefined;
+  readonly cancellation: CancelScope;
   /** Connects, in the client epoch in which the request began. Synchronous once the connection is open. */
   readonly connect: () => Connection | Promise<Connection>;
   readonly headers: Readonly<Record<string, string>> | undefined;
@@ -38,80 +41,101 @@ export interface ClientRequest {
   readonly callerContext: CallerContext | undefined;
   /** Returns the tool arguments that may be recorded, if not all of them may. */
   readonly loggableArgs: (() => JsonObject) | undefined;
-  readonly trace: RequestTrace;
-}
-
-interface RequestContextOptions {
-  readonly request: ClientRequest;
-  readonly cancellation: CancelScope;
+  /** Must not throw. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
-  readonly useFreshSession?: boolean;
 }
 
 /**
- * The state of a request in the pipeline. A middleware that changes something for one attempt only passes on a copy
- * (`with`).
+ * A request on its way from the client to the transport: created once, and extended by the middleware. Its attempts run one
+ * after the other, so what belongs to an attempt (`cancellation`, `deadline`, `session`) is set for each.
  *
  * A class, like everything created per call: V8 may allocate object literals in the old generation (pretenuring), together
  * with everything they reference.
  */
-export class RequestContext {
-  readonly request: ClientRequest;
-  readonly cancellation: CancelScope;
-  readonly onProgress: ((progress: Progress) => void) | undefined;
-  /** Send on a new session of its own, if possible. */
-  readonly useFreshSession: boolean;
+export class RequestContext implements SessionRequest, RequestTracker {
+  readonly method: string;
+  readonly tool: string | undefined;
+  readonly capability: string | undefined;
+  readonly identity: string;
+  readonly context: CallContext | undefined;
+  readonly startedAt: number;
+  readonly requestMs: number;
+  readonly isIdempotent: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly connect: () => Connection | Promise<Connection>;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly deferInput: boolean;
+  readonly callerContext: CallerContext | undefined;
+  readonly loggableArgs: (() => JsonObject) | undefined;
+  readonly #progressListener: ((progress: Progress) => void) | undefined;
   /** The end of the total timeout, in the time of the client's clock. No inner wait exceeds it. */
-  deadlineAt = Number.POSITIVE_INFINITY;
-  /** Set by the session recovery middleware. */
+  readonly deadlineAt: number;
+  /** Listeners of `requestStarted` may add `_meta` entries. */
+  params: JsonObject;
+  /** Created for the first event if the caller passed none. */
+  requestId: string | undefined;
+  /** Shared by all events of the request; created for the first event. */
+  token: object | undefined;
+  /** Cancels the current attempt; outside of an attempt, the request. */
+  cancellation: CancelScope;
+  /** The timeout of the current attempt. */
+  deadline: { extend(): void } | undefined;
+  /** Send on a new session of its own, if possible. */
+  useFreshSession = false;
+  /** The session of the last attempt. */
   session: Session | undefined;
-
-  constructor({ request, cancellation, onProgress, useFreshSession = false }: RequestContextOptions) {
-    this.request = request;
-    this.cancellation = cancellation;
-    this.onProgress = onProgress;
-    this.useFreshSession = useFreshSession;
-  }
-
-  /** Returns a copy with some values replaced. */
-  with({
-    request = this.request,
-    cancellation = this.cancellation,
-    onProgress = this.onProgress,
-    useFreshSession = this.useFreshSession,
-  }: Partial<RequestContextOptions>): RequestContext {
-    const copy = new RequestContext({ request, cancellation, onProgress, useFreshSession });
-    copy.deadlineAt = this.deadlineAt;
-    copy.session = this.session;
-    return copy;
-  }
-}
-
-/** The progress of a request so far. */
-export class RequestTrace implements DeliveryTracker {
+  sendStatus: SendStatus | undefined;
+  wireId: string | number | undefined;
   /** How often the request was passed to a session. */
   attempts = 0;
   /** An earlier attempt that was retried may have run. */
   mayHaveRun = false;
-  sendStatus: SendStatus | undefined;
-  wireId: string | number | undefined;
-  /** The session of the last attempt. */
-  session: Session | undefined;
-  /** Set, like `kind`, when the request has ended. */
+  /** Set, like the next two, when the request has ended. */
+  result: unknown;
   latencyMs = 0;
   kind: FailureKind | undefined;
-  /** Shared by all events of the request; created, like `requestId`, for the first event. */
-  token: object | undefined;
-  requestId: string | undefined;
+
+  constructor(options: RequestContextOptions) {
+    this.method = options.method;
+    this.tool = options.tool;
+    this.capability = options.capability;
+    this.identity = options.identity;
+    this.context = options.context;
+    this.startedAt = options.startedAt;
+    this.requestMs = options.requestMs;
+    this.isIdempotent = options.isIdempotent;
+    this.signal = options.signal;
+    this.connect = options.connect;
+    this.headers = options.headers;
+    this.deferInput = options.deferInput;
+    this.callerContext = options.callerContext;
+    this.loggableArgs = options.loggableArgs;
+    this.#progressListener = options.onProgress;
+    this.deadlineAt = options.totalMs === 0 ? Number.POSITIVE_INFINITY : options.startedAt + options.totalMs;
+    this.params = options.params;
+    this.requestId = options.requestId;
+    this.cancellation = options.cancellation;
+  }
+
+  /** The request tracks itself. */
+  get tracker(): RequestTracker {
+    return this;
+  }
 
   /** Whether the server may have received the last attempt. */
   get wasSent(): boolean {
     return this.sendStatus?.mayHaveBeenSent() ?? false;
   }
+
+  /** Each progress notification restarts the timeout of the attempt. */
+  onProgress(progress: Progress): void {
+    this.deadline?.extend();
+    this.#progressListener?.(progress);
+  }
 }
 
 /** Handles a request and resolves with its result. */
-export type Handler = (ctx: RequestContext) => Promise<unknown>;
+export type Handler = (request: RequestContext) => Promise<unknown>;
 
 /**
  * Wraps a handler: it may observe, limit, retry or replace a request. `next` is bound once per pipeline, not per request,
@@ -119,21 +143,15 @@ export type Handler = (ctx: RequestContext) => Promise<unknown>;
  */
 export type Middleware = (next: Handler) => Handler;
 
-/** Wraps `last` in the middlewares; the first one is the outermost. */
-export function compose(middlewares: readonly Middleware[], last: Handler): Handler {
-  return middlewares.reduceRight((next, middleware) => middleware(next), last);
-}
-
 /** Failures caused by the client while a request is running: it may have run if it was sent. */
 const LOCALLY_ENDED_KINDS: ReadonlySet<FailureKind> = new Set(["timeout", "closed"]);
 
 /** Adds server, tool, attempts and `outcomeUnknown` over all attempts to a failure. */
 export function withRequestDetails(
   failure: McpRuntimeError,
-  { tool, trace }: ClientRequest,
+  { tool, attempts, wasSent, mayHaveRun }: RequestContext,
   server: string,
 ): McpRuntimeError {
-  const mayHaveRun = LOCALLY_ENDED_KINDS.has(failure.kind) ? trace.wasSent : failure.outcomeUnknown;
-  const outcomeUnknown = mayHaveRun || trace.mayHaveRun;
-  return failure.with({ server, tool, attempts: trace.attempts, outcomeUnknown });
+  const mayHaveRunNow = LOCALLY_ENDED_KINDS.has(failure.kind) ? wasSent : failure.outcomeUnknown;
+  return failure.with({ server, tool, attempts, outcomeUnknown: mayHaveRunNow || mayHaveRun });
 }

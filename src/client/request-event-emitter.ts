@@ -6,7 +6,7 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { EventSubscribers } from "../telemetry/typed-emitter.js";
 import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
-import type { ClientRequest, RequestContext, Handler } from "./request-context.js";
+import type { Handler, RequestContext } from "./request-context.js";
 import { toPlainCallerContext } from "./resolve-identity.js";
 
 interface RequestEventDependencies {
@@ -29,27 +29,26 @@ export class RequestEventEmitter {
     this.#endListeners = deps.events.subscribersOf("requestEnded");
   }
 
-  /** Runs a request with the `_meta` entries and wrappers that `requestStarted` listeners add. */
-  run(ctx: RequestContext, next: Handler): Promise<unknown> {
-    return this.#startListeners.hasAny ? this.#emitStart(ctx, next) : next(ctx);
+  get hasStartListeners(): boolean {
+    return this.#startListeners.hasAny;
   }
 
-  onRetry(request: ClientRequest, { kind }: McpRuntimeError, waitMs: number): void {
+  onRetry(request: RequestContext, { kind }: McpRuntimeError, waitMs: number): void {
     const { metrics, events } = this.#deps;
     metrics.onRequestRetried(request);
-    const { attempts } = request.trace;
+    const { attempts } = request;
     events.emit("requestRetried", { attempts, kind, waitMs, ...this.#commonFields(request) });
   }
 
   /** `outcome` is the result or the error. */
-  onEnd(request: ClientRequest, outcome: unknown): void {
+  onEnd(request: RequestContext, outcome: unknown): void {
     this.#deps.metrics.onRequestEnded(request);
     if (this.#endListeners.hasAny) this.#emitEnd(request, outcome);
   }
 
-  #emitEnd(request: ClientRequest, outcome: unknown): void {
+  #emitEnd(request: RequestContext, outcome: unknown): void {
     const { events, redactor, config } = this.#deps;
-    const { latencyMs, attempts, kind, session, wireId } = request.trace;
+    const { latencyMs, attempts, kind, session, wireId } = request;
     const isResult = kind === undefined || kind === "tool-error";
     events.emit("requestEnded", {
       latencyMs,
@@ -65,9 +64,9 @@ export class RequestEventEmitter {
     });
   }
 
-  #emitStart(ctx: RequestContext, next: Handler): Promise<unknown> {
+  /** Runs a request with the `_meta` entries and wrappers that `requestStarted` listeners add. */
+  runObserved(request: RequestContext, next: Handler): Promise<unknown> {
     const { events } = this.#deps;
-    const { request } = ctx;
     const meta = new Map<string, string>();
     const wrappers: RequestWrapper[] = [];
     events.emit("requestStarted", {
@@ -79,27 +78,28 @@ export class RequestEventEmitter {
       wrap: (wrapper) => wrappers.push(wrapper),
       ...this.#commonFields(request),
     });
-    const outgoing =
-      meta.size === 0 ? request : { ...request, params: withMeta(request.params, Object.fromEntries(meta)) };
+    if (meta.size > 0) request.params = withMeta(request.params, Object.fromEntries(meta));
     return wrapRequest(
       wrappers,
-      () => next(ctx.with({ request: outgoing })),
+      () => next(request),
       (error) => events.warn(`A request wrapper of a listener failed: ${String(error)}`),
     );
   }
 
   /** Spread last into an event: in Node 20, adding properties after a spread takes 9 µs instead of 0.2 µs. */
-  #commonFields({ requestId, method, params, tool, trace }: ClientRequest) {
+  #commonFields(request: RequestContext) {
     const { server, redactor } = this.#deps;
-    trace.token ??= {};
-    trace.requestId ??= requestId ?? randomUUID();
+    const { method, params, tool } = request;
+    request.token ??= {};
+    request.requestId ??= randomUUID();
+    const { token, requestId } = request;
     const { name, uri } = params;
     const prompt = method === "prompts/get" && typeof name === "string" ? name : undefined;
     const resource = typeof uri === "string" ? redactUri(redactor.redact(uri)) : undefined;
-    return { token: trace.token, requestId: trace.requestId, server, method, tool, prompt, resource };
+    return { token, requestId, server, method, tool, prompt, resource };
   }
 
-  #loggableArgs({ params, tool, loggableArgs }: ClientRequest): JsonObject | undefined {
+  #loggableArgs({ params, tool, loggableArgs }: RequestContext): JsonObject | undefined {
     if (tool === undefined) return undefined;
     const args = this.#deps.redactor.redactJson(loggableArgs?.() ?? params["arguments"]);
     return isPlainObject(args) ? args : undefined;

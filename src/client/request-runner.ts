@@ -1,5 +1,4 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
@@ -7,29 +6,21 @@ import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
-import type { SessionSlot, OpenSessionHandle } from "../session/session-pool.js";
-import { type CallToolOptions, assertRequestOptions, type RequestOptions } from "./call-options.js";
+import type { SessionSlot } from "../session/session-pool.js";
+import type { Progress } from "../transports/transport.js";
+import { assertRequestOptions, type CallToolOptions, type RequestOptions } from "./call-options.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
-import { createPipeline } from "./pipeline.js";
-import type { CircuitBreakers } from "./policies/circuit-breakers.js";
-import type { RetryBudgets } from "./policies/retry-budget.js";
-import { type ClientRequest, RequestContext, RequestTrace, type Handler } from "./request-context.js";
-import type { RequestEventEmitter } from "./request-event-emitter.js";
+import { createPipeline, type PipelineDependencies } from "./pipeline.js";
+import { type Handler, RequestContext } from "./request-context.js";
 import { resolveIdentity, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
 
 const SHARED_CALLER = { identity: SHARED_IDENTITY, context: undefined } as const;
 
-interface RequestRunnerDependencies {
-  readonly server: string;
-  readonly clock: Clock;
+interface RequestRunnerDependencies extends PipelineDependencies {
   readonly events: ClientEvents;
   readonly lifecycle: ClientLifecycle;
-  readonly breakers: CircuitBreakers;
-  readonly retryBudgets: RetryBudgets;
   readonly redactor: Redactor;
-  readonly random: () => number;
-  readonly requestEvents: RequestEventEmitter;
 }
 
 /** All options of a request, including those that only this library sets. */
@@ -47,7 +38,8 @@ export interface InternalRequestOptions extends RequestOptions {
   readonly isIdempotent?: boolean;
   /** The server capability that the request requires. */
   readonly capability?: string | undefined;
-  readonly trace?: RequestTrace;
+  /** Called with the request before it is run. */
+  readonly onCreated?: (request: RequestContext) => void;
   readonly loggableArgs?: CallToolOptions["loggableArgs"];
   readonly secrets?: CallToolOptions["secrets"];
 }
@@ -65,11 +57,6 @@ interface Pipeline {
   readonly run: Handler;
 }
 
-/** Shared by the requests of one operation. */
-interface OperationScope extends Pick<ClientRequest, "connect"> {
-  readonly cancellation: CancelScope;
-}
-
 /** Resolves the identity and settings of requests and runs them through the pipeline. */
 export class RequestRunner {
   readonly #deps: RequestRunnerDependencies;
@@ -80,8 +67,23 @@ export class RequestRunner {
     this.#deps = deps;
   }
 
-  request(method: string, params: JsonObject, options: InternalRequestOptions): Promise<unknown> {
-    return this.runOperation(options, (send) => send(method, params, options));
+  /** Runs one request, with options that are already validated, and returns it with its result. */
+  async request(
+    method: string,
+    params: JsonObject,
+    options: InternalRequestOptions,
+  ): Promise<RequestContext> {
+    const cancellation = CancelScope.fromSignal(options.signal);
+    const { connect, release } = this.#deps.lifecycle.beginCall(cancellation);
+    try {
+      cancellation.throwIfCancelled();
+      const request = this.#createRequest(method, params, options, options, cancellation, connect);
+      request.result = await this.#currentPipeline()(request);
+      return request;
+    } finally {
+      release();
+      cancellation.dispose();
+    }
   }
 
   /**
@@ -94,9 +96,11 @@ export class RequestRunner {
     const cancellation = CancelScope.fromSignal(options.signal);
     const { connect, release } = lifecycle.beginCall(cancellation);
     try {
-      return await work((method, params, details = {}) =>
-        this.#send(method, params, details, options, { cancellation, connect }),
-      );
+      return await work(async (method, params, details = {}) => {
+        cancellation.throwIfCancelled();
+        const request = this.#createRequest(method, params, details, options, cancellation, connect);
+        return this.#currentPipeline()(request);
+      });
     } finally {
       release();
       cancellation.dispose();
@@ -137,21 +141,21 @@ export class RequestRunner {
     }
   }
 
-  #send(
+  #createRequest(
     method: string,
     params: JsonObject,
     details: InternalRequestOptions,
-    options: RequestOptions,
-    { cancellation, connect }: OperationScope,
-  ): Promise<unknown> {
-    cancellation.throwIfCancelled();
-    const { clock, lifecycle, redactor } = this.#deps;
-    const { config } = lifecycle;
-    for (const secret of details.secrets ?? []) redactor.addRotating(secret, jsonEscaped);
-    const { timeouts } = config;
-    const { signal, timeoutMs } = options;
-    const { identity, context } = this.#resolveIdentity(options, details);
-    const request = {
+    { signal, timeoutMs, context: callerContext }: RequestOptions,
+    cancellation: CancelScope,
+    connect: RequestContext["connect"],
+  ): RequestContext {
+    const { clock, lifecycle, redactor, events } = this.#deps;
+    const { timeouts } = lifecycle.config;
+    if (details.secrets !== undefined)
+      for (const secret of details.secrets) redactor.addRotating(secret, jsonEscaped);
+    const { identity, context } = this.#resolveIdentity({ signal, context: callerContext }, details);
+    const { onProgress } = details;
+    const request = new RequestContext({
       requestId: details.requestId,
       method,
       params,
@@ -164,50 +168,28 @@ export class RequestRunner {
       totalMs: details.totalMs ?? timeouts.totalMs,
       isIdempotent: details.isIdempotent ?? false,
       signal,
+      cancellation,
       connect,
       headers: details.headers,
       deferInput: details.deferInput ?? false,
-      callerContext: options.context,
+      callerContext,
       loggableArgs: details.loggableArgs,
-      trace: details.trace ?? new RequestTrace(),
-    };
-    const { onProgress } = details;
-    return this.#pipelineFor(config)(new RequestContext({ request, cancellation, onProgress }));
+      onProgress: onProgress === undefined ? undefined : toSafeListener(onProgress, events),
+    });
+    details.onCreated?.(request);
+    return request;
   }
 
-  /** Recreated when a dynamic server resolves to other settings. */
-  #pipelineFor(config: ServerConfig): Handler {
-    if (this.#pipeline?.config !== config) this.#pipeline = { config, run: this.#createPipeline(config) };
+  /** Created again when a dynamic server resolves to other settings. */
+  #currentPipeline(): Handler {
+    const { config } = this.#deps.lifecycle;
+    if (this.#pipeline?.config !== config) {
+      const { concurrentCalls } = config.limits;
+      if (concurrentCalls !== undefined) this.#semaphore ??= new Semaphore(concurrentCalls);
+      const semaphore = concurrentCalls === undefined ? undefined : this.#semaphore;
+      this.#pipeline = { config, run: createPipeline(this.#deps, config, semaphore) };
+    }
     return this.#pipeline.run;
-  }
-
-  #createPipeline(config: ServerConfig): Handler {
-    const {
-      server,
-      clock,
-      events,
-      lifecycle,
-      breakers,
-      random,
-      requestEvents,
-      retryBudgets: budgets,
-    } = this.#deps;
-    const deps = {
-      server,
-      clock,
-      random,
-      requestEvents,
-      budgets,
-      retrySettings: () => lifecycle.config.retry,
-      semaphoreFor: (limit: number) => (this.#semaphore ??= new Semaphore(limit)),
-      getBreaker: (identity: string) => breakers.get(identity),
-      onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) =>
-        requestEvents.onRetry(request, failure, waitMs),
-      onSessionLost: (request: ClientRequest, handle: OpenSessionHandle) =>
-        lifecycle.sessionEvents.lost(request, handle),
-      warn: (message: string) => events.warn(message),
-    };
-    return createPipeline(deps, config);
   }
 
   identityOf(options: RequestOptions, details: Pick<InternalRequestOptions, "purpose"> = {}): string {
@@ -231,6 +213,22 @@ export class RequestRunner {
     });
     return { identity: resolveIdentity(identity, context, redactor), context };
   }
+}
+
+/** A listener that throws or rejects causes a warning; it does not fail the call. */
+function toSafeListener(
+  listener: NonNullable<CallToolOptions["onProgress"]>,
+  events: ClientEvents,
+): (progress: Progress) => void {
+  const warnFailed = (error: unknown) => events.warn(`onProgress failed: ${String(error)}`);
+  return (progress) => {
+    try {
+      const returned: unknown = listener(progress);
+      if (returned instanceof Promise) returned.catch(warnFailed);
+    } catch (error) {
+      warnFailed(error);
+    }
+  };
 }
 
 /** A server may echo a secret in its JSON-escaped form. */

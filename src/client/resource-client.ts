@@ -4,8 +4,9 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestOptions } from "./call-options.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
 import { LIST_KINDS, type ListReader } from "./list-reader.js";
-import { RequestTrace } from "./request-context.js";
+import type { RequestContext } from "./request-context.js";
 import type { RequestRunner } from "./request-runner.js";
+import type { ResourceSubscription } from "./session-state.js";
 
 /** One content of a resource: text or binary. One URI may return several, for example for a folder. */
 export type McpResourceContent = {
@@ -58,11 +59,14 @@ export class ResourceClient {
     const { lifecycle, runner } = this.#deps;
     this.#assertUri(uri);
     const identity = runner.identityOf(options, IDEMPOTENT_CALL);
-    const trace = new RequestTrace();
-    const undo = lifecycle.sessionState.subscriptions.add(identity, uri, { trace, context: options.context });
+    const subscription: ResourceSubscription = { request: undefined, context: options.context };
+    const undo = lifecycle.sessionState.subscriptions.add(identity, uri, subscription);
+    const onCreated = (request: RequestContext) => {
+      subscription.request = request;
+    };
     try {
       await runner.runOperation(options, (send) =>
-        send("resources/subscribe", { uri }, { ...IDEMPOTENT_CALL, trace }),
+        send("resources/subscribe", { uri }, { ...IDEMPOTENT_CALL, onCreated }),
       );
     } catch (error) {
       undo();

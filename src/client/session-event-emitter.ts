@@ -9,7 +9,7 @@ import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
-import type { ClientRequest } from "./request-context.js";
+import type { RequestContext } from "./request-context.js";
 import { wrapRequest } from "./request-event-emitter.js";
 
 interface SessionEventDependencies {
@@ -45,11 +45,12 @@ export class SessionEventEmitter {
   }
 
   /** The server no longer knows the session of this request. */
-  lost({ identity, trace }: ClientRequest, { generation, session }: OpenSessionHandle): void {
+  lost(request: RequestContext, { generation, session }: OpenSessionHandle): void {
     const { server, events, metrics, redactor } = this.#deps;
-    trace.token ??= {};
+    const { identity } = request;
+    request.token ??= {};
     const id = redactedSessionId(session, redactor);
-    events.emit("sessionLost", { server, identity, generation, id, token: trace.token });
+    events.emit("sessionLost", { server, identity, generation, id, token: request.token });
     // Many requests may detect the same loss; the session ends once.
     if (this.#sessions.get(identity)?.session !== session) return;
     metrics.onSessionLost();

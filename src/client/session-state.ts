@@ -9,7 +9,7 @@ import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import type { Session } from "../session/session.js";
 import type { CallerContext, RequestOptions } from "./call-options.js";
-import type { RequestTrace } from "./request-context.js";
+import type { RequestContext } from "./request-context.js";
 
 /** The MCP log levels, from least to most severe. */
 const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
@@ -94,9 +94,9 @@ async function restoreOne(
   }
 }
 
-interface ResourceSubscription {
-  /** The progress of the subscribe request. */
-  readonly trace: RequestTrace;
+export interface ResourceSubscription {
+  /** The subscribe request, once it is created. */
+  request: Pick<RequestContext, "attempts"> | undefined;
   /** The caller that subscribed. */
   readonly context: CallerContext | undefined;
 }
@@ -124,7 +124,7 @@ class ResourceSubscriptions {
   /** The subscriptions to restore. A request that no session has received yet will still be sent itself. */
   urisFor(identity: string): string[] {
     const subscriptions = [...(this.#byIdentity.get(identity) ?? [])];
-    return subscriptions.filter(([, { trace }]) => trace.attempts > 0).map(([uri]) => uri);
+    return subscriptions.filter(([, { request }]) => (request?.attempts ?? 0) > 0).map(([uri]) => uri);
   }
 
   /** The oldest subscription of an identity. */

@@ -16,7 +16,6 @@ import {
   type ToolCall,
   assertToolCall,
 } from "./call-options.js";
-import { RequestTrace } from "./request-context.js";
 import type { RequestRunner } from "./request-runner.js";
 import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
@@ -34,14 +33,57 @@ export class ToolClient {
     this.#deps = deps;
   }
 
-  call<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<ToolResult<Output>> {
-    return this.#send(call, options, call?.id, new RequestTrace());
+  /** Returns the result and the number of attempts. */
+  async call<Output>(
+    call: ToolCall,
+    options: CallToolOptions<Output>,
+    requestId: string | undefined = call?.id,
+  ): Promise<CompletedCall<Output>> {
+    const { server, runner } = this.#deps;
+    assertToolCall(server, call, options);
+    const { name: tool, args = {} } = call;
+    const { onProgress, headers, output, meta, input, loggableArgs, secrets, idempotent = false } = options;
+    const params: JsonObject = { name: tool, arguments: args };
+    if (meta !== undefined) params["_meta"] = meta;
+    if (input !== undefined) Object.assign(params, toInputParams(input));
+    const { result, attempts } = await runner.request("tools/call", params, {
+      signal: options.signal,
+      timeoutMs: options.timeoutMs,
+      context: options.context,
+      onProgress,
+      headers,
+      deferInput: input !== undefined,
+      tool,
+      toolCallId: call.id,
+      requestId,
+      isIdempotent: idempotent,
+      loggableArgs,
+      secrets,
+    });
+    const source = { server, tool, attempts };
+    if (output === undefined) return { result: toToolResult(result, source), attempts };
+    return { result: await toValidatedResult(result, source, output), attempts };
   }
 
-  tryCall<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
-    return toOutcome({ ...this.#deps, call }, (requestId, trace) =>
-      this.#send(call, options, requestId, trace),
-    );
+  /** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
+  async tryCall<Output>(call: ToolCall, options: CallToolOptions<Output>): Promise<CallOutcome<Output>> {
+    const { server, clock } = this.#deps;
+    const requestId = call?.id ?? randomUUID();
+    const startedAt = clock.now();
+    const details = (attempts: number) => ({
+      server,
+      tool: call?.name,
+      requestId,
+      latencyMs: clock.now() - startedAt,
+      attempts,
+    });
+    try {
+      const { result, attempts } = await this.call(call, options, requestId);
+      return { ok: true, result, ...details(attempts) };
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError)) throw error;
+      return { ok: false, error, ...details(error.attempts ?? 0) };
+    }
   }
 
   async callMany(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
@@ -52,49 +94,11 @@ export class ToolClient {
     assertConcurrency(server, concurrency);
     return mapConcurrent(calls, concurrency, (call) => this.tryCall(call, callOptions));
   }
+}
 
-  async #send<Output>(
-    call: ToolCall,
-    options: CallToolOptions<Output>,
-    requestId: string | undefined,
-    trace: RequestTrace,
-  ): Promise<ToolResult<Output>> {
-    const { server, runner } = this.#deps;
-    assertToolCall(server, call, options);
-    const { name: tool, args = {} } = call;
-    const {
-      signal,
-      timeoutMs,
-      onProgress,
-      headers,
-      context,
-      output,
-      meta,
-      input,
-      idempotent = false,
-    } = options;
-    const params: JsonObject = { name: tool, arguments: args };
-    if (meta !== undefined) params["_meta"] = meta;
-    if (input !== undefined) Object.assign(params, toInputParams(input));
-    const details = {
-      signal,
-      timeoutMs,
-      onProgress,
-      headers,
-      deferInput: input !== undefined,
-      context,
-      tool,
-      toolCallId: call.id,
-      requestId,
-      trace,
-      isIdempotent: idempotent,
-      loggableArgs: options.loggableArgs,
-      secrets: options.secrets,
-    };
-    const result = await runner.request("tools/call", params, details);
-    const source = { server, tool, attempts: trace.attempts };
-    return output === undefined ? toToolResult(result, source) : toValidatedResult(result, source, output);
-  }
+interface CompletedCall<Output> {
+  readonly result: ToolResult<Output>;
+  readonly attempts: number;
 }
 
 function invalidCallsError(server: string, value: unknown): McpRuntimeError {
@@ -107,30 +111,4 @@ function toInputParams({ responses, requestState }: CallInput): JsonObject {
     ...(responses === undefined ? {} : { inputResponses: responses }),
     ...(requestState === undefined ? {} : { requestState }),
   };
-}
-
-interface OutcomeOptions {
-  readonly server: string;
-  readonly clock: Clock;
-  readonly call: ToolCall;
-}
-
-/** Returns the failure of a call as a value. Other errors, such as the abort reason of the caller, are thrown. */
-async function toOutcome<Output>(
-  { server, clock, call }: OutcomeOptions,
-  run: (requestId: string, trace: RequestTrace) => Promise<ToolResult<Output>>,
-): Promise<CallOutcome<Output>> {
-  const requestId = call?.id ?? randomUUID();
-  const trace = new RequestTrace();
-  const startedAt = clock.now();
-  const details = () => {
-    const { attempts } = trace;
-    return { server, tool: call?.name, requestId, latencyMs: clock.now() - startedAt, attempts };
-  };
-  try {
-    return { ok: true, result: await run(requestId, trace), ...details() };
-  } catch (error) {
-    if (!(error instanceof McpRuntimeError)) throw error;
-    return { ok: false, error, ...details() };
-  }
 }

@@ -2,15 +2,10 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import type { JsonObject } from "../json/json.js";
 import { createTransportFactory } from "../transports/create-transport-factory.js";
-import type {
-  ResumedSession,
-  TransportDependencies,
-  TransportFactory,
-} from "../transports/transport-factory.js";
+import type { ResumedSession, TransportDependencies, TransportFactory } from "../transports/transport.js";
 import { type DetectedEra, openSession } from "./negotiate-era.js";
-import { WireIds } from "./safe-transport.js";
 import { toCapabilities } from "./server-requests/client-capabilities.js";
-import type { OpenSessionOptions } from "./session-options.js";
+import type { OpenSessionOptions } from "./open-session.js";
 import { SessionPool, type SessionSlot } from "./session-pool.js";
 import type { ServerNotification, Session } from "./session.js";
 import type { LoadedSession, StoredSession } from "./stored-session.js";
@@ -49,7 +44,7 @@ export type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress
 /** The options that differ between the sessions of one connection. */
 interface SessionOpenOptions extends Pick<
   OpenSessionOptions,
-  "cancellation" | "metadata" | "wireIds" | "onDisconnected"
+  "cancellation" | "metadata" | "isShared" | "onDisconnected"
 > {
   readonly resumed: ResumedSession | undefined;
 }
@@ -58,7 +53,7 @@ interface SessionOpenOptions extends Pick<
 const FRESH_SESSION = {
   resumed: undefined,
   metadata: undefined,
-  wireIds: undefined,
+  isShared: false,
   onDisconnected: () => undefined,
 };
 
@@ -147,12 +142,11 @@ export class Connection {
     if (loaded === "modern") this.#options.era.isModern = true;
     const resumable = loaded === "modern" ? undefined : loaded;
     const resumed = resumable === undefined ? this.#resumeOption : toResumedSession(resumable);
-    const isShared = storedSession !== undefined || resumed !== undefined;
     const session = await this.#open(slot, {
       cancellation,
       resumed,
       metadata: resumable?.metadata,
-      wireIds: isShared ? new WireIds() : undefined,
+      isShared: storedSession !== undefined || resumed !== undefined,
       onDisconnected: () => onDisconnected(identity, generation),
     });
     if (!session.isResumed) await storedSession?.save(session);
@@ -171,7 +165,7 @@ export class Connection {
       openSession(protocol, this.#options.era, {
         server,
         handshakeMeta,
-        openTransport: () => this.#transportFactory.openTransport(credentials, resumed),
+        openTransport: (attempt) => this.#transportFactory.openTransport(credentials, resumed, attempt),
         isCustomTransport: this.config.address.kind === "custom",
         connectMs: this.config.timeouts.connectMs,
         redactor,

@@ -5,6 +5,15 @@ import type { JsonObject } from "../json/json.js";
 import { AUTH_AND_RATE_STATUSES, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
 import { toCapabilities } from "./server-requests/client-capabilities.js";
 
+/** The protocol revisions with sessions, newest first. */
+export const LEGACY_VERSIONS: readonly string[] = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+  "2024-10-07",
+];
+
 /** Replaces `initialize` in the modern era, which has no sessions. */
 export const DISCOVER_METHOD = "server/discover";
 

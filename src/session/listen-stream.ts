@@ -4,11 +4,10 @@ import { delay } from "../async/delay.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { LISTEN_METHOD } from "../transports/http/modern-era.js";
-import type { PendingRequest } from "./json-rpc-client.js";
-import type { ModernRpc } from "./modern-rpc.js";
-import type { SafeTransport } from "./safe-transport.js";
-import type { SendStatus, ServerNotification } from "./session.js";
+import { META_KEYS } from "../transports/http/modern-era.js";
+import { isSameId, type RequestId } from "../transports/json-rpc.js";
+import type { RequestTracker, SendStatus, TransportRequestOptions } from "../transports/transport.js";
+import type { ServerNotification } from "./session.js";
 
 const INITIAL_DELAY_MS = 1_000;
 const MAX_DELAY_MS = 30_000;
@@ -23,8 +22,9 @@ const PERMANENT_KINDS: ReadonlySet<FailureKind> = new Set([
 
 interface ListenStreamOptions {
   readonly server: string;
-  readonly transport: Pick<SafeTransport, "canReceiveUnsolicited">;
-  readonly rpc: ModernRpc;
+  readonly canReceiveUnsolicited: boolean;
+  /** Sends a listen request. Its notifications arrive for as long as it is pending. */
+  readonly listen: (params: JsonObject, options: TransportRequestOptions) => Promise<JsonObject>;
   readonly clock: Clock;
   /** The server's capabilities. */
   readonly capabilities: JsonObject;
@@ -38,14 +38,34 @@ type Topic = typeof LIST_CHANGES | string;
 const LIST_CHANGES = Symbol("lists");
 
 /** One request of the listen method. */
-interface StreamAttempt {
-  readonly request: PendingRequest;
+class StreamAttempt implements RequestTracker {
+  readonly cancellation = new CancelScope();
+  sendStatus: SendStatus | undefined;
+  wireId: RequestId | undefined;
+  isAcknowledged = false;
   /** The topic that was added with this stream. */
   readonly topic: Topic | undefined;
   /** Resolves when the server has acknowledged the stream or has ended it; rejects when it failed. */
   readonly acknowledged: Promise<void>;
-  readonly acknowledge: () => void;
-  readonly isAcknowledged: boolean;
+  #settle: { resolve(): void; reject(reason: unknown): void } | undefined;
+
+  constructor(topic: Topic | undefined) {
+    this.topic = topic;
+    this.acknowledged = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.acknowledged.catch(() => undefined);
+  }
+
+  acknowledge(): void {
+    this.isAcknowledged = true;
+    this.#settle?.resolve();
+  }
+
+  end(error: unknown): void {
+    if (error === undefined) this.#settle?.resolve();
+    else this.#settle?.reject(error);
+  }
 }
 
 /**
@@ -68,12 +88,12 @@ export class ListenStream {
 
   /** Subscribes to all list changes. Resolves when the server has acknowledged it. */
   async subscribeLists(): Promise<void> {
-    if (this.#options.transport.canReceiveUnsolicited) await this.#subscribe(LIST_CHANGES);
+    if (this.#options.canReceiveUnsolicited) await this.#subscribe(LIST_CHANGES);
   }
 
   /** Subscribes to updates of one resource. Resolves when the server has acknowledged it. */
   async subscribeResource(uri: string): Promise<void> {
-    if (!this.#options.transport.canReceiveUnsolicited) throw this.#unsupportedError();
+    if (!this.#options.canReceiveUnsolicited) throw this.#unsupportedError();
     await this.#subscribe(uri);
   }
 
@@ -83,14 +103,23 @@ export class ListenStream {
 
   /** The send status of the most recent listen request. */
   get lastRequest(): SendStatus | undefined {
-    return this.#current?.request;
+    return this.#current?.sendStatus;
+  }
+
+  /** Called with the params of the notification that the server has accepted a stream. */
+  acknowledge({ _meta: meta }: JsonObject): void {
+    const id = isPlainObject(meta) ? meta[META_KEYS.subscriptionId] : undefined;
+    const stream = [...this.#streams].find(({ wireId }) => wireId !== undefined && isSameId(id, wireId));
+    if (stream === undefined || stream.isAcknowledged) return;
+    this.#delayMs = INITIAL_DELAY_MS;
+    stream.acknowledge();
   }
 
   /** Rejects pending subscriptions with the reason. */
   close(reason: Error): void {
     this.#closed.cancel(reason);
     this.#current = undefined;
-    for (const { request } of this.#streams) request.cancel(reason);
+    for (const { cancellation } of this.#streams) cancellation.cancel(reason);
     this.#streams.clear();
   }
 
@@ -123,7 +152,7 @@ export class ListenStream {
   #retire(stream: StreamAttempt): void {
     if (!this.#streams.delete(stream)) return;
     stream.acknowledge();
-    stream.request.cancel(undefined);
+    stream.cancellation.cancel(undefined);
   }
 
   #unsupportedError(): McpRuntimeError {
@@ -151,33 +180,12 @@ export class ListenStream {
     return [...this.#topics].filter((topic) => topic !== LIST_CHANGES);
   }
 
+  /** Messages about the stream may arrive while its request is sent, so it is added first. */
   #openStream(notifications: JsonObject, topic: Topic | undefined): StreamAttempt {
-    let isAcknowledged = false;
-    let resolveAcknowledged: (() => void) | undefined;
-    const acknowledgement = new Promise<void>((resolve) => {
-      resolveAcknowledged = resolve;
-    });
-    const acknowledge = () => {
-      isAcknowledged = true;
-      resolveAcknowledged?.();
-    };
-    const request = this.#options.rpc.listen(LISTEN_METHOD, { notifications }, () => {
-      this.#delayMs = INITIAL_DELAY_MS;
-      acknowledge();
-    });
-    const ended = request.response.then(() => undefined);
-    const stream: StreamAttempt = {
-      request,
-      topic,
-      acknowledged: Promise.race([acknowledgement, ended]),
-      acknowledge,
-      get isAcknowledged() {
-        return isAcknowledged;
-      },
-    };
+    const stream = new StreamAttempt(topic);
     this.#streams.add(stream);
-    stream.acknowledged.catch(() => undefined);
-    ended.then(
+    const { cancellation } = stream;
+    this.#options.listen({ notifications }, { cancellation, tracker: stream }).then(
       () => this.#onEnd(stream, undefined),
       (error: unknown) => this.#onEnd(stream, error),
     );
@@ -185,6 +193,7 @@ export class ListenStream {
   }
 
   #onEnd(stream: StreamAttempt, error: unknown): void {
+    stream.end(error);
     this.#streams.delete(stream);
     const isDropped = error !== undefined && this.#dropTopic(stream, error);
     // A replaced stream is expected to end.

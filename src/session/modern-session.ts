@@ -1,9 +1,11 @@
-import type { Clock } from "../async/clock.js";
+import { z } from "zod";
+import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/deadline.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
+import { closedDuringHandshakeError, connectionLostError } from "../transports/custom-transport.js";
+import { LISTEN_METHOD, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
 import { invalidResponseError } from "../transports/json-rpc.js";
 import {
   DISCOVER_METHOD,
@@ -11,38 +13,95 @@ import {
   INVALID_PARAMS,
   mayRequireSession,
   rejectsModernEra,
+  toEnvelope,
 } from "./era-detection.js";
 import { ListenStream } from "./listen-stream.js";
-import type { ModernRpc } from "./modern-rpc.js";
-import type { SafeTransport } from "./safe-transport.js";
+import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import {
   answerInputRequests,
   INPUT_REQUIRED,
   MAX_ROUNDS,
   stripInput,
 } from "./server-requests/input-required.js";
-import type { ServerRequests } from "./server-requests/server-requests.js";
-import {
-  connectionLostError,
-  type ErrorContext,
-  sessionClosedError,
-  type SessionCloseReason,
-} from "./session-errors.js";
-import type { ServerMetadata, ServerNotification, Session, SessionRequest } from "./session.js";
+import type { SessionChannel } from "./session-channel.js";
+import { sessionClosedError, type SessionCloseReason } from "./session-errors.js";
+import type { ServerMetadata, Session, SessionRequest } from "./session.js";
 import { ToolHeaders } from "./tool-headers.js";
 
-interface ModernSessionOptions extends ErrorContext {
-  readonly transport: SafeTransport;
-  readonly rpc: ModernRpc;
-  readonly metadata: ServerMetadata;
-  /** Handles the input requests in results. */
-  readonly serverRequests: ServerRequests;
-  readonly clock: Clock;
-  readonly onNotification: (notification: ServerNotification) => void;
-  readonly onWarning: (message: string) => void;
-  readonly onError: (error: Error) => void;
-  /** The transport closed unexpectedly. */
-  readonly onDisconnected: () => void;
+const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
+
+/** Opens a session with a server of the modern era: no handshake, only `server/discover` for its metadata. */
+export async function openModernSession(
+  options: OpenSessionOptions,
+  existing?: SessionChannel,
+): Promise<Session> {
+  return runHandshake(options, existing, async (channel, attempt) => {
+    channel.isModern = true;
+    if (channel.isClosed) throw closedDuringHandshakeError(options.server);
+    const metadata = toServerMetadata(await discoverServer(channel, attempt, options), options);
+    // The server may have responded and closed the connection right away.
+    if (channel.isClosed) throw closedDuringHandshakeError(options.server);
+    return new ModernSession(channel, options, metadata);
+  });
+}
+
+/** A server that rejects the version may still support it: the request is repeated once. */
+async function discoverServer(
+  channel: SessionChannel,
+  cancellation: CancelScope,
+  { handlers, handshakeMeta }: OpenSessionOptions,
+): Promise<JsonObject> {
+  const envelope = toEnvelope(handlers);
+  const params = { _meta: { ...handshakeMeta, ...envelope } };
+  const discover = () => channel.request(DISCOVER_METHOD, params, { cancellation, cancelMeta: envelope });
+  return discover().catch((failure: unknown) => {
+    if (!isVersionRejection(failure)) throw failure;
+    return discover();
+  });
+}
+
+function isVersionRejection(failure: unknown): boolean {
+  return (
+    failure instanceof McpRuntimeError &&
+    failure.kind === "unsupported-protocol" &&
+    failure.code !== undefined
+  );
+}
+
+const SERVER_INFO = z.object({ name: z.string(), version: z.string(), title: z.string().optional() });
+
+const DISCOVER_RESULT = z.object({
+  supportedVersions: z.array(z.string()),
+  capabilities: z.record(z.string(), z.unknown()),
+  instructions: z.string().optional().catch(undefined),
+  _meta: z
+    .object({ [META_KEYS.serverInfo]: SERVER_INFO.optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+});
+
+/** Parses the `server/discover` result. Throws when the server does not support `MODERN_VERSION`. */
+function toServerMetadata(result: JsonObject, context: OpenSessionOptions): ServerMetadata {
+  const parsed = DISCOVER_RESULT.safeParse(result);
+  if (!parsed.success)
+    throw invalidResponseError(context, `the ${DISCOVER_METHOD} result does not match the protocol`);
+  const { supportedVersions, capabilities, instructions, _meta } = parsed.data;
+  if (!supportedVersions.includes(MODERN_VERSION)) throw unsupportedVersionError(supportedVersions, context);
+  return {
+    serverInfo: _meta?.[META_KEYS.serverInfo],
+    capabilities,
+    instructions,
+    protocolVersion: MODERN_VERSION,
+  };
+}
+
+function unsupportedVersionError(
+  versions: readonly string[],
+  { server, redactor }: OpenSessionOptions,
+): McpRuntimeError {
+  const serverVersions = excerpt(redactor.redact(versions.join(", ")));
+  const text = `Server "${server}" supports MCP ${serverVersions === "" ? "(no version)" : serverVersions}; this client supports ${MODERN_VERSION} and earlier versions.`;
+  return new McpRuntimeError("unsupported-protocol", text, { server });
 }
 
 /** How long to wait until the server acknowledges the listen stream. */
@@ -52,31 +111,43 @@ const SERVER_STREAM_TIMEOUT_MS = 500;
  * A session of the modern era. It has only client-side state, so the server cannot lose it. Requests that
  * exist only in the legacy era (`ping`, `logging/setLevel`, `resources/subscribe`) are translated.
  */
-export class ModernSession implements Session {
+class ModernSession implements Session {
   readonly id = undefined;
   readonly isResumed = false;
   readonly isConfirmed = true;
   readonly metadata: ServerMetadata;
-  readonly #options: ModernSessionOptions;
+  readonly #channel: SessionChannel;
+  readonly #options: OpenSessionOptions;
   readonly #listenStream: ListenStream;
   readonly #toolHeaders: ToolHeaders;
+  /** The `_meta` entries of every request. */
+  #envelope: JsonObject;
   #inFlight = 0;
   #closeReason: SessionCloseReason | undefined;
   /** The server was replaced by one of the legacy era. */
   #serverIsLegacy = false;
 
-  constructor(options: ModernSessionOptions) {
-    const { metadata, transport, server, rpc, onWarning, onDisconnected } = options;
+  constructor(channel: SessionChannel, options: OpenSessionOptions, metadata: ServerMetadata) {
+    const { server, handlers, onWarning, onDisconnected } = options;
     this.metadata = metadata;
+    this.#channel = channel;
     this.#options = options;
-    this.#listenStream = new ListenStream({ ...options, capabilities: metadata.capabilities });
+    this.#envelope = toEnvelope(handlers);
     this.#toolHeaders = new ToolHeaders(server, onWarning);
-    transport.onclose = () => {
+    this.#listenStream = new ListenStream({
+      ...options,
+      capabilities: metadata.capabilities,
+      canReceiveUnsolicited: channel.canReceiveUnsolicited,
+      listen: (params, request) => this.#send(LISTEN_METHOD, params, request),
+    });
+    channel.onNotification = (notification) => {
+      if (notification.method === ACKNOWLEDGED) this.#listenStream.acknowledge(notification.params);
+      else options.onNotification(notification);
+    };
+    channel.onclose = () => {
       const isUnexpected = this.#closeReason === undefined;
       this.#closeReason ??= "disconnected";
-      const reason = connectionLostError(server, this.#closeReason);
-      rpc.rejectAll(reason);
-      this.#listenStream.close(reason);
+      this.#listenStream.close(connectionLostError(server));
       if (isUnexpected) onDisconnected();
     };
   }
@@ -101,7 +172,7 @@ export class ModernSession implements Session {
         : error;
     } finally {
       this.#inFlight -= 1;
-      if (this.#closeReason === "draining" && this.#inFlight === 0) void this.#options.transport.close();
+      if (this.#closeReason === "draining" && this.#inFlight === 0) void this.#channel.close();
     }
   }
 
@@ -114,26 +185,26 @@ export class ModernSession implements Session {
   drain(): void {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = "draining";
-    this.#listenStream.close(connectionLostError(this.#options.server, this.#closeReason));
-    if (this.#inFlight === 0) void this.#options.transport.close();
+    this.#listenStream.close(connectionLostError(this.#options.server));
+    if (this.#inFlight === 0) void this.#channel.close();
   }
 
   async close(): Promise<void> {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = "closed";
-    this.#listenStream.close(connectionLostError(this.#options.server, this.#closeReason));
-    this.#options.transport.cancelServerRequests();
-    await this.#options.transport.close();
+    this.#listenStream.close(sessionClosedError(this.#options.server, this.#closeReason));
+    this.#channel.cancelServerRequests();
+    await this.#channel.close();
   }
 
   async #dispatch(request: SessionRequest): Promise<unknown> {
     const { method, params } = request;
     switch (method) {
       case "ping":
-        await this.#request(request, DISCOVER_METHOD, {});
+        await this.#send(DISCOVER_METHOD, {}, request);
         return {};
       case "logging/setLevel":
-        this.#options.rpc.setLogLevel(params["level"]);
+        this.#envelope = { ...this.#envelope, [META_KEYS.logLevel]: params["level"] };
         return {};
       case "resources/subscribe":
         await this.#changeSubscription(request, (uri) => this.#listenStream.subscribeResource(uri));
@@ -191,7 +262,7 @@ export class ModernSession implements Session {
     let cursor: unknown;
     for (let page = 0; page < MAX_ROUNDS; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await this.#request({ method: "", params, cancellation, context }, "tools/list", params);
+      const result = await this.#send("tools/list", params, { cancellation, context });
       this.#toolHeaders.update(result);
       cursor = result["nextCursor"];
       if (typeof cursor !== "string" || cursor === "") return;
@@ -204,17 +275,14 @@ export class ModernSession implements Session {
     headers?: Record<string, string>,
   ): Promise<JsonObject> {
     const { method, cancellation, deferInput = false } = request;
-    const { server, serverRequests } = this.#options;
+    const { server } = this.#options;
+    const { serverRequests } = this.#channel;
     const params = stripInput(request.params);
     let roundParams = request.params;
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       cancellation.throwIfCancelled();
-      const { resultType = "complete", ...result } = await this.#request(
-        request,
-        method,
-        roundParams,
-        headers,
-      );
+      const response = await this.#send(method, roundParams, request, headers);
+      const { resultType = "complete", ...result } = response;
       if (resultType === "complete") return stripServerInfo(result);
       if (resultType !== INPUT_REQUIRED)
         throw invalidResponseError(this.#options, `unknown result type ${JSON.stringify(resultType)}`);
@@ -225,22 +293,32 @@ export class ModernSession implements Session {
     throw invalidResponseError(this.#options, `it requested input ${MAX_ROUNDS} times`);
   }
 
-  async #request(
-    { cancellation, context, headers, onProgress, tracker, deferInput }: SessionRequest,
+  /** Sends a request with the envelope. */
+  #send(
     method: string,
     params: JsonObject,
+    {
+      cancellation,
+      context,
+      headers,
+      tracker,
+      deferInput = false,
+    }: Omit<SessionRequest, "method" | "params">,
     toolHeaders?: Record<string, string>,
   ): Promise<JsonObject> {
-    return this.#options.rpc.request({
+    const requestMeta = isPlainObject(params["_meta"]) ? params["_meta"] : {};
+    const envelope = deferInput ? withElicitation(this.#envelope) : this.#envelope;
+    return this.#channel.request(
       method,
-      params,
-      cancellation,
-      headers: toolHeaders === undefined ? headers : { ...headers, ...toolHeaders },
-      context,
-      onProgress,
-      tracker,
-      deferInput,
-    });
+      { ...params, _meta: { ...requestMeta, ...envelope } },
+      {
+        cancellation,
+        context,
+        headers: toolHeaders === undefined ? headers : { ...headers, ...toolHeaders },
+        tracker,
+        cancelMeta: this.#envelope,
+      },
+    );
   }
 
   /**
@@ -251,8 +329,7 @@ export class ModernSession implements Session {
     if (!mayRequireSession(error)) return false;
     const { cancellation, context } = request;
     try {
-      if (!this.#serverIsLegacy)
-        await this.#request({ method: "", params: {}, cancellation, context }, DISCOVER_METHOD, {});
+      if (!this.#serverIsLegacy) await this.#send(DISCOVER_METHOD, {}, { cancellation, context });
     } catch (rejection) {
       this.#serverIsLegacy = rejectsModernEra(rejection);
     }
@@ -264,6 +341,13 @@ export class ModernSession implements Session {
     const text = `Server "${server}" no longer supports MCP ${MODERN_VERSION}. ${excerpt(message)}`;
     return new McpRuntimeError("unsupported-protocol", text, { server });
   }
+}
+
+/** Declares elicitation for a request whose caller answers it, even without elicitation handlers. */
+function withElicitation(envelope: JsonObject): JsonObject {
+  const capabilities = envelope[META_KEYS.clientCapabilities] as JsonObject;
+  const elicitation = { form: {}, url: {} };
+  return { ...envelope, [META_KEYS.clientCapabilities]: { ...capabilities, elicitation } };
 }
 
 /** Removes the server info from `_meta` of a result; the rest of `_meta` belongs to the tool. */

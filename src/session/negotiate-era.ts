@@ -4,8 +4,8 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { rejectsModernEra, toEnvelope } from "./era-detection.js";
-import type { DetachedTransport } from "./safe-transport.js";
-import type { OpenSessionOptions } from "./session-options.js";
+import type { OpenSessionOptions } from "./open-session.js";
+import type { SessionChannel } from "./session-channel.js";
 import type { Session } from "./session.js";
 
 /** The detected protocol era of a server, reused for later sessions. */
@@ -59,41 +59,38 @@ export async function openSession(
 }
 
 async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
-  let startedTransport: DetachedTransport | undefined;
+  const { openLegacySession } = await import("./legacy-session.js");
+  let rejection: McpRuntimeError;
+  let channel: SessionChannel | undefined;
   try {
-    return await initialize({
-      ...options,
-      handshakeMeta: { ...options.handshakeMeta, ...toEnvelope(options.handlers) },
-      onInitializeRejected: (code, detach) => {
-        if (INITIALIZE_REJECTED_CODES.has(code)) startedTransport = detach();
-      },
-    });
-  } catch (rejection) {
-    if (
-      startedTransport === undefined &&
-      !INITIALIZE_REJECTED_CODES.has(getRpcCode(rejection)) &&
-      !isOpaqueRejection(rejection, options)
-    )
-      throw rejection;
-    const session = await discoverOnSameTransport(startedTransport, options).catch((error: unknown) => {
-      if (!rejectsModernEra(error)) throw error;
-      return isOpaqueRejection(rejection, options)
-        ? initializeWithoutEnvelope(era, options)
-        : rethrowRejection(rejection, error);
-    });
-    era.isModern = session.metadata?.protocolVersion === MODERN_VERSION;
-    return session;
+    const handshakeMeta = { ...options.handshakeMeta, ...toEnvelope(options.handlers) };
+    const outcome = await openLegacySession({ ...options, handshakeMeta }, ({ code }) =>
+      INITIALIZE_REJECTED_CODES.has(code),
+    );
+    if (!("rejection" in outcome)) return outcome;
+    ({ rejection, channel } = outcome);
+  } catch (error) {
+    if (!INITIALIZE_REJECTED_CODES.has(getRpcCode(error)) && !isOpaqueRejection(error, options)) throw error;
+    rejection = error as McpRuntimeError;
   }
+  const session = await discoverOnSameTransport(channel, options).catch((error: unknown) => {
+    if (!rejectsModernEra(error)) throw error;
+    return isOpaqueRejection(rejection, options)
+      ? initializeWithoutEnvelope(era, options)
+      : rethrowRejection(rejection, error);
+  });
+  era.isModern = session.metadata?.protocolVersion === MODERN_VERSION;
+  return session;
 }
 
 /** Reuses the transport on which `initialize` was rejected, so that a stdio server is not started twice. */
 async function discoverOnSameTransport(
-  startedTransport: DetachedTransport | undefined,
+  channel: SessionChannel | undefined,
   options: OpenSessionOptions,
 ): Promise<Session> {
-  if (startedTransport === undefined) return discover(options);
+  if (channel === undefined) return discover(options);
   try {
-    return await discover({ ...options, startedTransport });
+    return await discover(options, channel);
   } catch (error) {
     // The server may have closed the connection along with the rejection.
     if (!(error instanceof McpRuntimeError) || !DISCONNECT_KINDS.has(error.kind)) throw error;
@@ -117,12 +114,12 @@ async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionO
 
 async function initialize(options: OpenSessionOptions): Promise<Session> {
   const { openLegacySession } = await import("./legacy-session.js");
-  return openLegacySession(options);
+  return (await openLegacySession(options)) as Session;
 }
 
-async function discover(options: OpenSessionOptions): Promise<Session> {
-  const { openModernSession } = await import("./open-modern-session.js");
-  return openModernSession(options);
+async function discover(options: OpenSessionOptions, channel?: SessionChannel): Promise<Session> {
+  const { openModernSession } = await import("./modern-session.js");
+  return openModernSession(options, channel);
 }
 
 function rethrow(error: unknown, addHint: (failure: McpRuntimeError) => McpRuntimeError): never {

@@ -1,6 +1,5 @@
-import type { CancelScope } from "../async/cancel-scope.js";
-import type { CallContext } from "../config/call-context.js";
 import type { JsonObject } from "../json/json.js";
+import type { TransportRequestOptions } from "../transports/transport.js";
 
 /**
  * What a server declared in its `initialize` or `server/discover` result. Not available for a session that
@@ -23,43 +22,12 @@ export interface ServerMetadata {
   readonly protocolVersion: string;
 }
 
-/** The content of a progress notification for one request. */
-export interface Progress {
-  /** Increases with every notification. */
-  readonly progress: number;
-  /** The value of `progress` at the end, if the server knows it. */
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
-}
-
-/** Tells how far a request got on its way to the server. */
-export interface SendStatus {
-  /** True when the server may have received the request. */
-  mayHaveBeenSent(): boolean;
-}
-
-/** Filled in while a request is sent, so that the caller can see how far it got after a failure. */
-export interface DeliveryTracker {
-  /** Set when the request is passed to the transport. */
-  sendStatus: SendStatus | undefined;
-  /** The JSON-RPC id of the message on the wire. */
-  wireId: string | number | undefined;
-}
-
-export interface SessionRequest {
+/** A request on a session. The tracker shows how far it got. */
+export interface SessionRequest extends Omit<TransportRequestOptions, "cancelMeta"> {
   readonly method: string;
   readonly params: JsonObject;
-  readonly cancellation: CancelScope;
-  /** Extra headers for this request, on transports that have headers. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The caller, for credentials that depend on it. */
-  readonly context?: CallContext | undefined;
-  /** Receives the send status as soon as the request is passed to the transport. */
-  readonly tracker?: DeliveryTracker | undefined;
   /** Return elicitation requests to the caller as an incomplete result instead of running the handlers. */
   readonly deferInput?: boolean | undefined;
-  /** When set, the request carries a progress token. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** A notification received from the server. */

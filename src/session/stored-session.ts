@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
@@ -9,6 +8,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
+import { LEGACY_VERSIONS } from "./era-detection.js";
 import type { ServerMetadata, Session } from "./session.js";
 
 /** A session that another process or run opened and saved. */
@@ -39,7 +39,7 @@ const MAX_FAILED_RESUMES = 2;
 /** Store content is untrusted and validated like a message from the wire. */
 const SESSION_ENTRY = z.object({
   id: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
-  protocolVersion: z.string().refine((version) => SUPPORTED_PROTOCOL_VERSIONS.includes(version)),
+  protocolVersion: z.string().refine((version) => LEGACY_VERSIONS.includes(version)),
   capabilities: z.record(z.string(), z.unknown()),
   serverInfo: z.object({ name: z.string(), version: z.string(), title: z.string().optional() }),
   instructions: z.string().optional(),

@@ -38,11 +38,9 @@ export interface ClientMetrics extends CallMetrics {
 interface EndedRequest {
   readonly method: string;
   readonly tool: string | undefined;
-  readonly trace: {
-    readonly latencyMs: number;
-    readonly attempts: number;
-    readonly kind: FailureKind | undefined;
-  };
+  readonly latencyMs: number;
+  readonly attempts: number;
+  readonly kind: FailureKind | undefined;
 }
 
 /** Limits memory: a server or a model can invent any number of names. */
@@ -64,8 +62,8 @@ export class RequestMetrics {
   }
 
   onRequestEnded(request: EndedRequest): void {
-    const { method, tool, trace } = request;
-    if (trace.kind === undefined || trace.kind === "tool-error") this.#lastLatencyMs = trace.latencyMs;
+    const { method, tool, kind, latencyMs } = request;
+    if (kind === undefined || kind === "tool-error") this.#lastLatencyMs = latencyMs;
     if (tool === undefined) counterFor(this.#methods, method).count(request);
     else counterFor(this.#tools, tool).count(request);
   }
@@ -101,8 +99,7 @@ class CallCounter {
   readonly #failures = new Map<FailureKind, number>();
   readonly #latency = new LatencyHistogram();
 
-  count({ trace }: EndedRequest): void {
-    const { latencyMs, attempts, kind } = trace;
+  count({ latencyMs, attempts, kind }: EndedRequest): void {
     this.#calls += 1;
     // A call that was never sent has no server latency.
     if (attempts > 0) this.#latency.record(latencyMs);

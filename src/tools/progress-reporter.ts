@@ -2,7 +2,7 @@ import type { CallbackManagerForToolRun } from "@langchain/core/callbacks/manage
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Clock } from "../async/clock.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import type { Progress } from "../session/session.js";
+import type { Progress } from "../transports/transport.js";
 
 /** A progress notification of a running tool call. */
 export interface ToolProgress extends Progress {

@@ -3,7 +3,7 @@ import { ToolResult } from "../client/tool-result.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import type { ToolContext } from "./tool-context.js";
 import type { JsonObject } from "../json/json.js";
-import type { Progress } from "../session/session.js";
+import type { Progress } from "../transports/transport.js";
 import { requestApproval } from "./approval/approve-in-tool.js";
 import { callWithInput, type DeferredCall } from "./elicitation/interrupt-for-input.js";
 import { type PreparedCall, prepareCall, toCallPreview, toModelVisibleArgs } from "./prepare-call.js";

@@ -1,5 +1,5 @@
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
-import type { TransportDependencies, TransportFactory } from "./transport-factory.js";
+import type { TransportDependencies, TransportFactory } from "./transport.js";
 
 /** Creates the transport factory of a server. Only the modules of its transport are loaded. */
 export async function createTransportFactory(
@@ -13,15 +13,11 @@ export async function createTransportFactory(
       const { createHttpFactory } = await import("./http/http-transport-factory.js");
       return createHttpFactory(config, address, dependencies);
     }
-    case "in-process": {
-      const { openInProcessTransport } = await import("./in-process-transport.js");
-      return {
-        openTransport: async () => openInProcessTransport(await address.open()),
-        close: noop,
-      };
+    case "in-process":
+    case "custom": {
+      const { createCustomFactory } = await import("./custom-transport.js");
+      return createCustomFactory(config, address, dependencies);
     }
-    case "custom":
-      return { openTransport: async () => address.open(), close: noop };
     case "stdio": {
       const { StdioTransportFactory } = await import("./stdio/stdio-transport-factory.js");
       return new StdioTransportFactory({
@@ -40,8 +36,4 @@ export async function createTransportFactory(
       return createLambdaFactory(config, address, dependencies);
     }
   }
-}
-
-async function noop(): Promise<void> {
-  // The transports share nothing.
 }

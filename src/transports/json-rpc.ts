@@ -1,20 +1,27 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
+import { classifyFailure, hintForCode } from "../errors/classify-failure.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { excerpt } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
 
 export type RequestId = string | number;
 
-/** A received value, relative to the request whose response is awaited. */
-export type ClassifiedMessage =
-  | { readonly type: "response"; readonly message: JsonRpcMessage }
-  /** A request or notification from the server. */
-  | { readonly type: "server-message"; readonly message: JsonRpcMessage }
-  | { readonly type: "other-response"; readonly reason: string }
-  | { readonly type: "invalid"; readonly reason: string };
+/** A request as it is sent. */
+export interface RpcRequest extends JsonRpcMessage {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** The server that an error is about, and the redactor for its message. */
+export interface ErrorContext {
+  readonly server: string;
+  readonly redactor: Redactor;
+}
 
 const INTERNAL_ERROR = -32_603;
+const NO_REASON = "The server did not give a reason.";
 
 export function isRequest(
   message: JsonRpcMessage,
@@ -43,79 +50,89 @@ export function parseMessages(text: string): unknown[] | undefined {
   }
 }
 
-/**
- * Classifies a value that was received while the request with this id is pending. Responses are rebuilt
- * from their known fields: during the handshake the SDK ignores a message with extra keys and would wait
- * forever.
- */
-export function classifyMessage(value: unknown, id: RequestId): ClassifiedMessage {
-  if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return invalidMessage("it is not JSON-RPC 2.0");
-  if (typeof value["method"] === "string")
-    return { type: "server-message", message: value as unknown as JsonRpcMessage };
-  const { error, result } = value;
-  // A server that could not parse the request responds without an id.
-  const isError = isErrorResponse(value);
-  const isMatch = isSameId(value["id"], id) || (value["id"] == null && isError);
-  if (!isMatch) {
-    const reason = `it responds to another request (id ${JSON.stringify(value["id"])})`;
-    return { type: "other-response", reason };
-  }
-  if (isError) return { type: "response", message: { jsonrpc: "2.0", id, error: toRpcError(error) } };
-  if (!isPlainObject(result)) return invalidMessage("its result is not an object");
-  return { type: "response", message: { jsonrpc: "2.0", id, result: dropInvalidMeta(result) } };
+/** Whether a received value is a request or notification of the server. */
+export function isServerMessage(value: unknown): value is JsonRpcMessage {
+  return isPlainObject(value) && value["jsonrpc"] === "2.0" && typeof value["method"] === "string";
+}
+
+export const NOT_JSON_RPC = "it is not JSON-RPC 2.0";
+
+/** Whether a received value is a response to any request. */
+export function isResponse(value: unknown): value is JsonObject {
+  return isPlainObject(value) && value["jsonrpc"] === "2.0" && typeof value["method"] !== "string";
+}
+
+/** Whether a response belongs to a request. A server that could not parse the request responds with an error without an id. */
+export function isResponseTo(response: JsonObject, id: RequestId): boolean {
+  return isSameId(response["id"], id) || (response["id"] == null && isErrorResponse(response));
+}
+
+export function describeOtherResponse({ id }: JsonObject): string {
+  const shown = typeof id === "object" && id !== null ? "an object" : JSON.stringify(id);
+  return `it responds to another request (id ${shown})`;
+}
+
+/** Returns the result of a response, or the error that it reports. */
+export function readResponse(
+  response: { readonly error?: unknown; readonly result?: unknown },
+  method: string,
+  context: ErrorContext,
+): JsonObject | McpRuntimeError {
+  const { error, result } = response;
+  if (isErrorResponse(response)) return fromRpcError(toRpcError(error), method, context);
+  return isPlainObject(result) ? result : invalidResponseError(context, "its result is not an object");
 }
 
 /** Some servers send every field and use null for the ones that are not set. */
-export function isErrorResponse({ error, result }: { error?: unknown; result?: unknown }): boolean {
+function isErrorResponse({ error, result }: { error?: unknown; result?: unknown }): boolean {
   return error !== undefined && (error !== null || result === undefined || result === null);
 }
 
-function invalidMessage(reason: string): ClassifiedMessage {
-  return { type: "invalid", reason };
-}
-
 /** Some servers return numeric ids as strings. */
-function isSameId(received: unknown, id: RequestId): boolean {
+export function isSameId(received: unknown, id: RequestId): boolean {
   return received === id || (typeof received === "string" && received === String(id));
 }
 
 /** Normalizes an `error` field, which may hold anything. */
-export function toRpcError(error: unknown): { code: number; message: string; data?: unknown } {
-  if (!isPlainObject(error)) return { code: INTERNAL_ERROR, message: String(error) };
+function toRpcError(error: unknown): RpcError {
+  const isArray = Array.isArray(error);
+  if (!isPlainObject(error)) return { code: INTERNAL_ERROR, message: isArray ? NO_REASON : String(error) };
   const { code, message, data } = error;
   return {
     code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
-    message: typeof message === "string" ? message : "The server did not give a reason.",
+    message: typeof message === "string" ? message : NO_REASON,
     ...(data === undefined ? {} : { data }),
   };
 }
 
-/** The SDK drops an `initialize` result whose `_meta` is not an object. */
-function dropInvalidMeta(result: JsonObject): JsonObject {
-  if (result["_meta"] === undefined || isPlainObject(result["_meta"])) return result;
-  const { _meta: _, ...rest } = result;
-  return rest;
+interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
 }
 
-/**
- * Wraps a local error in a JSON-RPC error response. It travels the same path as a server's response, so
- * that all state of the request is cleared. `getLocalError` unwraps it.
- */
-export function toLocalErrorResponse(id: RequestId, failure: unknown): JsonRpcMessage {
-  return {
-    jsonrpc: "2.0",
-    id,
-    error: { code: INTERNAL_ERROR, message: "local error", data: new LocalErrorData(failure) },
-  };
+/** The JSON-RPC error as the server sent it; the cause of an `McpRuntimeError`. */
+class RpcServerError extends Error {
+  override readonly name = "RpcServerError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: RpcError) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
 }
 
-class LocalErrorData {
-  constructor(readonly reason: unknown) {}
-}
-
-/** Unwraps the error of `toLocalErrorResponse`. A server cannot forge it: parsed JSON has no class instances. */
-export function getLocalError(data: unknown): { readonly reason: unknown } | undefined {
-  return data instanceof LocalErrorData ? data : undefined;
+function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {
+  const { code, message } = error;
+  const serverText = excerpt(redactor.redact(message));
+  const hint = hintForCode(code);
+  return new McpRuntimeError(
+    classifyFailure({ code, isResourceRead: method === "resources/read" }),
+    `Server "${server}" returned error ${code}: ${serverText}${hint === "" ? "" : ` ${hint}`}`,
+    { server, code, cause: redactor.redactCause(new RpcServerError(error)) },
+  );
 }
 
 export function invalidResponseError({ server, redactor }: ErrorContext, reason: string): McpRuntimeError {
@@ -124,11 +141,6 @@ export function invalidResponseError({ server, redactor }: ErrorContext, reason:
     server,
     outcomeUnknown: true,
   });
-}
-
-interface ErrorContext {
-  readonly server: string;
-  readonly redactor: Redactor;
 }
 
 export function responseTooLargeError(server: string, maxBytes: number): McpRuntimeError {

@@ -1,88 +1,245 @@
-import { isPlainObject } from "../json/json.js";
+import type { Cancellable, CancelScope } from "../async/cancel-scope.js";
+import { SlotMap } from "../async/slot-map.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
-import { classifyMessage, classifyTruncated, parseMessages, type RequestId } from "./json-rpc.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import {
+  classifyTruncated,
+  describeOtherResponse,
+  type ErrorContext,
+  invalidResponseError,
+  isResponse,
+  isServerMessage,
+  NOT_JSON_RPC,
+  parseMessages,
+  readResponse,
+  type RequestId,
+  type RpcRequest,
+} from "./json-rpc.js";
+import type { RequestTracker, SendStatus, TransportRequestOptions } from "./transport.js";
 
-/** What a transport does with the messages of a received text. */
-export interface ReceiveHandlers<Request> {
-  /** A request or notification of the server. */
-  readonly onServerMessage: (message: JsonRpcMessage) => void;
-  readonly onResponse: (request: Request, message: JsonRpcMessage) => void;
-  /** An invalid response of a pending request. `value` is undefined if it is not JSON. */
-  readonly onInvalidResponse: (request: Request, reason: string, value: unknown) => void;
-  /** A response to a request that is not pending. `value` is the parsed message. */
-  readonly onUnmatchedResponse: (value: unknown, reason: string) => void;
-  /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
-  readonly onInvalidMessage: (text: string, reason: string, value: unknown) => void;
+/** The part of a pending request that only its transport knows. */
+export interface WireRequest {
+  /** Once true, the server may have received the request. */
+  readonly wasSent: boolean;
 }
 
-/** Never the id of a request. */
-const NO_REQUEST_ID = "";
+/**
+ * A request that waits for its response. It is settled by method calls and not by closures, because a closure would keep
+ * everything in the scope of the call alive.
+ */
+export class PendingRequest<Wire extends WireRequest> implements SendStatus, Cancellable {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly response: Promise<JsonObject>;
+  /** Set by the transport when it begins to send. */
+  wire: Wire | undefined;
+  readonly #owner: PendingRequests<Wire>;
+  readonly #cancelMeta: JsonObject | undefined;
+  #resolve: ((result: JsonObject) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+  #cancellation: CancelScope | undefined;
+  #tracker: RequestTracker | undefined;
 
-/** The requests of one channel that await a response. Responses may arrive in any order. */
-export class PendingRequests<Request extends { readonly id: RequestId }> {
-  /** Keyed by the id as a string: some servers return numeric ids as strings. */
-  readonly #requests = new Map<string, Request>();
+  constructor(
+    owner: PendingRequests<Wire>,
+    { id, method }: RpcRequest,
+    { cancellation, tracker, cancelMeta }: TransportRequestOptions,
+  ) {
+    this.id = id;
+    this.method = method;
+    this.#owner = owner;
+    this.#cancelMeta = cancelMeta;
+    this.#cancellation = cancellation;
+    this.#tracker = tracker;
+    this.response = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (tracker === undefined) return;
+    tracker.sendStatus = this;
+    tracker.wireId = id;
+  }
+
+  get isSettled(): boolean {
+    return this.#resolve === undefined;
+  }
+
+  mayHaveBeenSent(): boolean {
+    return this.wire?.wasSent ?? false;
+  }
+
+  /** Lets the caller's cancellation cancel this request until it is settled. Called when sending has begun. */
+  attach(): void {
+    if (!this.isSettled) this.#cancellation?.attach(this);
+  }
+
+  /** The message that tells the server that the response is no longer needed. */
+  toCancelNotification(): JsonRpcMessage {
+    const reason = "The caller is no longer waiting for the response.";
+    const meta = this.#cancelMeta === undefined ? {} : { _meta: this.#cancelMeta };
+    return {
+      jsonrpc: "2.0",
+      method: "notifications/cancelled",
+      params: { requestId: this.id, reason, ...meta },
+    };
+  }
+
+  cancel(reason: unknown): void {
+    if (this.isSettled) return;
+    this.#owner.onCancelled(this);
+    this.reject(reason);
+  }
+
+  resolve(result: JsonObject): void {
+    const resolve = this.#resolve;
+    this.#settle();
+    resolve?.(result);
+  }
+
+  reject(reason: unknown): void {
+    const reject = this.#reject;
+    this.#settle();
+    reject?.(reason);
+  }
+
+  /** Settles the request with a response of the server. */
+  receive(response: JsonObject): void {
+    const outcome = readResponse(response, this.method, this.#owner.context);
+    if (outcome instanceof Error) this.reject(outcome);
+    else this.resolve(outcome);
+  }
+
+  reportProgress({ progress, total, message }: JsonObject): void {
+    // Invalid progress must not extend the deadline.
+    if (typeof progress !== "number") return;
+    this.#tracker?.onProgress?.({
+      progress,
+      total: typeof total === "number" ? total : undefined,
+      message: typeof message === "string" ? message : undefined,
+    });
+  }
+
+  /** Drops the references to the caller, which would otherwise stay alive with this object. */
+  #settle(): void {
+    this.#owner.delete(this);
+    this.#cancellation?.detach(this);
+    this.#cancellation = undefined;
+    this.#tracker = undefined;
+    this.#resolve = undefined;
+    this.#reject = undefined;
+  }
+}
+
+/** What a transport does with its requests and with the messages of a received text. */
+export interface PendingRequestsEvents<Wire extends WireRequest> {
+  /** A request or notification of the server, except progress. */
+  onServerMessage(message: JsonRpcMessage): void;
+  /** The caller no longer waits: the transport stops sending the request, or tells the server. */
+  onCancelled(request: PendingRequest<Wire>): void;
+  /** A request was resolved, rejected or cancelled. */
+  onSettled?(request: PendingRequest<Wire>): void;
+  /** A response to a request that is not pending. `value` is the parsed message. */
+  onUnmatchedResponse?(value: unknown, reason: string): void;
+  /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
+  onInvalidMessage?(text: string, reason: string, value: unknown): void;
+}
+
+/** The requests of one transport that await a response. Responses may arrive in any order. */
+export class PendingRequests<Wire extends WireRequest> {
+  readonly context: ErrorContext;
+  readonly #events: PendingRequestsEvents<Wire>;
+  readonly #requests = new SlotMap<RequestId, PendingRequest<Wire>>();
+
+  constructor(context: ErrorContext, events: PendingRequestsEvents<Wire>) {
+    this.context = context;
+    this.#events = events;
+  }
 
   get size(): number {
     return this.#requests.size;
   }
 
-  /** Requests may be deleted while iterating. */
-  [Symbol.iterator](): IterableIterator<Request> {
+  /** Returns the current requests; they may be settled while iterating. */
+  values(): PendingRequest<Wire>[] {
     return this.#requests.values();
   }
 
-  add(request: Request): void {
-    this.#requests.set(String(request.id), request);
+  /** Adds a request. Until `attach`, its cancellation has no effect. */
+  add(message: RpcRequest, options: TransportRequestOptions): PendingRequest<Wire> {
+    const request = new PendingRequest(this, message, options);
+    this.#requests.set(message.id, request);
+    return request;
   }
 
-  delete({ id }: Request): void {
-    this.#requests.delete(String(id));
+  /** Some servers return numeric ids as strings. */
+  get(id: unknown): PendingRequest<Wire> | undefined {
+    if (typeof id === "number") return this.#requests.get(id);
+    if (typeof id !== "string") return undefined;
+    return this.#requests.get(id) ?? this.#requests.get(Number(id));
   }
 
-  get(id: unknown): Request | undefined {
-    return typeof id === "string" || typeof id === "number" ? this.#requests.get(String(id)) : undefined;
+  /** Called by a request that is settled. */
+  delete(request: PendingRequest<Wire>): void {
+    if (this.#requests.get(request.id) !== request) return;
+    this.#requests.delete(request.id);
+    this.#events.onSettled?.(request);
+  }
+
+  onCancelled(request: PendingRequest<Wire>): void {
+    this.#events.onCancelled(request);
+  }
+
+  rejectAll(toReason: (request: PendingRequest<Wire>) => unknown): void {
+    for (const request of this.values()) request.reject(toReason(request));
   }
 
   /**
-   * Parses a text with one message or an array of messages, and matches responses to requests. Settled requests
-   * are not deleted.
+   * Parses a text with one message or an array of messages and settles the requests that it responds to. Returns whether
+   * the text contained JSON-RPC.
    */
-  receive(text: string, handlers: ReceiveHandlers<Request>): void {
+  receive(text: string): boolean {
     const values = parseMessages(text);
-    if (values === undefined) this.#receiveInvalidJson(text, handlers);
-    else for (const value of values) this.#receiveValue(value, text, handlers);
-  }
-
-  #receiveValue(value: unknown, text: string, handlers: ReceiveHandlers<Request>): void {
-    const request = this.#matchResponse(value);
-    const classified = classifyMessage(value, request?.id ?? NO_REQUEST_ID);
-    if (classified.type === "server-message") handlers.onServerMessage(classified.message);
-    else if (request === undefined) {
-      if (classified.type === "invalid") handlers.onInvalidMessage(text, classified.reason, value);
-      else
-        handlers.onUnmatchedResponse(
-          value,
-          classified.type === "response" ? "it has no request id" : classified.reason,
-        );
-    } else if (classified.type === "response") handlers.onResponse(request, classified.message);
-    else handlers.onInvalidResponse(request, classified.reason, value);
-  }
-
-  /** A broken response must fail its request, which would wait for its timeout. */
-  #receiveInvalidJson(text: string, handlers: ReceiveHandlers<Request>): void {
-    const message = classifyTruncated(text, text);
-    const request = message.type === "response" ? this.get(message.id) : undefined;
+    if (values !== undefined) return values.map((value) => this.#receiveValue(value, text)).includes(true);
+    // A broken response must fail its request, which would wait for its timeout.
+    const truncated = classifyTruncated(text, text);
+    const request = truncated.type === "response" ? this.get(truncated.id) : undefined;
     const reason = "it is not valid JSON";
-    if (request === undefined) handlers.onInvalidMessage(text, reason, undefined);
-    else handlers.onInvalidResponse(request, reason, undefined);
+    if (request === undefined) this.#events.onInvalidMessage?.(text, reason, undefined);
+    else request.reject(invalidResponseError(this.context, reason));
+    return false;
+  }
+
+  /** Reports progress to its request and passes any other message to the transport. */
+  receiveServerMessage(message: JsonRpcMessage): void {
+    const { method, params } = message;
+    if (method !== "notifications/progress") this.#events.onServerMessage(message);
+    else if (isPlainObject(params)) this.get(params["progressToken"])?.reportProgress(params);
+  }
+
+  #receiveValue(value: unknown, text: string): boolean {
+    if (isServerMessage(value)) {
+      this.receiveServerMessage(value);
+      return true;
+    }
+    const request = this.#findByResponse(value);
+    if (isResponse(value)) {
+      if (request !== undefined) request.receive(value);
+      else {
+        const hasNoId = value["id"] == null && value["error"] != null;
+        const reason = hasNoId ? "it has no request id" : describeOtherResponse(value);
+        this.#events.onUnmatchedResponse?.(value, reason);
+      }
+      return true;
+    }
+    if (request === undefined) this.#events.onInvalidMessage?.(text, NOT_JSON_RPC, value);
+    else request.reject(invalidResponseError(this.context, NOT_JSON_RPC));
+    return request !== undefined;
   }
 
   /** Finds the request that a message responds to. An error without an id belongs to the only pending request. */
-  #matchResponse(message: unknown): Request | undefined {
-    if (!isPlainObject(message) || message["method"] !== undefined) return undefined;
+  #findByResponse(message: unknown): PendingRequest<Wire> | undefined {
+    if (!isPlainObject(message) || message["method"] != null) return undefined;
     if (message["id"] != null) return this.get(message["id"]);
-    const [only, ...others] = this;
-    return message["error"] !== undefined && others.length === 0 ? only : undefined;
+    return message["error"] !== undefined && this.size === 1 ? this.values()[0] : undefined;
   }
 }

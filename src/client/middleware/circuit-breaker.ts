@@ -1,22 +1,22 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { CircuitBreaker, CircuitPermit } from "../policies/circuit-breaker.js";
+import type { CircuitBreakers } from "../policies/circuit-breakers.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { Middleware } from "../request-context.js";
 
 export interface CircuitBreakerDependencies {
   readonly server: string;
-  /** `undefined` with `circuitBreaker: false`. */
-  readonly getBreaker: (identity: string) => CircuitBreaker | undefined;
+  readonly breakers: Pick<CircuitBreakers, "get">;
 }
 
 /** Rejects attempts while the circuit is open, and records the outcome of the others. */
-export function circuitBreaker({ server, getBreaker }: CircuitBreakerDependencies): Middleware {
-  return (next) => (ctx) => {
-    const breaker = getBreaker(ctx.request.identity);
-    if (breaker === undefined) return next(ctx);
+export function circuitBreaker({ server, breakers }: CircuitBreakerDependencies): Middleware {
+  return (next) => (request) => {
+    const breaker = breakers.get(request.identity);
+    if (breaker === undefined) return next(request);
     const permit = breaker.tryAcquire();
     if (permit === undefined) return Promise.reject(circuitOpenError(server, breaker));
-    return next(ctx).then(
+    return next(request).then(
       (result) => {
         permit.succeed();
         return result;

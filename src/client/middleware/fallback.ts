@@ -2,17 +2,11 @@ import type { FallbackCall, FallbackOption } from "../../config/server-definitio
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject } from "../../json/json.js";
-import {
-  type ClientRequest,
-  type RequestContext,
-  type Middleware,
-  type Handler,
-  withRequestDetails,
-} from "../request-context.js";
+import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
 export interface FallbackDependencies {
   readonly server: string;
-  readonly warn: (message: string) => void;
+  readonly events: { warn(message: string): void };
 }
 
 /** Failures that must reach the caller: they are never replaced. */
@@ -24,45 +18,31 @@ const NO_FALLBACK_KINDS: ReadonlySet<FailureKind> = new Set([
 ]);
 
 /** Lets the `fallback` option provide the result of a failed tool call. */
-export function fallback(deps: FallbackDependencies, option: FallbackOption): Middleware {
-  return (next) => (ctx) => {
-    const { request } = ctx;
+export function fallback({ server, events }: FallbackDependencies, option: FallbackOption): Middleware {
+  const { respond, record } = typeof option === "function" ? { respond: option, record: undefined } : option;
+  return (next) => async (request) => {
     const { tool } = request;
-    if (tool === undefined) return next(ctx);
+    if (tool === undefined) return next(request);
     // Created after the call: arguments that cannot be cloned have failed by then.
-    const call = () => toFallbackCall(request, tool, deps.server);
-    return withFallback(ctx, next, { ...deps, option, call });
+    const call = () => toFallbackCall(request, tool, server);
+    try {
+      const result = await next(request);
+      if (isPlainObject(result)) record?.(call(), result);
+      return result;
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
+      const replacement = await tryFallback(
+        () => respond(withRequestDetails(error, request, server), call()),
+        (message) => events.warn(message),
+      );
+      if (replacement === undefined) throw error;
+      return replacement;
+    }
   };
 }
 
-interface FallbackContext extends FallbackDependencies {
-  readonly option: FallbackOption;
-  readonly call: () => FallbackCall;
-}
-
-async function withFallback(
-  ctx: RequestContext,
-  next: Handler,
-  { option, call, server, warn }: FallbackContext,
-): Promise<unknown> {
-  const { respond, record } = typeof option === "function" ? { respond: option, record: undefined } : option;
-  try {
-    const result = await next(ctx);
-    if (isPlainObject(result)) record?.(call(), result);
-    return result;
-  } catch (error) {
-    if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
-    const replacement = await tryFallback(
-      () => respond(withRequestDetails(error, ctx.request, server), call()),
-      warn,
-    );
-    if (replacement === undefined) throw error;
-    return replacement;
-  }
-}
-
 function toFallbackCall(
-  { params, identity, isIdempotent }: ClientRequest,
+  { params, identity, isIdempotent }: RequestContext,
   tool: string,
   server: string,
 ): FallbackCall {

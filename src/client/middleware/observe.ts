@@ -1,10 +1,10 @@
 import type { Clock } from "../../async/clock.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject } from "../../json/json.js";
-import { type ClientRequest, type Middleware, withRequestDetails } from "../request-context.js";
+import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 import type { RequestEventEmitter } from "../request-event-emitter.js";
 
-interface ObserveDependencies {
+export interface ObserveDependencies {
   readonly server: string;
   readonly clock: Clock;
   readonly requestEvents: RequestEventEmitter;
@@ -12,20 +12,20 @@ interface ObserveDependencies {
 
 /** Emits the start and end of each request, and adds request details to its failure. */
 export function observe({ server, clock, requestEvents }: ObserveDependencies): Middleware {
-  return (next) => async (ctx) => {
-    const { request } = ctx;
-    const { trace } = request;
+  return (next) => async (request) => {
     let outcome: unknown;
     try {
-      outcome = await requestEvents.run(ctx, next);
-      if (isToolError(outcome)) trace.kind = "tool-error";
+      outcome = await (requestEvents.hasStartListeners
+        ? requestEvents.runObserved(request, next)
+        : next(request));
+      if (isToolError(outcome)) request.kind = "tool-error";
       return outcome;
     } catch (error) {
       outcome = toFailure(error, request, server);
-      trace.kind = outcome instanceof McpRuntimeError ? outcome.kind : "cancelled";
+      request.kind = outcome instanceof McpRuntimeError ? outcome.kind : "cancelled";
       throw outcome;
     } finally {
-      trace.latencyMs = clock.now() - request.startedAt;
+      request.latencyMs = clock.now() - request.startedAt;
       requestEvents.onEnd(request, outcome);
     }
   };
@@ -36,7 +36,7 @@ function isToolError(result: unknown): boolean {
 }
 
 /** The abort reason of the caller is kept; only the reason of `AbortSignal.timeout` becomes kind `timeout`. */
-function toFailure(error: unknown, request: ClientRequest, server: string): unknown {
+function toFailure(error: unknown, request: RequestContext, server: string): unknown {
   if (error instanceof McpRuntimeError) return withRequestDetails(error, request, server);
   const { signal } = request;
   const isTimeout = error instanceof Error && error.name === "TimeoutError";

@@ -1,18 +1,19 @@
 import type { Clock } from "../../async/clock.js";
 import { delay } from "../../async/delay.js";
-import type { RetrySettings } from "../../config/server-config.js";
+import type { ServerConfig } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Backoff } from "../policies/backoff.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { RetryBudgets } from "../policies/retry-budget.js";
-import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
+import type { Handler, Middleware, RequestContext } from "../request-context.js";
+import type { RequestEventEmitter } from "../request-event-emitter.js";
 
 export interface RetryDependencies {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly retrySettings: () => RetrySettings;
-  readonly budgets: RetryBudgets;
-  readonly onRetry: (request: ClientRequest, failure: McpRuntimeError, waitMs: number) => void;
+  readonly lifecycle: { readonly config: Pick<ServerConfig, "retry"> };
+  readonly retryBudgets: Pick<RetryBudgets, "get">;
+  readonly requestEvents: Pick<RequestEventEmitter, "onRetry">;
 }
 
 /**
@@ -20,25 +21,23 @@ export interface RetryDependencies {
  * whole call, handshakes included, and no delay exceeds the total deadline.
  */
 export function retry(deps: RetryDependencies): Middleware {
-  return (next) => (ctx) => {
-    const response = next(ctx);
-    deps.budgets.get(ctx.request.identity).deposit();
-    return response.catch((error: unknown) => retryUntilDone(ctx, next, error, deps));
+  return (next) => (request) => {
+    const response = next(request);
+    deps.retryBudgets.get(request.identity).deposit();
+    return response.catch((error: unknown) => retryUntilDone(request, next, error, deps));
   };
 }
 
 /** Retries from the first failure until a result or a final failure. */
 async function retryUntilDone(
-  ctx: RequestContext,
+  request: RequestContext,
   next: Handler,
   firstError: unknown,
-  deps: RetryDependencies,
+  { clock, random, lifecycle, retryBudgets, requestEvents }: RetryDependencies,
 ): Promise<unknown> {
-  const { clock, random, onRetry } = deps;
-  const { request, cancellation, deadlineAt } = ctx;
-  const { trace } = request;
-  const budget = deps.budgets.get(request.identity);
-  const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = deps.retrySettings();
+  const { cancellation, deadlineAt } = request;
+  const budget = retryBudgets.get(request.identity);
+  const { maxRetries, baseDelayMs, maxDelayMs, freshSession } = lifecycle.config.retry;
   const backoff = new Backoff({ baseDelayMs, maxDelayMs, random });
   let lastError = firstError;
   let attemptsBefore = 0;
@@ -49,16 +48,18 @@ async function retryUntilDone(
     const waitMs = retryDelay(failure, backoff);
     if (clock.now() + waitMs >= deadlineAt) throw failure;
     budget.withdraw();
-    trace.mayHaveRun ||= failure.outcomeUnknown || (failure.kind === "timeout" && trace.wasSent);
-    onRetry(request, failure, waitMs);
+    request.mayHaveRun ||= failure.outcomeUnknown || (failure.kind === "timeout" && request.wasSent);
+    requestEvents.onRetry(request, failure, waitMs);
     await delay(waitMs, clock, cancellation);
-    const useFreshSession = freshSession && trace.attempts > attemptsBefore && mayBeSessionSpecific(failure);
-    attemptsBefore = trace.attempts;
+    const useFreshSession =
+      freshSession && request.attempts > attemptsBefore && mayBeSessionSpecific(failure);
+    attemptsBefore = request.attempts;
+    request.useFreshSession = useFreshSession;
     try {
-      return await next(ctx.with({ useFreshSession }));
+      return await next(request);
     } catch (error) {
       const failedToOpenSession =
-        useFreshSession && trace.attempts === attemptsBefore && !isRetryable(error, request);
+        useFreshSession && request.attempts === attemptsBefore && !isRetryable(error, request);
       // Circuit open, or no fresh session available: the previous failure is more informative.
       if (isCircuitOpen(error) || (failedToOpenSession && !cancellation.isCancelled)) throw failure;
       lastError = error;
@@ -75,12 +76,12 @@ function mayBeSessionSpecific({ kind }: McpRuntimeError): boolean {
   return FAILURE_POLICIES[kind].retry === "if-idempotent";
 }
 
-function isRetryable(error: unknown, { isIdempotent, trace }: ClientRequest): error is McpRuntimeError {
+function isRetryable(error: unknown, { isIdempotent, wasSent }: RequestContext): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
   const { retry: condition } = FAILURE_POLICIES[error.kind];
   if (condition === "always") return true;
   // A handshake that timed out is not retried: the caller has waited long enough.
-  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !trace.wasSent;
+  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
 }
 

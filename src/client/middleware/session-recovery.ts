@@ -5,27 +5,29 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
 import type { Session } from "../../session/session.js";
-import type { ClientRequest, RequestContext, Middleware, Handler } from "../request-context.js";
+import type { Handler, RequestContext } from "../request-context.js";
+import type { SessionEventEmitter } from "../session-event-emitter.js";
 
 export interface SessionRecoveryDependencies {
-  readonly onSessionLost: (request: ClientRequest, handle: OpenSessionHandle) => void;
-  readonly warn: (message: string) => void;
+  readonly server: string;
+  readonly events: { warn(message: string): void };
+  readonly lifecycle: { readonly sessionEvents: Pick<SessionEventEmitter, "lost"> };
 }
 
 /** Created only for failed attempts, so that successful calls do not allocate it. */
-interface RecoveryContext {
+interface FailedAttempt {
   readonly deps: SessionRecoveryDependencies;
   readonly connection: Connection;
   readonly slot: SessionSlot;
 }
 
 /**
- * Provides the current session of a request. A server that no longer knows the session has not run the request, so it is
+ * Sends a request on the current session. A server that no longer knows the session has not run the request, so it is
  * sent again on a new session. This is the only place where that is safe for every request.
  */
-export function recoverSession(deps: SessionRecoveryDependencies): Middleware {
-  return (next) => async (ctx) => {
-    const { request, cancellation } = ctx;
+export function recoverSession(deps: SessionRecoveryDependencies): Handler {
+  return async (request) => {
+    const { cancellation } = request;
     const connecting = request.connect();
     const connection = connecting instanceof Promise ? await cancellation.race(connecting) : connecting;
     const { config, pool } = connection;
@@ -33,18 +35,18 @@ export function recoverSession(deps: SessionRecoveryDependencies): Middleware {
     let releaseTurn: (() => void) | undefined;
     try {
       if (config.session.sequential) releaseTurn = await slot.mutex.acquire(cancellation);
-      if (ctx.useFreshSession && canUseFreshSession(connection, slot))
-        return await sendOnFreshSession(ctx, next, { deps, connection, slot });
+      if (request.useFreshSession && canUseFreshSession(connection, slot))
+        return await sendOnFreshSession(request, { deps, connection, slot });
       for (let recoveries = 0; ;) {
         const handle = slot.currentSession.ready ?? (await open({ deps, connection, slot }, cancellation));
-        request.trace.attempts += 1;
-        request.trace.session = handle.session;
+        const { session } = handle;
+        request.attempts += 1;
+        request.session = session;
         try {
-          ctx.session = handle.session;
-          return await next(ctx);
+          if (lacksCapability(session, request.capability)) throw unsupportedError(request, deps.server);
+          return await session.request(request);
         } catch (error) {
-          const recovery = { deps, connection, slot };
-          recoveries += planRecovery(error, { handle, recoveries, request, recovery });
+          recoveries += planRecovery(error, { deps, connection, slot }, handle, recoveries, request);
         }
       }
     } finally {
@@ -54,29 +56,38 @@ export function recoverSession(deps: SessionRecoveryDependencies): Middleware {
   };
 }
 
-async function open(recovery: RecoveryContext, cancellation: CancelScope): Promise<OpenSessionHandle> {
+function lacksCapability({ metadata }: Session, capability: string | undefined): boolean {
+  return (
+    capability !== undefined && metadata !== undefined && metadata.capabilities[capability] === undefined
+  );
+}
+
+function unsupportedError({ method, capability }: RequestContext, server: string): McpRuntimeError {
+  const text = `Server "${server}" does not support ${capability}: ${method} was not sent.`;
+  return new McpRuntimeError("not-found", text, { server });
+}
+
+async function open(attempt: FailedAttempt, cancellation: CancelScope): Promise<OpenSessionHandle> {
   try {
-    return await recovery.slot.currentSession.acquire(cancellation);
+    return await attempt.slot.currentSession.acquire(cancellation);
   } catch (error) {
-    throw classifyError(error, recovery);
+    throw classifyError(error, attempt);
   }
 }
 
-interface FailedAttempt {
-  readonly handle: OpenSessionHandle;
-  /** How often the request was given a new session so far. */
-  readonly recoveries: number;
-  readonly request: ClientRequest;
-  readonly recovery: RecoveryContext;
-}
-
 /** Throws unless the request may be sent on another session; returns how many recoveries that counts for. */
-function planRecovery(error: unknown, { handle, recoveries, request, recovery }: FailedAttempt): number {
-  const { id: resumedId, maxRecoveries } = recovery.connection.config.session;
-  const failure = classifyError(error, recovery);
+function planRecovery(
+  error: unknown,
+  attempt: FailedAttempt,
+  handle: OpenSessionHandle,
+  recoveries: number,
+  request: RequestContext,
+): number {
+  const { id: resumedId, maxRecoveries } = attempt.connection.config.session;
+  const failure = classifyError(error, attempt);
   if (!isSessionLoss(failure, handle.session)) throw failure;
   // A server that does not know the session has not run the request.
-  request.trace.sendStatus = undefined;
+  request.sendStatus = undefined;
   // A configured session id is replaced by the user, never by the client.
   if (resumedId !== undefined) throw failure;
   // A session from the store that never worked: it had already expired. At most two stored sessions are tried
@@ -86,15 +97,15 @@ function planRecovery(error: unknown, { handle, recoveries, request, recovery }:
   // After the last recovery, the new session is left to the next caller: if each caller invalidated it, every caller
   // that lost the previous session would open another one.
   if (mayRecover || recoveries === 0) {
-    recovery.slot.currentSession.invalidate(handle);
-    recovery.deps.onSessionLost(request, handle);
+    attempt.slot.currentSession.invalidate(handle);
+    attempt.deps.lifecycle.sessionEvents.lost(request, handle);
   }
   if (!mayRecover) throw failure;
   return wasNeverConfirmed ? 0 : 1;
 }
 
-function classifyError(error: unknown, { connection, deps }: RecoveryContext): unknown {
-  return applyUserClassifier(error, connection.config.classify, deps.warn);
+function classifyError(error: unknown, { connection, deps }: FailedAttempt): unknown {
+  return applyUserClassifier(error, connection.config.classify, (message) => deps.events.warn(message));
 }
 
 /**
@@ -114,21 +125,16 @@ function canUseFreshSession(connection: Connection, slot: SessionSlot): boolean 
 }
 
 /** The session is used for this attempt only, so it is not recovered. */
-async function sendOnFreshSession(
-  ctx: RequestContext,
-  next: Handler,
-  recovery: RecoveryContext,
-): Promise<unknown> {
-  const { connection, slot } = recovery;
+async function sendOnFreshSession(request: RequestContext, attempt: FailedAttempt): Promise<unknown> {
+  const { connection, slot } = attempt;
   try {
-    return await connection.withFreshSession(slot, ctx.cancellation, (session) => {
-      ctx.request.trace.attempts += 1;
-      ctx.request.trace.session = session;
-      ctx.session = session;
-      return next(ctx);
+    return await connection.withFreshSession(slot, request.cancellation, (session) => {
+      request.attempts += 1;
+      request.session = session;
+      return session.request(request);
     });
   } catch (error) {
-    throw classifyError(error, recovery);
+    throw classifyError(error, attempt);
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Clock } from "../../async/clock.js";
-import type { CallContext } from "../../config/call-context.js";
 import type { JsonRpcMessage, SendOptions } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
@@ -37,6 +36,9 @@ export interface McpHttpClientOptions {
 
 type Headers = Record<string, string>;
 
+/** Headers of one message, and the caller when credentials depend on it. */
+type RequestHeaderOptions = Pick<SendOptions, "headers" | "context">;
+
 const MAX_REDIRECTS = 3;
 
 /** The HTTP requests of one session: POST, GET and DELETE with the session's headers and credentials. */
@@ -45,11 +47,10 @@ export class McpHttpClient {
   readonly redactor: Redactor;
   readonly clock: Clock;
   readonly maxBytes: number;
-  readonly #pool: HttpPool;
+  readonly #session: HttpSession;
   readonly #path: string;
   #messagePath: string;
   readonly #staticHeaders: Headers;
-  readonly #credentials: Credentials | undefined;
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
   #postHeaders: Headers | undefined;
@@ -59,17 +60,17 @@ export class McpHttpClient {
     this.redactor = options.redactor;
     this.clock = options.clock;
     this.maxBytes = options.maxBytes;
-    this.#pool = options.pool;
+    const { pool, credentials, clock } = options;
+    this.#session = { pool, credentials, clock };
     this.#path = `${options.url.pathname}${options.url.search}`;
     this.#messagePath = this.#path;
     this.#staticHeaders = toRequestHeaders(options.headers, options.url);
-    this.#credentials = options.credentials;
     this.#sessionId = options.sessionId;
     this.#protocolVersion = options.protocolVersion;
   }
 
   get origin(): string {
-    return this.#pool.origin;
+    return this.#session.pool.origin;
   }
 
   /** The URL without credentials. */
@@ -86,6 +87,12 @@ export class McpHttpClient {
     this.#postHeaders = undefined;
   }
 
+  /** Takes the session id from the response to `initialize`. */
+  setSessionIdFrom(headers: ResponseHeaders): void {
+    const id = headers["mcp-session-id"];
+    if (typeof id === "string" && id !== "") this.sessionId = id;
+  }
+
   set protocolVersion(version: string) {
     this.#protocolVersion = version;
     this.#postHeaders = undefined;
@@ -100,13 +107,13 @@ export class McpHttpClient {
     message: JsonRpcMessage,
     lane: RequestLane,
     events: HttpRequestEvents,
-    options: SendOptions = {},
+    options: RequestHeaderOptions = {},
   ): HttpRequestHandler {
     this.#postHeaders ??= this.#createHeaders({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
     });
-    const request: HttpRequest = {
+    const httpRequest: HttpRequest = {
       method: "POST",
       path: this.#messagePath,
       headers: isModernRequest(message)
@@ -114,22 +121,24 @@ export class McpHttpClient {
         : this.#postHeaders,
       body: toJsonText(message, this.server),
     };
-    return this.#send(lane, request, events, options);
+    return new McpHttpRequest(this.#session, lane, httpRequest, events, options).start();
   }
 
   /** Opens an event stream: the server's own, or with `lastEventId` the rest of an interrupted one. */
   get(lastEventId: string | undefined, events: HttpRequestEvents): HttpRequestHandler {
     const resumeHeaders: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = this.#createHeaders({ accept: "text/event-stream", ...resumeHeaders });
-    return this.#send("stream", { method: "GET", path: this.#path, headers }, events);
+    const httpRequest: HttpRequest = { method: "GET", path: this.#path, headers };
+    return new McpHttpRequest(this.#session, "stream", httpRequest, events, {}).start();
   }
 
   delete(events: HttpRequestEvents): HttpRequestHandler {
-    return this.#send(
-      "notification",
-      { method: "DELETE", path: this.#path, headers: this.#createHeaders({}) },
-      events,
-    );
+    const httpRequest: HttpRequest = {
+      method: "DELETE",
+      path: this.#path,
+      headers: this.#createHeaders({}),
+    };
+    return new McpHttpRequest(this.#session, "notification", httpRequest, events, {}).start();
   }
 
   /** Reads the beginning of an error response and converts it to an error. */
@@ -147,64 +156,6 @@ export class McpHttpClient {
     if (this.#protocolVersion !== undefined) headers["mcp-protocol-version"] = this.#protocolVersion;
     return headers;
   }
-
-  #send(
-    lane: RequestLane,
-    original: HttpRequest,
-    events: HttpRequestEvents,
-    { headers: messageHeaders, context }: SendOptions = {},
-  ): HttpRequestHandler {
-    let request = messageHeaders === undefined ? original : withHeaders(original, messageHeaders);
-    let redirects = 0;
-    let auth: RequestAuth | undefined;
-    const handler = new HttpRequestHandler({
-      onError: events.onError,
-      onHeaders: (status, headers) => {
-        this.#pool.onResponseHeaders(headers);
-        const path =
-          redirects < MAX_REDIRECTS ? this.#redirectPath(request.path, status, headers) : undefined;
-        if (path === undefined)
-          return authenticated?.handleChallenge(status, headers) ?? events.onHeaders(status, headers);
-        redirects += 1;
-        request = { ...request, path };
-        return { data: () => undefined, end: () => dispatch() };
-      },
-    });
-    const dispatch = () => this.#pool.send(lane, handler, this.#withDpopProof(request, auth));
-    const send = (next: RequestAuth) => {
-      auth = next;
-      request = withHeaders(original, { ...next.headers, ...messageHeaders });
-      dispatch();
-    };
-    const authenticated = this.#authenticate({ handler, events, context, send });
-    if (authenticated === undefined) this.#pool.send(lane, handler, request);
-    else authenticated.start();
-    return handler;
-  }
-
-  #authenticate(
-    options: Omit<AuthenticatedRequestOptions, "credentials" | "clock">,
-  ): AuthenticatedRequest | undefined {
-    const credentials = this.#credentials;
-    return credentials === undefined
-      ? undefined
-      : new AuthenticatedRequest({ ...options, credentials, clock: this.clock });
-  }
-
-  /** A DPoP proof is valid for one request to one URL, so it is created right before each dispatch. */
-  #withDpopProof(request: HttpRequest, auth: RequestAuth | undefined): HttpRequest {
-    if (auth?.createDpopProof === undefined) return request;
-    return withHeaders(request, {
-      dpop: auth.createDpopProof(request.method, `${this.origin}${request.path}`),
-    });
-  }
-
-  /** Only redirects within the origin, where credentials may be sent, that preserve the method. */
-  #redirectPath(from: string, status: number, headers: ResponseHeaders): string | undefined {
-    if (status !== 307 && status !== 308) return undefined;
-    const target = getRedirectTarget(headers, `${this.origin}${from}`);
-    return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
-  }
 }
 
 /** Adds headers, except those that are reserved for the protocol. */
@@ -212,46 +163,98 @@ function withHeaders(request: HttpRequest, headers: Readonly<Headers>): HttpRequ
   return { ...request, headers: { ...request.headers, ...omitReserved(headers) } };
 }
 
-interface AuthenticatedRequestOptions {
-  readonly credentials: Credentials;
-  readonly context: CallContext | undefined;
-  readonly handler: HttpRequestHandler;
-  readonly events: HttpRequestEvents;
+/** What the HTTP requests of one session share. */
+interface HttpSession {
+  readonly pool: HttpPool;
+  readonly credentials: Credentials | undefined;
   readonly clock: Clock;
-  readonly send: (auth: RequestAuth) => void;
 }
 
 /**
- * One HTTP request with credentials. A server that rejects the credentials has not run the request: if
- * other credentials can be obtained, it is sent once more and the rejection is not reported.
+ * One HTTP request, up to the response that counts. Redirects within the origin are followed. A server that rejects the
+ * credentials has not run the request: if other credentials can be obtained, it is sent once more and the rejection is
+ * not reported.
  */
-class AuthenticatedRequest {
-  readonly #options: AuthenticatedRequestOptions;
-  readonly #challenges = new ChallengeTracker();
+class McpHttpRequest implements HttpRequestEvents {
+  readonly #handler = new HttpRequestHandler(this);
+  readonly #session: HttpSession;
+  readonly #lane: RequestLane;
+  /** Without the headers of the credentials. */
+  readonly #original: HttpRequest;
+  readonly #events: HttpRequestEvents;
+  readonly #options: RequestHeaderOptions;
+  #request: HttpRequest;
+  #redirects = 0;
   #auth: RequestAuth | undefined;
+  #challenges: ChallengeTracker | undefined;
 
-  constructor(options: AuthenticatedRequestOptions) {
+  constructor(
+    session: HttpSession,
+    lane: RequestLane,
+    request: HttpRequest,
+    events: HttpRequestEvents,
+    options: RequestHeaderOptions,
+  ) {
+    this.#session = session;
+    this.#lane = lane;
+    this.#original = request;
+    this.#request = options.headers === undefined ? request : withHeaders(request, options.headers);
+    this.#events = events;
     this.#options = options;
   }
 
-  start(): void {
-    const { credentials, context } = this.#options;
-    void this.#sendWithAuth(() => credentials.getAuth(context));
+  start(): HttpRequestHandler {
+    const { pool, credentials } = this.#session;
+    if (credentials === undefined) pool.send(this.#lane, this.#handler, this.#request);
+    else void this.#sendWithAuth(() => credentials.getAuth(this.#options.context));
+    return this.#handler;
+  }
+
+  onHeaders(status: number, headers: ResponseHeaders): BodyReader {
+    this.#session.pool.onResponseHeaders(headers);
+    const path = this.#redirects < MAX_REDIRECTS ? this.#redirectPath(status, headers) : undefined;
+    if (path === undefined)
+      return this.#handleChallenge(status, headers) ?? this.#events.onHeaders(status, headers);
+    this.#redirects += 1;
+    this.#request = { ...this.#request, path };
+    return { data: () => undefined, end: () => this.#dispatch() };
+  }
+
+  onError(error: Error): void {
+    this.#events.onError(error);
+  }
+
+  /** A DPoP proof is valid for one request to one URL, so it is created right before each dispatch. */
+  #dispatch(): void {
+    const { pool } = this.#session;
+    const { method, path } = this.#request;
+    const dpop = this.#auth?.createDpopProof?.(method, `${pool.origin}${path}`);
+    const request = dpop === undefined ? this.#request : withHeaders(this.#request, { dpop });
+    pool.send(this.#lane, this.#handler, request);
+  }
+
+  /** Only redirects within the origin, where credentials may be sent, that preserve the method. */
+  #redirectPath(status: number, headers: ResponseHeaders): string | undefined {
+    if (status !== 307 && status !== 308) return undefined;
+    const { origin } = this.#session.pool;
+    const target = getRedirectTarget(headers, `${origin}${this.#request.path}`);
+    return target?.origin === origin ? `${target.pathname}${target.search}` : undefined;
   }
 
   /** Returns the reader for a response that may lead to a retry with new credentials; `undefined` for a final one. */
-  handleChallenge(status: number, headers: ResponseHeaders): BodyReader | undefined {
-    this.#options.credentials.onResponseHeaders(headers);
-    const used = this.#auth;
-    if (used === undefined) return undefined;
+  #handleChallenge(status: number, headers: ResponseHeaders): BodyReader | undefined {
+    const { credentials, clock } = this.#session;
+    credentials?.onResponseHeaders(headers);
+    const auth = this.#auth;
+    if (credentials === undefined || auth === undefined) return undefined;
     const response = { status, headers };
-    const reason = this.#challenges.nextReason(response, used);
+    this.#challenges ??= new ChallengeTracker();
+    const reason = this.#challenges.nextReason(response, auth);
     if (reason === undefined) return undefined;
-    return new PrefixReader(this.#options.clock, (body) => {
-      const { credentials, context, handler } = this.#options;
-      handler.discard();
+    return new PrefixReader(clock, (body) => {
+      this.#handler.discard();
       void this.#sendWithAuth(
-        () => credentials.renewAfter(used, { response, reason }, context),
+        () => credentials.renewAfter(auth, { response, reason }, this.#options.context),
         () => this.#forwardResponse(response, body),
       );
     });
@@ -261,24 +264,24 @@ class AuthenticatedRequest {
     getAuth: () => Promise<RequestAuth | undefined>,
     onUnavailable?: () => void,
   ): Promise<void> {
-    const { handler, events, send } = this.#options;
     try {
       const auth = await getAuth();
-      if (handler.isAborted) return;
+      if (this.#handler.isAborted) return;
       if (auth === undefined) {
         onUnavailable?.();
         return;
       }
       this.#auth = auth;
-      send(auth);
+      this.#request = withHeaders(this.#original, { ...auth.headers, ...this.#options.headers });
+      this.#dispatch();
     } catch (error) {
-      if (!handler.isAborted) events.onError(error as Error);
+      if (!this.#handler.isAborted) this.#events.onError(error as Error);
     }
   }
 
   /** No other credentials are available: the rejection is the final response. */
   #forwardResponse({ status, headers }: ResponseHead, body: string): void {
-    const reader = this.#options.events.onHeaders(status, headers);
+    const reader = this.#events.onHeaders(status, headers);
     reader.data(Buffer.from(body));
     reader.end();
   }

@@ -1,3 +1,4 @@
+import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { HttpRequestHandler, HttpRequestEvents } from "../../net/http-request.js";
 import { fromConnectionError } from "./http-errors.js";
 import type { McpHttpClient } from "./mcp-http-client.js";
@@ -22,15 +23,24 @@ export class NotificationSender {
     this.#onError = onError;
   }
 
+  post(message: JsonRpcMessage, hadSession: boolean): Promise<void> {
+    return this.#send(hadSession, (events) => this.#httpClient.post(message, "notification", events));
+  }
+
+  terminateSession(): Promise<void> {
+    return this.#send(true, (events) => this.#httpClient.delete(events));
+  }
+
+  abortAll(): void {
+    for (const abort of this.#inFlight) abort();
+  }
+
   /**
    * Resolves when the server has accepted the message, on failure (reported to `onError`) or after the
    * timeout. It does not wait for the body of the HTTP response, which is aborted if it keeps its
    * connection open.
    */
-  send(
-    { hadSession }: { readonly hadSession: boolean },
-    start: (events: HttpRequestEvents) => HttpRequestHandler,
-  ): Promise<void> {
+  #send(hadSession: boolean, start: (events: HttpRequestEvents) => HttpRequestHandler): Promise<void> {
     return new Promise((resolve) => {
       const finish = () => {
         cancelTimer();
@@ -58,9 +68,5 @@ export class NotificationSender {
         },
       });
     });
-  }
-
-  abortAll(): void {
-    for (const abort of this.#inFlight) abort();
   }
 }

@@ -1,20 +1,15 @@
-import { isPlainObject } from "../../json/json.js";
-import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
+import type { Clock } from "../../async/clock.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { NotificationSender } from "./notification-sender.js";
-import { SseEventStream } from "./sse-event-stream.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-request.js";
+import { invalidResponseError, responseTooLargeError, type RpcRequest } from "../json-rpc.js";
+import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import type { Transport, TransportRequestOptions } from "../transport.js";
 import { fromConnectionError } from "./http-errors.js";
 import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
-import {
-  isRequest,
-  invalidResponseError,
-  type RequestId,
-  toLocalErrorResponse,
-  responseTooLargeError,
-} from "../json-rpc.js";
-import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
-import { SsePost } from "./sse-post.js";
-import type { Clock } from "../../async/clock.js";
+import { NotificationSender } from "./notification-sender.js";
+import { SseEventStream } from "./sse-event-stream.js";
 
 const STREAM_UNRESPONSIVE = Object.assign(new Error("The stream is unresponsive."), {
   code: "the stream is unresponsive",
@@ -29,27 +24,18 @@ interface SseTransportOptions extends McpHttpClientOptions {
  * HTTP+SSE of protocol version 2024-11-05 for one session: a GET whose stream carries all messages of the
  * server, and POSTs to the endpoint that its first event names. The stream is the session: when it ends,
  * the transport closes and pending requests fail at once.
- *
- * `send` rejects only when the transport is closed. A request that fails otherwise receives an error
- * response, and errors that belong to no request go to `onerror`.
  */
-export class SseTransport implements MessageTransport {
-  onmessage: MessageTransport["onmessage"];
-  onclose: MessageTransport["onclose"];
-  onerror: MessageTransport["onerror"];
+export class SseTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
   readonly #hint: string | undefined;
   readonly #httpClient: McpHttpClient;
   readonly #stream: SseEventStream;
   readonly #notifications: NotificationSender;
   readonly #liveness: LivenessCheck;
-  readonly #pending = new PendingRequests<SsePost>();
-  readonly #handlers: ReceiveHandlers<SsePost> = {
-    onServerMessage: (message) => this.onmessage?.(message),
-    onResponse: (request, message) => this.#settle(request, message),
-    onInvalidResponse: (request, reason) => this.#failInvalid(request, reason),
-    onUnmatchedResponse: (value, reason) => this.#onUnmatched(reason, value),
-    onInvalidMessage: (_, reason, value) => this.#onUnmatched(reason, value),
-  };
+  readonly #pending: PendingRequests<SsePost>;
+  #starting: Promise<void> | undefined;
   #endpoint: URL | undefined;
   #isInitialized = false;
   #isClosed = false;
@@ -58,25 +44,33 @@ export class SseTransport implements MessageTransport {
     this.#hint = options.hint;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      onCancelled: (request) => this.#onCancelled(request),
+      onSettled: ({ wire }) => {
+        // The first response is that of `initialize`, or an error after which nothing more is sent.
+        this.#isInitialized = true;
+        wire?.complete();
+      },
+      onUnmatchedResponse: (value, reason) => this.#onUnmatched(value, reason),
+      onInvalidMessage: (_, reason, value) => this.#onUnmatched(value, reason),
+    });
     this.#liveness = new LivenessCheck({
       clock: options.clock,
       // Any received byte proves that the stream works; the response itself is ignored.
-      ping: () => void this.#post({ jsonrpc: "2.0", id: "liveness-check", method: "ping" }),
+      ping: () => void this.notify({ jsonrpc: "2.0", id: "liveness-check", method: "ping" }),
       onUnresponsive: () =>
-        this.#failAll(({ wasSent }) => fromConnectionError(STREAM_UNRESPONSIVE, wasSent, this.#httpClient)),
+        this.#failAll((wasSent) => fromConnectionError(STREAM_UNRESPONSIVE, wasSent, this.#httpClient)),
     });
     this.#stream = new SseEventStream(this.#httpClient, {
       onActivity: () => this.#liveness.markActive(),
-      onData: (data) => this.#pending.receive(data, this.#handlers),
-      onClosed: (toFailure) => this.#failAll(({ wasSent }) => toFailure(wasSent)),
+      onData: (data) => void this.#pending.receive(data),
+      onClosed: (toFailure) => this.#failAll(toFailure),
       onTooLarge: () => this.#failOversized(),
     });
   }
 
-  /**
-   * The session id in the endpoint. `undefined` before `initialize`: with an id the SDK assumes a resumed
-   * session and skips the handshake.
-   */
+  /** The session id in the endpoint, once the session is initialized. */
   get sessionId(): string | undefined {
     return this.#isInitialized && this.#endpoint !== undefined ? sessionIdOf(this.#endpoint) : undefined;
   }
@@ -90,7 +84,38 @@ export class SseTransport implements MessageTransport {
     this.#httpClient.protocolVersion = version;
   }
 
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
+    if (this.#isClosed) return Promise.reject(this.#closedError());
+    const pending = this.#pending.add(message, options);
+    const hadSession = this.#isInitialized;
+    pending.wire = new SsePost(this.#httpClient, hadSession, (failure) =>
+      pending.reject(hadSession ? failure : withEndpointHint(failure)),
+    );
+    try {
+      pending.wire.start(message, options);
+    } catch (error) {
+      pending.reject(error);
+    }
+    pending.attach();
+    return pending.response;
+  }
+
+  async notify(message: JsonRpcMessage): Promise<void> {
+    if (this.#isClosed) throw this.#closedError();
+    await this.#notifications.post(message, this.#isInitialized);
+  }
+
+  async close(reason: McpRuntimeError = this.#closedError()): Promise<void> {
+    if (this.#isClosed) return;
+    this.#stop(() => reason);
+  }
+
+  async #start(): Promise<void> {
     const endpoint = await this.#stream.open().catch((failure: McpRuntimeError) => {
       const isRejected = failure.kind === "invalid-request" && this.#hint !== undefined;
       throw isRejected ? failure.with({ message: `${failure.message} ${this.#hint}` }) : failure;
@@ -99,100 +124,44 @@ export class SseTransport implements MessageTransport {
     this.#httpClient.messagePath = `${endpoint.pathname}${endpoint.search}`;
   }
 
-  async send(message: JsonRpcMessage, options: SendOptions = {}): Promise<void> {
-    if (this.#isClosed) throw this.#closedError();
-    if (isRequest(message)) this.#request(message, options);
-    else if (message.method === "notifications/cancelled") await this.#cancel(message);
-    else await this.#post(message);
-  }
-
-  /** Whether the server may have seen a request. */
-  mayHaveBeenSent(id: RequestId): boolean {
-    return this.#pending.get(id)?.wasSent ?? true;
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
+  #stop(toReason: (request: PendingRequest<SsePost>) => McpRuntimeError): void {
     this.#isClosed = true;
     this.#stream.close();
     this.#liveness.stop();
-    for (const request of this.#pending) this.#discard(request);
-    this.#notifications.abortAll();
-    this.onclose?.();
-  }
-
-  #request(message: JsonRpcMessage & { id: RequestId }, options: SendOptions): void {
-    const request = new SsePost(this.#httpClient, message.id, {
-      hadSession: this.#isInitialized,
-      onFailure: (failed, failure) => {
-        if (this.#pending.get(failed.id) !== failed) return;
-        this.#fail(failed, this.#isInitialized ? failure : withEndpointHint(failure));
-      },
+    this.#pending.rejectAll((request) => {
+      const reason = toReason(request);
+      request.wire?.abort();
+      return reason;
     });
-    this.#pending.add(request);
-    try {
-      request.start(message, options);
-    } catch (error) {
-      this.#pending.delete(request);
-      throw error;
-    }
+    this.#notifications.abortAll();
   }
 
   /** A request that was never sent is not cancelled on the server. */
-  async #cancel(message: JsonRpcMessage): Promise<void> {
-    const request = this.#pending.get(message.params?.["requestId"]);
-    if (request === undefined) return;
-    this.#discard(request);
-    if (!request.wasSent) return;
-    this.#liveness.verifySince(request.startedAt);
-    await this.#post(message);
+  #onCancelled(request: PendingRequest<SsePost>): void {
+    const { wire } = request;
+    wire?.abort();
+    if (wire?.wasSent !== true) return;
+    this.#liveness.verifySince(wire.startedAt);
+    void this.#notifications.post(request.toCancelNotification(), this.#isInitialized);
   }
 
-  #post(message: JsonRpcMessage): Promise<void> {
-    return this.#notifications.send({ hadSession: this.#isInitialized }, (events) =>
-      this.#httpClient.post(message, "notification", events),
-    );
-  }
-
-  /** A message with an id is late: its request was cancelled or has failed. */
-  #onUnmatched(reason: string, value: unknown): void {
-    if (!isPlainObject(value) || value["id"] == null) this.#failInvalid(undefined, reason);
-  }
-
-  /** An invalid message without a request id is attributed to the pending request if there is only one. */
-  #failInvalid(match: SsePost | undefined, reason: string): void {
-    const [only, ...others] = this.#pending;
-    const request = match ?? (others.length === 0 ? only : undefined);
+  /**
+   * A message with an id is late: its request was cancelled or has failed. An invalid message without an id is attributed
+   * to the pending request if there is only one.
+   */
+  #onUnmatched(value: unknown, reason: string): void {
+    if (isPlainObject(value) && value["id"] != null) return;
     const failure = invalidResponseError(this.#httpClient, reason);
-    if (request === undefined) this.onerror?.(failure);
-    else this.#fail(request, failure);
+    const [only, ...others] = this.#pending.values();
+    if (only === undefined || others.length > 0) this.onerror?.(failure);
+    else only.reject(failure);
   }
 
-  #fail(request: SsePost, failure: McpRuntimeError): void {
-    this.#settle(request, toLocalErrorResponse(request.id, failure));
-  }
-
-  #settle(request: SsePost, response: JsonRpcMessage): void {
-    request.complete();
-    this.#pending.delete(request);
-    // The first response is that of `initialize`, or an error after which nothing more is sent.
-    this.#isInitialized = true;
-    this.onmessage?.(response);
-  }
-
-  #discard(request: SsePost): void {
-    request.abort();
-    this.#pending.delete(request);
-  }
-
-  /** Fails the pending requests at once and closes the transport. */
-  #failAll(toFailure: (request: SsePost) => McpRuntimeError): void {
-    for (const request of this.#pending) {
-      const failure = toFailure(request);
-      this.#discard(request);
-      this.onmessage?.(toLocalErrorResponse(request.id, failure));
-    }
-    void this.close();
+  /** Fails the pending requests at once: the connection was lost. */
+  #failAll(toFailure: (wasSent: boolean) => McpRuntimeError): void {
+    if (this.#isClosed) return;
+    this.#stop(({ wire }) => toFailure(wire?.wasSent ?? false));
+    this.onclose?.();
   }
 
   /** The rest is not read, so the stream cannot continue. With several requests it is unknown whose response it was. */
@@ -200,8 +169,8 @@ export class SseTransport implements MessageTransport {
     const { server, maxBytes } = this.#httpClient;
     const failure = responseTooLargeError(server, maxBytes);
     const message = `${failure.message} It belonged to this request or to a concurrent one.`;
-    const shared = failure.with({ message });
-    this.#failAll(this.#pending.size > 1 ? () => shared : () => failure);
+    const shared = this.#pending.size > 1 ? failure.with({ message }) : failure;
+    this.#failAll(() => shared);
   }
 
   #closedError(): McpRuntimeError {
@@ -263,5 +232,72 @@ class LivenessCheck {
   stop(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
+  }
+}
+
+/** How long the HTTP response of a POST may stay open after the JSON-RPC response before it is aborted. */
+const RESPONSE_GRACE_MS = 200;
+
+/** The POST of one request to an SSE server. Its JSON-RPC response arrives on the event stream. */
+class SsePost implements WireRequest {
+  readonly startedAt: number;
+  readonly #httpClient: McpHttpClient;
+  readonly #hadSession: boolean;
+  readonly #onFailure: (failure: McpRuntimeError) => void;
+  #handler: HttpRequestHandler | undefined;
+  #isAccepted = false;
+  #isDone = false;
+  #cancelGrace: (() => void) | undefined;
+
+  /** @param hadSession - Whether the session was already initialized. */
+  constructor(httpClient: McpHttpClient, hadSession: boolean, onFailure: (failure: McpRuntimeError) => void) {
+    this.#httpClient = httpClient;
+    this.#hadSession = hadSession;
+    this.#onFailure = onFailure;
+    this.startedAt = httpClient.clock.now();
+  }
+
+  /** Whether the server may have seen the request. */
+  get wasSent(): boolean {
+    return this.#handler?.wasDispatched === true;
+  }
+
+  start(message: RpcRequest, options: TransportRequestOptions): void {
+    const hadSession = this.#hadSession;
+    const events: HttpRequestEvents = {
+      onHeaders: (status, headers) => {
+        if (status > 299)
+          return this.#httpClient.createErrorReader({ status, headers, hadSession }, this.#fail);
+        this.#isAccepted = true;
+        return { data: () => undefined, end: () => this.#end() };
+      },
+      onError: (error) => {
+        // After acceptance the rest of this HTTP response is irrelevant.
+        if (this.#isAccepted) this.#end();
+        else this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
+      },
+    };
+    this.#handler = this.#httpClient.post(message, "call", events, options);
+  }
+
+  /** The JSON-RPC response has arrived. */
+  complete(): void {
+    if (this.#isDone) return;
+    this.#cancelGrace = this.#httpClient.clock.after(RESPONSE_GRACE_MS, () => this.abort());
+  }
+
+  abort(): void {
+    this.#end();
+    this.#handler?.abort();
+  }
+
+  readonly #fail = (failure: McpRuntimeError): void => {
+    this.abort();
+    this.#onFailure(failure);
+  };
+
+  #end(): void {
+    this.#isDone = true;
+    this.#cancelGrace?.();
   }
 }

@@ -1,33 +1,42 @@
-import { SlotMap } from "../../async/slot-map.js";
-import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
-import { NotificationSender } from "./notification-sender.js";
-import type { ResponseHeaders } from "../../net/http-request.js";
+import type { CancelScope } from "../../async/cancel-scope.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
+import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { JsonObject } from "../../json/json.js";
+import type { RpcRequest } from "../json-rpc.js";
+import { type PendingRequest, PendingRequests } from "../pending-requests.js";
+import type { Transport, TransportRequestOptions } from "../transport.js";
 import { McpHttpClient, type McpHttpClientOptions } from "./mcp-http-client.js";
-import { isRequest, parseMessages, type RequestId } from "../json-rpc.js";
-import { PendingRequest } from "./pending-request.js";
-import { isModernRequest } from "./modern-era.js";
+import { LISTEN_METHOD } from "./modern-era.js";
+import { NotificationSender } from "./notification-sender.js";
 import { ServerEventStream } from "./server-event-stream.js";
+import { StreamableHttpRequest } from "./streamable-http-request.js";
 
-/**
- * Streamable HTTP for one session, on a connection pool that outlives it.
- *
- * Every request ends with exactly one message to `onmessage`: the server's response, or an error response
- * as soon as it is certain that there will be none. `send` never rejects: errors that belong to no request
- * go to `onerror`.
- */
-export class StreamableHttpTransport implements MessageTransport {
-  onmessage: MessageTransport["onmessage"];
-  onclose: MessageTransport["onclose"];
-  onerror: MessageTransport["onerror"];
+interface StreamableHttpTransportOptions extends McpHttpClientOptions {
+  readonly openFallback?: Transport["openFallback"];
+}
+
+/** Streamable HTTP for one session, on a connection pool that outlives it. */
+export class StreamableHttpTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
+  readonly #options: StreamableHttpTransportOptions;
   readonly #httpClient: McpHttpClient;
-  readonly #pending = new SlotMap<RequestId, PendingRequest>();
+  readonly #pending: PendingRequests<StreamableHttpRequest>;
   readonly #notifications: NotificationSender;
   #serverStream: ServerEventStream | undefined;
   #isClosed = false;
 
-  constructor(options: McpHttpClientOptions) {
+  constructor(options: StreamableHttpTransportOptions) {
+    this.#options = options;
     this.#httpClient = new McpHttpClient(options);
     this.#notifications = new NotificationSender(this.#httpClient, (error) => this.onerror?.(error));
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      onCancelled: (request) => this.#onCancelled(request),
+      onUnmatchedResponse: (_, reason) => this.#reportInvalid(reason),
+      onInvalidMessage: (_, reason) => this.#reportInvalid(reason),
+    });
   }
 
   get sessionId(): string | undefined {
@@ -42,24 +51,28 @@ export class StreamableHttpTransport implements MessageTransport {
     // Nothing to open: the first request opens a connection.
   }
 
-  send(message: JsonRpcMessage, options: SendOptions = {}): Promise<void> {
-    if (isRequest(message)) {
-      this.#request(message.id, message, options);
-      return Promise.resolve();
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
+    const pending = this.#pending.add(message, options);
+    const wire = new StreamableHttpRequest(this.#httpClient, this.#pending, pending, message);
+    pending.wire = wire;
+    const lane = message.method === LISTEN_METHOD ? "stream" : "call";
+    try {
+      wire.handler = this.#httpClient.post(message, lane, wire, options);
+    } catch (error) {
+      pending.reject(error);
     }
-    if (message.method === "notifications/cancelled") return this.#cancel(message);
-    return this.#post(message);
+    pending.attach();
+    return pending.response;
   }
 
-  /** Whether the server may have seen a request. */
-  mayHaveBeenSent(id: RequestId): boolean {
-    return this.#pending.get(id)?.wasSent ?? true;
+  notify(message: JsonRpcMessage): Promise<void> {
+    return this.#notifications.post(message, this.sessionId !== undefined);
   }
 
   openServerStream(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#serverStream ??= new ServerEventStream(this.#httpClient, {
-      onData: (data) => this.#onStreamText(data),
+      onData: (data) => void this.#pending.receive(data),
       onError: (error) => this.onerror?.(error),
     });
     return this.#serverStream.whenOpen();
@@ -68,59 +81,32 @@ export class StreamableHttpTransport implements MessageTransport {
   /** The response does not matter: 404 and 405 mean that there is nothing to terminate. */
   terminateSession(): Promise<void> {
     if (this.sessionId === undefined) return Promise.resolve();
-    return this.#notifications.send({ hadSession: true }, (events) => this.#httpClient.delete(events));
+    return this.#notifications.terminateSession();
   }
 
-  async close(): Promise<void> {
+  openFallback(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined> {
+    return this.#options.openFallback?.(failure, cancellation) ?? Promise.resolve(undefined);
+  }
+
+  async close(reason: McpRuntimeError): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#serverStream?.close();
-    for (const request of this.#pending.values()) request.cancel();
-    this.#pending.clear();
-    this.#notifications.abortAll();
-    this.onclose?.();
-  }
-
-  #request(id: RequestId, message: JsonRpcMessage, options: SendOptions): void {
-    const request = new PendingRequest(this.#httpClient, id, {
-      onHeaders: (headers) => {
-        // Only `initialize` sets the id: a late response must not restore the id of a lost session.
-        if (message.method === "initialize") this.#setSessionId(headers);
-      },
-      onServerMessage: (serverMessage) => this.onmessage?.(serverMessage),
-      onResponse: (response) => {
-        this.#pending.delete(id);
-        this.onmessage?.(response);
-      },
+    this.#pending.rejectAll(({ wire }) => {
+      wire?.abort();
+      return reason;
     });
-    this.#pending.set(id, request);
-    request.start(message, options);
-  }
-
-  #setSessionId(headers: ResponseHeaders): void {
-    const id = headers["mcp-session-id"];
-    if (typeof id === "string" && id !== "") this.#httpClient.sessionId = id;
+    this.#notifications.abortAll();
   }
 
   /** A request that was never sent is not cancelled on the server; a modern one is cancelled by closing its stream. */
-  #cancel(message: JsonRpcMessage): Promise<void> {
-    const id = message.params?.["requestId"] as RequestId;
-    const request = this.#pending.get(id);
-    this.#pending.delete(id);
-    request?.cancel();
-    return request?.wasSent === true && !isModernRequest(message) ? this.#post(message) : Promise.resolve();
+  #onCancelled(request: PendingRequest<StreamableHttpRequest>): void {
+    const { wire } = request;
+    wire?.abort();
+    if (wire?.wasSent === true && !wire.isModern) void this.notify(request.toCancelNotification());
   }
 
-  #post(message: JsonRpcMessage): Promise<void> {
-    const hadSession = this.sessionId !== undefined;
-    return this.#notifications.send({ hadSession }, (events) =>
-      this.#httpClient.post(message, "notification", events),
-    );
-  }
-
-  #onStreamText(text: string): void {
-    const messages = parseMessages(text);
-    for (const message of messages ?? []) this.onmessage?.(message as JsonRpcMessage);
-    if (messages === undefined) this.onerror?.(new Error("The server sent an event that is not valid JSON."));
+  #reportInvalid(reason: string): void {
+    this.onerror?.(new Error(`The server sent an unexpected message on its event stream: ${reason}.`));
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerAddress, ServerConfig } from "../../config/server-config.js";
 import { LambdaFunction } from "./lambda-function.js";
 import { LambdaTransport } from "./lambda-transport.js";
-import type { TransportDependencies, TransportFactory } from "../transport-factory.js";
+import type { TransportDependencies, TransportFactory } from "../transport.js";
 
 /** All sessions share one AWS client with one connection pool. */
 export async function createLambdaFactory(

@@ -1,16 +1,21 @@
 import type { Clock } from "../../async/clock.js";
-import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
+import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
 import { type HttpErrorContext, fromHttpStatus } from "../http/http-errors.js";
 import {
-  isRequest,
+  describeOtherResponse,
   invalidResponseError,
-  type RequestId,
-  classifyMessage,
-  toLocalErrorResponse,
+  isResponse,
+  isResponseTo,
+  isServerMessage,
+  NOT_JSON_RPC,
+  type RpcRequest,
   toJsonText,
 } from "../json-rpc.js";
+import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import type { Transport, TransportRequestOptions } from "../transport.js";
 import type { LambdaFunction } from "./lambda-function.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
 
 interface LambdaTransportOptions extends HttpErrorContext {
   readonly clock: Clock;
@@ -18,82 +23,83 @@ interface LambdaTransportOptions extends HttpErrorContext {
 
 const NOTIFICATION_TIMEOUT_MS = 5_000;
 
+/** One invocation. */
+class LambdaInvocation implements WireRequest {
+  readonly controller = new AbortController();
+  readonly #function: LambdaFunction;
+
+  constructor(lambdaFunction: LambdaFunction) {
+    this.#function = lambdaFunction;
+  }
+
+  get wasSent(): boolean {
+    return this.#function.wasSent(this.controller.signal);
+  }
+}
+
 /**
  * A server in a Lambda function: every message is a separate invocation, and the payload that the function
  * returns is the response. There is no session, and the server cannot send messages on its own.
  */
-export class LambdaTransport implements MessageTransport {
-  onmessage: MessageTransport["onmessage"];
-  onclose: MessageTransport["onclose"];
-  onerror: MessageTransport["onerror"];
+export class LambdaTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
   readonly canReceiveUnsolicited = false;
   readonly #function: LambdaFunction;
   readonly #options: LambdaTransportOptions;
-  readonly #requests = new Map<RequestId, AbortController>();
+  readonly #pending: PendingRequests<LambdaInvocation>;
   readonly #notifications = new Set<AbortController>();
-  #isClosed = false;
 
   constructor(lambdaFunction: LambdaFunction, options: LambdaTransportOptions) {
     this.#function = lambdaFunction;
     this.#options = options;
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      // A running invocation cannot be reached: sending the notification would start another one.
+      onCancelled: ({ wire }) => wire?.controller.abort(),
+    });
   }
 
   async start(): Promise<void> {
     // Nothing to open: the first request opens a connection.
   }
 
-  async send(message: JsonRpcMessage): Promise<void> {
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
     const text = toJsonText(message, this.#options.server);
-    if (isRequest(message)) void this.#request(message.id, text);
-    // A running invocation cannot be reached: sending the notification would start another one.
-    else if (message.method === "notifications/cancelled") this.#cancel(message.params?.["requestId"]);
-    else await this.#notify(text);
+    const pending = this.#pending.add(message, options);
+    pending.wire = new LambdaInvocation(this.#function);
+    void this.#invoke(pending, text, pending.wire.controller.signal);
+    pending.attach();
+    return pending.response;
   }
 
-  mayHaveBeenSent(id: RequestId): boolean {
-    const controller = this.#requests.get(id);
-    return controller === undefined || this.#function.wasSent(controller.signal);
+  notify(message: JsonRpcMessage): Promise<void> {
+    return this.#notify(toJsonText(message, this.#options.server));
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    const controllers = [...this.#requests.values(), ...this.#notifications];
-    this.#requests.clear();
-    for (const controller of controllers) controller.abort();
-    this.onclose?.();
+  async close(reason: McpRuntimeError): Promise<void> {
+    this.#pending.rejectAll(({ wire }) => {
+      wire?.controller.abort();
+      return reason;
+    });
+    for (const controller of this.#notifications) controller.abort();
   }
 
-  async #request(id: RequestId, text: string): Promise<void> {
-    const controller = new AbortController();
-    this.#requests.set(id, controller);
-    const messages = await this.#invoke(id, text, controller.signal);
-    // The request was cancelled.
-    if (!this.#requests.delete(id)) return;
-    for (const message of messages) this.onmessage?.(message);
-  }
-
-  /** Returns the response, preceded by the server messages. A failure is returned as an error response. */
-  async #invoke(id: RequestId, text: string, signal: AbortSignal): Promise<JsonRpcMessage[]> {
+  async #invoke(pending: PendingRequest<LambdaInvocation>, text: string, signal: AbortSignal): Promise<void> {
     try {
       const payload = await this.#function.invoke(text, signal);
-      const serverMessages: JsonRpcMessage[] = [];
       for (const value of parsePayload(payload, this.#options)) {
-        const classified = classifyMessage(value, id);
-        if (classified.type === "response") return [...serverMessages, classified.message];
-        if (classified.type === "server-message") serverMessages.push(classified.message);
-        else throw invalidResponseError(this.#options, classified.reason);
+        if (pending.isSettled) return;
+        if (isServerMessage(value)) this.#pending.receiveServerMessage(value);
+        else if (!isResponse(value)) throw invalidResponseError(this.#options, NOT_JSON_RPC);
+        else if (isResponseTo(value, pending.id)) pending.receive(value);
+        else throw invalidResponseError(this.#options, describeOtherResponse(value));
       }
-      throw invalidResponseError(this.#options, "it does not contain the response");
+      if (!pending.isSettled) throw invalidResponseError(this.#options, "it does not contain the response");
     } catch (failure) {
-      return [toLocalErrorResponse(id, failure)];
+      pending.reject(failure);
     }
-  }
-
-  #cancel(id: unknown): void {
-    const controller = this.#requests.get(id as RequestId);
-    this.#requests.delete(id as RequestId);
-    controller?.abort();
   }
 
   /** Ignores what the function returns, and aborts the invocation after a timeout. */

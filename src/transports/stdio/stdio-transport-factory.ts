@@ -1,6 +1,6 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { type ProcessListener, ServerProcess } from "./server-process.js";
-import type { TransportFactory } from "../transport-factory.js";
+import type { TransportFactory } from "../transport.js";
 import { StdioTransport, type StdioTransportOptions } from "./stdio-transport.js";
 
 type StdioTransportFactoryOptions = Omit<StdioTransportOptions, "startProcess">;

@@ -1,21 +1,15 @@
 import type { Clock } from "../../async/clock.js";
-import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import type { ServerLog } from "../../telemetry/logger.js";
-import {
-  isRequest,
-  invalidResponseError,
-  type RequestId,
-  toLocalErrorResponse,
-  toJsonText,
-  responseTooLargeError,
-  classifyTruncated,
-} from "../json-rpc.js";
+import type { JsonObject } from "../../json/json.js";
+import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
+import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
+import type { Transport, TransportRequestOptions } from "../transport.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
 import type { LineHandle } from "./line-writer.js";
-import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
 import type { ExitStatus, ProcessListener, ServerProcess, StdioAddress } from "./server-process.js";
 import { StderrLog } from "./stderr-log.js";
 import {
@@ -36,47 +30,34 @@ export interface StdioTransportOptions {
   readonly startProcess: (listener: ProcessListener) => ServerProcess;
 }
 
-interface StdioRequest {
-  readonly id: RequestId;
+/** The line of a request. */
+class StdioRequest implements WireRequest {
   readonly line: LineHandle;
+
+  constructor(line: LineHandle) {
+    this.line = line;
+  }
+
+  get wasSent(): boolean {
+    return this.line.isSent;
+  }
 }
 
 /** How much of an oversized line is skipped before the connection is closed. */
 const MAX_SKIPPED_BYTES = 1024 ** 3;
+
 /**
  * One session with a server that runs as a child process: one message per line, requests on its stdin,
  * responses on its stdout in any order.
- *
- * Every request results in exactly one message to `onmessage`: the server's response, or a local error
- * response as soon as the server can no longer respond.
  */
-export class StdioTransport implements MessageTransport {
-  onmessage: MessageTransport["onmessage"];
-  onclose: MessageTransport["onclose"];
-  onerror: MessageTransport["onerror"];
+export class StdioTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
   readonly #options: StdioTransportOptions;
   readonly #codec: LineCodec;
   readonly #stderr: StderrLog;
-  readonly #pending = new PendingRequests<StdioRequest>();
-  readonly #handlers: ReceiveHandlers<StdioRequest> = {
-    onServerMessage: (message) => {
-      this.#hasReceived = true;
-      this.onmessage?.(message);
-    },
-    onResponse: (request, message) => {
-      this.#hasReceived = true;
-      this.#deliverResponse(request, message);
-    },
-    onInvalidResponse: (request, reason, value) => {
-      if (value !== undefined) this.#hasReceived = true;
-      this.#fail(request, invalidResponseError(this.#options, reason));
-    },
-    onUnmatchedResponse: () => {
-      this.#hasReceived = true;
-      this.onerror?.(new Error("sent a response to an unknown request"));
-    },
-    onInvalidMessage: (text) => this.#warnStdoutNoise(text),
-  };
+  readonly #pending: PendingRequests<StdioRequest>;
   #process: ServerProcess | undefined;
   #isClosed = false;
   #isListening = false;
@@ -88,6 +69,15 @@ export class StdioTransport implements MessageTransport {
     this.#options = options;
     this.#codec = createLineCodec(options.address.encoding);
     this.#stderr = new StderrLog({ ...options, decode: (bytes) => this.#codec.decode(bytes) });
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      onCancelled: (request) => this.#onCancelled(request),
+      onSettled: () => {
+        if (this.#pending.size === 0 && !this.#isListening) this.#process?.unref();
+      },
+      onUnmatchedResponse: () => this.onerror?.(new Error("sent a response to an unknown request")),
+      onInvalidMessage: (text) => this.#warnStdoutNoise(text),
+    });
   }
 
   async start(): Promise<void> {
@@ -114,19 +104,20 @@ export class StdioTransport implements MessageTransport {
     }
   }
 
-  send(message: JsonRpcMessage): Promise<void> {
-    const text = this.#codec.encode(toJsonText(message, this.#options.server));
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
+    const text = this.#encode(message);
     if (this.#process === undefined || this.#isClosed) return Promise.reject(this.#createClosedError());
-    if (message.method === "notifications/cancelled") return this.#cancel(message, text);
-    if (!isRequest(message)) return this.#write(text);
-    const { id } = message;
-    this.#pending.add({ id, line: this.#process.input.write(text) });
+    const pending = this.#pending.add(message, options);
+    pending.wire = new StdioRequest(this.#process.input.write(text));
     this.#process.ref();
-    return Promise.resolve();
+    pending.attach();
+    return pending.response;
   }
 
-  mayHaveBeenSent(id: RequestId): boolean {
-    return this.#pending.get(id)?.line.isSent ?? true;
+  async notify(message: JsonRpcMessage): Promise<void> {
+    const text = this.#encode(message);
+    if (this.#process === undefined || this.#isClosed) throw this.#createClosedError();
+    await this.#write(text);
   }
 
   /** The server may send messages at any time on stdout. A listener keeps this process alive. */
@@ -136,9 +127,14 @@ export class StdioTransport implements MessageTransport {
   }
 
   /** Resolves when the whole process group has been stopped. */
-  async close(): Promise<void> {
-    this.#closeWith(() => undefined);
+  async close(reason: McpRuntimeError): Promise<void> {
+    this.#isClosed = true;
+    this.#pending.rejectAll(() => reason);
     await this.#process?.stop();
+  }
+
+  #encode(message: JsonRpcMessage): string {
+    return this.#codec.encode(toJsonText(message, this.#options.server));
   }
 
   #createClosedError(): McpRuntimeError {
@@ -150,23 +146,19 @@ export class StdioTransport implements MessageTransport {
     return new Promise((resolve) => this.#process?.input.write(text, resolve));
   }
 
-  /**
-   * A request that was not written yet is removed from the queue instead of being cancelled on the server.
-   */
-  #cancel(message: JsonRpcMessage, text: string): Promise<void> {
-    const request = this.#pending.get(message.params?.["requestId"]);
-    if (request === undefined) return Promise.resolve();
-    this.#removeRequest(request);
-    if (request.line.isSent) return this.#write(text);
-    this.#process?.input.cancel(request.line);
-    return Promise.resolve();
+  /** A request that was not written yet is removed from the queue instead of being cancelled on the server. */
+  #onCancelled(request: PendingRequest<StdioRequest>): void {
+    const { wire } = request;
+    if (wire === undefined || this.#isClosed) return;
+    if (wire.wasSent) void this.#write(this.#encode(request.toCancelNotification()));
+    else this.#process?.input.cancel(wire.line);
   }
 
   /** A line is one JSON message or a batch of them. */
   #onLine(line: Buffer): void {
     const text = this.#codec.decode(line).trim();
     if (text === "" || this.#isClosed) return;
-    this.#pending.receive(text, this.#handlers);
+    if (this.#pending.receive(text)) this.#hasReceived = true;
   }
 
   #onTruncatedLine({ head, tail }: TruncatedLine): void {
@@ -177,9 +169,8 @@ export class StdioTransport implements MessageTransport {
     if (message.type === "invalid") return this.#warnStdoutNoise(prefix);
     if (message.type === "server-message")
       return log.warn(`Server "${server}" sent a message of more than ${maxBytes} bytes (ignored).`);
-    const requests = message.type === "response" ? [this.#pending.get(message.id)] : [...this.#pending];
-    for (const request of requests)
-      if (request !== undefined) this.#fail(request, this.#createTooLargeError());
+    const requests = message.type === "response" ? [this.#pending.get(message.id)] : this.#pending.values();
+    for (const request of requests) request?.reject(this.#createTooLargeError());
   }
 
   /** Warns only once, because a server that logs to stdout would cause endless warnings. */
@@ -199,20 +190,6 @@ export class StdioTransport implements MessageTransport {
     return responseTooLargeError(this.#options.server, this.#options.maxBytes);
   }
 
-  #deliverResponse(request: StdioRequest, message: JsonRpcMessage): void {
-    this.#removeRequest(request);
-    this.onmessage?.(message);
-  }
-
-  #fail(request: StdioRequest, error: McpRuntimeError): void {
-    this.#deliverResponse(request, toLocalErrorResponse(request.id, error));
-  }
-
-  #removeRequest(request: StdioRequest): void {
-    this.#pending.delete(request);
-    if (this.#pending.size === 0 && !this.#isListening) this.#process?.unref();
-  }
-
   /** No further message can be read after a line that never ends. */
   #closeOversized(): void {
     this.#closeWith(() => this.#createTooLargeError());
@@ -223,20 +200,18 @@ export class StdioTransport implements MessageTransport {
     const exited = { server: this.#options.server, exitStatus, lastLines: this.#stderr.lastLines };
     if (this.#hasReceived && this.#pending.size === 0 && !this.#isClosed)
       logIdleExit(exited, this.#options.log);
-    this.#closeWith(({ line }) => {
+    this.#closeWith(({ wire }) => {
       if (!this.#hasReceived) return createExitAtStartError(exited);
-      return line.isSent ? createExitBeforeResponseError(exited) : createExitBeforeSendError(exited);
+      return wire?.wasSent === true
+        ? createExitBeforeResponseError(exited)
+        : createExitBeforeSendError(exited);
     });
   }
 
-  #closeWith(createError: (request: StdioRequest) => McpRuntimeError | undefined): void {
+  #closeWith(createError: (request: PendingRequest<StdioRequest>) => McpRuntimeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const request of this.#pending) {
-      const error = createError(request);
-      if (error === undefined) this.#removeRequest(request);
-      else this.#fail(request, error);
-    }
+    this.#pending.rejectAll(createError);
     this.onclose?.();
   }
 }

@@ -5,7 +5,7 @@ import { createCredentialsProvider } from "../../auth/create-credentials-provide
 import type { RequestAuth } from "../../auth/credentials.js";
 import { type HttpConnector, createConnector, toHttpUrl } from "../../net/http-connector.js";
 import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
-import type { TransportDependencies, TransportFactory } from "../transport-factory.js";
+import type { TransportDependencies, TransportFactory } from "../transport.js";
 import { CLOSE_TIMEOUT_MS, SUBPROTOCOL } from "./open-websocket.js";
 import { WebSocketTransport } from "./websocket-transport.js";
 

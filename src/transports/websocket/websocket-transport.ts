@@ -1,20 +1,15 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Clock } from "../../async/clock.js";
-import type { JsonRpcMessage, MessageTransport } from "../../config/message-transport.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import { toText } from "../http/body-readers.js";
 import { Heartbeat } from "./heartbeat.js";
-import {
-  isRequest,
-  invalidResponseError,
-  type RequestId,
-  toLocalErrorResponse,
-  toJsonText,
-  responseTooLargeError,
-} from "../json-rpc.js";
-import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
+import type { JsonObject } from "../../json/json.js";
+import { invalidResponseError, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
+import { PendingRequests, type WireRequest } from "../pending-requests.js";
+import type { Transport, TransportRequestOptions } from "../transport.js";
 import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
 import { CLOSE_TIMEOUT_MS, openWebSocket, type OpenWebSocketOptions } from "./open-websocket.js";
 
@@ -22,10 +17,8 @@ interface WebSocketTransportOptions extends OpenWebSocketOptions {
   readonly maxBytes: number;
 }
 
-interface WebSocketRequest {
-  readonly id: RequestId;
-  /** Once true, the server may have seen the request. */
-  wasSent: boolean;
+class WebSocketRequest implements WireRequest {
+  wasSent = false;
 }
 
 const NORMAL_CLOSURE = 1000;
@@ -42,20 +35,13 @@ const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
  * connection is lost, all pending requests fail at once: those that were written with an unknown outcome,
  * the others as not sent.
  */
-export class WebSocketTransport implements MessageTransport {
-  onmessage: MessageTransport["onmessage"];
-  onclose: MessageTransport["onclose"];
-  onerror: MessageTransport["onerror"];
+export class WebSocketTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
   readonly #options: WebSocketTransportOptions;
   readonly #staleGuard = new StaleSocketGuard();
-  readonly #pending = new PendingRequests<WebSocketRequest>();
-  readonly #handlers: ReceiveHandlers<WebSocketRequest> = {
-    onServerMessage: (message) => this.onmessage?.(message),
-    onResponse: (request, message) => this.#settle(request, message),
-    onInvalidResponse: (request, reason) => this.#fail(request, invalidResponseError(this.#options, reason)),
-    onUnmatchedResponse: () => this.#reportStray("it is a late response"),
-    onInvalidMessage: (_, reason) => this.#reportStray(reason),
-  };
+  readonly #pending: PendingRequests<WebSocketRequest>;
   #socket: WebSocket | undefined;
   #heartbeat: Heartbeat | undefined;
   #isOpen = false;
@@ -63,6 +49,15 @@ export class WebSocketTransport implements MessageTransport {
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options;
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      // A request that was never sent is not cancelled on the server.
+      onCancelled: (request) => {
+        if (request.wire?.wasSent === true) this.#write(request.toCancelNotification());
+      },
+      onUnmatchedResponse: () => this.#reportStray("it is a late response"),
+      onInvalidMessage: (_, reason) => this.#reportStray(reason),
+    });
   }
 
   async start(): Promise<void> {
@@ -70,22 +65,35 @@ export class WebSocketTransport implements MessageTransport {
     if (!this.#isClosed) this.#heartbeat = this.#startHeartbeat(connection);
   }
 
-  async send(message: JsonRpcMessage): Promise<void> {
-    if (isRequest(message)) this.#request(message.id, message);
-    else if (message.method === "notifications/cancelled") this.#cancel(message);
-    else this.#write(message);
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
+    const text = toJsonText(message, this.#options.server);
+    if (this.#isClosed) return Promise.reject(this.#notSentError("it was closed"));
+    const pending = this.#pending.add(message, options);
+    const wire = new WebSocketRequest();
+    pending.wire = wire;
+    this.#staleGuard.afterPoll(() => {
+      if (pending.isSettled) return;
+      if (this.#socket === undefined || this.#socket.readyState !== this.#socket.OPEN) {
+        this.#onConnectionLost("it was closed");
+        return;
+      }
+      wire.wasSent = true;
+      this.#socket.send(text);
+    });
+    pending.attach();
+    return pending.response;
   }
 
-  mayHaveBeenSent(id: RequestId): boolean {
-    return this.#pending.get(id)?.wasSent ?? true;
+  async notify(message: JsonRpcMessage): Promise<void> {
+    this.#write(message);
   }
 
-  async close(): Promise<void> {
+  async close(reason: McpRuntimeError): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#heartbeat?.stop();
+    this.#pending.rejectAll(() => reason);
     if (this.#socket !== undefined) await closeSocket(this.#socket, this.#options.clock);
-    this.onclose?.();
   }
 
   #attach(socket: WebSocket): void {
@@ -98,30 +106,6 @@ export class WebSocketTransport implements MessageTransport {
     socket.once("close", (code, reason) => this.#onClosed(code, String(reason)));
     // The transport was closed while the credentials were being obtained.
     if (this.#isClosed) socket.terminate();
-  }
-
-  #request(id: RequestId, message: JsonRpcMessage): void {
-    const text = toJsonText(message, this.#options.server);
-    if (this.#isClosed) throw this.#notSentError("it was closed");
-    const request = { id, wasSent: false };
-    this.#pending.add(request);
-    this.#staleGuard.afterPoll(() => {
-      if (this.#pending.get(id) !== request) return;
-      if (this.#socket === undefined || this.#socket.readyState !== this.#socket.OPEN) {
-        this.#onConnectionLost("it was closed");
-        return;
-      }
-      request.wasSent = true;
-      this.#socket.send(text);
-    });
-  }
-
-  /** A request that was never sent is not cancelled on the server. */
-  #cancel(message: JsonRpcMessage): void {
-    const request = this.#pending.get(message.params?.["requestId"]);
-    if (request === undefined) return;
-    this.#pending.delete(request);
-    if (request.wasSent) this.#write(message);
   }
 
   /** Writes a message that expects no response. On a lost connection it is dropped. */
@@ -142,20 +126,11 @@ export class WebSocketTransport implements MessageTransport {
   #onText(text: string): void {
     if (this.#isClosed) return;
     this.#staleGuard.markActive();
-    this.#pending.receive(text, this.#handlers);
+    this.#pending.receive(text);
   }
 
   #reportStray(reason: string): void {
     this.onerror?.(new Error(`sent an unexpected message: ${reason}`));
-  }
-
-  #settle(request: WebSocketRequest, message: JsonRpcMessage): void {
-    this.#pending.delete(request);
-    this.onmessage?.(message);
-  }
-
-  #fail(request: WebSocketRequest, failure: McpRuntimeError): void {
-    this.#settle(request, toLocalErrorResponse(request.id, failure));
   }
 
   #onError(error: Error): void {
@@ -184,8 +159,7 @@ export class WebSocketTransport implements MessageTransport {
     this.#isClosed = true;
     this.#heartbeat?.stop();
     this.#socket?.terminate();
-    for (const request of this.#pending)
-      this.#fail(request, request.wasSent ? failure : this.#notSentError(reason));
+    this.#pending.rejectAll(({ wire }) => (wire?.wasSent === true ? failure : this.#notSentError(reason)));
     this.onclose?.();
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClientRequest, RequestContext, RequestTrace } from "../../../src/client/request-context.js";
-import { RequestDeadline } from "../../../src/client/middleware/request-deadline.js";
+import { RequestContext, type RequestContextOptions } from "../../../src/client/request-context.js";
+import { RequestDeadline } from "../../../src/client/middleware/attempt-deadline.js";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
@@ -8,13 +8,9 @@ import { FakeClock } from "../../fixtures/fake-clock.js";
 function createDeadline(requestMs: number, totalAt: number, limit: "requestMs" | "totalMs" = "requestMs") {
   const clock = new FakeClock();
   const cancellation = new CancelScope();
-  const request = { method: "ping", requestMs, trace: new RequestTrace() } as Partial<ClientRequest>;
-  const context = new RequestContext({
-    request: request as ClientRequest,
-    cancellation,
-    onProgress: undefined,
-  });
-  context.deadlineAt = totalAt;
+  const startedAt = clock.now();
+  const options = { method: "ping", requestMs, cancellation, startedAt, totalMs: totalAt - startedAt };
+  const context = new RequestContext(options as unknown as RequestContextOptions);
   const deadline = new RequestDeadline(context, { server: "slow", clock, limit });
   const expired = () => {
     try {

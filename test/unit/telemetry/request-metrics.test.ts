@@ -11,7 +11,7 @@ interface Call {
 }
 
 function ended({ tool, method = "tools/call", kind, latencyMs = 10, attempts = 1 }: Call) {
-  return { method, tool, trace: { latencyMs, attempts, kind } };
+  return { method, tool, latencyMs, attempts, kind };
 }
 
 describe("RequestMetrics", () => {

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
+import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { systemClock } from "../../../src/async/clock.js";
-import type { JsonRpcMessage } from "../../../src/config/message-transport.js";
+import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { getLocalError } from "../../../src/transports/json-rpc.js";
 import { StdioTransportFactory } from "../../../src/transports/stdio/stdio-transport-factory.js";
-import { eventually } from "../../fixtures/clients.js";
+import { rejection } from "../../fixtures/clients.js";
 
 /** Responds to the first request with broken JSON and exits. */
 const SCRIPT = `process.stdin.once("data", () => {
@@ -28,17 +28,11 @@ it("a program that only wrote broken JSON has not shown that it is an MCP server
     log: { info: () => undefined, warn: () => undefined },
   });
   const transport = await factory.openTransport();
-  const received: JsonRpcMessage[] = [];
-  transport.onmessage = (message) => received.push(message);
   await transport.start();
-  await transport.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} });
-  await transport.send({ jsonrpc: "2.0", id: 2, method: "ping" });
-  await eventually(() => received.length === 2);
-  await transport.close();
+  const send = (id: number, method: string) =>
+    transport.request({ jsonrpc: "2.0", id, method, params: {} }, { cancellation: new CancelScope() });
+  const failures = await Promise.all([rejection(send(1, "initialize")), rejection(send(2, "ping"))]);
+  await transport.close(new McpRuntimeError("closed", "done"));
   await factory.close();
-  const failures = received.map(({ id, error }) => ({ id, reason: getLocalError(error?.["data"])?.reason }));
-  expect(failures).toMatchObject([
-    { id: 1, reason: { kind: "invalid-response" } },
-    { id: 2, reason: { kind: "not-sent" } },
-  ]);
+  expect(failures).toMatchObject([{ kind: "invalid-response" }, { kind: "not-sent" }]);
 });

@@ -1,7 +1,32 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
 import type { Clock } from "../../async/clock.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { ClientRequest, RequestContext } from "../request-context.js";
+import type { Middleware, RequestContext } from "../request-context.js";
+
+export interface AttemptDeadlineDependencies {
+  readonly server: string;
+  readonly clock: Clock;
+}
+
+/** Limits an attempt to `requestMs`. Each progress notification restarts it, within the total deadline. */
+export function attemptDeadline({ server, clock }: AttemptDeadlineDependencies): Middleware {
+  const options = { server, clock, limit: "requestMs" } as const;
+  return (next) => async (request) => {
+    const { cancellation } = request;
+    const deadline = new RequestDeadline(request, options);
+    request.cancellation = deadline.cancellation;
+    request.deadline = deadline;
+    try {
+      const response = next(request);
+      deadline.start();
+      return await response;
+    } finally {
+      request.cancellation = cancellation;
+      request.deadline = undefined;
+      deadline.end();
+    }
+  };
+}
 
 interface DeadlineOptions {
   readonly server: string;
@@ -18,16 +43,14 @@ export class RequestDeadline {
   /** The scope of the work. */
   readonly cancellation: CancelScope;
   readonly #options: DeadlineOptions;
-  readonly #request: ClientRequest;
-  readonly #totalDeadlineAt: number;
+  readonly #request: RequestContext;
   #isEnded = false;
   #disarm: (() => void) | undefined;
 
-  constructor({ request, cancellation, deadlineAt }: RequestContext, options: DeadlineOptions) {
-    this.cancellation = cancellation.child();
+  constructor(request: RequestContext, options: DeadlineOptions) {
+    this.cancellation = request.cancellation.child();
     this.#options = options;
     this.#request = request;
-    this.#totalDeadlineAt = deadlineAt;
   }
 
   /** Called after the work has begun, so that setting the timer does not delay it. It may already be extended. */
@@ -51,7 +74,7 @@ export class RequestDeadline {
 
   #arm(): void {
     const { clock, limit } = this.#options;
-    const remainingMs = Math.max(0, this.#totalDeadlineAt - clock.now());
+    const remainingMs = Math.max(0, this.#request.deadlineAt - clock.now());
     const ms = limit === "requestMs" ? this.#request.requestMs : 0;
     if (ms !== 0 && ms < remainingMs) this.#disarm = clock.after(ms, () => this.#expire("requestMs"));
     else if (remainingMs !== Number.POSITIVE_INFINITY)
@@ -64,14 +87,14 @@ export class RequestDeadline {
 }
 
 function deadlineError(
-  request: ClientRequest,
+  request: RequestContext,
   limit: "requestMs" | "totalMs",
   server: string,
 ): McpRuntimeError {
-  const { tool, method, requestMs, trace } = request;
+  const { tool, method, requestMs, wasSent } = request;
   const subject = tool === undefined ? method : `tool "${tool}"`;
   const within = limit === "requestMs" ? `${requestMs} ms` : "its total timeout";
-  const hint = trace.wasSent ? "It may still be running on the server." : "The request was not sent.";
+  const hint = wasSent ? "It may still be running on the server." : "The request was not sent.";
   const text = `Server "${server}" did not respond to ${subject} within ${within} (timeouts.${limit}). ${hint}`;
   return new McpRuntimeError("timeout", text, { server });
 }

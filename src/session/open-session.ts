@@ -1,0 +1,115 @@
+import type { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { JsonObject } from "../json/json.js";
+import { closedDuringHandshakeError } from "../transports/custom-transport.js";
+import type { Transport } from "../transports/transport.js";
+import { ServerRequests } from "./server-requests/server-requests.js";
+import { SessionChannel } from "./session-channel.js";
+import type { ServerMetadata, ServerNotification } from "./session.js";
+
+/** Everything that opening one session needs, in either protocol era. */
+export interface OpenSessionOptions {
+  readonly server: string;
+  /** A transport that already has a session id is used without a handshake. */
+  readonly openTransport: (cancellation: CancelScope) => Promise<Transport>;
+  /** The transport comes from the user's `openTransport`. */
+  readonly isCustomTransport: boolean;
+  /** Metadata that is already known, for a resumed session. */
+  readonly metadata: ServerMetadata | undefined;
+  /** Sent as `_meta` of `initialize` or `server/discover`. */
+  readonly handshakeMeta: JsonObject;
+  /** Other processes may use the same session. */
+  readonly isShared: boolean;
+  readonly connectMs: number;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  /** Cancelled when the client is closed, never by a single caller: several may wait for the session. */
+  readonly cancellation: CancelScope;
+  /** The identity that owns the session; empty for the shared one. */
+  readonly identity: string;
+  /** Handlers for server requests, and how many of them may run at a time. */
+  readonly handlers: ServerRequestHandlers;
+  readonly maxServerRequests: number;
+  readonly onNotification: (notification: ServerNotification) => void;
+  readonly onWarning: (message: string) => void;
+  readonly onError: (error: Error) => void;
+  /** The transport closed unexpectedly. */
+  readonly onDisconnected: () => void;
+}
+
+/** Opens and starts a transport for a session, within an attempt. A transport that opens too late is closed here. */
+export async function openChannel(
+  options: OpenSessionOptions,
+  attempt: CancelScope,
+): Promise<SessionChannel> {
+  const { server, identity, handlers, maxServerRequests: maxConcurrent, onWarning } = options;
+  const transport = await openTransport(options, attempt);
+  const serverRequests = new ServerRequests({ server, identity, handlers, maxConcurrent, onWarning });
+  const channel = new SessionChannel(transport, { ...options, serverRequests });
+  try {
+    await attempt.race(transport.start());
+    if (channel.isClosed) throw closedDuringHandshakeError(server);
+    return channel;
+  } catch (error) {
+    await channel.close();
+    throw error;
+  }
+}
+
+async function openTransport(options: OpenSessionOptions, attempt: CancelScope): Promise<Transport> {
+  const { server, redactor } = options;
+  const opening = options.openTransport(attempt);
+  try {
+    return await attempt.race(opening);
+  } catch (error) {
+    const closed = new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+    if (attempt.isCancelled) opening.then((late) => late.close(closed)).catch(() => undefined);
+    if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
+    const message = redactor.redact(error instanceof Error ? error.message : String(error));
+    throw new McpRuntimeError("not-sent", `The transport of server "${server}" failed to open: ${message}`, {
+      server,
+      cause: redactor.redactCause(error),
+    });
+  }
+}
+
+/**
+ * Runs a handshake within `connectMs`, on an existing channel or a new one. After a failure the channel is closed before
+ * the error is thrown. The request that needs the session has not been sent.
+ */
+export async function runHandshake<T>(
+  options: OpenSessionOptions,
+  existing: SessionChannel | undefined,
+  handshake: (channel: SessionChannel, attempt: CancelScope) => Promise<T>,
+): Promise<T> {
+  const { server, connectMs, clock } = options;
+  const attempt = options.cancellation.child();
+  const cancelTimer =
+    connectMs === 0
+      ? () => undefined
+      : clock.after(connectMs, () => attempt.cancel(handshakeTimeoutError(server, connectMs)));
+  let channel = existing;
+  try {
+    channel ??= await openChannel(options, attempt);
+    return await handshake(channel, attempt);
+  } catch (error) {
+    await channel?.close();
+    throw error instanceof McpRuntimeError && error.outcomeUnknown
+      ? error.with({ outcomeUnknown: false })
+      : error;
+  } finally {
+    cancelTimer();
+    attempt.dispose();
+  }
+}
+
+function handshakeTimeoutError(server: string, connectMs: number): McpRuntimeError {
+  return new McpRuntimeError(
+    "timeout",
+    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).`,
+    { server },
+  );
+}

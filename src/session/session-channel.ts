@@ -1,0 +1,170 @@
+import { randomBytes } from "node:crypto";
+import { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import { settleWithin } from "../async/deadline.js";
+import type { JsonRpcMessage } from "../config/message-transport.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isRequest, type RequestId } from "../transports/json-rpc.js";
+import type { Transport, TransportRequestOptions } from "../transports/transport.js";
+import type { ServerRequests } from "./server-requests/server-requests.js";
+import type { ServerNotification } from "./session.js";
+
+/** The timeout for terminating the session. */
+const TERMINATE_TIMEOUT_MS = 1_000;
+/** The timeout for closing the transport; a process is given time to exit. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** How long to wait for the stream of server-initiated messages. */
+const SERVER_STREAM_TIMEOUT_MS = 500;
+
+interface SessionChannelOptions {
+  readonly server: string;
+  readonly clock: Clock;
+  /** Handles requests from the server. */
+  readonly serverRequests: ServerRequests;
+  /** Other processes may use the same session: they must not receive the responses to our requests. */
+  readonly isShared: boolean;
+  readonly onNotification: (notification: ServerNotification) => void;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * The messages of one session over its transport: assigns request ids, lets handlers answer the requests of the server, and
+ * closes within a bounded time.
+ */
+export class SessionChannel {
+  /** Called once when the connection is closed by the server. */
+  onclose: (() => void) | undefined;
+  onNotification: (notification: ServerNotification) => void;
+  /** Modern servers send their requests inside results, so a request that comes as a message is ignored. */
+  isModern = false;
+  readonly #options: SessionChannelOptions;
+  readonly #idPrefix: string | undefined;
+  readonly #notifications = new Set<Promise<void>>();
+  #transport: Transport;
+  /** Id 0 belongs to `initialize`. */
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(transport: Transport, options: SessionChannelOptions) {
+    this.#transport = transport;
+    this.#options = options;
+    this.onNotification = options.onNotification;
+    this.#idPrefix = options.isShared ? `${randomBytes(8).toString("hex")}-` : undefined;
+    this.#attach(transport);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#transport.sessionId;
+  }
+
+  get canReceiveUnsolicited(): boolean {
+    return this.#transport.canReceiveUnsolicited !== false;
+  }
+
+  /** True once it was closed by either side. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get serverRequests(): ServerRequests {
+    return this.#options.serverRequests;
+  }
+
+  get transport(): Transport {
+    return this.#transport;
+  }
+
+  /** Continues on another transport, before the session is initialized. */
+  async replaceTransport(transport: Transport): Promise<void> {
+    const previous = this.#transport;
+    this.#transport = transport;
+    this.#attach(transport);
+    await previous.close(this.#closedError());
+  }
+
+  /** The protocol does not allow to cancel `initialize`. */
+  initialize(params: JsonObject): Promise<JsonObject> {
+    const message = { jsonrpc: "2.0", id: this.#toRequestId(0), method: "initialize", params } as const;
+    return this.#transport.request(message, { cancellation: new CancelScope() });
+  }
+
+  /** Sends a request that reports progress to `options.tracker`. */
+  request(method: string, params: JsonObject, options: TransportRequestOptions): Promise<JsonObject> {
+    this.#lastId += 1;
+    const id = this.#toRequestId(this.#lastId);
+    const sent = options.tracker?.onProgress === undefined ? params : withProgressToken(params, id);
+    return this.#transport.request({ jsonrpc: "2.0", id, method, params: sent }, options);
+  }
+
+  /** Never rejects: an error is reported to `onError`, since no caller waits for it. */
+  async notify(message: JsonRpcMessage): Promise<void> {
+    const sending = (async () => this.#transport.notify(message))().catch((error: unknown) =>
+      this.#options.onError(error instanceof Error ? error : new Error(String(error))),
+    );
+    this.#notifications.add(sending);
+    await sending;
+    this.#notifications.delete(sending);
+  }
+
+  /** Resolves when the stream for server-initiated messages is open, or after a timeout. */
+  openServerStream(): Promise<void> {
+    return settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
+      this.#transport.openServerStream?.(),
+    );
+  }
+
+  /** Cancels the handlers of requests from the server; no more responses are sent. */
+  cancelServerRequests(): void {
+    this.#options.serverRequests.close();
+  }
+
+  /** Waits for pending notifications and terminates the session on the server. */
+  async terminateSession(): Promise<void> {
+    const { clock } = this.#options;
+    await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => Promise.all(this.#notifications));
+    await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => this.#transport.terminateSession?.());
+  }
+
+  async close(reason: McpRuntimeError = this.#closedError()): Promise<void> {
+    this.#isClosed = true;
+    this.cancelServerRequests();
+    await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#transport.close(reason));
+  }
+
+  #toRequestId(count: number): RequestId {
+    return this.#idPrefix === undefined ? count : `${this.#idPrefix}${count}`;
+  }
+
+  #attach(transport: Transport): void {
+    transport.onmessage = (message) => this.#onMessage(message);
+    transport.onerror = (error) => this.#options.onError(error);
+    transport.onclose = () => {
+      if (this.#transport !== transport || this.#isClosed) return;
+      this.#isClosed = true;
+      this.cancelServerRequests();
+      this.onclose?.();
+    };
+  }
+
+  #onMessage(message: JsonRpcMessage): void {
+    const { method, params } = message;
+    const isHandled = this.isModern
+      ? isRequest(message)
+      : this.#options.serverRequests.handle(message, (response) => void this.notify(response));
+    if (isHandled || method === undefined) return;
+    this.onNotification({ method, params: isPlainObject(params) ? params : {} });
+  }
+
+  #closedError(): McpRuntimeError {
+    const { server } = this.#options;
+    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+  }
+}
+
+function withProgressToken(params: JsonObject, progressToken: RequestId): JsonObject {
+  // The spread comes last: on Node 20, adding a property to a copy takes ten times as long.
+  if (!("_meta" in params)) return { _meta: { progressToken }, ...params };
+  const meta = isPlainObject(params["_meta"]) ? params["_meta"] : {};
+  return { ...params, _meta: { ...meta, progressToken } };
+}

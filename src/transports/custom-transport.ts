@@ -1,0 +1,235 @@
+import type { Clock } from "../async/clock.js";
+import { settleWithin } from "../async/deadline.js";
+import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
+import type { ServerAddress, ServerConfig } from "../config/server-config.js";
+import { classifyFailure, isOutcomeUnknown } from "../errors/classify-failure.js";
+import { errorCode } from "../errors/error-code.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { reportsUnknownSession } from "./http/session-loss.js";
+import type { ErrorContext, RequestId, RpcRequest } from "./json-rpc.js";
+import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.js";
+import type {
+  Transport,
+  TransportDependencies,
+  TransportFactory,
+  TransportRequestOptions,
+} from "./transport.js";
+
+/** Transports of the user, and linked transports to a server in this process. They share nothing. */
+export function createCustomFactory(
+  { name: server }: ServerConfig,
+  address: Extract<ServerAddress, { kind: "in-process" | "custom" }>,
+  { redactor, clock }: TransportDependencies,
+): TransportFactory {
+  const open = async () => (address.kind === "custom" ? address.open() : openInProcess(await address.open()));
+  return {
+    openTransport: async () => new CustomTransport(await open(), { server, redactor, clock }),
+    close: async () => undefined,
+  };
+}
+
+/** Connects to a server in this process. Each session gets its own pair of linked transports. */
+async function openInProcess(server: InProcessServer): Promise<MessageTransport> {
+  const { InMemoryTransport } = await import("@modelcontextprotocol/sdk/inMemory.js");
+  const [clientEnd, serverEnd] = InMemoryTransport.createLinkedPair();
+  await server.connect(serverEnd);
+  return clientEnd;
+}
+
+interface CustomTransportOptions extends ErrorContext {
+  readonly clock: Clock;
+}
+
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** Asks the inner transport whether a request was sent, until the inner transport forgets the request. */
+class CustomRequest implements WireRequest {
+  readonly #id: RequestId;
+  readonly #inner: MessageTransport;
+  #wasSent: boolean | undefined;
+
+  constructor(id: RequestId, inner: MessageTransport) {
+    this.#id = id;
+    this.#inner = inner;
+  }
+
+  get wasSent(): boolean {
+    return this.#wasSent ?? this.#inner.mayHaveBeenSent?.(this.#id) ?? true;
+  }
+
+  /** Keeps the current status. */
+  freeze(): void {
+    this.#wasSent = this.wasSent;
+  }
+}
+
+/**
+ * Adapts a transport that only sends and receives messages, such as those of the SDK: matches responses to requests, and
+ * guarantees that a request that cannot be sent fails, that there are no unhandled rejections, that closing takes a
+ * bounded time, and that `onclose` is called once.
+ */
+export class CustomTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: Transport["onclose"];
+  onerror: Transport["onerror"];
+  readonly #inner: MessageTransport;
+  readonly #options: CustomTransportOptions;
+  readonly #pending: PendingRequests<CustomRequest>;
+  #hasResponded = false;
+  #isClosed = false;
+
+  constructor(inner: MessageTransport, options: CustomTransportOptions) {
+    this.#inner = inner;
+    this.#options = options;
+    this.#pending = new PendingRequests(options, {
+      onServerMessage: (message) => this.onmessage?.(message),
+      onCancelled: (request) => this.#onCancelled(request),
+    });
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  get canReceiveUnsolicited(): boolean {
+    return this.#inner.canReceiveUnsolicited !== false;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  async start(): Promise<void> {
+    this.#inner.onmessage = (message) => this.#onMessage(message);
+    this.#inner.onerror = (error) => this.onerror?.(error);
+    this.#inner.onclose = () => this.#onClose();
+    try {
+      await this.#inner.start();
+    } catch (error) {
+      throw this.#toError(error, false);
+    }
+  }
+
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject> {
+    const pending = this.#pending.add(message, options);
+    pending.wire = new CustomRequest(message.id, this.#inner);
+    const { headers, context } = options;
+    this.#send(message, { headers, context }).catch((error: unknown) =>
+      pending.reject(this.#toError(error, undefined)),
+    );
+    // The response may have arrived while it was sent.
+    pending.attach();
+    return pending.response;
+  }
+
+  notify(message: JsonRpcMessage): Promise<void> {
+    return this.#send(message);
+  }
+
+  async openServerStream(): Promise<void> {
+    await this.#inner.openServerStream?.();
+  }
+
+  async terminateSession(): Promise<void> {
+    await this.#inner.terminateSession?.();
+  }
+
+  async close(reason: McpRuntimeError): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#pending.rejectAll(() => reason);
+    await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#inner.close());
+  }
+
+  /** A function of the user that throws, rejects. */
+  async #send(message: JsonRpcMessage, options?: Parameters<MessageTransport["send"]>[1]): Promise<void> {
+    await this.#inner.send(message, options);
+  }
+
+  #onCancelled(request: PendingRequest<CustomRequest>): void {
+    request.wire?.freeze();
+    this.#send(request.toCancelNotification()).catch((error: unknown) => this.#reportError(error));
+  }
+
+  /** A transport may deliver any value. */
+  #onMessage(message: JsonRpcMessage): void {
+    if (!isPlainObject(message))
+      return this.#reportError("The server sent a value that is not a JSON-RPC message.");
+    if (typeof message.method === "string") return this.#pending.receiveServerMessage(message);
+    const request = this.#pending.get(message.id);
+    if (request === undefined)
+      return this.#reportError("The server sent a response that matches no pending request.");
+    this.#hasResponded = true;
+    request.receive(message);
+  }
+
+  #onClose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { server } = this.#options;
+    const error = this.#hasResponded ? connectionLostError(server) : closedDuringHandshakeError(server);
+    this.#pending.rejectAll(() => error);
+    this.onclose?.();
+  }
+
+  #reportError(error: unknown): void {
+    this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  /**
+   * Nothing was sent before the transport started. After that, only an HTTP status or a network error code in the error
+   * tells what happened.
+   */
+  #toError(error: unknown, wasSent: false | undefined): McpRuntimeError {
+    if (error instanceof McpRuntimeError) return error;
+    const { server, redactor } = this.#options;
+    const message = error instanceof Error ? error.message : String(error);
+    const status = getHttpStatus(error);
+    const kind = classifyFailure({
+      status,
+      hadSession: this.sessionId !== undefined,
+      reportsUnknownSession: reportsUnknownSession(message),
+      wasSent,
+      networkCodes: getNetworkCodes(error),
+    });
+    const subject =
+      status === undefined
+        ? `The transport of server "${server}" failed`
+        : `Server "${server}" returned HTTP ${status}`;
+    const outcomeUnknown = isOutcomeUnknown(kind);
+    const details = { server, status, outcomeUnknown, cause: redactor.redactCause(error) };
+    return new McpRuntimeError(kind, `${subject}: ${excerpt(redactor.redact(message))}`, details);
+  }
+}
+
+/** The error for a request that was in flight when the transport closed. */
+export function connectionLostError(server: string): McpRuntimeError {
+  const text = `The connection to server "${server}" was lost before it answered. It may have run the request.`;
+  return new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true });
+}
+
+export function closedDuringHandshakeError(server: string): McpRuntimeError {
+  const text = `Server "${server}" closed the connection during the handshake.`;
+  return new McpRuntimeError("connection-lost", text, { server });
+}
+
+/** The SDK's HTTP errors have the status as `code` or in `data.status`. */
+function getHttpStatus(error: unknown): number | undefined {
+  return [errorCode(error), getProperty(getProperty(error, "data"), "status")].find(isFailureStatus);
+}
+
+function isFailureStatus(value: unknown): value is number {
+  return typeof value === "number" && value >= 400 && value < 600;
+}
+
+/** Global fetch wraps the reason in `cause`, and the errors of several addresses in an `AggregateError`. */
+function getNetworkCodes(error: unknown): readonly unknown[] {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return [error, cause, ...(cause instanceof AggregateError ? cause.errors : [])].map(errorCode);
+}
+
+function getProperty(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}

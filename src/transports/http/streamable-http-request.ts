@@ -1,0 +1,220 @@
+import { CancelScope } from "../../async/cancel-scope.js";
+import { delay } from "../../async/delay.js";
+import type { JsonRpcMessage } from "../../config/message-transport.js";
+import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type {
+  BodyReader,
+  HttpRequestEvents,
+  HttpRequestHandler,
+  ResponseHeaders,
+} from "../../net/http-request.js";
+import {
+  describeOtherResponse,
+  invalidResponseError,
+  isRequest,
+  isResponse,
+  isResponseTo,
+  isServerMessage,
+  NOT_JSON_RPC,
+  parseMessages,
+  type RequestId,
+  responseTooLargeError,
+  type RpcRequest,
+} from "../json-rpc.js";
+import type { PendingRequest, PendingRequests, WireRequest } from "../pending-requests.js";
+import {
+  BufferedReader,
+  describeContent,
+  discardBody,
+  EventStreamReader,
+  getContentEncoding,
+  hasContentType,
+  toText,
+} from "./body-readers.js";
+import { fromConnectionError, STREAM_ENDED } from "./http-errors.js";
+import type { McpHttpClient } from "./mcp-http-client.js";
+import { isModernRequest } from "./modern-era.js";
+
+/** How long a stream may stay open after its response before it is aborted. */
+const STREAM_GRACE_MS = 200;
+/** How many resumptions in a row may fail before the request fails. */
+const MAX_FAILED_RESUMES = 3;
+const BROKEN_RESUME_DELAY_MS = 100;
+const ENDED_RESUME_DELAY_MS = 1_000;
+
+/**
+ * The HTTP side of one request: a POST and, if the server assigns event ids, GETs that resume an interrupted stream. It
+ * settles its pending request with the server's response, or with an error as soon as there will be none.
+ */
+export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
+  /** Whether the server cancels the request when its stream is closed. */
+  readonly isModern: boolean;
+  readonly #httpClient: McpHttpClient;
+  readonly #pending: PendingRequest<StreamableHttpRequest>;
+  readonly #owner: PendingRequests<StreamableHttpRequest>;
+  readonly #hadSession: boolean;
+  #handler: HttpRequestHandler | undefined;
+  #stream: EventStreamReader | undefined;
+  /** Set if the server compressed the body although the request did not allow it; used in the error message. */
+  #encoding: string | undefined;
+  #resumeScope: CancelScope | undefined;
+  #isResumed = false;
+  #failedResumes = 0;
+  #cancelGrace: (() => void) | undefined;
+  /** The ids of the server requests that were received on this stream. */
+  #serverRequestIds: RequestId[] | undefined;
+
+  constructor(
+    httpClient: McpHttpClient,
+    owner: PendingRequests<StreamableHttpRequest>,
+    pending: PendingRequest<StreamableHttpRequest>,
+    message: RpcRequest,
+  ) {
+    this.#httpClient = httpClient;
+    this.#owner = owner;
+    this.#pending = pending;
+    this.#hadSession = httpClient.sessionId !== undefined;
+    this.isModern = isModernRequest(message);
+  }
+
+  get wasSent(): boolean {
+    return this.#stream !== undefined || this.#handler?.wasDispatched === true;
+  }
+
+  /** Set when the POST begins. */
+  set handler(handler: HttpRequestHandler) {
+    this.#handler = handler;
+  }
+
+  /** Stops reading and resuming. Server requests of the stream end with it: the server can no longer cancel them. */
+  abort(): void {
+    this.#resumeScope?.cancel(undefined);
+    this.#handler?.abort();
+    for (const requestId of this.#serverRequestIds?.splice(0) ?? []) {
+      const params = { requestId, reason: "The request that it belongs to has ended." };
+      this.#owner.receiveServerMessage({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    }
+  }
+
+  onHeaders(status: number, headers: ResponseHeaders): BodyReader {
+    const hadSession = this.#hadSession;
+    if (status < 200 || status > 299)
+      return this.#httpClient.createErrorReader({ status, headers, hadSession }, (error) =>
+        this.#fail(error),
+      );
+    // Only `initialize` sets the id: a late response must not restore the id of a lost session.
+    if (this.#pending.method === "initialize") this.#httpClient.setSessionIdFrom(headers);
+    this.#encoding = getContentEncoding(headers);
+    if (hasContentType(headers, "text/event-stream")) return this.#readStream(undefined);
+    if (hasContentType(headers, "application/json")) return this.#readJson(headers);
+    this.#failInvalid(`HTTP ${status} ${describeContent(headers)}`);
+    return discardBody;
+  }
+
+  onError(error: Error): void {
+    if (this.#stream === undefined) this.#fail(fromConnectionError(error, this.wasSent, this.#httpClient));
+    else this.#onStreamEnd(error);
+  }
+
+  #readJson(headers: ResponseHeaders): BodyReader {
+    const { server, maxBytes } = this.#httpClient;
+    const onTooLarge = () => this.#fail(responseTooLargeError(server, maxBytes));
+    if (Number(headers["content-length"] ?? 0) > maxBytes) onTooLarge();
+    return new BufferedReader(maxBytes, {
+      onTooLarge,
+      onBytes: (bytes) => {
+        this.#onText(toText(bytes));
+        this.#failInvalid("it does not contain the response");
+      },
+    });
+  }
+
+  #readStream(resumed: EventStreamReader | undefined): EventStreamReader {
+    const { server, maxBytes } = this.#httpClient;
+    const stream = new EventStreamReader(maxBytes, {
+      onData: (data) => this.#onText(data),
+      onTooLarge: () => this.#fail(responseTooLargeError(server, maxBytes)),
+      onEnd: () => this.#onStreamEnd(undefined),
+    });
+    stream.lastEventId = resumed?.lastEventId;
+    stream.retryMs = resumed?.retryMs;
+    this.#stream = stream;
+    return stream;
+  }
+
+  #onText(text: string): void {
+    const messages = this.#pending.isSettled ? [] : parseMessages(text);
+    if (messages === undefined)
+      this.#failInvalid(
+        this.#encoding === undefined ? "it is not valid JSON" : `it is compressed (${this.#encoding})`,
+      );
+    else for (const message of messages) this.#onMessage(message);
+  }
+
+  #onMessage(value: unknown): void {
+    if (this.#pending.isSettled) return;
+    this.#failedResumes = 0;
+    if (isServerMessage(value)) this.#forward(value);
+    else if (!isResponse(value)) this.#failInvalid(NOT_JSON_RPC);
+    else if (isResponseTo(value, this.#pending.id)) this.#complete(value);
+    // On resumption some servers replay the messages of all streams.
+    else if (!this.#isResumed) this.#failInvalid(describeOtherResponse(value));
+  }
+
+  #forward(message: JsonRpcMessage): void {
+    if (isRequest(message)) (this.#serverRequestIds ??= []).push(message.id);
+    this.#owner.receiveServerMessage(message);
+  }
+
+  #complete(response: Parameters<typeof isResponseTo>[0]): void {
+    if (this.#stream !== undefined)
+      this.#cancelGrace = this.#httpClient.clock.after(STREAM_GRACE_MS, () => this.#handler?.abort());
+    this.#pending.receive(response);
+  }
+
+  #failInvalid(reason: string): void {
+    if (!this.#pending.isSettled) this.#fail(invalidResponseError(this.#httpClient, reason));
+  }
+
+  #fail(failure: McpRuntimeError): void {
+    if (this.#pending.isSettled) return;
+    this.abort();
+    this.#pending.reject(failure);
+  }
+
+  /** A stream that ends before its response is resumed if the server assigns event ids; otherwise the request fails. */
+  #onStreamEnd(cause: Error | undefined): void {
+    this.#cancelGrace?.();
+    if (this.#pending.isSettled) return;
+    const failure = fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient);
+    if (this.#stream?.lastEventId === undefined || this.#failedResumes >= MAX_FAILED_RESUMES) {
+      this.#fail(failure);
+      return;
+    }
+    this.#resumeScope ??= new CancelScope();
+    delay(this.#nextResumeDelayMs(cause !== undefined), this.#httpClient.clock, this.#resumeScope).then(
+      () => this.#resume(failure),
+      () => undefined,
+    );
+  }
+
+  /** A stream that the server ended is resumed after its `retry` time, a broken one at once. */
+  #nextResumeDelayMs(isBroken: boolean): number {
+    if (!isBroken) return Math.max(this.#stream?.retryMs ?? ENDED_RESUME_DELAY_MS, BROKEN_RESUME_DELAY_MS);
+    this.#failedResumes += 1;
+    return BROKEN_RESUME_DELAY_MS * (this.#failedResumes - 1);
+  }
+
+  #resume(failure: McpRuntimeError): void {
+    this.#isResumed = true;
+    this.#handler = this.#httpClient.get(this.#stream?.lastEventId, {
+      onHeaders: (status, headers) => {
+        if (status === 200 && hasContentType(headers, "text/event-stream"))
+          return this.#readStream(this.#stream);
+        this.#fail(failure);
+        return discardBody;
+      },
+      onError: (error) => this.onError(error),
+    });
+  }
+}

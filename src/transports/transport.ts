@@ -1,0 +1,107 @@
+import type { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
+import type { Credentials } from "../auth/credentials.js";
+import type { ClientKeys } from "../auth/dpop.js";
+import type { CallContext } from "../config/call-context.js";
+import type { JsonRpcMessage } from "../config/message-transport.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { Redactor } from "../errors/redaction.js";
+import type { JsonObject } from "../json/json.js";
+import type { ServerLog } from "../telemetry/logger.js";
+import type { RequestId, RpcRequest } from "./json-rpc.js";
+
+/** The content of a progress notification for one request. */
+export interface Progress {
+  /** Increases with every notification. */
+  readonly progress: number;
+  /** The value of `progress` at the end, if the server knows it. */
+  readonly total?: number | undefined;
+  /** A description of the current step. */
+  readonly message?: string | undefined;
+}
+
+/** How far a request got on its way to the server. */
+export interface SendStatus {
+  /** True when the server may have received the request. */
+  mayHaveBeenSent(): boolean;
+}
+
+/** Follows a request. Filled in by the transport, so that the sender can see after a failure how far the request got. */
+export interface RequestTracker {
+  /** Set when the request is passed to the transport. */
+  sendStatus: SendStatus | undefined;
+  /** The JSON-RPC id of the message. */
+  wireId: RequestId | undefined;
+  onProgress?(progress: Progress): void;
+}
+
+/** Everything that a transport needs to know about a request besides its message. */
+export interface TransportRequestOptions {
+  /** Cancels the request: it rejects with the reason, and the server is notified if it may have received it. */
+  readonly cancellation: CancelScope;
+  /** Extra headers for this request, on transports that have headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The caller, for credentials that depend on it. */
+  readonly context?: CallContext | undefined;
+  readonly tracker?: RequestTracker | undefined;
+  /** Sent as `_meta` of `notifications/cancelled`. */
+  readonly cancelMeta?: JsonObject | undefined;
+}
+
+/**
+ * Sends requests of one session and settles each where its response is read. `CustomTransport` adapts transports that only
+ * send and receive messages, such as those of the SDK.
+ */
+export interface Transport {
+  /** Called for every request and notification of the server, except progress. */
+  onmessage: ((message: JsonRpcMessage) => void) | undefined;
+  /** Called once when the connection is closed by the server. Pending requests are rejected before. */
+  onclose: (() => void) | undefined;
+  /** Called for errors that belong to no request. They are informational. */
+  onerror: ((error: Error) => void) | undefined;
+  /** The session id assigned by the server; `undefined` for servers without sessions. */
+  readonly sessionId?: string | undefined;
+  /** `false` when only responses come back. @default true */
+  readonly canReceiveUnsolicited?: boolean | undefined;
+  /** Opens the connection, once. */
+  start(): Promise<void>;
+  /** Resolves with the result. Rejects with `McpRuntimeError` or with the reason of the cancellation. */
+  request(message: RpcRequest, options: TransportRequestOptions): Promise<JsonObject>;
+  /** Sends a notification, or the response to a request of the server. */
+  notify(message: JsonRpcMessage): Promise<void>;
+  /** Closes the connection; pending requests are rejected with the reason. Idempotent. */
+  close(reason: McpRuntimeError): Promise<void>;
+  /** Called with the negotiated protocol version after `initialize`. */
+  setProtocolVersion?(version: string): void;
+  /** Terminates the session at the server. */
+  terminateSession?(): Promise<void>;
+  /** Opens the stream for unsolicited messages, on transports that need a separate one. */
+  openServerStream?(): void | Promise<void>;
+  /** After a failed `initialize`: opens the transport that the server supports instead, if there is one. */
+  openFallback?(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined>;
+}
+
+/** Opens a transport for each session of a client, and owns the resources that they share. */
+export interface TransportFactory {
+  /** @param resumed - An existing session to continue, if the transport supports it. */
+  openTransport(
+    credentials: Credentials | undefined,
+    resumed: ResumedSession | undefined,
+    cancellation: CancelScope,
+  ): Promise<Transport>;
+  /** Creates the credentials of one identity. Only set if the credentials depend on the identity. */
+  createCredentials?: (() => Credentials) | undefined;
+  close(): Promise<void>;
+}
+
+export interface ResumedSession {
+  readonly id: string;
+  readonly protocolVersion: string | undefined;
+}
+
+export interface TransportDependencies {
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  readonly log: ServerLog;
+  readonly keys: ClientKeys;
+}
