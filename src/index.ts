@@ -15,12 +15,11 @@ export type {
   RequestStarted,
   RequestWrapper,
 } from "./client/client-events.js";
-export { type ServerMetrics, McpClient } from "./client/mcp-client.js";
+export { type ServerMetrics, McpClient, type McpClientOptions } from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
 export type { CatalogEvents } from "./catalog/catalog-events.js";
 export { type ServerEndpoint, SERVER_DEFAULTS } from "./config/server-config.js";
-export type { McpClientOptions } from "./client/create-client-internals.js";
 export type { ClientState, SessionInfo } from "./client/client-lifecycle.js";
 export type {
   Completion,
@@ -29,7 +28,7 @@ export type {
   McpPromptMessage,
   PromptCall,
 } from "./client/prompt-client.js";
-export type { CircuitBreakerHandle } from "./client/policies/circuit-breakers.js";
+export type { CircuitBreakerHandle, BreakerState, BreakerStats } from "./client/policies/circuit-breaker.js";
 export type { McpResourceContent } from "./client/resource-client.js";
 export type { LogLevel } from "./client/session-state.js";
 export {
@@ -180,7 +179,6 @@ export {
   TOOL_DEFAULTS,
   type ToolOptions,
 } from "./tools/tool-options.js";
-export type { BreakerState, BreakerStats } from "./client/policies/circuit-breaker.js";
 export {
   FAILURE_POLICIES,
   type FailurePolicy,

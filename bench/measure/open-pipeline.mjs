@@ -58,7 +58,7 @@ function openConnection(config) {
     clock,
     redactor: new Redactor(),
     cancellation: new CancelScope(),
-    resolveConfig: async () => config,
+    config,
     era: { isModern: false },
     observeHandshake: (_, initialize) => initialize(),
     onOpened: async () => undefined,

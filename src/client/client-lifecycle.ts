@@ -13,7 +13,6 @@ import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import type { ClientEvents } from "./client-events.js";
-import { resolveServer } from "./resolve-server.js";
 import { HandshakeEventEmitter, SessionEventEmitter } from "./session-event-emitter.js";
 import { SessionState } from "./session-state.js";
 
@@ -211,7 +210,7 @@ export class ClientLifecycle {
         cancellation,
         era: this.#protocol,
         keys: this.#keys,
-        resolveConfig: () => resolveServer(config, { clock, redactor, cancellation, warn }),
+        config,
         observeHandshake: (handshake, runHandshake) => this.#handshakes.observe(handshake, runHandshake),
         onOpened: (identity, session, generation) =>
           this.#onSessionOpened(epoch, { identity, session, generation }),

@@ -11,7 +11,7 @@ import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { ServerMetadata } from "../session/session.js";
-import type { ClientMetrics } from "../telemetry/request-metrics.js";
+import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
 import type {
   CallOutcome,
@@ -21,20 +21,35 @@ import type {
   RequestOptions,
   ToolCall,
 } from "./call-options.js";
-import type { ClientEvents, McpClientEvents } from "./client-events.js";
-import type { ClientLifecycle, ClientState, SessionInfo } from "./client-lifecycle.js";
+import { ClientEvents, type McpClientEvents } from "./client-events.js";
+import { ClientLifecycle, type ClientState, type SessionInfo } from "./client-lifecycle.js";
 import {
-  createClientInternals,
-  type ClientInternals,
-  type McpClientOptions,
-} from "./create-client-internals.js";
-import type { CircuitBreakerHandle, BreakerMetrics } from "./policies/circuit-breakers.js";
-import type { Completion, CompletionCall, McpPrompt, PromptCall } from "./prompt-client.js";
-import type { RequestRunner } from "./request-runner.js";
+  type CircuitBreakerHandle,
+  type BreakerMetrics,
+  CircuitBreakers,
+} from "./policies/circuit-breaker.js";
+import {
+  type Completion,
+  type CompletionCall,
+  type McpPrompt,
+  type PromptCall,
+  PromptClient,
+} from "./prompt-client.js";
+import { RequestRunner } from "./request-runner.js";
 import { SHARED_IDENTITY } from "./resolve-identity.js";
-import type { McpResourceContent } from "./resource-client.js";
-import { setLogLevelRequest, type LogLevel } from "./session-state.js";
+import { type McpResourceContent, ResourceClient } from "./resource-client.js";
+import { setLogLevelRequest, type LogLevel, SubscriptionRecovery } from "./session-state.js";
 import type { ToolResult } from "./tool-result.js";
+import type { CancelScope } from "../async/cancel-scope.js";
+import { systemClock, type Clock } from "../async/clock.js";
+import { configError } from "../errors/config-error.js";
+import { Redactor } from "../errors/redaction.js";
+import { describeValue } from "../json/describe-value.js";
+import { createConsoleLogger, type Logger, validateLogger } from "../telemetry/logger.js";
+import { ListReader } from "./list-reader.js";
+import { RetryBudgets } from "./policies/retry-budget.js";
+import { RequestEventEmitter } from "./request-event-emitter.js";
+import { ToolClient } from "./tool-client.js";
 
 /** Request metrics of one server, and the state of its circuit breakers. */
 export interface ServerMetrics extends ClientMetrics {
@@ -344,4 +359,102 @@ function toServerConfig(server: ({ readonly name: string } & ServerDefinition) |
   if (isServerConfig(input)) return input;
   const { name, ...definition } = input;
   return parseServer(name, definition);
+}
+
+/** Options of an `McpClient`. */
+export interface McpClientOptions {
+  /** @default a console logger that shows warnings and errors */
+  readonly logger?: Logger | undefined;
+  /** The source of time for timeouts, delays and latencies. @default the system clock */
+  readonly clock?: Clock | undefined;
+  /** The source of randomness for retry delays, from 0 to 1. @default Math.random */
+  readonly random?: (() => number) | undefined;
+}
+
+/** Validates the options up front: an invalid one would fail only in the middle of a call. */
+function assertClientOptions(server: string, options: McpClientOptions): McpClientOptions {
+  const subject = "The client";
+  const { logger, clock, random } = assertObject(options, { subject, path: "options", server });
+  const issues = [...validateLogger(logger)];
+  const isClock = ["now", "after"].every((name) => typeof Reflect.get(Object(clock), name) === "function");
+  if (clock !== undefined && !isClock)
+    issues.push({
+      path: "clock",
+      message: `expected an object with now, after, got ${describeValue(clock)}`,
+    });
+  if (random !== undefined && typeof random !== "function")
+    issues.push({ path: "random", message: `expected a function, got ${describeValue(random)}` });
+  if (issues.length > 0) throw configError(subject, issues, { server });
+  return options;
+}
+
+export interface ClientInternals {
+  readonly events: ClientEvents;
+  readonly lifecycle: ClientLifecycle;
+  readonly breakers: CircuitBreakers;
+  readonly metrics: RequestMetrics;
+  readonly runner: RequestRunner;
+  readonly tools: ToolClient;
+  readonly lists: ListReader;
+  readonly resources: ResourceClient;
+  readonly prompts: PromptClient;
+}
+
+/** Creates and wires the components of a client. Opens no connection. */
+export function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
+  const { name: server } = config;
+  const {
+    clock = systemClock,
+    random = Math.random,
+    logger = createConsoleLogger(),
+  } = assertClientOptions(server, options);
+  const redactor = new Redactor(config.secrets);
+  const events = new ClientEvents(server, logger, redactor);
+  const metrics = new RequestMetrics();
+  const retryBudgets = new RetryBudgets(clock);
+  const breakers = new CircuitBreakers({
+    clock,
+    settings: () => lifecycle.config.circuitBreaker,
+    onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
+  });
+  const onSlotEvicted = (identity: string, cancellation: CancelScope) => {
+    breakers.delete(identity);
+    retryBudgets.delete(identity);
+    recovery.delete(identity, cancellation);
+  };
+  const onSessionLost = (identity: string, cancellation: CancelScope) =>
+    void recovery.onSessionLost(identity, cancellation);
+  const onDisconnected = (identity: string, cancellation: CancelScope) =>
+    void recovery.onDisconnected(identity, cancellation);
+  const sessionCallbacks = { onSlotEvicted, onSessionLost, onDisconnected };
+  const lifecycle = new ClientLifecycle({ config, clock, events, metrics, redactor, ...sessionCallbacks });
+  const requestEvents = new RequestEventEmitter({
+    server,
+    events,
+    metrics,
+    redactor,
+    config: () => lifecycle.config,
+  });
+  const policies = { random, retryBudgets, breakers };
+  const runner = new RequestRunner({
+    server,
+    clock,
+    events,
+    lifecycle,
+    redactor,
+    requestEvents,
+    ...policies,
+  });
+  const recovery = new SubscriptionRecovery({
+    clock,
+    subscriptions: lifecycle.sessionState.subscriptions,
+    ping: (requestOptions) =>
+      runner.request("ping", {}, { ...requestOptions, isIdempotent: true, purpose: "call" }),
+    warn: (message) => events.warn(`Server "${server}": ${message}`),
+  });
+  const tools = new ToolClient({ server, clock, runner });
+  const lists = new ListReader({ server, clock, events, lifecycle, runner });
+  const resources = new ResourceClient({ server, lifecycle, runner, lists });
+  const prompts = new PromptClient({ server, runner, lists });
+  return { events, lifecycle, breakers, metrics, runner, tools, lists, resources, prompts };
 }

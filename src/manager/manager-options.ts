@@ -1,4 +1,4 @@
-import type { McpClientOptions } from "../client/create-client-internals.js";
+import type { McpClientOptions } from "../client/mcp-client.js";
 import { validateLogger, createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import { configError } from "../errors/config-error.js";

@@ -1,11 +1,12 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { ServerAddress, ServerConfig } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server-config.js";
 import type { JsonObject } from "../json/json.js";
 import { createTransportFactory } from "../transports/create-transport-factory.js";
 import type { ResumedSession, TransportDependencies, TransportFactory } from "../transports/transport.js";
 import { type DetectedEra, openSession } from "./negotiate-era.js";
-import { toCapabilities } from "./server-requests/client-capabilities.js";
+import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { OpenSessionOptions } from "./open-session.js";
+import { type ReadyServerConfig, resolveServer } from "./resolve-server.js";
 import { SessionPool, type SessionSlot } from "./session-pool.js";
 import type { ServerNotification, Session } from "./session.js";
 import type { LoadedSession, StoredSession } from "./stored-session.js";
@@ -30,16 +31,13 @@ interface ConnectionEvents {
 
 interface ConnectionOptions extends ConnectionEvents, TransportDependencies {
   readonly server: string;
-  /** Returns the configuration with its address, which may require a lookup. */
-  readonly resolveConfig: () => Promise<ReadyServerConfig>;
+  /** The address of a dynamic server is resolved when the connection is opened. */
+  readonly config: ServerConfig;
   /** Cancels handshakes when the client is closed, never by a single caller. */
   readonly cancellation: CancelScope;
   /** The detected protocol era. It outlives the connection. */
   readonly era: DetectedEra;
 }
-
-/** A server configuration whose address is resolved. */
-export type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress };
 
 /** The options that differ between the sessions of one connection. */
 interface SessionOpenOptions extends Pick<
@@ -96,7 +94,7 @@ export class Connection {
 
   static async open(options: ConnectionOptions): Promise<Connection> {
     const { redactor, clock, log, keys } = options;
-    const config = await options.resolveConfig();
+    const config = await resolveServer(options.config, options);
     redactor.add(config.secrets);
     const transportFactory = await createTransportFactory(config, config.address, {
       redactor,

@@ -3,7 +3,7 @@ import type { ServerRequestHandlers } from "../config/server-request-handlers.js
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { AUTH_AND_RATE_STATUSES, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
-import { toCapabilities } from "./server-requests/client-capabilities.js";
+import { toCapabilities } from "./server-requests/server-request-handler.js";
 
 /** The protocol revisions with sessions, newest first. */
 export const LEGACY_VERSIONS: readonly string[] = [

@@ -8,10 +8,15 @@ import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/custom-transport.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
-import { toCapabilities } from "./server-requests/client-capabilities.js";
+import { toCapabilities } from "./server-requests/server-request-handler.js";
 import type { SessionChannel } from "./session-channel.js";
-import { sessionClosedError, type SessionCloseReason } from "./session-errors.js";
-import type { ServerMetadata, Session, SessionRequest } from "./session.js";
+import {
+  sessionClosedError,
+  type SessionCloseReason,
+  type ServerMetadata,
+  type Session,
+  type SessionRequest,
+} from "./session.js";
 
 /** How long to wait for the `initialize` response when the client is closed during the handshake. */
 const INITIALIZE_GRACE_MS = 500;

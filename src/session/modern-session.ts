@@ -24,8 +24,13 @@ import {
   stripInput,
 } from "./server-requests/input-required.js";
 import type { SessionChannel } from "./session-channel.js";
-import { sessionClosedError, type SessionCloseReason } from "./session-errors.js";
-import type { ServerMetadata, Session, SessionRequest } from "./session.js";
+import {
+  sessionClosedError,
+  type SessionCloseReason,
+  type ServerMetadata,
+  type Session,
+  type SessionRequest,
+} from "./session.js";
 import { ToolHeaders } from "./tool-headers.js";
 
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json/json.js";
 import type { TransportRequestOptions } from "../transports/transport.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /**
  * What a server declared in its `initialize` or `server/discover` result. Not available for a session that
@@ -61,4 +62,19 @@ export interface Session {
   /** Rejects new requests and closes when the last request in flight has ended. */
   drain(): void;
   close(options: { readonly terminate: boolean }): Promise<void>;
+}
+
+/**
+ * Why a session does not accept requests.
+ * - `draining`: the server no longer knows it, and another session replaces it
+ * - `disconnected`: the transport closed unexpectedly
+ * - `closed`: the client was closed
+ */
+export type SessionCloseReason = "draining" | "disconnected" | "closed";
+
+/** The error for a request on a session that is already closed. */
+export function sessionClosedError(server: string, reason: SessionCloseReason): McpRuntimeError {
+  if (reason === "closed")
+    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+  return new McpRuntimeError("not-sent", `The session with server "${server}" has ended.`, { server });
 }

@@ -19,7 +19,7 @@ export async function createTransportFactory(
       return createCustomFactory(config, address, dependencies);
     }
     case "stdio": {
-      const { StdioTransportFactory } = await import("./stdio/stdio-transport-factory.js");
+      const { StdioTransportFactory } = await import("./stdio/stdio-transport.js");
       return new StdioTransportFactory({
         server: config.name,
         address,
@@ -28,11 +28,11 @@ export async function createTransportFactory(
       });
     }
     case "websocket": {
-      const { createWebSocketFactory } = await import("./websocket/websocket-transport-factory.js");
+      const { createWebSocketFactory } = await import("./websocket/websocket-transport.js");
       return createWebSocketFactory(config, address, dependencies);
     }
     case "lambda": {
-      const { createLambdaFactory } = await import("./lambda/lambda-transport-factory.js");
+      const { createLambdaFactory } = await import("./lambda/lambda-transport.js");
       return createLambdaFactory(config, address, dependencies);
     }
   }

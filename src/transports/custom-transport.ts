@@ -7,7 +7,7 @@ import { errorCode } from "../errors/error-code.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { reportsUnknownSession } from "./http/session-loss.js";
+import { reportsUnknownSession } from "./http/http-errors.js";
 import type { ErrorContext, RequestId, RpcRequest } from "./json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.js";
 import type {

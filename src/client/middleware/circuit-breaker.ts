@@ -1,6 +1,5 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { CircuitBreaker, CircuitPermit } from "../policies/circuit-breaker.js";
-import type { CircuitBreakers } from "../policies/circuit-breakers.js";
+import type { CircuitBreaker, CircuitPermit, CircuitBreakers } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { Middleware } from "../request-context.js";
 

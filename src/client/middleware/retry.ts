@@ -2,7 +2,6 @@ import type { Clock } from "../../async/clock.js";
 import { delay } from "../../async/delay.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { Backoff } from "../policies/backoff.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { RetryBudgets } from "../policies/retry-budget.js";
 import type { Handler, Middleware, RequestContext } from "../request-context.js";
@@ -89,4 +88,29 @@ function isRetryable(error: unknown, { isIdempotent, wasSent }: RequestContext):
 function retryDelay({ retryAt }: McpRuntimeError, backoff: Backoff): number {
   const waitMs = backoff.nextMs();
   return retryAt === undefined ? waitMs : Math.max(waitMs, retryAt.getTime() - Date.now());
+}
+
+export interface BackoffOptions {
+  readonly baseDelayMs: number;
+  readonly maxDelayMs: number;
+  /** Returns a number from 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Retry delays: exponential with decorrelated jitter, so that callers that failed together do not retry together. */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  #lastMs: number;
+
+  constructor(options: BackoffOptions) {
+    this.#options = options;
+    this.#lastMs = options.baseDelayMs;
+  }
+
+  nextMs(): number {
+    const { baseDelayMs, maxDelayMs, random } = this.#options;
+    const upperMs = Math.max(baseDelayMs, this.#lastMs * 3);
+    this.#lastMs = Math.min(maxDelayMs, baseDelayMs + random() * (upperMs - baseDelayMs));
+    return this.#lastMs;
+  }
 }

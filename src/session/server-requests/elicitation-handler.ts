@@ -5,10 +5,11 @@ import type {
   ServerRequestHandlers,
   UrlElicitation,
   UrlHandler,
+  FormSchema,
+  FormValue,
 } from "../../config/server-request-handlers.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { stripHiddenCharacters, excerpt } from "../../errors/sanitize-text.js";
 import type { JsonObject } from "../../json/json.js";
-import { applyFormDefaults, FORM } from "./form-fields.js";
 import {
   HandlerError,
   invalidResultError,
@@ -16,6 +17,51 @@ import {
   parseRequest,
   type ServerRequestHandler,
 } from "./server-request-handler.js";
+
+const titleFields = {
+  title: z.string().transform(stripHiddenCharacters).optional(),
+  description: z.string().transform(stripHiddenCharacters).optional(),
+};
+const titledChoice = z.looseObject({ const: z.string() });
+
+const FIELD = z.discriminatedUnion("type", [
+  z.looseObject({
+    ...titleFields,
+    type: z.literal("string"),
+    minLength: z.number().optional(),
+    maxLength: z.number().optional(),
+    format: z.string().optional(),
+    enum: z.array(z.string()).optional(),
+    oneOf: z.array(titledChoice).optional(),
+    default: z.string().optional(),
+  }),
+  z.looseObject({
+    ...titleFields,
+    type: z.enum(["number", "integer"]),
+    minimum: z.number().optional(),
+    maximum: z.number().optional(),
+    default: z.number().optional(),
+  }),
+  z.looseObject({ ...titleFields, type: z.literal("boolean"), default: z.boolean().optional() }),
+  z.looseObject({
+    ...titleFields,
+    type: z.literal("array"),
+    items: z.looseObject({ enum: z.array(z.string()).optional(), anyOf: z.array(titledChoice).optional() }),
+    minItems: z.number().optional(),
+    maxItems: z.number().optional(),
+    default: z.array(z.string()).optional(),
+  }),
+]);
+type Field = z.infer<typeof FIELD>;
+type FieldOf<Type extends Field["type"]> = Extract<Field, { type: Type }>;
+
+/** The forms that MCP allows: a flat object of strings, numbers, booleans, enums and arrays of enums. */
+export const FORM = z.object({
+  type: z.literal("object"),
+  properties: z.record(z.string(), FIELD),
+  required: z.array(z.string()).optional(),
+}) satisfies z.ZodType<FormSchema>;
+type Form = z.infer<typeof FORM>;
 
 const message = z.string().transform(stripHiddenCharacters);
 
@@ -88,4 +134,78 @@ function createUrlHandler(params: JsonObject, elicit: UrlHandler): ReturnType<Se
     );
     return { action };
   };
+}
+
+/** Returns the submitted values with defaults for missing ones, or a description of what is invalid. */
+export function applyFormDefaults(
+  { properties, required = [] }: Form,
+  input: Readonly<Record<string, FormValue | undefined>>,
+): { readonly content: Record<string, FormValue> } | { readonly problem: string } {
+  const entries = Object.entries(properties).flatMap(([name, field]): [string, FormValue][] => {
+    const value = (Object.hasOwn(input, name) ? input[name] : undefined) ?? field.default;
+    return value === undefined ? [] : [[name, value]];
+  });
+  const content = Object.fromEntries(entries);
+  const problems = [
+    ...Object.entries(input)
+      .filter(([name, value]) => value !== undefined && !Object.hasOwn(properties, name))
+      .map(([name]) => `${excerpt(name)} was not requested`),
+    ...required.filter((name) => !Object.hasOwn(content, name)).map((name) => `${excerpt(name)} is required`),
+    ...Object.entries(properties).flatMap(([name, field]) => {
+      const value = content[name];
+      const expected = value === undefined ? undefined : validateField(field, value);
+      return expected === undefined ? [] : [`${excerpt(name)}: expected ${expected}`];
+    }),
+  ];
+  return problems.length === 0 ? { content } : { problem: problems.join("; ") };
+}
+
+/** Returns what was expected if the value is invalid. The message never contains the value. */
+function validateField(field: Field, value: FormValue): string | undefined {
+  switch (field.type) {
+    case "boolean":
+      return typeof value === "boolean" ? undefined : "true or false";
+    case "number":
+    case "integer":
+      return typeof value === "number" ? validateNumber(field, value) : "a number";
+    case "string":
+      return typeof value === "string" ? validateString(field, value) : "a string";
+    case "array":
+      return typeof value === "object" ? validateArray(field, value) : "an array of strings";
+  }
+}
+
+function validateNumber({ type, minimum, maximum }: FieldOf<"number" | "integer">, value: number) {
+  if (!Number.isFinite(value)) return "a finite number";
+  if (type === "integer" && !Number.isInteger(value)) return "an integer";
+  if (minimum !== undefined && value < minimum) return `${minimum} or more`;
+  if (maximum !== undefined && value > maximum) return `${maximum} or less`;
+  return undefined;
+}
+
+const FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ["email", (text) => /^[^\s@]+@[^\s@]+$/.test(text)],
+  ["uri", (text) => URL.canParse(text)],
+  ["date", (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))],
+  ["date-time", (text) => /^\d{4}-\d\d-\d\dT\d/i.test(text) && !Number.isNaN(Date.parse(text))],
+]);
+
+function validateString(field: FieldOf<"string">, value: string): string | undefined {
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format = "" } = field;
+  const choices = field.enum ?? field.oneOf?.map((choice) => choice.const);
+  if (choices !== undefined && !choices.includes(value)) return `one of the ${choices.length} choices`;
+  // JSON Schema counts code points, not UTF-16 units.
+  const length = Array.from(value).length;
+  if (length < minLength) return `${minLength} characters or more`;
+  if (length > maxLength) return `${maxLength} characters or less`;
+  return FORMATS.get(format)?.(value) === false ? `a string of format ${format}` : undefined;
+}
+
+function validateArray({ items, minItems = 0, maxItems }: FieldOf<"array">, value: readonly string[]) {
+  const choices = items.enum ?? items.anyOf?.map((choice) => choice.const);
+  if (choices !== undefined && !value.every((item) => choices.includes(item)))
+    return `some of the ${choices.length} choices`;
+  if (value.length < minItems) return `${minItems} items or more`;
+  if (maxItems !== undefined && value.length > maxItems) return `${maxItems} items or less`;
+  return undefined;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { ZOD_ERROR_MAP, zodToIssues } from "../../config/schema/zod-issues.js";
-import type { ServerRequestContext } from "../../config/server-request-handlers.js";
+import type { ServerRequestContext, ServerRequestHandlers } from "../../config/server-request-handlers.js";
 import type { JsonObject } from "../../json/json.js";
 
 /**
@@ -58,4 +58,27 @@ const MAX_ISSUES = 5;
 function describeIssues(error: z.ZodError): string {
   const issues = zodToIssues(error).slice(0, MAX_ISSUES);
   return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+}
+
+type EmptyCapability = Record<string, never>;
+
+/** In the format of the protocol, which both versions of the SDK accept. */
+type ClientCapabilities = {
+  readonly roots?: EmptyCapability;
+  readonly sampling?: EmptyCapability;
+  readonly elicitation?: { readonly form?: EmptyCapability; readonly url?: EmptyCapability };
+};
+
+/** Returns the capabilities to declare: exactly those that have a handler. */
+export function toCapabilities(handlers: ServerRequestHandlers): ClientCapabilities {
+  const { roots, sample, elicitForm, elicitUrl } = handlers;
+  const elicitation = {
+    ...(elicitForm === undefined ? {} : { form: {} }),
+    ...(elicitUrl === undefined ? {} : { url: {} }),
+  };
+  return {
+    ...(roots === undefined ? {} : { roots: {} }),
+    ...(sample === undefined ? {} : { sampling: {} }),
+    ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),
+  };
 }

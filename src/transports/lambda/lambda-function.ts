@@ -2,9 +2,15 @@ import type { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 import type { Limits } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { AwsHttpHandler } from "./aws-http-handler.js";
+import { AwsHttpHandler, WrappedError, type InFlightRequest } from "./aws-http-handler.js";
 import { toText } from "../http/body-readers.js";
-import { type LambdaErrorContext, fromFunctionError, fromInvokeError } from "./lambda-errors.js";
+import { isPlainObject } from "../../json/json.js";
+import type { FailureKind } from "../../errors/failure-kinds.js";
+import { classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
+import type { Redactor } from "../../errors/redaction.js";
+import { excerpt } from "../../errors/sanitize-text.js";
+import { toRetryAt } from "../http/http-errors.js";
+import { invalidResponseError } from "../json-rpc.js";
 
 interface LambdaFunctionOptions extends LambdaErrorContext {
   readonly qualifier: string | undefined;
@@ -88,5 +94,90 @@ async function assertRegion(client: LambdaClient, server: string): Promise<void>
   } catch (cause) {
     const text = `Server "${server}" has no AWS region. Set region in its definition, or the environment variable AWS_REGION.`;
     throw new McpRuntimeError("invalid-config", text, { server, cause });
+  }
+}
+
+export interface LambdaErrorContext {
+  readonly server: string;
+  readonly functionName: string;
+  readonly redactor: Redactor;
+}
+
+/** Errors of the AWS SDK when it finds no credentials to sign the request with. Nothing was sent. */
+const NO_CREDENTIALS_ERRORS: ReadonlySet<string> = new Set([
+  "CredentialsProviderError",
+  "TokenProviderError",
+]);
+
+/** Converts the error of an invocation that the AWS SDK could not complete. */
+export function fromInvokeError(
+  error: unknown,
+  inFlight: InFlightRequest | undefined,
+  context: LambdaErrorContext,
+): McpRuntimeError {
+  if (error instanceof WrappedError) return error.failure;
+  if (inFlight === undefined) return setupError(error, context);
+  if (inFlight.status !== undefined && inFlight.status >= 300) return rejectedError(error, inFlight, context);
+  return invalidResponseError(context, String(error));
+}
+
+function setupError(error: unknown, { server, redactor }: LambdaErrorContext): McpRuntimeError {
+  const hasNoCredentials = error instanceof Error && NO_CREDENTIALS_ERRORS.has(error.name);
+  const quoted = excerpt(redactor.redact(error instanceof Error ? error.message : String(error)));
+  const text = hasNoCredentials
+    ? `No AWS credentials were found for server "${server}": ${quoted}`
+    : `The request to server "${server}" could not be created: ${quoted}`;
+  const details = { server, cause: redactor.redactCause(error) };
+  return new McpRuntimeError(hasNoCredentials ? "unauthorized" : "not-sent", text, details);
+}
+
+/** AWS rejected the invocation; the response is not from the function. */
+function rejectedError(
+  error: unknown,
+  { status = 0, headers }: InFlightRequest,
+  context: LambdaErrorContext,
+): McpRuntimeError {
+  const { server, functionName, redactor } = context;
+  const retryAt = toRetryAt(headers["retry-after"]);
+  const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
+  const quote = (text: string) => excerpt(redactor.redact(text));
+  const isServiceError = error instanceof Error && "$fault" in error;
+  const detail = isServiceError ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
+  const hint = hintFor(kind, status);
+  const text = `AWS returned HTTP ${status} for function "${functionName}" of server "${server}"${detail}${hint}`;
+  return new McpRuntimeError(kind, text, {
+    server,
+    status,
+    retryAt: kind === "rate-limited" ? retryAt : undefined,
+    outcomeUnknown: isOutcomeUnknown(kind),
+    cause: redactor.redactCause(error),
+  });
+}
+
+function hintFor(kind: FailureKind, status: number): string {
+  if (kind === "unauthorized")
+    return " Check the AWS credentials and their permission lambda:InvokeFunction.";
+  return status === 404 ? " Are functionName, qualifier and region correct?" : "";
+}
+
+/**
+ * Converts the report of a function that was started and did not complete: it threw, exceeded its time or
+ * memory, or its process exited. It may have done part of its work.
+ */
+export function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
+  const { server, functionName, redactor } = context;
+  const { errorType, errorMessage } = parseErrorReport(payload);
+  const type = typeof errorType === "string" ? ` (${excerpt(redactor.redact(errorType))})` : "";
+  const detail = typeof errorMessage === "string" ? `: ${excerpt(redactor.redact(errorMessage))}` : ".";
+  const text = `Function "${functionName}" of server "${server}" failed while running${type}${detail}`;
+  return new McpRuntimeError("server-error", text, { server, outcomeUnknown: true });
+}
+
+function parseErrorReport(payload: string): { errorType?: unknown; errorMessage?: unknown } {
+  try {
+    const report: unknown = JSON.parse(payload);
+    return isPlainObject(report) ? report : {};
+  } catch {
+    return {};
   }
 }

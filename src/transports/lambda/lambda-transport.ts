@@ -14,8 +14,14 @@ import {
   toJsonText,
 } from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
-import type { Transport, TransportRequestOptions } from "../transport.js";
-import type { LambdaFunction } from "./lambda-function.js";
+import type {
+  Transport,
+  TransportRequestOptions,
+  TransportDependencies,
+  TransportFactory,
+} from "../transport.js";
+import { LambdaFunction } from "./lambda-function.js";
+import type { ServerAddress, ServerConfig } from "../../config/server-config.js";
 
 interface LambdaTransportOptions extends HttpErrorContext {
   readonly clock: Clock;
@@ -166,4 +172,21 @@ function parseJsonTwice(value: unknown, context: HttpErrorContext): unknown {
   } catch {
     throw invalidResponseError(context, "it is not valid JSON");
   }
+}
+
+/** All sessions share one AWS client with one connection pool. */
+export async function createLambdaFactory(
+  config: ServerConfig,
+  address: ServerAddress & { readonly kind: "lambda" },
+  dependencies: TransportDependencies,
+): Promise<TransportFactory> {
+  const { name: server, limits, timeouts } = config;
+  const { redactor } = dependencies;
+  const { connectMs } = timeouts;
+  const lambdaFunction = await LambdaFunction.load({ ...address, server, limits, connectMs, redactor });
+  return {
+    openTransport: async () =>
+      new LambdaTransport(lambdaFunction, { server, origin: address.functionName, ...dependencies }),
+    close: () => lambdaFunction.close(),
+  };
 }

@@ -5,8 +5,7 @@ import type { Clock } from "../../async/clock.js";
 import { delay } from "../../async/delay.js";
 import { settleWithin } from "../../async/deadline.js";
 import type { ServerAddress } from "../../config/server-config.js";
-import { childProcessReaper } from "./child-process-reaper.js";
-import { GROUP_SPAWN_OPTIONS, ProcessGroup } from "./process-group.js";
+import { childProcessReaper, GROUP_SPAWN_OPTIONS, ProcessGroup } from "./process-group.js";
 import { LineWriter } from "./line-writer.js";
 
 export type StdioAddress = ServerAddress & { readonly kind: "stdio" };

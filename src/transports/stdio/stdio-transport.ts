@@ -7,10 +7,10 @@ import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
 import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
-import type { Transport, TransportRequestOptions } from "../transport.js";
+import type { Transport, TransportRequestOptions, TransportFactory } from "../transport.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
 import type { LineHandle } from "./line-writer.js";
-import type { ExitStatus, ProcessListener, ServerProcess, StdioAddress } from "./server-process.js";
+import { type ExitStatus, type ProcessListener, ServerProcess, type StdioAddress } from "./server-process.js";
 import { StderrLog } from "./stderr-log.js";
 import {
   createExitAtStartError,
@@ -235,4 +235,40 @@ function createLineCodec(encoding = "utf-8"): LineCodec {
 
 function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+type StdioTransportFactoryOptions = Omit<StdioTransportOptions, "startProcess">;
+
+/**
+ * Starts one process per session, and tracks all running processes, including those whose session has
+ * ended.
+ */
+export class StdioTransportFactory implements TransportFactory {
+  readonly #options: StdioTransportFactoryOptions;
+  readonly #processes = new Set<ServerProcess>();
+  #isClosed = false;
+
+  constructor(options: StdioTransportFactoryOptions) {
+    this.#options = options;
+  }
+
+  async openTransport(): Promise<StdioTransport> {
+    return new StdioTransport({ ...this.#options, startProcess: (listener) => this.#start(listener) });
+  }
+
+  /** Resolves when all processes have been stopped. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#processes].map((process) => process.stop()));
+  }
+
+  #start(listener: ProcessListener): ServerProcess {
+    const { server, address, clock } = this.#options;
+    if (this.#isClosed)
+      throw new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+    const onStopped = (stopped: ServerProcess) => this.#processes.delete(stopped);
+    const started = new ServerProcess({ address, clock, onStopped }, listener);
+    this.#processes.add(started);
+    return started;
+  }
 }

@@ -5,13 +5,24 @@ import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import { toText } from "../http/body-readers.js";
-import { Heartbeat } from "./heartbeat.js";
 import type { JsonObject } from "../../json/json.js";
 import { invalidResponseError, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
 import { PendingRequests, type WireRequest } from "../pending-requests.js";
-import type { Transport, TransportRequestOptions } from "../transport.js";
+import type {
+  Transport,
+  TransportFactory,
+  TransportDependencies,
+  TransportRequestOptions,
+} from "../transport.js";
 import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
-import { CLOSE_TIMEOUT_MS, openWebSocket, type OpenWebSocketOptions } from "./open-websocket.js";
+import { CLOSE_TIMEOUT_MS, openWebSocket, SUBPROTOCOL, type OpenWebSocketOptions } from "./open-websocket.js";
+import { setImmediate } from "node:timers";
+import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
+import type { RequestAuth } from "../../auth/credentials.js";
+import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { createConnector, type HttpConnector, toHttpUrl } from "../../net/http-connector.js";
+import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
 
 interface WebSocketTransportOptions extends OpenWebSocketOptions {
   readonly maxBytes: number;
@@ -188,4 +199,117 @@ async function closeSocket(socket: WebSocket, clock: Clock): Promise<void> {
   else socket.close(NORMAL_CLOSURE);
   await closed;
   cancelTimer();
+}
+
+/** How often the server is pinged, and how long it has to send anything. */
+const PING_INTERVAL_MS = 30_000;
+
+interface HeartbeatOptions {
+  readonly clock: Clock;
+  readonly bytesReceived: () => number;
+  readonly ping: () => void;
+  readonly onTimeout: () => void;
+}
+
+/**
+ * Detects a silently dropped connection: an unplugged cable, a suspended machine, a NAT timeout. Any
+ * received byte counts as activity, so a long message that is still arriving keeps its connection open.
+ */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  #cancelTimer: () => void;
+  /** The bytes that had been received when the last ping was sent. */
+  #receivedAtPing: number | undefined;
+  #isStopped = false;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#cancelTimer = this.#schedule();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer();
+  }
+
+  #schedule(): () => void {
+    return this.#options.clock.after(PING_INTERVAL_MS, () => this.#tick());
+  }
+
+  #tick(): void {
+    if (!this.#isSilent) this.#ping();
+    // In a process that was busy or suspended, timers fire before pending input has been read.
+    else setImmediate(() => this.#evaluate());
+  }
+
+  #evaluate(): void {
+    if (this.#isStopped) return;
+    if (this.#isSilent) this.#options.onTimeout();
+    else this.#ping();
+  }
+
+  #ping(): void {
+    this.#receivedAtPing = this.#options.bytesReceived();
+    this.#options.ping();
+    this.#cancelTimer = this.#schedule();
+  }
+
+  get #isSilent(): boolean {
+    return this.#options.bytesReceived() === this.#receivedAtPing;
+  }
+}
+
+/** WebSocket transports on the package `ws`. Each session has its own connection. */
+export async function createWebSocketFactory(
+  config: ServerConfig,
+  address: WebSocketAddress,
+  dependencies: TransportDependencies,
+): Promise<TransportFactory> {
+  const { name: server, limits, timeouts } = config;
+  const { WebSocket } = await loadOptionalDependency("ws", {
+    neededBy: `Server "${server}"`,
+    load: () => import("ws"),
+  });
+  const { url, tls } = address;
+  const { redactor } = dependencies;
+  const { connectMs } = timeouts;
+  const maxBytes = limits.responseBytes;
+  const connector = createConnector(toHttpUrl(url), tls, { connectMs, redactor });
+  const credentialsProvider = createCredentialsProvider(config, address, dependencies);
+  const headers = toRequestHeaders(address.headers, url);
+  const connect = (auth: RequestAuth | undefined) => {
+    const dpop = auth?.createDpopProof?.("GET", toHttpUrl(url));
+    const authHeaders = { ...auth?.headers, ...(dpop === undefined ? {} : { dpop }) };
+    const options = {
+      headers: { ...headers, ...omitReserved(authHeaders) },
+      maxPayload: maxBytes,
+      perMessageDeflate: false,
+      followRedirects: false,
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      createConnection: createConnectionFunction(url, connector),
+    };
+    return new WebSocket(withoutCredentials(url), [SUBPROTOCOL], options);
+  };
+  return {
+    createCredentials: credentialsProvider.createCredentials,
+    openTransport: async (credentials) =>
+      new WebSocketTransport({ server, origin: url.origin, connect, credentials, maxBytes, ...dependencies }),
+    close: async () => {
+      await Promise.all([connector.close(), credentialsProvider.close()]);
+    },
+  };
+}
+
+/** User and password are sent as a header, and a WebSocket URL must not have a fragment. */
+function withoutCredentials(url: URL): URL {
+  return Object.assign(new URL(url), { username: "", password: "", hash: "" });
+}
+
+/** For Node's HTTP client: connects directly or through a proxy, with the TLS options of the server. */
+function createConnectionFunction(url: URL, connector: HttpConnector) {
+  const { protocol, host, hostname, port } = toHttpUrl(url);
+  const target = { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+  return (_: unknown, onCreated: (error: Error | null, socket: Socket) => void): undefined => {
+    connector.connect(target, (error, socket) => onCreated(error, socket as Socket));
+  };
 }

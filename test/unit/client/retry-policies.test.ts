@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS } from "../../../src/errors/failure-kinds.js";
-import { Backoff } from "../../../src/client/policies/backoff.js";
+import { Backoff } from "../../../src/client/middleware/retry.js";
 import { FAILURE_POLICIES } from "../../../src/client/policies/failure-policies.js";
 import { RetryBudget } from "../../../src/client/policies/retry-budget.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";

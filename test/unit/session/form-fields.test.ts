@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FormValue } from "../../../src/index.js";
-import { applyFormDefaults, FORM } from "../../../src/session/server-requests/form-fields.js";
+import { applyFormDefaults, FORM } from "../../../src/session/server-requests/elicitation-handler.js";
 
 type FormInput = Readonly<Record<string, FormValue | undefined>>;
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { Heartbeat } from "../../../src/transports/websocket/heartbeat.js";
+import { Heartbeat } from "../../../src/transports/websocket/websocket-transport.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const PING_INTERVAL_MS = 30_000;

@@ -3,7 +3,7 @@ import { CancelScope } from "../../../src/async/cancel-scope.js";
 import { systemClock } from "../../../src/async/clock.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import { Redactor } from "../../../src/errors/redaction.js";
-import { StdioTransportFactory } from "../../../src/transports/stdio/stdio-transport-factory.js";
+import { StdioTransportFactory } from "../../../src/transports/stdio/stdio-transport.js";
 import { rejection } from "../../fixtures/clients.js";
 
 /** Responds to the first request with broken JSON and exits. */

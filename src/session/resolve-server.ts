@@ -1,10 +1,9 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { withDeadline } from "../async/deadline.js";
-import type { DynamicAddress, ServerConfig } from "../config/server-config.js";
+import type { DynamicAddress, ServerAddress, ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import type { ReadyServerConfig } from "../session/connection.js";
 import { reservedHeaderNames } from "../transports/http/protocol-headers.js";
 
 const INSECURE_SCHEMES: ReadonlySet<string> = new Set(["http:", "ws:"]);
@@ -14,8 +13,11 @@ interface ResolveDependencies {
   readonly redactor: Redactor;
   /** Cancelled when the client is closed. */
   readonly cancellation: CancelScope;
-  readonly warn: (message: string) => void;
+  readonly onWarning: (message: string) => void;
 }
+
+/** A server configuration whose address is resolved. */
+export type ReadyServerConfig = ServerConfig & { readonly address: ServerAddress };
 
 /** Resolves the address of a dynamic server. Warns about settings that have no effect. */
 export async function resolveServer(
@@ -30,9 +32,11 @@ export async function resolveServer(
   }
   const reserved = "headers" in address ? reservedHeaderNames(address.headers) : [];
   if (reserved.length > 0)
-    deps.warn(`Server "${server}": ignoring headers ${reserved.join(", ")}: they are set by the protocol.`);
+    deps.onWarning(
+      `Server "${server}": ignoring headers ${reserved.join(", ")}: they are set by the protocol.`,
+    );
   if ("tls" in address && address.tls !== undefined && INSECURE_SCHEMES.has(address.url.protocol))
-    deps.warn(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
+    deps.onWarning(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
   return { ...config, address };
 }
 
@@ -52,7 +56,7 @@ async function runResolver(
     return await withDeadline({ ms, clock, cancellation, createError }, async (limited) => {
       const aborter = new AbortController();
       const unsubscribe = limited.onCancel((reason) => aborter.abort(reason));
-      const context = { signal: aborter.signal, warn: deps.warn };
+      const context = { signal: aborter.signal, warn: deps.onWarning };
       return limited.race(address.resolve(context, server)).finally(unsubscribe);
     });
   } catch (error) {
