@@ -14,6 +14,8 @@ import type { ServerNotification } from "./session.js";
 const TERMINATE_TIMEOUT_MS = 1_000;
 /** The timeout for closing the transport; a process is given time to exit. */
 const CLOSE_TIMEOUT_MS = 1_000;
+/** How many messages to the server may wait to be sent. A server that causes more, without reading them, is abandoned. */
+const MAX_UNSENT_MESSAGES = 1_000;
 /** How long to wait for the stream of server-initiated messages. */
 const SERVER_STREAM_TIMEOUT_MS = 500;
 
@@ -99,6 +101,8 @@ export class SessionChannel {
 
   /** Never rejects: an error is reported to `onError`, since no caller waits for it. */
   async notify(message: JsonRpcMessage): Promise<void> {
+    if (this.#isClosed) return;
+    if (this.#notifications.size >= MAX_UNSENT_MESSAGES) return this.#abandon();
     const sending = (async () => this.#transport.notify(message))().catch((error: unknown) =>
       this.#options.onError(error instanceof Error ? error : new Error(String(error))),
     );
@@ -130,6 +134,17 @@ export class SessionChannel {
     this.#isClosed = true;
     this.cancelServerRequests();
     await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#transport.close(reason));
+  }
+
+  /** Ends the session: pending requests fail, and the next request opens another session. */
+  async #abandon(): Promise<void> {
+    const { server } = this.#options;
+    const text = `Server "${server}" sent more than ${MAX_UNSENT_MESSAGES} requests without reading the responses; the session was closed.`;
+    const failure = new McpRuntimeError("invalid-response", text, { server, outcomeUnknown: true });
+    const closing = this.close(failure);
+    this.#options.onError(failure);
+    this.onclose?.();
+    await closing;
   }
 
   #toRequestId(count: number): RequestId {

@@ -8,7 +8,14 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { reportsUnknownSession } from "./http/http-errors.js";
-import type { ErrorContext, RequestId, RpcRequest } from "./json-rpc.js";
+import {
+  type ErrorContext,
+  invalidResponseError,
+  isTooDeep,
+  type RequestId,
+  type RpcRequest,
+  TOO_DEEP,
+} from "./json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.js";
 import type {
   Transport,
@@ -157,8 +164,14 @@ export class CustomTransport implements Transport {
   #onMessage(message: JsonRpcMessage): void {
     if (!isPlainObject(message))
       return this.#reportError("The server sent a value that is not a JSON-RPC message.");
-    if (typeof message.method === "string") return this.#pending.receiveServerMessage(message);
     const request = this.#pending.get(message.id);
+    if (isTooDeep(message)) {
+      const failure = invalidResponseError(this.#options, TOO_DEEP);
+      if (request === undefined || typeof message.method === "string") this.#reportError(failure);
+      else request.reject(failure);
+      return;
+    }
+    if (typeof message.method === "string") return this.#pending.receiveServerMessage(message);
     if (request === undefined)
       return this.#reportError("The server sent a response that matches no pending request.");
     this.#hasResponded = true;

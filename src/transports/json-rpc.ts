@@ -39,15 +39,40 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
   }
 }
 
-/** Parses one message or an array of messages. Returns `undefined` when the text is not valid JSON. */
-export function parseMessages(text: string): unknown[] | undefined {
+/** Nothing that a server sends is nested deeper, so that code which walks or serializes it cannot exhaust the stack. */
+const MAX_DEPTH = 512;
+
+export const INVALID_JSON = "it is not valid JSON";
+export const TOO_DEEP = `it is nested more than ${MAX_DEPTH} levels deep`;
+
+/** Parses one message or an array of messages. Returns the problem as a string if there are none. */
+export function parseMessages(text: string): unknown[] | string {
+  let parsed: unknown;
   try {
-    const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) ? parsed : [parsed];
+    parsed = JSON.parse(text);
   } catch {
     // The parser's error is dropped: it quotes the text, which may contain secrets.
-    return undefined;
+    return INVALID_JSON;
   }
+  // Every level takes two characters.
+  if (text.length > 2 * MAX_DEPTH && isTooDeep(parsed)) return TOO_DEEP;
+  return Array.isArray(parsed) ? parsed : [parsed];
+}
+
+/** Whether a value is nested deeper than messages may be. Not recursive. */
+export function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return true;
+    const next: unknown[] = [];
+    for (const item of level) {
+      if (typeof item !== "object" || item === null) continue;
+      for (const child of Array.isArray(item) ? item : Object.values(item))
+        if (typeof child === "object" && child !== null) next.push(child);
+    }
+    level = next;
+  }
+  return false;
 }
 
 /** Whether a received value is a request or notification of the server. */
@@ -141,6 +166,11 @@ export function invalidResponseError({ server, redactor }: ErrorContext, reason:
     server,
     outcomeUnknown: true,
   });
+}
+
+/** The error for a message whose processing threw an exception. */
+export function unprocessableError(context: ErrorContext, error: unknown): McpRuntimeError {
+  return invalidResponseError(context, `it could not be processed (${String(error)})`);
 }
 
 export function responseTooLargeError(server: string, maxBytes: number): McpRuntimeError {

@@ -1,6 +1,7 @@
 import type { Cancellable, CancelScope } from "../async/cancel-scope.js";
 import { SlotMap } from "../async/slot-map.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import {
   classifyTruncated,
@@ -14,6 +15,7 @@ import {
   readResponse,
   type RequestId,
   type RpcRequest,
+  unprocessableError,
 } from "./json-rpc.js";
 import type { RequestTracker, SendStatus, TransportRequestOptions } from "./transport.js";
 
@@ -140,6 +142,8 @@ export interface PendingRequestsEvents<Wire extends WireRequest> {
   onSettled?(request: PendingRequest<Wire>): void;
   /** A response to a request that is not pending. `value` is the parsed message. */
   onUnmatchedResponse?(value: unknown, reason: string): void;
+  /** A message could not be processed. No exception reaches the stream it was read from: the transport ends. */
+  onFailure?(failure: McpRuntimeError): void;
   /** A text or message that is not JSON-RPC and belongs to no request. `value` is undefined if it is not JSON. */
   onInvalidMessage?(text: string, reason: string, value: unknown): void;
 }
@@ -198,12 +202,22 @@ export class PendingRequests<Wire extends WireRequest> {
    * the text contained JSON-RPC.
    */
   receive(text: string): boolean {
+    try {
+      return this.#receive(text);
+    } catch (error) {
+      this.#events.onFailure?.(unprocessableError(this.context, error));
+      return false;
+    }
+  }
+
+  #receive(text: string): boolean {
     const values = parseMessages(text);
-    if (values !== undefined) return values.map((value) => this.#receiveValue(value, text)).includes(true);
+    if (typeof values !== "string")
+      return values.map((value) => this.#receiveValue(value, text)).includes(true);
     // A broken response must fail its request, which would wait for its timeout.
     const truncated = classifyTruncated(text, text);
     const request = truncated.type === "response" ? this.get(truncated.id) : undefined;
-    const reason = "it is not valid JSON";
+    const reason = values;
     if (request === undefined) this.#events.onInvalidMessage?.(text, reason, undefined);
     else request.reject(invalidResponseError(this.context, reason));
     return false;

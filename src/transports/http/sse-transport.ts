@@ -52,6 +52,7 @@ export class SseTransport implements Transport {
         this.#isInitialized = true;
         wire?.complete();
       },
+      onFailure: (failure) => this.#failAll(() => failure),
       onUnmatchedResponse: (value, reason) => this.#onUnmatched(value, reason),
       onInvalidMessage: (_, reason, value) => this.#onUnmatched(value, reason),
     });

@@ -20,6 +20,7 @@ import {
   type RequestId,
   responseTooLargeError,
   type RpcRequest,
+  unprocessableError,
 } from "../json-rpc.js";
 import type { PendingRequest, PendingRequests, WireRequest } from "../pending-requests.js";
 import {
@@ -144,11 +145,18 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
 
   #onText(text: string): void {
     const messages = this.#pending.isSettled ? [] : parseMessages(text);
-    if (messages === undefined)
-      this.#failInvalid(
-        this.#encoding === undefined ? "it is not valid JSON" : `it is compressed (${this.#encoding})`,
-      );
-    else for (const message of messages) this.#onMessage(message);
+    if (typeof messages === "string")
+      this.#failInvalid(this.#encoding === undefined ? messages : `it is compressed (${this.#encoding})`);
+    else for (const message of messages) this.#onMessageSafely(message);
+  }
+
+  /** No exception may reach undici, which would only close the connection. */
+  #onMessageSafely(value: unknown): void {
+    try {
+      this.#onMessage(value);
+    } catch (error) {
+      this.#fail(unprocessableError(this.#httpClient, error));
+    }
   }
 
   #onMessage(value: unknown): void {

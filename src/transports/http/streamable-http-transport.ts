@@ -34,6 +34,7 @@ export class StreamableHttpTransport implements Transport {
     this.#pending = new PendingRequests(options, {
       onServerMessage: (message) => this.onmessage?.(message),
       onCancelled: (request) => this.#onCancelled(request),
+      onFailure: (failure) => this.onerror?.(failure),
       onUnmatchedResponse: (_, reason) => this.#reportInvalid(reason),
       onInvalidMessage: (_, reason) => this.#reportInvalid(reason),
     });

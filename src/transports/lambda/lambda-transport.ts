@@ -9,8 +9,10 @@ import {
   isResponse,
   isResponseTo,
   isServerMessage,
+  isTooDeep,
   NOT_JSON_RPC,
   type RpcRequest,
+  TOO_DEEP,
   toJsonText,
 } from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
@@ -138,6 +140,7 @@ interface ApiGatewayResponse {
 function parsePayload(payload: string, context: HttpErrorContext): unknown[] {
   const result = parseJsonTwice(payload, context);
   const value = isApiGatewayResponse(result) ? parseJsonTwice(decodeBody(result, context), context) : result;
+  if (isTooDeep(value)) throw invalidResponseError(context, TOO_DEEP);
   return Array.isArray(value) ? value : [value];
 }
 

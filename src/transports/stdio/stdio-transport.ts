@@ -75,6 +75,10 @@ export class StdioTransport implements Transport {
       onSettled: () => {
         if (this.#pending.size === 0 && !this.#isListening) this.#process?.unref();
       },
+      onFailure: (failure) => {
+        this.#closeWith(() => failure);
+        void this.#process?.stop();
+      },
       onUnmatchedResponse: () => this.onerror?.(new Error("sent a response to an unknown request")),
       onInvalidMessage: (text) => this.#warnStdoutNoise(text),
     });

@@ -33,6 +33,7 @@ class WebSocketRequest implements WireRequest {
 }
 
 const NORMAL_CLOSURE = 1000;
+const MAX_UNREAD_PONG_BYTES = 1024 * 1024;
 
 /** Codes of `ws` for a frame, a message or a number of fragments over the limit. */
 const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
@@ -64,8 +65,9 @@ export class WebSocketTransport implements Transport {
       onServerMessage: (message) => this.onmessage?.(message),
       // A request that was never sent is not cancelled on the server.
       onCancelled: (request) => {
-        if (request.wire?.wasSent === true) this.#write(request.toCancelNotification());
+        if (request.wire?.wasSent === true) void this.notify(request.toCancelNotification());
       },
+      onFailure: (failure) => this.#failAll("a message could not be processed", failure),
       onUnmatchedResponse: () => this.#reportStray("it is a late response"),
       onInvalidMessage: (_, reason) => this.#reportStray(reason),
     });
@@ -95,8 +97,12 @@ export class WebSocketTransport implements Transport {
     return pending.response;
   }
 
-  async notify(message: JsonRpcMessage): Promise<void> {
-    this.#write(message);
+  /** Resolves when the message was written. On a lost connection it is dropped. */
+  notify(message: JsonRpcMessage): Promise<void> {
+    const text = toJsonText(message, this.#options.server);
+    const socket = this.#socket;
+    if (socket === undefined) return Promise.resolve();
+    return new Promise((resolve) => socket.send(text, () => resolve()));
   }
 
   async close(reason: McpRuntimeError): Promise<void> {
@@ -113,15 +119,17 @@ export class WebSocketTransport implements Transport {
       this.#isOpen = true;
     });
     socket.on("message", (data) => this.#onText(toText(data as Buffer)));
+    socket.on("ping", (data) => this.#onPing(socket, data));
     socket.on("error", (error) => this.#onError(error));
     socket.once("close", (code, reason) => this.#onClosed(code, String(reason)));
     // The transport was closed while the credentials were being obtained.
     if (this.#isClosed) socket.terminate();
   }
 
-  /** Writes a message that expects no response. On a lost connection it is dropped. */
-  #write(message: JsonRpcMessage): void {
-    this.#socket?.send(toJsonText(message, this.#options.server), () => undefined);
+  /** A server that sends pings and does not read the pongs would fill the memory. */
+  #onPing(socket: WebSocket, data: Buffer): void {
+    if (socket.bufferedAmount <= MAX_UNREAD_PONG_BYTES) socket.pong(data, undefined, () => undefined);
+    else this.#onConnectionLost("it sent pings without reading the responses");
   }
 
   #startHeartbeat(connection: Socket): Heartbeat {
@@ -285,6 +293,7 @@ export async function createWebSocketFactory(
       maxPayload: maxBytes,
       perMessageDeflate: false,
       followRedirects: false,
+      autoPong: false,
       closeTimeout: CLOSE_TIMEOUT_MS,
       createConnection: createConnectionFunction(url, connector),
     };
