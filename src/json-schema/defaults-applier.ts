@@ -1,13 +1,8 @@
-import { isPlainObject, type JsonObject, setOwnProperty, toArray } from "../json/json.js";
+import { isPlainObject, type JsonObject, setOwnProperty, toArray, toObject } from "../json/json.js";
 import { jsonTypeOf, allowsType } from "./read-type-model.js";
-import { resolvePointer, toFragment } from "./json-pointer.js";
+import { dereference } from "./resolve-ref.js";
 
 const MAX_DEPTH = 50;
-
-interface SchemaLocation {
-  readonly schema: JsonObject;
-  readonly depth: number;
-}
 
 /** Applies the defaults of one schema to arguments. The schema is read once and cached. */
 export class DefaultsApplier {
@@ -23,17 +18,17 @@ export class DefaultsApplier {
    * models often send for unknown values. A new object; defaults are copied.
    */
   apply(args: JsonObject): JsonObject {
-    return this.#apply(args, { schema: this.#root, depth: 0 });
+    return this.#apply(args, this.#root, 0);
   }
 
-  #apply(args: JsonObject, { schema, depth }: SchemaLocation): JsonObject {
+  #apply(args: JsonObject, schema: JsonObject, depth: number): JsonObject {
     if (depth > MAX_DEPTH) return args;
     const declared = this.#getDeclared(schema);
     const result: JsonObject = {};
     for (const name of Object.keys(args)) {
       const value = args[name];
-      if (!isEmptyOptional(name, value, declared, this.#root))
-        setOwnProperty(result, name, this.#applyNested(value, declared.schemasOf(name), depth));
+      if (!this.#isEmptyOptional(name, value, declared))
+        setOwnProperty(result, name, this.#applyNested(value, declared.schemas.get(name), depth));
     }
     for (const [name, propertySchema] of declared.defaults) {
       const { default: defaultValue } = propertySchema;
@@ -43,11 +38,11 @@ export class DefaultsApplier {
     return result;
   }
 
-  #applyNested(value: unknown, schemas: readonly unknown[], depth: number): unknown {
+  #applyNested(value: unknown, schemas: readonly unknown[] | undefined, depth: number): unknown {
     // With several schemas it is unknown which one applies, so their defaults are not applied.
-    if (!isPlainObject(value) || schemas.length !== 1) return value;
+    if (!isPlainObject(value) || schemas?.length !== 1) return value;
     const schema = dereference(schemas[0], this.#root);
-    return isPlainObject(schema) ? this.#apply(value, { schema, depth: depth + 1 }) : value;
+    return isPlainObject(schema) ? this.#apply(value, schema, depth + 1) : value;
   }
 
   #getDeclared(schema: JsonObject): DeclaredProperties {
@@ -55,20 +50,15 @@ export class DefaultsApplier {
     this.#declared.set(schema, declared);
     return declared;
   }
-}
 
-function isEmptyOptional(
-  name: string,
-  value: unknown,
-  declared: DeclaredProperties,
-  root: JsonObject,
-): boolean {
-  if (value === undefined) return true;
-  if (value !== null && value !== "") return false;
-  const schemas = declared.schemasOf(name);
-  if (schemas.length === 0 || declared.required.has(name)) return false;
-  const allows = value === null ? allowsNull : allowsEmptyString;
-  return !schemas.some((schema) => allows(schema, root, 0));
+  #isEmptyOptional(name: string, value: unknown, { schemas, required }: DeclaredProperties): boolean {
+    if (value === undefined) return true;
+    if (value !== null && value !== "") return false;
+    const declared = schemas.get(name);
+    if (declared === undefined || required.has(name)) return false;
+    const allows = value === null ? allowsNull : allowsEmptyString;
+    return !declared.some((schema) => allows(schema, this.#root, 0));
+  }
 }
 
 const MAX_UNION_DEPTH = 10;
@@ -78,13 +68,11 @@ function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
   if (!isPlainObject(resolved)) return resolved !== false;
   if (depth > MAX_UNION_DEPTH) return true;
   if (!allowsType(resolved, "null")) return false;
-  const allOf = toArray(resolved["allOf"]);
-  const unions = [toArray(resolved["anyOf"]), toArray(resolved["oneOf"])].filter(
-    (branches) => branches.length > 0,
-  );
+  const allows = (subschema: unknown) => allowsNull(subschema, root, depth + 1);
+  const unions = [toArray(resolved["anyOf"]), toArray(resolved["oneOf"])];
   return (
-    allOf.every((subschema) => allowsNull(subschema, root, depth + 1)) &&
-    unions.every((branches) => branches.some((branch) => allowsNull(branch, root, depth + 1)))
+    toArray(resolved["allOf"]).every(allows) &&
+    unions.every((branches) => branches.length === 0 || branches.some(allows))
   );
 }
 
@@ -99,15 +87,14 @@ function allowsEmptyString(schema: unknown, root: JsonObject, depth: number): bo
   return inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1));
 }
 
-const MAX_REFERENCE_HOPS = 20;
 const MAX_SCHEMAS = 500;
 
 /** What a schema declares about the properties of an object, including in its subschemas. */
 interface DeclaredProperties {
   /** All schemas of a property; more than one if the branches of a union differ. */
-  schemasOf(name: string): readonly unknown[];
+  readonly schemas: ReadonlyMap<string, readonly unknown[]>;
   /** Properties with a default that applies unconditionally. */
-  readonly defaults: readonly (readonly [name: string, schema: JsonObject])[];
+  readonly defaults: ReadonlyMap<string, JsonObject>;
   readonly required: ReadonlySet<unknown>;
 }
 
@@ -120,7 +107,7 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
   for (const { schema: item, isUnconditional } of queue) {
     const resolved = dereference(item, root);
     if (!isPlainObject(resolved)) continue;
-    for (const [name, property] of entriesOf(resolved["properties"])) {
+    for (const [name, property] of Object.entries(toObject(resolved["properties"]))) {
       schemas.set(name, [...(schemas.get(name) ?? []), property]);
       const inner = dereference(property, root);
       const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
@@ -135,20 +122,5 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
     ];
     queue.push(...inner.slice(0, Math.max(0, MAX_SCHEMAS - queue.length)));
   }
-  return { schemasOf: (name) => schemas.get(name) ?? [], defaults: [...defaults], required };
-}
-
-/** Follows local references; `undefined` if one cannot be resolved. */
-function dereference(schema: unknown, root: JsonObject): unknown {
-  let current = schema;
-  for (let hop = 0; hop < MAX_REFERENCE_HOPS; hop += 1) {
-    if (!isPlainObject(current) || typeof current["$ref"] !== "string") return current;
-    const fragment = toFragment(root, current["$ref"]);
-    current = fragment === undefined ? undefined : resolvePointer(root, fragment);
-  }
-  return undefined;
-}
-
-function entriesOf(map: unknown): [string, unknown][] {
-  return isPlainObject(map) ? Object.entries(map) : [];
+  return { schemas, defaults, required };
 }

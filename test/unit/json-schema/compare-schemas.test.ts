@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compareSchemas } from "../../../src/json-schema/diff.js";
+import { compareSchemas } from "../../../src/json-schema/compare-schemas.js";
 import type { JsonObject } from "../../../src/json/json.js";
 
 const objectOf = (properties: JsonObject, required: string[] = []): JsonObject => ({
@@ -54,6 +54,12 @@ describe("a schema that changed", () => {
       "the target of a reference",
       { ...objectOf({ a: { $ref: "#/$defs/A" } }), $defs: { A: text } },
       { ...objectOf({ a: { $ref: "#/$defs/A" } }), $defs: { A: count } },
+      ["a type"],
+    ],
+    [
+      "the target of a reference to an anchor",
+      { ...objectOf({ a: { $ref: "#A" } }), $defs: { x: { $anchor: "A", ...text } } },
+      { ...objectOf({ a: { $ref: "#A" } }), $defs: { x: { $anchor: "A", ...count } } },
       ["a type"],
     ],
     [

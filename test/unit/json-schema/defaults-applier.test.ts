@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isPlainObject, type JsonObject } from "../../../src/json/json.js";
-import { DefaultsApplier } from "../../../src/json-schema/apply-defaults.js";
+import { DefaultsApplier } from "../../../src/json-schema/defaults-applier.js";
 
 const withDefaults = (schema: JsonObject, args: JsonObject) => new DefaultsApplier(schema).apply(args);
 
