@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { toCachedToolList, parseStoredList, toStoredList } from "../../../src/catalog/stored-tool-list.js";
-import type { McpToolInfo } from "../../../src/config/tool-info.js";
+import { parseStoredList, toStoredList } from "../../../src/catalog/tool-list-store.js";
+import type { McpToolInfo } from "../../../src/config/list-items.js";
 
 const NOW = 5_000;
 
@@ -18,7 +18,7 @@ const rich: McpToolInfo = {
 };
 
 const parse = (value: unknown) => parseStoredList(value, NOW);
-const stored = () => toStoredList(toCachedToolList([rich, plain], 1_000, { ttlMs: 7 }));
+const stored = () => toStoredList({ tools: [rich, plain], listedAt: 1_000, ttlMs: 7 });
 
 /** Parses a forged list with a valid checksum. */
 function parseForged(body: string) {
@@ -28,7 +28,7 @@ function parseForged(body: string) {
 describe("a stored list", () => {
   it("is restored unchanged", () => {
     const list = parse(stored());
-    expect(list).toEqual({ tools: [rich, plain], listedAt: 1_000, metadata: { ttlMs: 7 } });
+    expect(list).toEqual({ tools: [rich, plain], listedAt: 1_000, ttlMs: 7 });
     expect(list?.tools[0]).toStrictEqual(rich);
     expect(list?.tools[1]).toStrictEqual(plain);
   });
@@ -60,8 +60,8 @@ describe("a stored list", () => {
     ["not a string", 1],
     ["in the format of an older version", { listedAt: 1, tools: [{ name: "a", inputSchema: {} }] }],
     ["empty", ""],
-    ["without tools", toStoredList(toCachedToolList([], 1))],
-    ["with a duplicate tool", toStoredList(toCachedToolList([plain, plain], 1))],
+    ["without tools", toStoredList({ tools: [], listedAt: 1 })],
+    ["with a duplicate tool", toStoredList({ tools: [plain, plain], listedAt: 1 })],
     ["with a timestamp that is not a number", stored().replace("1000", '"1000"')],
     ["with an infinite timestamp", stored().replace("1000", "-1e999")],
     ["with a timestamp in the future", stored().replace("1000", "65001")],
@@ -100,13 +100,13 @@ describe("a stored list", () => {
       string,
       unknown
     >;
-    const list = toCachedToolList([{ name: "deep", inputSchema: schema }], 1);
+    const list = { tools: [{ name: "deep", inputSchema: schema }], listedAt: 1 };
     expect(parse(toStoredList(list))?.tools).toEqual(list.tools);
   });
 
   it("is not written if it could not be parsed again", () => {
     const deep = JSON.parse(`{"a":${"[".repeat(600)}${"]".repeat(600)}}`) as object;
-    const list = toCachedToolList([{ name: "deep", inputSchema: { ...deep } }], 1);
+    const list = { tools: [{ name: "deep", inputSchema: { ...deep } }], listedAt: 1 };
     expect(() => toStoredList(list)).toThrow("500 levels");
   });
 });
