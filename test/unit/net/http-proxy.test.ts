@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type Environment, findProxy } from "../../../src/net/find-proxy.js";
+import { type Environment, findProxy } from "../../../src/net/http-proxy.js";
 
 function describeProxy(server: string, env: Environment): string | undefined {
   const proxy = findProxy(new URL(server), env);
