@@ -1,8 +1,9 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { FailureKind } from "../../errors/failure-kinds.js";
+import { errorCode, type FailureKind } from "../../errors/failure-kinds.js";
 import type { SelectedServer } from "../servers/selected-server.js";
 import { createFinding, type Finding, type FindingCode } from "./finding.js";
 
+const MAX_CAUSES = 8;
 const UNTRUSTED_CERT =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_UNTRUSTED|CERT_SIGNATURE_FAILURE)$/;
 
@@ -43,34 +44,34 @@ const BY_KIND: Partial<Record<FailureKind, FindingCode>> = {
   "invalid-config": "config-invalid",
 };
 
-const HINTS: Partial<Record<FindingCode, (server: SelectedServer) => string>> = {
-  "connection-refused": (server) => `Start the server, or correct its URL${toFileSuffix(server)}.`,
-  "unknown-host": (server) => `Correct the host${toFileSuffix(server)}, or check your network and VPN.`,
+/** What to do. `where` names the file of the server: " in .mcp.json". */
+const HINTS: Partial<Record<FindingCode, (where: string, server: SelectedServer) => string>> = {
+  "connection-refused": (where) => `Start the server, or correct its URL${where}.`,
+  "unknown-host": (where) => `Correct the host${where}, or check your network and VPN.`,
   unreachable: () => "Check network, firewall and proxy (HTTPS_PROXY, NO_PROXY).",
   "tls-untrusted": () =>
     "Add the certificate authority: NODE_EXTRA_CA_CERTS=company-ca.pem for this command, tls.ca in code.",
   "tls-expired": () => "Renew the certificate, or correct the clock of this machine.",
-  "tls-wrong-host": (server) => `Use a host name of the certificate${toFileSuffix(server)}.`,
-  "tls-failed": (server) => `Check whether the URL should start with http://${toFileSuffix(server)}.`,
-  "login-needed": (server) =>
+  "tls-wrong-host": (where) => `Use a host name of the certificate${where}.`,
+  "tls-failed": (where) => `Check whether the URL should start with http://${where}.`,
+  "login-needed": (where, server) =>
     server.scope === "command-line"
       ? 'Pass a token: --header "authorization: Bearer …". In code, use auth with an OAuth provider.'
-      : `Set a token as headers.authorization${toFileSuffix(server)}. In code, use auth with an OAuth provider.`,
+      : `Set a token as headers.authorization${where}. In code, use auth with an OAuth provider.`,
   forbidden: () => "Use credentials with this permission, or ask the operator of the server.",
-  "wrong-path": (server) =>
-    `Correct the path of the URL${toFileSuffix(server)}; many servers use /mcp. The doctor command searches common paths.`,
-  redirected: (server) => `Use the URL it redirects to${toFileSuffix(server)}.`,
+  "wrong-path": (where) =>
+    `Correct the path of the URL${where}; many servers use /mcp. The doctor command searches common paths.`,
+  redirected: (where) => `Use the URL it redirects to${where}.`,
   "protocol-mismatch": () => "Update the server, or this package.",
-  "not-mcp": (server) => `Check that the URL${toFileSuffix(server)} is an MCP server.`,
+  "not-mcp": (where) => `Check that the URL${where} is an MCP server.`,
   "handshake-timeout": () => "Check the log of the server, or allow more time with --timeout 60.",
   "too-slow": () => "Check the log of the server, or allow more time with --timeout 120.",
   "server-failing": () => "Check the log of the server.",
-  "command-not-found": (server) => `Install it, or correct the command${toFileSuffix(server)}.`,
-  "command-not-executable": (server) =>
-    `Make it executable (chmod +x), or correct the command${toFileSuffix(server)}.`,
-  "command-exited": (server) =>
+  "command-not-found": (where) => `Install it, or correct the command${where}.`,
+  "command-not-executable": (where) => `Make it executable (chmod +x), or correct the command${where}.`,
+  "command-exited": (_, server) =>
     `Run it manually: ${server.address}. The server gets a minimal environment; list the variables it needs in env.`,
-  "config-invalid": (server) => `Correct the definition${toFileSuffix(server)}.`,
+  "config-invalid": (where) => `Correct the definition${where}.`,
 };
 
 /** Converts a connection error to a finding. The code is derived from kinds, codes and statuses, never from the message. */
@@ -80,50 +81,35 @@ export function toFailureFinding(
   hasSession: boolean,
 ): Finding {
   const code = toFindingCode(error, server, hasSession);
-  const hint = HINTS[code]?.(server) ?? "Run it again with LANGCHAIN_MCP_LOG=debug.";
+  const where = server.file === undefined ? "" : ` in ${server.file}`;
+  const hint = HINTS[code]?.(where, server) ?? "Run it again with LANGCHAIN_MCP_LOG=debug.";
   return createFinding(code, { server: server.name, text: server.redactor.redact(error.message), hint });
 }
 
-function toFindingCode(
-  error: McpRuntimeError,
-  { kind: serverKind }: SelectedServer,
-  hasSession: boolean,
-): FindingCode {
+function toFindingCode(error: McpRuntimeError, server: SelectedServer, hasSession: boolean): FindingCode {
   const { status, kind } = error;
-  if (serverKind === "stdio" && (kind === "not-sent" || kind === "connection-lost"))
-    return toCommandCode(error);
-  if (status !== undefined && !hasSession && BY_STATUS[status] !== undefined) return BY_STATUS[status];
-  if (status === 401 || status === 403) return status === 401 ? "login-needed" : "forbidden";
+  const codes = collectErrorCodes(error);
+  if (server.kind === "stdio" && (kind === "not-sent" || kind === "connection-lost")) {
+    if (codes.includes("ENOENT") || codes.includes("ENOTDIR")) return "command-not-found";
+    return codes.includes("EACCES") ? "command-not-executable" : "command-exited";
+  }
+  const isCredentialStatus = status === 401 || status === 403;
+  const byStatus =
+    status === undefined || (hasSession && !isCredentialStatus) ? undefined : BY_STATUS[status];
+  if (byStatus !== undefined) return byStatus;
   if (kind === "timeout") return hasSession ? "too-slow" : "handshake-timeout";
-  const errorCodes = collectErrorCodes(error);
-  const match = BY_NETWORK.find(([pattern]) => errorCodes.some((name) => pattern.test(name)));
+  const match = BY_NETWORK.find(([pattern]) => codes.some((code) => pattern.test(code)));
   return match?.[1] ?? BY_KIND[kind] ?? "failed";
 }
 
-function toCommandCode(error: McpRuntimeError): FindingCode {
-  const codes = collectErrorCodes(error);
-  if (codes.includes("ENOENT") || codes.includes("ENOTDIR")) return "command-not-found";
-  if (codes.includes("EACCES")) return "command-not-executable";
-  return "command-exited";
-}
-
 /** Collects the `code` properties of an error and its causes. */
-function collectErrorCodes(error: unknown): string[] {
-  const codes: string[] = [];
-  for (
-    let current = error, depth = 0;
-    current instanceof Error && depth < 8;
-    current = current.cause, depth += 1
-  ) {
-    const inner = current instanceof AggregateError ? (current.errors as unknown[]) : [];
-    for (const source of [current, ...inner]) {
-      const code: unknown = Reflect.get(Object(source), "code");
-      if (typeof code === "string") codes.push(code);
-    }
+function collectErrorCodes(error: Error): string[] {
+  const codes: unknown[] = [];
+  let current: unknown = error;
+  for (let depth = 0; current instanceof Error && depth < MAX_CAUSES; depth += 1) {
+    codes.push(errorCode(current));
+    if (current instanceof AggregateError) codes.push(...current.errors.map(errorCode));
+    current = current.cause;
   }
-  return codes;
-}
-
-function toFileSuffix({ file }: SelectedServer): string {
-  return file === undefined ? "" : ` in ${file}`;
+  return codes.filter((code) => typeof code === "string");
 }

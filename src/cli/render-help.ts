@@ -1,5 +1,4 @@
-import { PROJECT_FILES } from "../../config/files/config-locations.js";
-import type { Page } from "../command-context.js";
+import { PROJECT_FILES } from "../config/files/config-locations.js";
 import {
   COMMAND_NAMES,
   COMMANDS,
@@ -8,11 +7,11 @@ import {
   COMMON_OPTIONS,
   OPTIONS,
   type OptionName,
-  type OptionInfo,
   SERVER_OPTIONS,
-} from "../commands.js";
-import { EXIT_CODES } from "../exit-codes.js";
-import { padToWidth, textWidth, wrapToWidth } from "../terminal/text-format.js";
+} from "./command-line.js";
+import { EXIT_CODES } from "./exit-codes.js";
+import type { Page } from "./terminal.js";
+import { padToWidth, textWidth, wrapIndented, wrapToWidth } from "./text-format.js";
 
 const PROGRAM = "npx langchain-mcp-runtime";
 const ABOUT = "List, call, diagnose and snapshot MCP servers.";
@@ -29,10 +28,10 @@ export function renderHelp(command: CommandName | undefined, page: Page): string
 
 function renderOverview(page: Page): string[] {
   const commands = COMMAND_NAMES.map((name): Row => {
-    const { usage, summary }: CommandInfo = COMMANDS[name];
+    const { usage, summary } = COMMANDS[name];
     return [`${name} ${usage}`, summary];
   });
-  const examples = COMMAND_NAMES.map((name): Row => COMMANDS[name].examples[0]);
+  const examples = COMMAND_NAMES.flatMap((name) => COMMANDS[name].examples.slice(0, 1));
   return [
     `${page.colors.bold(PROGRAM)} <command>\n${wrapParagraph(ABOUT, page)}`,
     renderSection("Commands", commands, page),
@@ -65,11 +64,11 @@ function renderCommandHelp(
 
 function toOptionRows(names: readonly OptionName[]): Row[] {
   const rows = names.map((name): Row => {
-    const { short, value, text }: OptionInfo = OPTIONS[name];
+    const { short, value, text } = OPTIONS[name];
     const flags = `${short === undefined ? "    " : `-${short}, `}--${name}`;
     return [value === undefined ? flags : `${flags} ${value}`, text];
   });
-  return names.some((name) => name === "url")
+  return names.includes("url")
     ? [...rows, ["    -- <command> …", "use the server started by this command"]]
     : rows;
 }
@@ -88,18 +87,12 @@ function renderRows(rows: readonly Row[], { columns, colors }: Page): string[] {
   const leftWidth = Math.max(...rows.map(([left]) => textWidth(left)));
   if (leftWidth + 4 > width / 2)
     return rows.flatMap(([left, right]) => [
-      ...indent(left, 2, columns),
-      ...indent(right, 6, columns).map(colors.dim),
+      ...wrapIndented(left, columns, 2),
+      ...wrapIndented(right, columns, 6).map(colors.dim),
     ]);
   return rows.flatMap(([left, right]) =>
-    wrapToWidth(right, width - leftWidth - 4).map(
-      (line, index) => `  ${padToWidth(index === 0 ? left : "", leftWidth)}  ${line}`,
-    ),
+    wrapIndented(right, width, leftWidth + 4, `  ${padToWidth(left, leftWidth)}  `),
   );
-}
-
-function indent(text: string, by: number, columns: number): string[] {
-  return wrapToWidth(text, columns - by).map((line) => " ".repeat(by) + line);
 }
 
 function wrapParagraph(text: string, { columns }: Page): string {

@@ -32,6 +32,17 @@ export function wrapToWidth(text: string, columns: number): string[] {
   return text.split("\n").flatMap((line) => wrapLine(line, columns));
 }
 
+/** Wraps a text at `columns`, after a prefix of `indent` columns. The lines after the first are indented. */
+export function wrapIndented(
+  text: string,
+  columns: number,
+  indent: number,
+  prefix = " ".repeat(indent),
+): string[] {
+  const lines = wrapToWidth(text, columns - indent);
+  return lines.map((line, index) => (index === 0 ? prefix : " ".repeat(indent)) + line);
+}
+
 function wrapLine(line: string, columns: number): string[] {
   const lines: string[] = [];
   let current = "";

@@ -1,44 +1,34 @@
 import { basename } from "node:path";
-import type { JsonObject } from "../../json/json.js";
-import { selectServers, requireServers } from "../servers/select-servers.js";
-import type { Command } from "../command-context.js";
-import { toExit } from "../findings/finding.js";
-import { renderStatus } from "../terminal/colors.js";
-import { withConnectedSelection, type ConnectedServer } from "../servers/connect-servers.js";
-import { toServerRow } from "../render/render-list.js";
-import { renderSections } from "../render/render-sections.js";
-import { renderServers } from "../render/render-servers.js";
-import { toolToJson } from "../render/to-json.js";
-import { assertDoesNotExist, writeOutput } from "../terminal/write-output.js";
+import type { JsonObject } from "../json/json.js";
+import type { Command } from "./command-context.js";
+import { toExit } from "./report/finding.js";
+import { renderSections } from "./report/render-findings.js";
+import { renderServers, toolToJson } from "./report/render-servers.js";
+import { type ConnectedServer, withConnectedServers } from "./servers/connect-servers.js";
+import { requireServers, selectServers } from "./servers/select-servers.js";
+import { assertDoesNotExist, renderStatus, writeOutput } from "./terminal.js";
 
 /** Creates an agent definition for `createMcpToolsFromAgent` from live servers. Writes nothing if any server fails. */
 export const snapshotCommand: Command = async (context) => {
   const { line, terminal } = context;
   const output = line.value("output");
-  if (output !== undefined && !line.flags.has("force")) await assertDoesNotExist(output, terminal);
+  if (output !== undefined && !line.flags.has("force")) assertDoesNotExist(output, terminal);
   const selection = requireServers(await selectServers(context, line.positionals));
-  return withConnectedSelection(selection, context, async ({ connected, findings }) => {
+  return withConnectedServers(selection, context, async ({ results, connected, findings }) => {
     const exit = toExit(findings);
     const agent = { name: basename(terminal.cwd) || "agent", resources: connected.map(toResource) };
-    const text = `${JSON.stringify(agent, undefined, 2)}\n`;
+    const text = JSON.stringify(agent, undefined, 2);
     const isWritten = exit === "ok" && output !== undefined;
-    if (isWritten) await writeOutput(output, text, terminal);
+    if (isWritten) await writeOutput(output, `${text}\n`, terminal);
     return {
       exit,
       json: { agent: exit === "ok" ? agent : undefined, file: isWritten ? output : undefined, findings },
       stream: exit === "ok" ? "stdout" : "stderr",
       render: (page) => {
-        if (exit === "ok" && output === undefined) return text;
-        const rows = renderServers(
-          connected.map((result) => toServerRow(result.server, result)),
-          page,
-        );
+        if (exit === "ok" && output === undefined) return [text];
+        const allowed = results.filter((result) => result.connected !== undefined);
         const file = isWritten ? [`${renderStatus("ok", page.colors)} ${output}`] : [];
-        const sections = connected.map(({ server }, index) => ({
-          server: server.name,
-          lines: [rows[index] ?? ""],
-        }));
-        return `${[...renderSections(sections, findings, page), ...file].join("\n")}\n`;
+        return [...renderSections(renderServers(allowed, page), findings, page), ...file];
       },
     };
   });
