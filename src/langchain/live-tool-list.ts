@@ -1,15 +1,11 @@
 import { type ToolCall, ToolMessage } from "@langchain/core/messages";
-import type { JsonObject } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { McpTool } from "./mcp-tool.js";
-import { EMPTY_ARTIFACT, toToolFailure } from "./tool-failure.js";
+import { McpTool } from "../tools/mcp-tool.js";
+import { EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
+import type { McpToolset } from "../toolset/mcp-toolset.js";
 
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
-export interface ToolDescription {
-  readonly name: string;
-  readonly description: string;
-  readonly schema: JsonObject;
-}
+type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;
 
 /** The current tools of a toolset, for agents that copied the list once. */
 export class LiveToolList {
@@ -18,9 +14,12 @@ export class LiveToolList {
   readonly #knownNames = new Set<string>();
   readonly #initialNames: ReadonlySet<string>;
 
-  constructor(list: () => readonly McpTool[]) {
-    this.#list = list;
+  /** `servers`: use only the tools of these servers; if empty, of all. */
+  constructor(toolset: McpToolset, servers: readonly string[]) {
+    this.#list = () => toolset.getTools(...servers);
     this.#initialNames = new Set(this.current.map(({ name }) => name));
+    // Having a listener makes the toolset subscribe to the tool list changes of its servers.
+    toolset.on("toolsChanged", () => undefined);
   }
 
   get current(): readonly McpTool[] {
@@ -37,7 +36,7 @@ export class LiveToolList {
   }
 
   /** Whether it is, or was, a tool of this toolset. */
-  isToolsetTool(tool: unknown): boolean {
+  isToolsetTool(tool: unknown): tool is McpTool {
     return tool instanceof McpTool && this.#knownTools.has(tool);
   }
 
@@ -52,10 +51,12 @@ export class LiveToolList {
   update<Tool>(tools: readonly Tool[]): (Tool | McpTool | ToolDescription)[] {
     const { current } = this;
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
-      if (!(tool instanceof McpTool) || !this.isToolsetTool(tool)) return [tool];
+      if (!this.isToolsetTool(tool)) return [tool];
       const latest = current.find(({ name }) => name === tool.name);
       if (latest === undefined) return [];
-      return [latest === tool ? tool : describe(latest)];
+      if (latest === tool) return [tool];
+      const { name, description, schema } = latest;
+      return [{ name, description, schema }];
     });
     const names = new Set(kept.map((tool) => Reflect.get(Object(tool), "name")));
     return [...kept, ...current.filter(({ name }) => !this.#initialNames.has(name) && !names.has(name))];
@@ -68,8 +69,4 @@ export class LiveToolList {
     const artifact = { ...EMPTY_ARTIFACT, error: toToolFailure(failure) };
     return new ToolMessage({ status: "error", content, tool_call_id: id, name, artifact });
   }
-}
-
-function describe({ name, description, schema }: McpTool): ToolDescription {
-  return { name, description, schema };
 }
