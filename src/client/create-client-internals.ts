@@ -1,11 +1,9 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import { systemClock, type Clock } from "../async/clock.js";
-import { assertObject } from "../config/assert-object.js";
+import { option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { configError } from "../errors/config-error.js";
 import { Redactor } from "../errors/redaction.js";
-import { describeValue } from "../json/describe-value.js";
-import { createConsoleLogger, type Logger, validateLogger } from "../telemetry/logger.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { ClientEvents } from "./client-events.js";
 import { ClientLifecycle } from "./client-lifecycle.js";
@@ -29,22 +27,12 @@ export interface McpClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** Validates the options up front: an invalid one would fail only in the middle of a call. */
-function assertClientOptions(server: string, options: McpClientOptions): McpClientOptions {
-  const subject = "The client";
-  const { logger, clock, random } = assertObject(options, { subject, path: "options", server });
-  const issues = [...validateLogger(logger)];
-  const isClock = ["now", "after"].every((name) => typeof Reflect.get(Object(clock), name) === "function");
-  if (clock !== undefined && !isClock)
-    issues.push({
-      path: "clock",
-      message: `expected an object with now, after, got ${describeValue(clock)}`,
-    });
-  if (random !== undefined && typeof random !== "function")
-    issues.push({ path: "random", message: `expected a function, got ${describeValue(random)}` });
-  if (issues.length > 0) throw configError(subject, issues, { server });
-  return options;
-}
+/** Validated up front: an invalid option would fail only in the middle of a call. */
+const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
+  logger: option.logger,
+  clock: option.clock,
+  random: option.function(),
+});
 
 export interface ClientInternals {
   readonly events: ClientEvents;
@@ -65,7 +53,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
     clock = systemClock,
     random = Math.random,
     logger = createConsoleLogger(),
-  } = assertClientOptions(server, options);
+  } = parseOptions(CLIENT_OPTIONS_SCHEMA, options, { subject: "The client", path: "options", server });
   const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();

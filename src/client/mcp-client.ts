@@ -1,10 +1,14 @@
-import { assertObject } from "../config/assert-object.js";
+import { assertObject } from "../config/parse-options.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
-import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type {
+  McpPromptInfo,
+  McpResourceInfo,
+  McpResourceTemplateInfo,
+  McpToolInfo,
+} from "../config/list-items.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
-import type { McpToolInfo } from "../config/tool-info.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";

@@ -1,6 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { withDeadline } from "../async/deadline.js";
+import { type Clock, withDeadline } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
 import type { ServerConfig } from "../config/server-config.js";

@@ -1,9 +1,8 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ErrorCode, McpError, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { settleWithin } from "../async/deadline.js";
-import { CLIENT_INFO } from "../config/client-info.js";
-import type { MessageTransport } from "../config/message-transport.js";
+import { settleWithin } from "../async/clock.js";
+import { CLIENT_INFO, type MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

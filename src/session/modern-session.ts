@@ -1,5 +1,4 @@
-import type { Clock } from "../async/clock.js";
-import { settleWithin } from "../async/deadline.js";
+import { type Clock, settleWithin } from "../async/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

@@ -1,8 +1,7 @@
 import { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
-import { CLIENT_INFO } from "../config/client-info.js";
-import type { JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
+import { CLIENT_INFO, type JsonRpcMessage, type MessageTransport } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

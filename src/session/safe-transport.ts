@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../async/clock.js";
-import { settleWithin } from "../async/deadline.js";
+import { type Clock, settleWithin } from "../async/clock.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../config/message-transport.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { isRequest, type RequestId, toLocalErrorResponse } from "../transports/json-rpc.js";

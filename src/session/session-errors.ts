@@ -1,5 +1,4 @@
-import { errorCode } from "../errors/error-code.js";
-import { classifyFailure, hintForCode, isOutcomeUnknown } from "../errors/classify-failure.js";
+import { errorCode, classifyFailure, hintForCode, isOutcomeUnknown } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { excerpt } from "../errors/sanitize-text.js";

@@ -1,5 +1,5 @@
 import { CancelScope } from "../../async/cancel-scope.js";
-import { withDeadline } from "../../async/deadline.js";
+import { withDeadline } from "../../async/clock.js";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../../config/message-transport.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";

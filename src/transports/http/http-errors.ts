@@ -1,10 +1,10 @@
-import { errorCode } from "../../errors/error-code.js";
-import { hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
+import { errorCode, hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
-import { ProxyError, describeTlsError } from "../../net/connect-errors.js";
+import { describeTlsError } from "../../net/connect-errors.js";
+import { ProxyError } from "../../net/http-proxy.js";
 import { reportsUnknownSession, findRpcError } from "./session-loss.js";
 
 /** The server that an error is about, and the redactor for its message. */

@@ -1,5 +1,5 @@
 import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
-import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
+import { createCredentialsProvider } from "../../auth/credentials.js";
 import { AutoHttpTransport } from "./auto-http-transport.js";
 import { SseTransport } from "./sse-transport.js";
 import { openHttpPool } from "../../net/http-pool.js";

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../../json/json.js";
+import { isPlainObject, tryParseJson } from "../../json/json.js";
 
 /**
  * Texts by which servers that return 400 report an unknown session. This is the only place where a
@@ -19,17 +19,9 @@ export function reportsUnknownSession(text: string): boolean {
 
 /** Returns the JSON-RPC error in a response body, if there is one. */
 export function findRpcError(body: string): { readonly code: number; readonly message: string } | undefined {
-  const message = parseJson(body);
+  const message = tryParseJson(body);
   const error = isPlainObject(message) ? message["error"] : undefined;
   if (!isPlainObject(error)) return undefined;
   const { code, message: text } = error;
   return typeof code === "number" && typeof text === "string" ? { code, message: text } : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

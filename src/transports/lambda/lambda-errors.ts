@@ -1,6 +1,5 @@
 import { isPlainObject } from "../../json/json.js";
-import type { FailureKind } from "../../errors/failure-kinds.js";
-import { classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
+import { type FailureKind, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { excerpt } from "../../errors/sanitize-text.js";

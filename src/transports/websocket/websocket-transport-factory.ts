@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
-import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
-import type { RequestAuth } from "../../auth/credentials.js";
+import { createCredentialsProvider, type RequestAuth } from "../../auth/credentials.js";
 import { type HttpConnector, createConnector, toHttpUrl } from "../../net/http-connector.js";
 import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
 import type { TransportDependencies, TransportFactory } from "../transport-factory.js";

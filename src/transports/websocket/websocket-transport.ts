@@ -15,7 +15,7 @@ import {
   responseTooLargeError,
 } from "../json-rpc.js";
 import { PendingRequests, type ReceiveHandlers } from "../pending-requests.js";
-import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
+import { StaleSocketGuard } from "../../net/idle-socket-reaper.js";
 import { CLOSE_TIMEOUT_MS, openWebSocket, type OpenWebSocketOptions } from "./open-websocket.js";
 
 interface WebSocketTransportOptions extends OpenWebSocketOptions {

@@ -5,24 +5,23 @@ import { Redactor } from "../../../src/errors/redaction.js";
 import { SafeTransport } from "../../../src/session/safe-transport.js";
 import { JsonRpcClient } from "../../../src/session/json-rpc-client.js";
 import type { DeliveryTracker } from "../../../src/session/session.js";
+import { createCustomTransport } from "../../fixtures/custom-transport.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 /** A client over a fake transport that records messages and knows which requests are pending. */
 function open(onSend: (message: JsonRpcMessage, transport: MessageTransport) => void = () => undefined) {
   const sent: JsonRpcMessage[] = [];
   const known = new Map<unknown, boolean>();
-  const inner: MessageTransport = {
-    start: async () => undefined,
-    close: async () => undefined,
-    send: async (message) => {
+  const inner = createCustomTransport(
+    (message) => {
       sent.push(message);
       // As over HTTP: the transport no longer knows a cancelled request.
       if (message.method === "notifications/cancelled") known.delete(message.params?.["requestId"]);
       else known.set(message.id, false);
       onSend(message, inner);
     },
-    mayHaveBeenSent: (id) => known.get(id) ?? true,
-  };
+    { close: async () => undefined, mayHaveBeenSent: (id) => known.get(id) ?? true },
+  );
   const serverRequests = { handle: () => false, close: () => undefined };
   const toError = (error: unknown) => error as Error;
   const transport = new SafeTransport(inner, {
