@@ -17,8 +17,15 @@ export type {
 } from "./client/client-events.js";
 export { type ServerMetrics, McpClient, type McpClientOptions } from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
-export { MCP_EVENTS, type McpEvents, onMcpEvent } from "./manager/mcp-events.js";
-export type { CatalogEvents } from "./catalog/catalog-events.js";
+export {
+  MCP_EVENTS,
+  type McpEvents,
+  onMcpEvent,
+  type ServerManagerEvents,
+  type ServerState,
+} from "./manager/mcp-events.js";
+export type { ServerStatus } from "./manager/managed-server.js";
+export { type CatalogEvents, CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
 export { type ServerEndpoint, SERVER_DEFAULTS } from "./config/server-config.js";
 export type { ClientState, SessionInfo } from "./client/client-lifecycle.js";
 export type {
@@ -103,8 +110,8 @@ export type {
   McpPromptInfo,
   McpResourceInfo,
   McpResourceTemplateInfo,
-} from "./config/resource-info.js";
-export type { McpToolInfo } from "./config/tool-info.js";
+  McpToolInfo,
+} from "./config/list-items.js";
 export { FAILURE_KINDS, type FailureKind } from "./errors/failure-kinds.js";
 export { type ConfigIssue, type FailureDetails, McpRuntimeError } from "./errors/mcp-runtime-error.js";
 export type { ServerMetadata, ServerNotification } from "./session/session.js";
@@ -115,7 +122,7 @@ export type {
   AgentTool,
   McpAgentResource,
   ToolSnapshot,
-} from "./config/agent/agent-definition.js";
+} from "./config/agent-definition.js";
 export type {
   AuthOption,
   CredentialOptions,
@@ -136,25 +143,29 @@ export type { CallContext } from "./config/call-context.js";
 export type { InjectedArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
 export type { LangChainBlock } from "./tools/content/langchain-block.js";
 export type { ResourceMetadata } from "./tools/content/to-documents.js";
-export type { ToolArtifact, ToolFailure } from "./tools/content/tool-artifact.js";
-export type { AgentToolsOptions, ServerLookup, FactoryOptions } from "./toolset/toolset-options.js";
-export { createMcpTools, type McpToolsOptions } from "./toolset/create-mcp-tools.js";
-export { createMcpToolsForServer, type ServerToolsOptions } from "./toolset/create-mcp-tools-for-server.js";
+export type { ToolArtifact, ToolFailure } from "./tools/content/tool-content.js";
+export type {
+  AgentToolsOptions,
+  FactoryOptions,
+  McpToolsOptions,
+  ServerLookup,
+  ServerToolsOptions,
+} from "./toolset/toolset-options.js";
+export { createMcpTools } from "./toolset/create-mcp-tools.js";
+export { createMcpToolsForServer } from "./toolset/create-mcp-tools-for-server.js";
 export { createMcpToolsFromAgent } from "./toolset/create-mcp-tools-from-agent.js";
 export {
   type CacheOptions,
   type CatalogOptions,
   MANAGER_DEFAULTS,
   type LifecycleOptions,
+  type StartOptions,
 } from "./manager/manager-options.js";
-export { CACHE_DEFAULTS } from "./catalog/tool-catalog.js";
-export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff.js";
+export type { ParameterChange, ParameterChangeKind } from "./json-schema/compare-schemas.js";
 export type { ServerDrift, ToolChange } from "./catalog/drift.js";
 export type { PinMode } from "./catalog/tool-pins.js";
 export { REGISTRY_DEFAULTS } from "./catalog/tool-registry.js";
 export type { KeyValueStore } from "./stores/key-value-store.js";
-export type { ServerManagerEvents, ServerState, ServerStatus } from "./manager/server-status.js";
-export type { StartOptions } from "./manager/start-servers.js";
 export type {
   ApproveToolsOptions,
   CallerConfig,
@@ -166,11 +177,9 @@ export type {
   ToolsetPromptCall,
   ResourceSelection,
 } from "./toolset/mcp-toolset.js";
-export type { InputResponse, InputRequest } from "./tools/elicitation/interrupt-for-input.js";
-export { McpTool } from "./tools/mcp-tool.js";
-export type { InputRequests } from "./tools/elicitation/message-inputs.js";
+export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
+export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
-export type { McpToolDetails } from "./tools/tool-runtime.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
   type BeforeToolCallResult,
@@ -187,18 +196,15 @@ export {
 export {
   CONFIG_DEFAULTS,
   type ConfigCandidate,
+  type ConfigProblem,
+  type ConfigProblemKind,
+  type ConfigServer,
+  type ConfigServerState,
+  type ConfigSource,
+  type LoadedMcpServers,
   type LoadMcpServersOptions,
 } from "./config/files/config-options.js";
-export type { ConfigFormatName } from "./config/files/config-formats.js";
-export type {
-  ConfigProblem,
-  ConfigProblemKind,
-  ConfigScope,
-  ConfigServer,
-  ConfigServerState,
-  ConfigSource,
-} from "./config/files/config-source.js";
-export type { LoadedMcpServers } from "./config/files/load-servers.js";
+export type { ConfigFormatName, ConfigScope } from "./config/files/config-locations.js";
 export { loadMcpServers } from "./config/files/load-mcp-servers.js";
 export { lastGoodResult } from "./client/policies/last-good-result.js";
 export type { Progress } from "./transports/transport.js";

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { TemporaryFolder } from "./fixtures/temporary-folder.js";
 
 const run = promisify(execFile);
 const bench = fileURLToPath(new URL("../bench/run.mjs", import.meta.url));
@@ -18,18 +18,14 @@ interface Line {
 }
 
 it("the benchmark runs with the baseline peer and writes its results", { timeout: 60_000 }, async () => {
-  const out = mkdtempSync(join(tmpdir(), "langchain-mcp-bench-"));
-  try {
-    const only = WORKLOADS.flatMap((name) => ["--only", name]);
-    const args = [bench, "--quick", "--peers", "baseline", "--out", out, ...only];
-    const { stdout } = await run(process.execPath, args, { timeout: 55_000 });
-    const { lines } = JSON.parse(readFileSync(join(out, "latest.json"), "utf8")) as { lines: Line[] };
-    expect(new Set(lines.map(({ id }) => id.split("/", 1)[0]))).toEqual(new Set(WORKLOADS));
-    for (const { id, medians } of lines)
-      expect([id, medians["langchain-mcp-runtime"]]).not.toContain(undefined);
-    expect(stdout).toContain("one call, JSON, bare server");
-    expect(readFileSync(join(out, "chart.svg"), "utf8")).toMatch(/^<svg[\s\S]*<\/svg>\s*$/);
-  } finally {
-    rmSync(out, { recursive: true });
-  }
+  using folder = new TemporaryFolder();
+  const only = WORKLOADS.flatMap((name) => ["--only", name]);
+  const args = [bench, "--quick", "--peers", "baseline", "--out", folder.path, ...only];
+  const { stdout } = await run(process.execPath, args, { timeout: 55_000 });
+  const { lines } = JSON.parse(readFileSync(join(folder.path, "latest.json"), "utf8")) as { lines: Line[] };
+  expect(new Set(lines.map(({ id }) => id.split("/", 1)[0]))).toEqual(new Set(WORKLOADS));
+  for (const { id, medians } of lines)
+    expect([id, medians["langchain-mcp-runtime"]]).not.toContain(undefined);
+  expect(stdout).toContain("one call, JSON, bare server");
+  expect(readFileSync(join(folder.path, "chart.svg"), "utf8")).toMatch(/^<svg[\s\S]*<\/svg>\s*$/);
 });

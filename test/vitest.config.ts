@@ -11,9 +11,11 @@ export default defineConfig({
     // By default one core stays idle, which is half of a small machine.
     maxWorkers: "100%",
     // The modules of this package are stateless, so test files share them and each worker loads them once.
+    // `restore-process.ts` keeps the process itself free of traces of a test.
     isolate: false,
     sequence: { sequencer: SlowestFirstSequencer },
     globalSetup: ["test/fixtures/provide-redis.ts"],
+    setupFiles: ["test/fixtures/restore-process.ts"],
     // Generous, because tests run compilers, package managers and other processes on a shared machine.
     testTimeout: 20_000,
     hookTimeout: 60_000,

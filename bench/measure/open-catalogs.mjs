@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock as clock } from "../../build/async/clock.js";
 import { ToolCatalog } from "../../build/catalog/tool-catalog.js";
 import { ToolListStore } from "../../build/catalog/tool-list-store.js";
 import { McpClient } from "../../dist/index.js";
@@ -38,13 +37,9 @@ const warn = (message) => process.stderr.write(`${message}\n`);
 
 function createCatalog(client, store) {
   const { fingerprint } = client;
-  return new ToolCatalog({
-    server,
-    source: client,
+  return new ToolCatalog(client, {
     staleAfterMs: DAY_MS,
-    clock,
-    now,
-    verify: async () => undefined,
+    events: { emit: () => undefined },
     warn,
     store: new ToolListStore({ server, fingerprint, store, ttlMs: DAY_MS, now, warn }),
   });

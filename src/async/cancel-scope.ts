@@ -19,25 +19,25 @@ export class CancelScope implements Cancellable {
   #child: Cancellable | undefined;
   #children: Set<Cancellable> | undefined;
   #parent: CancelScope | undefined;
-  #removeAbortListener: (() => void) | undefined;
   #isCancelled = false;
   #reason: unknown;
 
   /** Creates a scope that is cancelled when the signal aborts, until `dispose()`. */
   static fromSignal(signal: AbortSignal | undefined): CancelScope {
-    const scope = new CancelScope();
-    if (signal === undefined) return scope;
+    if (signal === undefined) return new CancelScope();
     assertAbortSignal(signal);
-    if (signal.aborted) {
-      scope.cancel(signal.reason);
-      return scope;
-    }
-    scope.#removeAbortListener = onSharedAbort(signal, () => scope.cancel(signal.reason));
+    if (!signal.aborted) return SignalScope.of(signal).child();
+    const scope = new CancelScope();
+    scope.cancel(signal.reason);
     return scope;
   }
 
   get isCancelled(): boolean {
     return this.#isCancelled;
+  }
+
+  protected get hasChildren(): boolean {
+    return this.#child !== undefined || (this.#children !== undefined && this.#children.size > 0);
   }
 
   /** Only the first call has an effect. */
@@ -86,8 +86,6 @@ export class CancelScope implements Cancellable {
   dispose(): void {
     this.#parent?.detach(this);
     this.#parent = undefined;
-    this.#removeAbortListener?.();
-    this.#removeAbortListener = undefined;
   }
 
   throwIfCancelled(): void {
@@ -112,45 +110,34 @@ export class CancelScope implements Cancellable {
   }
 }
 
-interface SharedListener {
-  readonly actions: Set<() => void>;
-  readonly onAbort: () => void;
-}
-
-/** Weak, so that a signal can be collected. */
-const listenersBySignal = new WeakMap<AbortSignal, SharedListener>();
-
 /**
- * Runs `action` when the signal aborts. Returns the unsubscribe function.
- *
- * All calls that share a signal, such as the tools of one agent run, share one listener: Node prints a
- * warning when a signal has more than ten.
+ * Follows a signal while it has children. All calls that share a signal, such as the tools of one agent run, share
+ * one listener: Node prints a warning when a signal has more than ten.
  */
-function onSharedAbort(signal: AbortSignal, action: () => void): () => void {
-  const shared = listenersBySignal.get(signal) ?? attachListener(signal);
-  shared.actions.add(action);
-  return () => {
-    if (shared.actions.delete(action) && shared.actions.size === 0) detachListener(signal, shared);
-  };
-}
+class SignalScope extends CancelScope {
+  /** Weak, so that a signal can be collected. */
+  static readonly #scopes = new WeakMap<AbortSignal, SignalScope>();
+  readonly #signal: AbortSignal;
+  readonly #onAbort: () => void;
 
-function attachListener(signal: AbortSignal): SharedListener {
-  const actions = new Set<() => void>();
-  const shared: SharedListener = {
-    actions,
-    onAbort: () => {
-      detachListener(signal, shared);
-      for (const action of actions) action();
-    },
-  };
-  listenersBySignal.set(signal, shared);
-  signal.addEventListener("abort", shared.onAbort);
-  return shared;
-}
+  static of(signal: AbortSignal): SignalScope {
+    return SignalScope.#scopes.get(signal) ?? new SignalScope(signal);
+  }
 
-function detachListener(signal: AbortSignal, shared: SharedListener): void {
-  signal.removeEventListener("abort", shared.onAbort);
-  if (listenersBySignal.get(signal) === shared) listenersBySignal.delete(signal);
+  private constructor(signal: AbortSignal) {
+    super();
+    this.#signal = signal;
+    this.#onAbort = () => this.cancel(signal.reason);
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    SignalScope.#scopes.set(signal, this);
+  }
+
+  override detach(child: Cancellable): void {
+    super.detach(child);
+    if (this.hasChildren) return;
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    if (SignalScope.#scopes.get(this.#signal) === this) SignalScope.#scopes.delete(this.#signal);
+  }
 }
 
 /** Checks a value from a caller, which may be plain JavaScript. */
@@ -162,15 +149,11 @@ export function assertAbortSignal(signal: Partial<AbortSignal> | null): void {
 
 /** Settles like `work`, or rejects with the signal's reason when it aborts. Does not stop `work`. */
 export async function raceAbort<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
+  const scope = CancelScope.fromSignal(signal);
   try {
-    return await Promise.race([work(), aborted]);
+    scope.throwIfCancelled();
+    return await scope.race(Promise.resolve(work()));
   } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    scope.dispose();
   }
 }

@@ -1,3 +1,5 @@
+import type { CancelScope } from "./cancel-scope.js";
+
 /** The time source. Tests replace it. */
 export interface Clock {
   /** Monotonic time in milliseconds. Only differences are meaningful. */
@@ -17,3 +19,53 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Waits `ms` milliseconds; rejects with the reason on cancellation. */
+export function delay(ms: number, clock: Clock, cancellation: CancelScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancelTimer = clock.after(ms, () => {
+      unsubscribe();
+      resolve();
+    });
+    const unsubscribe = cancellation.onCancel((reason) => {
+      cancelTimer();
+      reject(reason);
+    });
+  });
+}
+
+interface DeadlineOptions {
+  /** The time limit in milliseconds; 0 means no limit. */
+  readonly ms: number;
+  readonly clock: Clock;
+  readonly cancellation: CancelScope;
+  /** Creates the cancellation reason when the deadline expires. */
+  readonly createError: () => unknown;
+}
+
+/** Runs `work` with a child scope that is cancelled when the deadline expires. */
+export async function withDeadline<T>(
+  { ms, clock, cancellation, createError }: DeadlineOptions,
+  work: (cancellation: CancelScope) => Promise<T>,
+): Promise<T> {
+  if (ms === 0) return work(cancellation);
+  const scope = cancellation.child();
+  const cancelTimer = clock.after(ms, () => scope.cancel(createError()));
+  try {
+    return await work(scope);
+  } finally {
+    cancelTimer();
+    scope.dispose();
+  }
+}
+
+/** Waits until `work` settles, at most `ms` milliseconds. Never throws. */
+export async function settleWithin(ms: number, clock: Clock, work: () => unknown): Promise<void> {
+  let cancelTimer: (() => void) | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    cancelTimer = clock.after(ms, resolve);
+  });
+  const settled = (async () => work())().catch(() => undefined);
+  await Promise.race([settled, timeout]);
+  cancelTimer?.();
+}

@@ -2,6 +2,11 @@
 export class SingleFlight<Key, Result> {
   readonly #running = new Map<Key, Promise<Result>>();
 
+  /** The operation in progress for this key, if any. */
+  get(key: Key): Promise<Result> | undefined {
+    return this.#running.get(key);
+  }
+
   run(key: Key, work: () => Promise<Result>): Promise<Result> {
     const running = this.#running.get(key);
     if (running !== undefined) return running;

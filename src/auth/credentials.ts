@@ -1,18 +1,25 @@
-import { type AuthGrant, isAuthGrant, type ParsedGrant, AUTH_GRANT_SCHEMA } from "../config/auth-grant.js";
+import { isAuthGrant, type ParsedGrant, AUTH_GRANT_SCHEMA } from "../config/auth-grant.js";
 import type { CallContext } from "../config/call-context.js";
-import type { CredentialSources, HeaderValues, OAuthTokens } from "../config/credential-options.js";
-import { configError } from "../errors/config-error.js";
+import type { CredentialSources, HeaderValues } from "../config/credential-options.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
-import { zodToIssues, ZOD_ERROR_MAP } from "../config/schema/zod-issues.js";
-import { HEADERS_SCHEMA } from "../config/schema/header-schema.js";
+import { parseOptions } from "../config/parse-options.js";
+import { HEADERS_SCHEMA, type HttpOptions } from "../config/http-options.js";
 import { collectHeaderSecrets } from "../config/collect-secrets.js";
-import { type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead, ResponseHeaders } from "../net/http-request.js";
-import { type Dpop, DPOP_NONCE_HEADER } from "./dpop.js";
-import type { ChallengeReason } from "./auth-challenge.js";
-import type { AuthorizationResponse, OAuthFlow, TokenSource } from "./oauth-flow.js";
+import { Dpop, DPOP_NONCE_HEADER, type ClientKeys } from "./dpop.js";
+import {
+  type AuthorizationResponse,
+  type ChallengeReason,
+  type OAuthDependencies,
+  OAuthFlow,
+  type TokenSource,
+} from "./oauth-flow.js";
+import type { ServerConfig, WebAddress } from "../config/server-config.js";
+import { OneOffFetch } from "../net/one-off-fetch.js";
+import { toHttpUrl } from "../net/http-connector.js";
 
 /** The authentication headers of one request, and where its token comes from. */
 export interface RequestAuth {
@@ -35,26 +42,19 @@ interface AuthChallenge {
   readonly reason: ChallengeReason;
 }
 
-interface CredentialsDependencies {
-  readonly server: string;
-  readonly url: URL;
-  readonly dpop: Dpop;
-  readonly sources: CredentialSources;
-  readonly redactor: Redactor;
-  readonly oauth: OAuthFlow;
-}
-
 /**
  * The credentials of one identity. They are read for every request, so that a changed token takes effect at
  * once.
  */
 export class Credentials {
-  readonly #deps: CredentialsDependencies;
+  readonly #deps: OAuthDependencies & CredentialSources;
+  readonly #oauth: OAuthFlow;
   #sessionContext: CallContext;
   #grantTokens: GrantTokenSource | undefined;
 
-  constructor(deps: CredentialsDependencies) {
+  constructor(deps: OAuthDependencies & CredentialSources) {
     this.#deps = deps;
+    this.#oauth = new OAuthFlow(deps);
     this.#sessionContext = createAnonymousContext(deps.server);
   }
 
@@ -77,12 +77,13 @@ export class Credentials {
 
   /** `context` is the call that the request belongs to; without it, the request is the session's own. */
   async getAuth(context: CallContext = this.#sessionContext): Promise<RequestAuth> {
-    const { sources, dpop } = this.#deps;
+    const { dpop } = this.#deps;
     const headers = await this.#getHeaders(context);
     const auth = await this.#resolveAuth(context);
     const source = typeof auth === "object" && auth !== null ? auth : undefined;
-    const tokens = source === undefined ? undefined : await this.#getTokens(source);
-    const hasNoToken = source === undefined ? sources.auth === undefined : tokens?.access_token === undefined;
+    const tokens = source && (await this.#callProvider("auth", () => this.#oauth.getTokens(source), context));
+    const hasNoToken =
+      source === undefined ? this.#deps.auth === undefined : tokens?.access_token === undefined;
     if (hasNoToken) return { headers, source, token: undefined };
     const token = this.#parseToken(source === undefined ? auth : tokens?.access_token);
     const isBound = tokens !== undefined && dpop.isBound(tokens);
@@ -110,7 +111,6 @@ export class Credentials {
     { response, reason }: AuthChallenge,
     context?: CallContext,
   ): Promise<RequestAuth | undefined> {
-    const { oauth } = this.#deps;
     const { source, token, createDpopProof } = used;
     // The token was not checked; the missing nonce was stored from the headers of this response.
     if (createDpopProof !== undefined && reason === "dpop") return this.getAuth(context);
@@ -119,24 +119,23 @@ export class Credentials {
       const next = await this.getAuth(context);
       return JSON.stringify(next.headers) === JSON.stringify(used.headers) ? undefined : next;
     }
-    const isRenewed = await oauth.renew(source, token, response);
+    const isRenewed = await this.#oauth.renew(source, token, response);
     return isRenewed ? this.getAuth(context) : undefined;
   }
 
   /** Completes a login with the response of the authorization server. */
   async finishLogin(response: AuthorizationResponse): Promise<void> {
-    const { server, oauth } = this.#deps;
+    const { server } = this.#deps;
     const source = await this.#resolveAuth(this.#sessionContext);
     if (typeof source !== "object" || source === null || source instanceof GrantTokenSource) {
       const text = `Server "${server}" has no OAuth provider (auth), so there is no login to finish.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
-    await oauth.finishLogin(source, response);
+    await this.#oauth.finishLogin(source, response);
   }
 
   async #getHeaders(context: CallContext): Promise<HeaderValues> {
-    const { sources, redactor } = this.#deps;
-    const { headersProvider } = sources;
+    const { headersProvider, redactor } = this.#deps;
     if (headersProvider === undefined) return {};
     const headers = this.#parseHeaders(await this.#callProvider("headers", headersProvider, context));
     for (const value of Object.values(headers)) redactor.addRotating(value, collectHeaderSecrets);
@@ -145,18 +144,18 @@ export class Credentials {
 
   /** Returns a token or the source of tokens. */
   async #resolveAuth(context: CallContext): Promise<string | TokenSource | undefined> {
-    const { server, sources, dpop } = this.#deps;
-    const { auth } = sources;
+    const { server, auth, dpop } = this.#deps;
     if (typeof auth !== "function") return isAuthGrant(auth) ? this.#tokenSourceFor(auth) : auth;
     const value = await this.#callProvider("auth", auth, context);
     if (typeof value === "string" && dpop.isRequired) {
       const text = `The function auth of server "${server}" returned a token, which cannot be bound to a key (dpop). Use an OAuth provider or a grant instead.`;
       throw new McpRuntimeError("invalid-config", text, { server });
     }
-    if (isAuthGrant(value)) return this.#tokenSourceFor(this.#parseGrant(value));
+    if (isAuthGrant(value))
+      return this.#tokenSourceFor(parseOptions(AUTH_GRANT_SCHEMA, value, this.#describeReturnValue("auth")));
     if (typeof value !== "object" || value === null || typeof value.tokens === "function") return value;
     const message = `expected a token, an OAuth provider or a grant, got ${describeValue(value)}`;
-    throw this.#configError("auth", [{ path: "", message }]);
+    throw configError(this.#describeReturnValue("auth").subject, [{ path: "", message }], { server });
   }
 
   /** Keeps the tokens when the grant changes: a function may return another assertion each time. */
@@ -183,26 +182,13 @@ export class Credentials {
     }
   }
 
-  async #getTokens(source: TokenSource): Promise<OAuthTokens | undefined> {
-    const { oauth } = this.#deps;
-    return this.#callProvider("auth", () => oauth.getTokens(source), this.#sessionContext);
-  }
-
   #parseHeaders(headers: unknown): HeaderValues {
-    const parsed = HEADERS_SCHEMA.safeParse(headers, ZOD_ERROR_MAP);
-    if (parsed.success) return parsed.data;
-    throw this.#configError("headers", zodToIssues(parsed.error));
+    return parseOptions(HEADERS_SCHEMA, headers, this.#describeReturnValue("headers"));
   }
 
-  #parseGrant(grant: AuthGrant): ParsedGrant {
-    const parsed = AUTH_GRANT_SCHEMA.safeParse(grant, ZOD_ERROR_MAP);
-    if (parsed.success) return parsed.data;
-    throw this.#configError("auth", zodToIssues(parsed.error));
-  }
-
-  #configError(name: "headers" | "auth", issues: readonly ConfigIssue[]): McpRuntimeError {
+  #describeReturnValue(name: "headers" | "auth") {
     const { server } = this.#deps;
-    return configError(`The return value of function ${name} of server "${server}"`, issues, { server });
+    return { subject: `The return value of function ${name} of server "${server}"`, server };
   }
 
   #parseToken(token: unknown): string {
@@ -227,5 +213,30 @@ function createAnonymousContext(server: string): CallContext {
     store: undefined,
     signal: undefined,
     config: {},
+  };
+}
+
+/**
+ * Creates the provider of per-identity credentials for a server reached over HTTP or WebSocket. Its
+ * `createCredentials` is undefined when all identities send the same headers.
+ */
+export function createCredentialsProvider(
+  config: ServerConfig,
+  address: WebAddress<string> & HttpOptions,
+  { redactor, keys }: { readonly redactor: Redactor; readonly keys: ClientKeys },
+) {
+  const { name: server, timeouts } = config;
+  const { connectMs } = timeouts;
+  const { headersProvider, auth } = address;
+  // Tokens are requested over HTTP, also for a WebSocket.
+  const url = toHttpUrl(address.url);
+  const fetch = new OneOffFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
+  // One DPoP key for all identities: it identifies the client, and must outlive evicted identities.
+  const dpop = new Dpop(address.dpop, keys);
+  const deps = { server, url, redactor, fetch, dpop, headersProvider, auth };
+  return {
+    createCredentials:
+      headersProvider === undefined && auth === undefined ? undefined : () => new Credentials(deps),
+    close: () => fetch.close(),
   };
 }

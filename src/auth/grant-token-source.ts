@@ -9,9 +9,9 @@ import type { OAuthTokens } from "../config/credential-options.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { AuthorizationServerMetadata } from "@modelcontextprotocol/sdk/shared/auth.js";
 import type { OneOffFetch } from "../net/one-off-fetch.js";
-import { zodToIssues } from "../config/schema/zod-issues.js";
+import { zodToIssues } from "../config/parse-options.js";
 import { isSameIssuer } from "./issuer-validation.js";
-import { isPlainObject } from "../json/json.js";
+import { isPlainObject, omitUndefined } from "../json/json.js";
 import { raceAbort } from "../async/cancel-scope.js";
 
 /** The tokens of one identity that are obtained by a grant, without a login. Kept in memory only. */
@@ -34,7 +34,7 @@ export class GrantTokenSource {
 }
 
 /** What a token is requested for, and how. */
-interface GrantRequest extends JwtResolverOptions {
+interface GrantRequest {
   readonly serverUrl: URL;
   /** Where the server publishes its protected resource metadata. */
   readonly resourceMetadataUrl: URL | undefined;
@@ -43,6 +43,10 @@ interface GrantRequest extends JwtResolverOptions {
   readonly fetch: OneOffFetch["fetch"];
   /** Without DPoP, for requests to the identity provider, whose tokens are not bound to a key. */
   readonly unboundFetch: OneOffFetch["fetch"];
+  /** Aborts a user's function that does not return. */
+  readonly signal: AbortSignal;
+  /** Called with each secret before it is used, so that it is redacted. */
+  readonly registerSecret: (secret: string) => void;
 }
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -57,19 +61,22 @@ async function requestGrantTokens(grant: ParsedGrant, request: GrantRequest): Pr
   const metadata = await fetchIssuerMetadata(grant.issuer, fetch);
   const { resource, supportedScope } = await discoverResource(request);
   const scope = grant.scope ?? request.scope ?? supportedScope;
-  const exchange = { audience: metadata.issuer, resource, scope };
   const assertion =
     grant.grant === "jwt-bearer"
       ? await resolveJwt(grant.assertion, "auth.assertion", request)
-      : await exchangeIdToken(grant, { ...request, ...exchange, fetch: request.unboundFetch });
-  const tokenParams = { grant_type: JWT_BEARER, assertion, ...(scope === undefined ? {} : { scope }) };
+      : await exchangeIdToken(grant, { audience: metadata.issuer, resource, scope }, request);
+  const { clientId, clientSecret } = grant;
+  const clientInformation = clientId && omitUndefined({ client_id: clientId, client_secret: clientSecret });
+  const tokenParams = { grant_type: JWT_BEARER, assertion, ...omitUndefined({ scope }) };
   const client = {
     clientMetadata: {},
-    clientInformation: () => toClientInformation(grant),
+    clientInformation: () => clientInformation,
     prepareTokenRequest: () => new URLSearchParams(tokenParams),
   };
+  // The SDK's type requires more fields than it reads: of the endpoints it uses only the token endpoint.
+  const sdkMetadata = { ...metadata, token_endpoint: metadata.token_endpoint.href };
   return fetchToken(client as unknown as OAuthClientProvider, grant.issuer, {
-    metadata: toSdkMetadata(metadata),
+    metadata: sdkMetadata as unknown as AuthorizationServerMetadata,
     resource,
     fetchFn: fetch,
   });
@@ -77,21 +84,13 @@ async function requestGrantTokens(grant: ParsedGrant, request: GrantRequest): Pr
 
 const importSdk = () => import("@modelcontextprotocol/sdk/client/auth.js");
 
-/** The SDK's type requires more fields than it reads: of the endpoints it uses only the token endpoint. */
-function toSdkMetadata({
-  token_endpoint: endpoint,
-  ...metadata
-}: IssuerMetadata): AuthorizationServerMetadata {
-  return { ...metadata, token_endpoint: endpoint.href } as unknown as AuthorizationServerMetadata;
-}
-
 /**
  * Discovers the server's resource identifier, which must match its URL, and its supported scopes. Defaults
  * to the server's URL, because a token without an audience could be used elsewhere.
  */
 async function discoverResource({ serverUrl, resourceMetadataUrl, fetch }: GrantRequest) {
   const { discoverOAuthProtectedResourceMetadata, selectResourceURL } = await importSdk();
-  const options = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
+  const options = omitUndefined({ resourceMetadataUrl });
   const metadata = await discoverOAuthProtectedResourceMetadata(serverUrl, options, fetch).catch(
     () => undefined,
   );
@@ -100,11 +99,6 @@ async function discoverResource({ serverUrl, resourceMetadataUrl, fetch }: Grant
   const { origin, pathname } = serverUrl;
   const { resource = `${origin}${pathname}`, scopes_supported: scopes = [] } = metadata ?? {};
   return { resource, supportedScope: scopes.length === 0 ? undefined : scopes.join(" ") };
-}
-
-function toClientInformation({ clientId, clientSecret }: ParsedGrant) {
-  if (clientId === undefined) return undefined;
-  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
 }
 
 type IssuerMetadata = ReturnType<(typeof ISSUER_METADATA_SCHEMA)["parse"]>;
@@ -123,7 +117,7 @@ async function fetchIssuerMetadata(issuer: URL, fetch: OneOffFetch["fetch"]): Pr
 
 /** Returns the first document found at the well-known URLs. */
 async function fetchMetadataDocument(issuer: URL, fetch: OneOffFetch["fetch"]): Promise<unknown> {
-  const { buildDiscoveryUrls } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const { buildDiscoveryUrls } = await importSdk();
   const { fetchWithinOrigin } = await import("@modelcontextprotocol/sdk/shared/transport.js");
   const get = fetchWithinOrigin(fetch);
   for (const { url } of buildDiscoveryUrls(issuer)) {
@@ -135,14 +129,6 @@ async function fetchMetadataDocument(issuer: URL, fetch: OneOffFetch["fetch"]): 
   throw new Error(`No authorization server metadata found at ${issuer.href} (auth.issuer).`);
 }
 
-interface TokenExchangeRequest extends JwtResolverOptions {
-  /** The issuer of the MCP server's authorization server, which accepts the assertion. */
-  readonly audience: string;
-  readonly resource: string;
-  readonly scope: string | undefined;
-  readonly fetch: OneOffFetch["fetch"];
-}
-
 const TOKEN_TYPE = "urn:ietf:params:oauth:token-type";
 
 /**
@@ -151,53 +137,48 @@ const TOKEN_TYPE = "urn:ietf:params:oauth:token-type";
  */
 async function exchangeIdToken(
   grant: EnterpriseManagedGrant<URL>,
-  request: TokenExchangeRequest,
+  target: { readonly audience: string; readonly resource: string; readonly scope: string | undefined },
+  request: GrantRequest,
 ): Promise<string> {
   const { tokenEndpoint, clientId, clientSecret } = grant.identityProvider;
-  const { audience, resource, scope, fetch, registerSecret } = request;
   const body = new URLSearchParams({
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
     requested_token_type: `${TOKEN_TYPE}:id-jag`,
     subject_token_type: `${TOKEN_TYPE}:id_token`,
     subject_token: await resolveJwt(grant.idToken, "auth.idToken", request),
-    audience,
-    resource,
-    ...(scope === undefined ? {} : { scope }),
-    client_id: clientId,
-    ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
+    ...omitUndefined({ ...target, client_id: clientId, client_secret: clientSecret }),
   });
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   // The request contains secrets, so redirects are not followed.
-  const response = await fetch(tokenEndpoint, { method: "POST", headers, body, redirect: "manual" });
-  if (!response.ok) throw await toExchangeError(response);
+  const init = { method: "POST", headers, body, redirect: "manual" } as const;
+  const response = await request.unboundFetch(tokenEndpoint, init);
+  if (!response.ok) {
+    const { parseErrorResponse } = await importSdk();
+    const cause = await parseErrorResponse(response);
+    throw new Error(`The identity provider rejected the token exchange: ${getErrorText(cause)}`, { cause });
+  }
   const payload: unknown = await response.json().catch(() => undefined);
   const { access_token: idJag, issued_token_type: type } = isPlainObject(payload) ? payload : {};
   if (!isJwt(idJag) || type !== `${TOKEN_TYPE}:id-jag`)
     throw new Error("The identity provider returned no identity assertion (ID-JAG).");
-  registerSecret(idJag);
+  request.registerSecret(idJag);
   return idJag;
 }
 
-async function toExchangeError(response: Response): Promise<Error> {
-  const { parseErrorResponse } = await import("@modelcontextprotocol/sdk/client/auth.js");
-  const cause = await parseErrorResponse(response);
-  const details = [cause.errorCode, cause.message].filter((text) => text !== "").join(": ");
-  return new Error(`The identity provider rejected the token exchange: ${details}`, { cause });
-}
-
-interface JwtResolverOptions {
-  /** Aborts a user's function that does not return. */
-  readonly signal: AbortSignal;
-  /** Called with each secret before it is used, so that it is redacted. */
-  readonly registerSecret: (secret: string) => void;
+/** Includes the error code, because many authorization servers return only that, such as `invalid_grant`. */
+export function getErrorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code: unknown = Reflect.get(error, "errorCode");
+  const texts = [typeof code === "string" ? code : "", error.message];
+  return texts.filter((text) => text !== "").join(": ");
 }
 
 /**
  * Resolves a JWT, calling the user's function if there is one. Trimmed, because JWTs read from files end
  * with a line break.
  */
-async function resolveJwt(source: JwtSource, name: string, options: JwtResolverOptions): Promise<string> {
-  const { signal, registerSecret } = options;
+async function resolveJwt(source: JwtSource, name: string, request: GrantRequest): Promise<string> {
+  const { signal, registerSecret } = request;
   const value: unknown =
     typeof source === "string"
       ? source

@@ -1,9 +1,10 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { OAuthProvider } from "../config/credential-options.js";
 
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+/** The `fetch` of requests to authorization servers. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
+export const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
 const METADATA_PATH = /^(.*?)\/\.well-known\/(?:oauth-authorization-server|openid-configuration)(\/.*)?$/;
 
 /**
@@ -29,14 +30,20 @@ export function withIssuerValidation(
     if (response.ok && new URL(url).pathname.includes(RESOURCE_METADATA_PATH)) hasResourceMetadata = true;
     const issuerUrl = toIssuerUrl(new URL(url));
     if (issuerUrl === undefined || !response.ok) return response;
-    const metadata: unknown = await response
-      .clone()
-      .json()
-      .catch(() => undefined);
-    if (isPlainObject(metadata))
+    const metadata = await peekJson(response);
+    if (metadata !== undefined)
       assertIssuer(metadata, hasResourceMetadata ? issuerUrl : undefined, callbackParams);
     return response;
   };
+}
+
+/** Reads a clone, so that the response can still be read. Returns undefined if it is not a JSON object. */
+export async function peekJson(response: Response): Promise<JsonObject | undefined> {
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return isPlainObject(body) ? body : undefined;
 }
 
 /** Ignores a trailing slash, which many servers use inconsistently. */
@@ -45,7 +52,7 @@ export function isSameIssuer(a: string, b: string): boolean {
 }
 
 /** Converts the URL of a metadata document to its issuer; undefined for other URLs. */
-function toIssuerUrl({ origin, pathname }: URL): string | undefined {
+export function toIssuerUrl({ origin, pathname }: URL): string | undefined {
   const [, before, after = ""] = METADATA_PATH.exec(pathname) ?? [];
   return before === undefined ? undefined : `${origin}${before}${after}`;
 }

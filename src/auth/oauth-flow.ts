@@ -5,15 +5,15 @@ import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-sec
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { excerpt } from "../errors/sanitize-text.js";
-import type { Dpop } from "./dpop.js";
-import { GrantTokenSource } from "./grant-token-source.js";
+import { omitUndefined } from "../json/json.js";
+import { type Dpop, withDpop } from "./dpop.js";
+import { getErrorText, GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead } from "../net/http-request.js";
 import { withIssuerValidation, readCachedDiscovery } from "./issuer-validation.js";
-import { getWwwAuthenticate } from "./auth-challenge.js";
 import type { OneOffFetch } from "../net/one-off-fetch.js";
-import { withDpop } from "./with-dpop.js";
 
-interface OAuthFlowDependencies {
+/** What is needed to request tokens for one server. */
+export interface OAuthDependencies {
   readonly server: string;
   readonly url: URL;
   readonly redactor: Redactor;
@@ -45,11 +45,11 @@ interface Challenge {
  * token, it is renewed only once: many refresh tokens are single-use, and reusing one can log the user out.
  */
 export class OAuthFlow {
-  readonly #deps: OAuthFlowDependencies;
+  readonly #deps: OAuthDependencies;
   readonly #inFlight = new SingleFlight<string, void>();
   #challenge: Challenge = {};
 
-  constructor(deps: OAuthFlowDependencies) {
+  constructor(deps: OAuthDependencies) {
     this.#deps = deps;
   }
 
@@ -66,9 +66,9 @@ export class OAuthFlow {
       if (current !== undefined && current !== used) return;
       const { refresh_token: refresh } = (await source.tokens()) ?? {};
       if (refresh !== undefined) this.#registerSecret(refresh);
-      if (source instanceof GrantTokenSource) await this.#requestGrantTokens(source, response.status);
+      const isGrant = source instanceof GrantTokenSource;
       // A refreshed token keeps its scope: a wider one requires a new login.
-      else await this.#authorize(needsScope ? withoutRefreshToken(source) : source, response.status);
+      await this.#authorize(needsScope && !isGrant ? withoutRefreshToken(source) : source, response.status);
     });
     return true;
   }
@@ -86,12 +86,38 @@ export class OAuthFlow {
     await this.#inFlight.run(`code ${login.code}`, () => this.#authorize(provider, 401, login));
   }
 
-  async #requestGrantTokens(tokens: GrantTokenSource, status: number): Promise<void> {
+  #registerSecret(secret: string): void {
+    this.#deps.redactor.addRotating(secret, collectHeaderSecrets);
+  }
+
+  /** Obtains new tokens. Throws `unauthorized` if that fails or if the user must log in. */
+  async #authorize(source: TokenSource, status: number, login?: AuthorizationResponse): Promise<void> {
+    const { server, redactor } = this.#deps;
+    let authorizationUrl: string | undefined;
+    try {
+      if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source);
+      const provider = wrapProvider(source, {
+        redirectToAuthorization: async (address) => {
+          authorizationUrl = address.href;
+          await source.redirectToAuthorization(address);
+        },
+      });
+      if ((await this.#runSdkAuth(provider, login)) === "AUTHORIZED") return;
+    } catch (error) {
+      const details = excerpt(redactor.redact(getErrorText(error)));
+      const text = `Server "${server}" requires a token, but none could be obtained: ${details}`;
+      throw new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.redactCause(error) });
+    }
+    const text = `Server "${server}" requires a login: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
+    throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
+  }
+
+  async #requestGrantTokens(tokens: GrantTokenSource): Promise<void> {
     const { url: serverUrl, fetch, dpop } = this.#deps;
     const { resourceMetadataUrl, scope, acceptsDpop = false } = this.#challenge;
     const registerSecret = (secret: string) => this.#registerSecret(secret);
     for (const secret of collectGrantSecrets(tokens.grant)) registerSecret(secret);
-    const request = {
+    await tokens.renew({
       serverUrl,
       resourceMetadataUrl,
       scope,
@@ -99,35 +125,7 @@ export class OAuthFlow {
       unboundFetch: fetch.fetch,
       signal: fetch.timeoutSignal(),
       registerSecret,
-    };
-    await tokens.renew(request).catch((error: unknown) => {
-      throw this.#toAuthError(error, status);
     });
-  }
-
-  #registerSecret(secret: string): void {
-    this.#deps.redactor.addRotating(secret, collectHeaderSecrets);
-  }
-
-  #toAuthError(error: unknown, status: number): McpRuntimeError {
-    const { server, redactor } = this.#deps;
-    const details = excerpt(redactor.redact(getErrorText(error)));
-    const text = `Server "${server}" requires a token, but none could be obtained: ${details}`;
-    return new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.redactCause(error) });
-  }
-
-  async #authorize(provider: OAuthProvider, status: number, login?: AuthorizationResponse): Promise<void> {
-    const { server } = this.#deps;
-    let authorizationUrl: string | undefined;
-    const capturing = captureRedirect(provider, (address) => {
-      authorizationUrl = address.href;
-    });
-    const result = await this.#runSdkAuth(capturing, login).catch((error: unknown) => {
-      throw this.#toAuthError(error, status);
-    });
-    if (result === "AUTHORIZED") return;
-    const text = `Server "${server}" requires a login: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
-    throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
   }
 
   async #runSdkAuth(
@@ -141,20 +139,10 @@ export class OAuthFlow {
     const validatedFetch = withIssuerValidation(fetch.fetch, login?.params, cached);
     return auth(provider as unknown as OAuthClientProvider, {
       serverUrl: url,
-      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-      ...(scope === undefined ? {} : { scope }),
-      ...(login === undefined ? {} : { authorizationCode: login.code }),
+      ...omitUndefined({ resourceMetadataUrl, scope, authorizationCode: login?.code }),
       fetchFn: withDpop(validatedFetch, dpop, { isChallenged, cached }),
     });
   }
-}
-
-/** Includes the error code, because many authorization servers return only that, such as `invalid_grant`. */
-function getErrorText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code: unknown = Reflect.get(error, "errorCode");
-  const texts = [typeof code === "string" ? code : "", error.message];
-  return texts.filter((text) => text !== "").join(": ");
 }
 
 async function parseChallenge(response: ResponseHead): Promise<Challenge> {
@@ -165,9 +153,7 @@ async function parseChallenge(response: ResponseHead): Promise<Challenge> {
   const value = header.replace(/^\s*DPoP\b/i, "Bearer");
   const params = extractWWWAuthenticateParams(new Response(null, { headers: { "www-authenticate": value } }));
   const acceptsDpop = /(?:^|,)\s*DPoP\b/i.test(header) ? true : undefined;
-  return Object.fromEntries(
-    Object.entries({ ...params, acceptsDpop }).filter(([, field]) => field !== undefined),
-  );
+  return omitUndefined({ ...params, acceptsDpop });
 }
 
 /** Methods are bound to the user's object, because they may use private fields. */
@@ -181,15 +167,6 @@ function wrapProvider(provider: OAuthProvider, overrides: Partial<OAuthProvider>
   });
 }
 
-function captureRedirect(provider: OAuthProvider, onRedirect: (address: URL) => void): OAuthProvider {
-  return wrapProvider(provider, {
-    redirectToAuthorization: async (address) => {
-      onRedirect(address);
-      await provider.redirectToAuthorization(address);
-    },
-  });
-}
-
 function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
   return wrapProvider(provider, {
     tokens: async () => {
@@ -197,4 +174,47 @@ function withoutRefreshToken(provider: OAuthProvider): OAuthProvider {
       return "access_token" in tokens ? tokens : undefined;
     },
   });
+}
+
+/** Why a rejected request may succeed with other credentials. */
+export type ChallengeReason = "token" | "scope" | "dpop";
+
+/**
+ * Errors of the DPoP proof, which may be expired or lack the server's nonce. The token itself was not
+ * checked.
+ */
+const DPOP_ERRORS = /\b(?:use_dpop_nonce|invalid_dpop_proof)\b/;
+const INVALID_DPOP_PROOF = /\binvalid_dpop_proof\b/;
+
+/** Limits the retries of one request to one per challenge reason. */
+export class ChallengeTracker {
+  readonly #tried = new Set<ChallengeReason>();
+
+  /**
+   * Returns why to retry, or undefined when the response is final. If the DPoP proof is rejected again and the
+   * token was issued elsewhere, the token may be bound to another key: not all servers report that as such.
+   */
+  nextReason(
+    head: ResponseHead,
+    { issuedElsewhere = false }: { readonly issuedElsewhere?: boolean | undefined },
+  ) {
+    const reported = parseReason(head);
+    const isStillInvalid =
+      reported === "dpop" && this.#tried.has("dpop") && INVALID_DPOP_PROOF.test(getWwwAuthenticate(head));
+    const reason = isStillInvalid && issuedElsewhere ? "token" : reported;
+    if (reason === undefined || this.#tried.has(reason)) return undefined;
+    this.#tried.add(reason);
+    return reason;
+  }
+}
+
+function parseReason(head: ResponseHead): ChallengeReason | undefined {
+  if (head.status === 401) return DPOP_ERRORS.test(getWwwAuthenticate(head)) ? "dpop" : "token";
+  return head.status === 403 ? "scope" : undefined;
+}
+
+/** Returns the `WWW-Authenticate` header, or an empty string. */
+function getWwwAuthenticate({ headers }: ResponseHead): string {
+  const value = headers["www-authenticate"] ?? "";
+  return typeof value === "string" ? value : value.join(", ");
 }

@@ -1,7 +1,7 @@
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import { compareSchemas, type ParameterChange } from "../json-schema/diff.js";
+import { compareSchemas, type ParameterChange } from "../json-schema/compare-schemas.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 
 /** How one tool changed. */
@@ -10,7 +10,9 @@ export interface ToolChange {
   readonly tool: string;
   /** `additive`: existing calls still work. */
   readonly change: "additive" | "breaking";
+  /** The changed parameters of the input schema. */
   readonly parameters: readonly ParameterChange[];
+  /** Whether the description differs; a missing one equals an empty one. */
   readonly isDescriptionChanged: boolean;
   /**
    * Names of changed annotations, such as `title` or `readOnlyHint`. Empty for snapshots of an agent
@@ -21,25 +23,31 @@ export interface ToolChange {
 
 /** The tools that a server is compared with. */
 export interface ToolBaseline {
+  /** The saved tools. */
   readonly tools: readonly McpToolInfo[];
   /** From an agent definition: without titles and annotations. */
   readonly isSnapshot: boolean;
 }
 
-/**
- * How a server's tools differ from the baseline.
- * - `same`: no difference
- * - `changed`: see `added`, `removed` and `changed`
- * - `unreachable`: the server could not be listed; `error` has the reason. Nothing is reported as removed
- */
+/** How a server's tools differ from the baseline. */
 export interface ServerDrift {
+  /**
+   * - `same`: no difference
+   * - `changed`: see `added`, `removed` and `changed`
+   * - `unreachable`: the server could not be listed; `error` has the reason. Nothing is reported as removed
+   */
   readonly state: "same" | "changed" | "unreachable";
+  /** Names of tools that only the server has, sorted. */
   readonly added: readonly string[];
+  /** Names of tools that only the baseline has, sorted. */
   readonly removed: readonly string[];
+  /** The tools that both have and that differ, in the order of the baseline. */
   readonly changed: readonly ToolChange[];
+  /** Why the server could not be listed; `undefined` unless the state is `unreachable`. */
   readonly error?: McpRuntimeError | undefined;
 }
 
+/** Compares the current tools of a server with the baseline, by name. */
 export function compareTools(
   { tools, isSnapshot }: ToolBaseline,
   current: readonly McpToolInfo[],
@@ -58,6 +66,7 @@ export function compareTools(
   return { state: isSame ? "same" : "changed", added, removed, changed };
 }
 
+/** The result for a server that could not be listed. */
 export function createUnreachableDrift(error: McpRuntimeError): ServerDrift {
   return { state: "unreachable", added: [], removed: [], changed: [], error };
 }

@@ -1,9 +1,12 @@
-import type { McpAgentResource, ToolSnapshot } from "../config/agent/agent-definition.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpAgentResource, ToolSnapshot } from "../config/agent-definition.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { JsonObject } from "../json/json.js";
 
+/** A tool of an agent resource. */
 export interface AgentTool {
+  /** The tool as its snapshot or its server describes it. */
   readonly info: McpToolInfo;
+  /** Settings for single arguments, from the snapshot; empty for a tool without one. */
   readonly argumentProperties: ToolSnapshot["argumentProperties"];
 }
 
@@ -23,6 +26,7 @@ export function selectResourceTools(
     .map((info) => ({ info, argumentProperties: snapshots.get(info.name)?.argumentProperties ?? {} }));
 }
 
+/** The tool that a snapshot describes. */
 export function fromSnapshot({ argumentProperties, ...info }: ToolSnapshot): AgentTool {
   return { info, argumentProperties };
 }

@@ -1,29 +1,81 @@
-import { SingleFlight } from "../async/single-flight.js";
 import { CancelScope } from "../async/cancel-scope.js";
-import { withDeadline, settleWithin } from "../async/deadline.js";
-import type { McpToolInfo } from "../config/tool-info.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { type CachedToolList, getFreshnessMs, toCachedToolList } from "./stored-tool-list.js";
-import type { ToolListStore } from "./tool-list-store.js";
+import { type Clock, settleWithin, systemClock, withDeadline } from "../async/clock.js";
+import { SingleFlight } from "../async/single-flight.js";
 import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
-import type { Clock } from "../async/clock.js";
-import type { CatalogEvents } from "./catalog-events.js";
+import type { McpClient } from "../client/mcp-client.js";
+import { SHARED_IDENTITY } from "../client/resolve-identity.js";
+import type { McpToolInfo } from "../config/list-items.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { deepFreeze } from "../json/json.js";
+import type { ServerDrift } from "./drift.js";
+import type { CachedToolList, ToolListStore } from "./tool-list-store.js";
 
-export interface CatalogDependencies {
-  readonly server: string;
-  readonly source: ToolSource;
+/** The events of a tool catalog, by name. */
+export interface CatalogEvents {
+  /** A caller read a server's tool list. `stale`: the cached list was used while it is refreshed; `miss`: nothing was cached. */
+  catalogRead: {
+    readonly server: string;
+    /** The caller's identity; an empty string if all callers share one. */
+    readonly identity: string;
+    readonly result: "fresh" | "stale" | "miss";
+  };
+  /** A `tools/list` request completed or failed. */
+  toolsListed: {
+    readonly server: string;
+    /** The duration of the request, including retries. */
+    readonly latencyMs: number;
+    /** The number of tools; `undefined` if the request failed. */
+    readonly tools: number | undefined;
+    /** Why the request failed; `undefined` if it succeeded. */
+    readonly kind: FailureKind | undefined;
+  };
+  /** A tool differs from its approved version (`pin`). */
+  pinMismatch: {
+    readonly server: string;
+    /** The tool's name on the server. */
+    readonly tool: string;
+    /** What changed, as a phrase: `its description changed`. */
+    readonly change: string;
+    /** Whether calls of the tool are denied (`pin: "block"`). */
+    readonly isBlocked: boolean;
+  };
+  /** `detectDrift()` compared a server with its baseline. */
+  driftChecked: ServerDrift & { readonly server: string };
+}
+
+/** Receives the events of catalogs and pins. */
+export interface CatalogEventEmitter {
+  /** Reports an event. Must not throw. */
+  emit<Name extends keyof CatalogEvents>(name: Name, event: CatalogEvents[Name]): void;
+}
+
+/** The part of a client that a catalog uses. */
+type CatalogClient = Pick<
+  McpClient,
+  "name" | "identityOf" | "listTools" | "protocolVersion" | "hintProtocolVersion" | "on"
+>;
+
+/** Options of `ToolCatalog`. */
+interface ToolCatalogOptions {
+  /** The age in milliseconds from which a list is refreshed in the background when it is used. */
   readonly staleAfterMs: number;
+  /** Persists the lists; without a store, they are cached in memory only. */
   readonly store: ToolListStore | undefined;
-  readonly clock: Clock;
-  /** Unix time in milliseconds. */
-  readonly now: () => number;
-  /** Checks each list from the server or a store before it is returned; rejects to discard the list. */
-  readonly verify: (tools: readonly McpToolInfo[], identity: string) => Promise<void>;
-  /** The server returned a new current list for this identity. */
-  readonly onListed?: ((identity: string, tools: readonly McpToolInfo[]) => void) | undefined;
-  /** A caller requested the list; `result` is what the cache had. */
-  readonly onRead?: ((identity: string, result: CatalogEvents["catalogRead"]["result"]) => void) | undefined;
+  /** Receives `catalogRead` and `toolsListed`. */
+  readonly events: CatalogEventEmitter;
+  /** Receives failures of background refreshes. */
   readonly warn: (message: string) => void;
+  /** Checks each list from the server or a store before it is returned; rejects to discard the list. */
+  readonly pins?: { check(tools: readonly McpToolInfo[], identity: string): Promise<void> } | undefined;
+  /** Throws while no request may be sent to the server. */
+  readonly assertEnabled?: () => void;
+  /** The server returned a new current list for this identity. */
+  readonly onListed?: (identity: string, tools: readonly McpToolInfo[]) => void;
+  /** Timers and monotonic time. @default the system clock */
+  readonly clock?: Clock;
+  /** Unix time in milliseconds. @default Date.now */
+  readonly now?: () => number;
 }
 
 /** Whether the server lists a tool. `unknown`: the list could not be fetched. */
@@ -32,8 +84,11 @@ export type ToolLookup =
   | { readonly state: "unlisted" }
   | { readonly state: "unknown"; readonly error: unknown };
 
+/** Options of `ToolCatalog.find`. */
 export interface ToolLookupOptions {
+  /** The caller whose list is searched. */
   readonly caller: CallerOptions;
+  /** Ends the wait for the list. */
   readonly cancellation: CancelScope;
   /** An older list is fetched again. */
   readonly maxAgeMs: number;
@@ -46,19 +101,9 @@ export interface ToolLookupOptions {
 /** The caller on whose behalf tools are listed. */
 export type CallerOptions = Pick<RequestOptions, "context" | "signal">;
 
-/** The part of a client that the catalog uses. */
-interface ToolSource {
-  listTools(options?: ListToolsOptions): Promise<McpToolInfo[]>;
-  identityOf(caller: CallerOptions): string;
-  /** The negotiated MCP version. It is stored with the list. */
-  readonly protocolVersion?: string | undefined;
-}
-
 /** Default cache options. The table in the README is generated from this. */
 export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 * 1_000 } as const;
 
-/** The identity that all callers share. Lists of other identities are refreshed on their next read. */
-const SHARED_IDENTITY = "";
 /** Change notifications within this time lead to one listing. */
 const CHANGE_DEBOUNCE_MS = 250;
 /** How many identities are cached; the least recently used one is evicted. */
@@ -71,7 +116,10 @@ const MAX_FLUSH_MS = 2_000;
  * returned while it is refreshed in the background. Without a list, callers wait for one shared listing.
  */
 export class ToolCatalog {
-  readonly #deps: CatalogDependencies;
+  readonly #client: CatalogClient;
+  readonly #options: ToolCatalogOptions;
+  readonly #clock: Clock;
+  readonly #now: () => number;
   readonly #entries = new Map<string, CatalogEntry>();
   readonly #closed = new CancelScope();
   readonly #unwatchStore: (() => void) | undefined;
@@ -80,64 +128,66 @@ export class ToolCatalog {
   readonly #pending = new Set<Promise<CachedToolList>>();
   #cancelDebounce: (() => void) | undefined;
 
-  constructor(deps: CatalogDependencies) {
-    this.#deps = deps;
-    this.#unwatchStore = deps.store?.watch(() => this.#markStoreUnread());
+  /** Sends nothing. Follows the change notifications of the client, but does not cause it to listen for them. */
+  constructor(client: CatalogClient, options: ToolCatalogOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#now = options.now ?? (() => Date.now());
+    this.#unwatchStore = options.store?.watch(() => this.#markStoreUnread());
+    client.on("toolsChanged", () => this.onListChanged(), { passive: true });
   }
 
   /** The tools, from memory, the store or the server. The caller's signal cancels only the caller's wait. */
   async list(caller: CallerOptions = {}): Promise<readonly McpToolInfo[]> {
-    const identity = this.#deps.source.identityOf(caller);
-    return this.#waitFor(this.#getCurrent(this.#getEntry(identity), identity, caller), caller);
+    return this.#waitFor(this.#getCurrent(this.#getEntry(this.#client.identityOf(caller)), caller), caller);
   }
 
   /** The tools from memory or the store. Sends nothing and starts no background refresh. */
   async getCached(caller: CallerOptions = {}): Promise<readonly McpToolInfo[] | undefined> {
-    const identity = this.#deps.source.identityOf(caller);
-    const entry = this.#getEntry(identity);
-    await this.#readStore(entry, identity);
+    const entry = this.#getEntry(this.#client.identityOf(caller));
+    await this.#readStore(entry);
     return entry.list?.tools;
   }
 
   /** Fetches the list from the server, regardless of the cache. */
   async refresh(caller: CallerOptions = {}): Promise<readonly McpToolInfo[]> {
-    const identity = this.#deps.source.identityOf(caller);
-    this.invalidate(identity);
-    return (await this.#waitFor(this.#getListing(this.#getEntry(identity), identity, caller), caller)).tools;
+    const entry = this.#getEntry(this.#client.identityOf(caller));
+    entry.invalidate();
+    return (await this.#waitFor(this.#getListing(entry, caller), caller)).tools;
   }
 
   /** Looks up a tool in a list no older than `maxAgeMs`; the server is asked at most once in that time. */
   async find(name: string, options: ToolLookupOptions): Promise<ToolLookup> {
+    const { cancellation, waitMs: ms } = options;
+    const createError = () => new McpRuntimeError("timeout", `Listing its tools took longer than ${ms} ms.`);
     try {
-      const { tools } = await this.#runWithin(options, () => this.#getRecent(options));
+      const deadline = { ms, clock: this.#clock, cancellation, createError };
+      const { tools } = await withDeadline(deadline, (scope) => scope.race(this.#getRecent(options)));
       const info = tools.find((tool) => tool.name === name);
       return info === undefined ? { state: "unlisted" } : { state: "listed", info };
     } catch (error) {
-      options.cancellation.throwIfCancelled();
+      cancellation.throwIfCancelled();
       return { state: "unknown", error };
     }
   }
 
-  /** Marks the list of one identity, or of all, as outdated. */
-  invalidate(identity?: string): void {
-    const entries = identity === undefined ? [...this.#entries.values()] : [this.#getEntry(identity)];
-    for (const entry of entries) {
-      entry.isInvalidated = true;
-      entry.invalidations += 1;
-      entry.listing = undefined;
-      entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
-      entry.recheck = undefined;
-    }
+  /** Marks the lists of all identities as outdated. */
+  invalidate(): void {
+    for (const entry of this.#entries.values()) entry.invalidate();
   }
 
-  /** Handles the server's list_changed notification; a burst of them leads to one listing. */
+  /**
+   * Handles the server's list_changed notification; a burst of them leads to one listing, for the identity
+   * that all callers share. Lists of other identities are refreshed on their next read.
+   */
   onListChanged(): void {
     this.invalidate();
     if (this.#closed.isCancelled) return;
     if (this.#cancelDebounce !== undefined || !this.#entries.has(SHARED_IDENTITY)) return;
-    this.#cancelDebounce = this.#deps.clock.after(CHANGE_DEBOUNCE_MS, () => {
+    this.#cancelDebounce = this.#clock.after(CHANGE_DEBOUNCE_MS, () => {
       this.#cancelDebounce = undefined;
-      this.#refreshInBackground(this.#getEntry(SHARED_IDENTITY), SHARED_IDENTITY, {});
+      this.#refreshInBackground(this.#getEntry(SHARED_IDENTITY), {});
     });
   }
 
@@ -146,7 +196,7 @@ export class ToolCatalog {
     this.#unwatchStore?.();
     this.#cancelDebounce?.();
     this.#closed.cancel(new McpRuntimeError("closed", "The catalog was closed."));
-    await settleWithin(MAX_FLUSH_MS, this.#deps.clock, () => Promise.allSettled(this.#pending));
+    await settleWithin(MAX_FLUSH_MS, this.#clock, () => Promise.allSettled(this.#pending));
   }
 
   /** Another process may have written a newer list. The cached list is used until the store is read. */
@@ -155,7 +205,7 @@ export class ToolCatalog {
   }
 
   #getEntry(identity: string): CatalogEntry {
-    const entry = this.#entries.get(identity) ?? createEntry();
+    const entry = this.#entries.get(identity) ?? new CatalogEntry(identity);
     this.#entries.delete(identity);
     this.#entries.set(identity, entry);
     const [oldest] = this.#entries.keys();
@@ -163,75 +213,59 @@ export class ToolCatalog {
     return entry;
   }
 
-  async #getCurrent(
-    entry: CatalogEntry,
-    identity: string,
-    caller: CallerOptions,
-  ): Promise<readonly McpToolInfo[]> {
-    const { staleAfterMs, onRead } = this.#deps;
-    await this.#readStore(entry, identity);
-    const { list } = entry;
-    const isStale =
-      list !== undefined &&
-      (entry.isInvalidated || this.#getAgeMs(list) >= getFreshnessMs(list, staleAfterMs));
-    onRead?.(identity, list === undefined ? "miss" : isStale ? "stale" : "fresh");
-    if (list === undefined) return (await this.#getListing(entry, identity, caller)).tools;
-    if (isStale) this.#refreshInBackground(entry, identity, caller);
+  async #getCurrent(entry: CatalogEntry, caller: CallerOptions): Promise<readonly McpToolInfo[]> {
+    const { staleAfterMs, events } = this.#options;
+    await this.#readStore(entry);
+    const { identity, list } = entry;
+    const freshForMs = Math.min(staleAfterMs, list?.ttlMs ?? staleAfterMs);
+    const isStale = list !== undefined && (entry.isInvalidated || this.#getAgeMs(list) >= freshForMs);
+    const result = list === undefined ? "miss" : isStale ? "stale" : "fresh";
+    events.emit("catalogRead", { server: this.#client.name, identity, result });
+    if (list === undefined) return (await this.#getListing(entry, caller)).tools;
+    if (isStale) this.#refreshInBackground(entry, caller);
     return list.tools;
   }
 
-  async #getRecent(options: ToolLookupOptions): Promise<CachedToolList> {
-    const { caller, maxAgeMs, mustRefetch } = options;
-    const { clock, source } = this.#deps;
-    const identity = source.identityOf(caller);
-    const entry = this.#getEntry(identity);
-    if (mustRefetch === true) return this.#recheck(entry, identity, options);
+  async #getRecent({ caller, maxAgeMs, mustRefetch }: ToolLookupOptions): Promise<CachedToolList> {
+    const entry = this.#getEntry(this.#client.identityOf(caller));
+    if (mustRefetch === true) return this.#recheck(entry, caller, maxAgeMs);
     const isRecent = (list: CachedToolList | undefined): list is CachedToolList =>
       list !== undefined && !entry.isInvalidated && this.#getAgeMs(list) < maxAgeMs;
-    if (!isRecent(entry.list)) await this.#readStore(entry, identity);
+    if (!isRecent(entry.list)) await this.#readStore(entry);
     if (isRecent(entry.list)) return entry.list;
-    const wasAttempted = entry.listing === undefined && clock.now() - entry.lastAttemptAt < maxAgeMs;
+    const wasAttempted = entry.listing === undefined && this.#clock.now() - entry.lastAttemptAt < maxAgeMs;
     if (wasAttempted)
       throw new McpRuntimeError("unavailable", "The last attempt to list its tools failed moments ago.");
-    return this.#getListing(entry, identity, caller);
+    return this.#getListing(entry, caller);
   }
 
-  #recheck(
-    entry: CatalogEntry,
-    identity: string,
-    { caller, maxAgeMs }: ToolLookupOptions,
-  ): Promise<CachedToolList> {
-    const startedAt = this.#deps.clock.now();
+  #recheck(entry: CatalogEntry, caller: CallerOptions, maxAgeMs: number): Promise<CachedToolList> {
+    const startedAt = this.#clock.now();
     if (entry.recheck === undefined || startedAt - entry.recheck.startedAt >= maxAgeMs)
-      entry.recheck = { startedAt, listing: this.#getListing(entry, identity, caller) };
+      entry.recheck = { startedAt, listing: this.#getListing(entry, caller) };
     return entry.recheck.listing;
   }
 
-  #runWithin<T>({ cancellation, waitMs: ms }: ToolLookupOptions, work: () => Promise<T>): Promise<T> {
-    const createError = () => new McpRuntimeError("timeout", `Listing its tools took longer than ${ms} ms.`);
-    const deadline = { ms, clock: this.#deps.clock, cancellation, createError };
-    return withDeadline(deadline, (scope) => scope.race(work()));
-  }
-
   /** Loads the stored list unless memory has one already. Concurrent callers share one read. */
-  async #readStore(entry: CatalogEntry, identity: string): Promise<void> {
-    const { store } = this.#deps;
+  async #readStore(entry: CatalogEntry): Promise<void> {
+    const { store } = this.#options;
     if (store === undefined || (entry.storeWasRead && entry.list !== undefined)) return;
-    await this.#reads.run(entry, () => this.#read(store, entry, identity));
+    await this.#reads.run(entry, () => this.#read(store, entry));
   }
 
-  async #read(store: ToolListStore, entry: CatalogEntry, identity: string): Promise<void> {
+  async #read(store: ToolListStore, entry: CatalogEntry): Promise<void> {
     entry.storeWasRead = true;
-    const list = await store.read(identity);
+    const list = await store.read(entry.identity);
     if (list === undefined) return;
-    await this.#deps.verify(list.tools, identity);
+    if (list.protocolVersion !== undefined) this.#client.hintProtocolVersion(list.protocolVersion);
+    await this.#options.pins?.check(list.tools, entry.identity);
     // A listing may have completed in the meantime.
     if (entry.list === undefined || entry.list.listedAt < list.listedAt) entry.list = list;
   }
 
   /** Starts a listing, or joins the one in progress. */
-  #getListing(entry: CatalogEntry, identity: string, caller: CallerOptions): Promise<CachedToolList> {
-    entry.listing ??= this.#track(this.#list(entry, identity, caller));
+  #getListing(entry: CatalogEntry, caller: CallerOptions): Promise<CachedToolList> {
+    entry.listing ??= this.#track(this.#list(entry, caller));
     return entry.listing;
   }
 
@@ -242,34 +276,32 @@ export class ToolCatalog {
     return listing;
   }
 
-  #refreshInBackground(entry: CatalogEntry, identity: string, caller: CallerOptions): void {
-    const { server, warn } = this.#deps;
+  #refreshInBackground(entry: CatalogEntry, caller: CallerOptions): void {
     if (entry.listing !== undefined) return;
-    this.#getListing(entry, identity, caller).catch((error: unknown) => {
-      if (!this.#closed.isCancelled)
-        warn(
-          `Could not refresh the tools of server "${server}"; the previous list stays in use: ${String(error)}`,
-        );
+    this.#getListing(entry, caller).catch((error: unknown) => {
+      const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${String(error)}`;
+      if (!this.#closed.isCancelled) this.#options.warn(text);
     });
   }
 
-  async #list(entry: CatalogEntry, identity: string, { context }: CallerOptions): Promise<CachedToolList> {
-    const { source, store, clock, now, verify } = this.#deps;
-    const { invalidations } = entry;
+  async #list(entry: CatalogEntry, { context }: CallerOptions): Promise<CachedToolList> {
+    const { store, pins } = this.#options;
+    const { identity, invalidations } = entry;
     let list: CachedToolList;
-    entry.lastAttemptAt = clock.now();
+    entry.lastAttemptAt = this.#clock.now();
     try {
       // A closed client would reconnect if it were used again.
       this.#closed.throwIfCancelled();
       let ttlMs: number | undefined;
       const onTtl = (value: number) => (ttlMs = value);
       // No caller's signal here: other callers wait for the same listing.
-      const tools = await this.#closed.race(source.listTools({ context, onTtl }));
-      await verify(tools, identity);
-      list = toCachedToolList(tools, now(), { ttlMs, protocolVersion: source.protocolVersion });
+      const tools = await this.#closed.race(this.#fetch({ context, onTtl }));
+      await pins?.check(tools, identity);
+      const { protocolVersion } = this.#client;
+      list = { tools: deepFreeze([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
       // Invalidated while it ran: the result may be outdated, so it is not cached.
       if (entry.invalidations !== invalidations) return list;
-      this.#applyList(list, entry, identity);
+      this.#applyList(list, entry);
     } finally {
       if (entry.invalidations === invalidations) entry.listing = undefined;
     }
@@ -279,12 +311,30 @@ export class ToolCatalog {
     return list;
   }
 
-  #applyList(list: CachedToolList, entry: CatalogEntry, identity: string): void {
+  /** Sends `tools/list` and emits how it ended. */
+  async #fetch(options: ListToolsOptions): Promise<McpToolInfo[]> {
+    this.#options.assertEnabled?.();
+    const startedAt = this.#clock.now();
+    const emit = (tools: number | undefined, kind: FailureKind | undefined) => {
+      const latencyMs = this.#clock.now() - startedAt;
+      this.#options.events.emit("toolsListed", { server: this.#client.name, latencyMs, tools, kind });
+    };
+    try {
+      const tools = await this.#client.listTools(options);
+      emit(tools.length, undefined);
+      return tools;
+    } catch (error) {
+      emit(undefined, error instanceof McpRuntimeError ? error.kind : "cancelled");
+      throw error;
+    }
+  }
+
+  #applyList(list: CachedToolList, entry: CatalogEntry): void {
     const isEmpty = list.tools.length === 0;
     entry.isInvalidated = false;
     entry.list = isEmpty ? undefined : list;
     if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
-    this.#deps.onListed?.(identity, list.tools);
+    this.#options.onListed?.(entry.identity, list.tools);
   }
 
   #waitFor<T>(promise: Promise<T>, { signal }: CallerOptions): Promise<T> {
@@ -294,37 +344,37 @@ export class ToolCatalog {
   }
 
   #getAgeMs({ listedAt }: CachedToolList): number {
-    return this.#deps.now() - listedAt;
+    return this.#now() - listedAt;
   }
 }
 
 /** The cached list of one identity. */
-interface CatalogEntry {
+class CatalogEntry {
+  readonly identity: string;
   list: CachedToolList | undefined;
   /** The list was reported as outdated. */
-  isInvalidated: boolean;
+  isInvalidated = false;
   /** Incremented on invalidation: a listing that started earlier is outdated when it ends. */
-  invalidations: number;
+  invalidations = 0;
   listing: Promise<CachedToolList> | undefined;
   /** Resolves when all lists are written to the store, in order. Never rejects. */
-  writing: Promise<void>;
+  writing: Promise<void> = Promise.resolve();
   /** The store was read, and has reported no change since. */
-  storeWasRead: boolean;
+  storeWasRead = false;
   /** When the last listing started, in clock time. */
-  lastAttemptAt: number;
+  lastAttemptAt = Number.NEGATIVE_INFINITY;
   /** The last listing started by `mustRefetch`. */
   recheck: { readonly startedAt: number; readonly listing: Promise<CachedToolList> } | undefined;
-}
 
-function createEntry(): CatalogEntry {
-  return {
-    list: undefined,
-    isInvalidated: false,
-    invalidations: 0,
-    listing: undefined,
-    writing: Promise.resolve(),
-    storeWasRead: false,
-    lastAttemptAt: Number.NEGATIVE_INFINITY,
-    recheck: undefined,
-  };
+  constructor(identity: string) {
+    this.identity = identity;
+  }
+
+  invalidate(): void {
+    this.isInvalidated = true;
+    this.invalidations += 1;
+    this.listing = undefined;
+    this.lastAttemptAt = Number.NEGATIVE_INFINITY;
+    this.recheck = undefined;
+  }
 }

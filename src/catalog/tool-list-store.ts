@@ -1,10 +1,22 @@
-import type { KeyValueStore } from "../stores/key-value-store.js";
-import { type CachedToolList, parseStoredList, toStoredList } from "./stored-tool-list.js";
+import { crc32 } from "node:zlib";
+import { SHARED_IDENTITY } from "../client/resolve-identity.js";
+import { type McpToolInfo, parseToolInfo } from "../config/list-items.js";
 import { fullHash } from "../json-schema/schema-hash.js";
-import { toStoreKeyPrefix } from "./store-key-prefix.js";
+import { deepFreeze, isPlainObject, tryParseJson } from "../json/json.js";
+import type { KeyValueStore } from "../stores/key-value-store.js";
+import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
 
-/** Part of the key. Increment it when the format changes, so that older entries are ignored. */
-const FORMAT = 3;
+/** The result of one `tools/list`. */
+export interface CachedToolList {
+  /** Deeply frozen, because callers share them. */
+  readonly tools: readonly McpToolInfo[];
+  /** When the server sent the list (Unix time in milliseconds). */
+  readonly listedAt: number;
+  /** How long the list is valid according to the server; `undefined` if the server did not say. */
+  readonly ttlMs?: number | undefined;
+  /** The MCP version that was negotiated when the list was fetched. */
+  readonly protocolVersion?: string | undefined;
+}
 
 interface ToolListStoreOptions {
   readonly server: string;
@@ -13,10 +25,11 @@ interface ToolListStoreOptions {
   readonly store: KeyValueStore;
   readonly ttlMs: number;
   readonly now: () => number;
-  /** Receives the MCP version that was negotiated when a stored list was written. */
-  readonly onProtocolVersion?: ((version: string) => void) | undefined;
   readonly warn: (message: string) => void;
 }
+
+/** Part of the key. Increment it when the format changes, so that older entries are ignored. */
+const FORMAT = 3;
 
 /** The tool lists of one server in a persistent or shared store. Store failures are logged, not thrown. */
 export class ToolListStore {
@@ -30,17 +43,16 @@ export class ToolListStore {
 
   /** Returns `undefined` if there is no list, or an invalid one. */
   async read(identity: string): Promise<CachedToolList | undefined> {
-    const { store, now, onProtocolVersion } = this.#options;
+    const { store, now } = this.#options;
     try {
-      const list = parseStoredList(await store.get(this.#toKey(identity)), now());
-      if (list?.metadata.protocolVersion !== undefined) onProtocolVersion?.(list.metadata.protocolVersion);
-      return list;
+      return parseStoredList(await store.get(this.#toKey(identity)), now());
     } catch (error) {
       this.#warn("read", error);
       return undefined;
     }
   }
 
+  /** Replaces the list of an identity. */
   async write(identity: string, list: CachedToolList): Promise<void> {
     const { store, ttlMs } = this.#options;
     try {
@@ -63,11 +75,63 @@ export class ToolListStore {
 
   /** An identity may be personal data, such as an email address: only its hash is stored. */
   #toKey(identity: string): string {
-    return `${this.#prefix}${identity === "" ? "shared" : fullHash(identity)}`;
+    return `${this.#prefix}${identity === SHARED_IDENTITY ? "shared" : fullHash(identity)}`;
   }
 
   #warn(operation: "read" | "written" | "watched", error: unknown): void {
     const { server, warn } = this.#options;
     warn(`The stored tools of server "${server}" could not be ${operation}: ${String(error)}`);
   }
+}
+
+const MAX_NAME_LENGTH = 60;
+
+/** A key prefix for one server: readable, of limited length and safe characters, and unique by hash. */
+export function toStoreKeyPrefix(server: string, address: unknown): string {
+  const safeName = server.replaceAll(/[^\w.-]/g, "_").slice(0, MAX_NAME_LENGTH);
+  return `${safeName}/${fullHash({ server, address })}`;
+}
+
+/** Tolerated clock difference between machines; an entry dated further in the future is rejected. */
+export const MAX_CLOCK_SKEW_MS = 60_000;
+
+/** Serializes a list as two lines of JSON: a header with a checksum, and the tools. */
+export function toStoredList({ tools, listedAt, ttlMs, protocolVersion }: CachedToolList): string {
+  const body = `[${tools.map(({ meta, ...tool }) => toStorableJson({ ...tool, _meta: meta }).text).join(",")}]`;
+  return `${JSON.stringify({ listedAt, ttlMs, protocolVersion, checksum: crc32(body) })}\n${body}`;
+}
+
+/**
+ * Parses a stored list, which is untrusted input. Returns `undefined` if anything about it is invalid; the
+ * checksum detects corruption.
+ */
+export function parseStoredList(value: unknown, now: number): CachedToolList | undefined {
+  if (typeof value !== "string") return undefined;
+  const headerEnd = value.indexOf("\n");
+  const header = tryParseJson(value.slice(0, headerEnd));
+  const body = value.slice(headerEnd + 1);
+  if (!isPlainObject(header) || crc32(body) !== header["checksum"]) return undefined;
+  const { listedAt, ttlMs, protocolVersion } = header;
+  if (typeof listedAt !== "number" || !Number.isFinite(listedAt) || listedAt > now + MAX_CLOCK_SKEW_MS)
+    return undefined;
+  const tools = parseTools(body);
+  if (tools === undefined) return undefined;
+  return {
+    tools: deepFreeze(tools),
+    listedAt: Math.min(listedAt, now),
+    ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : undefined,
+    protocolVersion: typeof protocolVersion === "string" ? protocolVersion : undefined,
+  };
+}
+
+/** Returns `undefined` for an empty list, an invalid tool or two tools with the same name. */
+function parseTools(body: string): McpToolInfo[] | undefined {
+  const values = tryParseJson(body);
+  if (!Array.isArray(values)) return undefined;
+  const tools = values.flatMap((value) => {
+    const parsed = parseToolInfo(findUnsafeJson(value) === undefined ? value : undefined);
+    return "item" in parsed ? [parsed.item] : [];
+  });
+  const names = new Set(tools.map(({ name }) => name));
+  return names.size > 0 && names.size === values.length ? tools : undefined;
 }

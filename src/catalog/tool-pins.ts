@@ -1,9 +1,9 @@
-import type { JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import { type JsonObject, toArray } from "../json/json.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import type { CatalogEvents } from "./catalog-events.js";
-import { toStoreKeyPrefix } from "./store-key-prefix.js";
+import type { CatalogEventEmitter } from "./tool-catalog.js";
+import { toStoreKeyPrefix } from "./tool-list-store.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 
 /** What happens when a tool differs from its approved version: log a warning, or also block its calls. */
@@ -17,7 +17,8 @@ interface ToolPinsOptions {
   /** Persists pins; without a store, they last as long as the toolset. */
   readonly store: KeyValueStore | undefined;
   readonly warn: (message: string) => void;
-  readonly onMismatch?: ((event: Omit<CatalogEvents["pinMismatch"], "server">) => void) | undefined;
+  /** Receives `pinMismatch`. */
+  readonly events: CatalogEventEmitter;
 }
 
 interface PinMismatch {
@@ -64,7 +65,7 @@ export class ToolPins {
 
   /** Pins snapshots of an agent definition. They have no title and annotations, so these are not compared. */
   async approveSnapshots(tools: readonly McpToolInfo[]): Promise<void> {
-    await this.#approve(tools.map((tool) => [tool.name, { ...createPin(tool), annotations: undefined }]));
+    await this.#approve(tools.map((tool) => [tool.name, { ...createPin(tool), annotations: null }]));
   }
 
   /** Whether a tool must not be offered or called: it changed for any identity, or was never pinned. */
@@ -72,6 +73,7 @@ export class ToolPins {
     return this.#options.mode === "block" && (this.#mismatches.has(name) || !this.#pins.has(name));
   }
 
+  /** Throws `denied` for a tool that `isBlocked`. */
   assertNotBlocked(name: string): void {
     if (!this.isBlocked(name)) return;
     const { server } = this.#options;
@@ -83,7 +85,7 @@ export class ToolPins {
   }
 
   #compare(tool: McpToolInfo, identity: string): void {
-    const { server, mode, warn, onMismatch } = this.#options;
+    const { server, mode, warn, events } = this.#options;
     const { name } = tool;
     const pin = this.#pins.get(name);
     const difference = pin && describeDifference(pin, tool);
@@ -99,7 +101,7 @@ export class ToolPins {
     if (existing?.description === difference) return;
     const isBlocked = mode === "block";
     const consequence = isBlocked ? " It is blocked." : "";
-    onMismatch?.({ tool: name, change: difference, isBlocked });
+    events.emit("pinMismatch", { tool: name, change: difference, isBlocked, server });
     warn(`Server "${server}", tool "${name}": ${difference} since it was approved.${consequence}`);
   }
 
@@ -157,8 +159,8 @@ export class ToolPins {
 interface Pin {
   readonly description: string;
   readonly schema: string;
-  /** Includes the title. `undefined` for snapshots of an agent definition. */
-  readonly annotations: string | undefined;
+  /** Includes the title. `null` for snapshots of an agent definition. */
+  readonly annotations: string | null;
 }
 
 function createPin({ name, title, description = "", inputSchema, annotations = {} }: McpToolInfo): Pin {
@@ -175,34 +177,24 @@ function describeDifference(pin: Pin, tool: McpToolInfo): string | undefined {
   const changed = [
     ...(pin.description === current.description ? [] : ["description"]),
     ...(pin.schema === current.schema ? [] : ["schema"]),
-    ...(pin.annotations === undefined || pin.annotations === current.annotations
-      ? []
-      : ["title or annotations"]),
+    ...(pin.annotations === null || pin.annotations === current.annotations ? [] : ["title or annotations"]),
   ];
   return changed.length === 0 ? undefined : `its ${changed.join(" and ")} changed`;
 }
 
 /** An array: tool names such as `__proto__` are not valid object keys in a store. */
 function toStoredPins(pins: ReadonlyMap<string, Pin>): unknown {
-  return [...pins].map(([name, { description, schema, annotations = null }]) => [
-    name,
-    description,
-    schema,
-    annotations,
-  ]);
+  return Array.from(pins, ([name, pin]) => [name, pin.description, pin.schema, pin.annotations]);
 }
 
 /** Parses stored pins. Invalid entries are left out. */
 function parsePins(stored: unknown): Map<string, Pin> {
-  const items: readonly unknown[] = Array.isArray(stored) ? stored : [];
-  return new Map(items.flatMap(parsePin));
+  return new Map(toArray(stored).flatMap(parsePin));
 }
 
 function parsePin(item: unknown): [string, Pin][] {
-  if (!Array.isArray(item)) return [];
-  const [name, description, schema, annotations] = item as unknown[];
-  if (![name, description, schema].every((field) => typeof field === "string")) return [];
+  const [name, description, schema, annotations] = toArray(item);
+  if (typeof name !== "string" || typeof description !== "string" || typeof schema !== "string") return [];
   if (annotations !== null && typeof annotations !== "string") return [];
-  const pin = { description, schema, annotations: annotations ?? undefined } as Pin;
-  return [[name as string, pin]];
+  return [[name, { description, schema, annotations }]];
 }

@@ -1,15 +1,16 @@
-import type { ClientState } from "../client/client-lifecycle.js";
-import type { RequestOptions } from "../client/call-options.js";
-import type { McpToolInfo } from "../config/tool-info.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { TieredRecordStore } from "./tiered-record-store.js";
-import { schemaHash } from "../json-schema/schema-hash.js";
-import { MAX_VERSION_LENGTH, type ServerRecord, createUnknownRecord } from "./server-record.js";
 import { type Clock, systemClock } from "../async/clock.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
+import { SingleFlight } from "../async/single-flight.js";
+import type { RequestOptions } from "../client/call-options.js";
+import type { ClientState } from "../client/client-lifecycle.js";
+import { SHARED_IDENTITY } from "../client/resolve-identity.js";
+import type { McpToolInfo } from "../config/list-items.js";
+import { hasMethods, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { schemaHash } from "../json-schema/schema-hash.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { MAX_CLOCK_SKEW_MS, toStoreKeyPrefix } from "./tool-list-store.js";
 
 /** Options of `ToolRegistry`. */
 export interface ToolRegistryOptions {
@@ -44,13 +45,50 @@ export const REGISTRY_DEFAULTS = { recordTtlMs: 60_000, refreshIntervalMs: 300_0
 
 type RegistrySettings = Readonly<Required<ToolRegistryOptions>>;
 
+/** The state of a server in the registry. */
+export type ServerHealth =
+  | {
+      /** The last listing succeeded. */
+      readonly state: "ok";
+    }
+  | {
+      /** The last listing failed; the tools are those last listed. */
+      readonly state: "failing";
+      /** When listing began to fail (Unix time in milliseconds). */
+      readonly since: number;
+    }
+  | {
+      /** Never listed, or the server offers each caller other tools. */
+      readonly state: "unknown";
+    };
+
+/** What the registry has recorded about one server. Contains no address. */
+export interface ServerRecord {
+  /** The configured name. */
+  readonly server: string;
+  /** The version that the server reports; `undefined` if it is not known. */
+  readonly version: string | undefined;
+  /** Whether the last listing succeeded. */
+  readonly health: ServerHealth;
+  /** When the tools were last listed (Unix time in milliseconds); `undefined` if never. */
+  readonly listedAt: number | undefined;
+  /** Tool names on the server, each with a hash of its input schema. */
+  readonly tools: ReadonlyMap<string, string>;
+}
+
 /** The part of `McpClient` that the registry uses. */
 export interface RegistryClient {
+  /** The configured name of the server. */
   readonly name: string;
+  /** Identifies address and credentials without revealing them; part of the store key. */
   readonly fingerprint: string;
+  /** A client that is `closed` is not used, because that would reopen it. */
   readonly state: ClientState;
+  /** What the server reports about itself; `undefined` before the first session. */
   readonly serverInfo: { readonly version: string } | undefined;
+  /** Returns an empty string if all callers share one identity; throws if a caller is required. */
   identityOf(options: Pick<RequestOptions, "context">): string;
+  /** Lists the tools from the server. */
   listTools(options: RequestOptions): Promise<McpToolInfo[]>;
 }
 
@@ -69,10 +107,11 @@ interface RegistryEntry {
   record: ServerRecord;
   /** When it was last read or listed, in clock time. */
   readAt: number;
-  inFlight: Promise<ServerRecord> | undefined;
 }
 
-/** A record expires after this many refresh intervals without an update. */
+/** Part of the store key. Increment it when the format changes, so that older records are ignored. */
+const FORMAT = 1;
+/** A stored record expires after this many refresh intervals without an update. */
 const TTL_PERIODS = 2;
 /** The largest fraction by which a refresh interval is shortened. */
 const REFRESH_JITTER = 0.2;
@@ -92,9 +131,9 @@ const REFRESH_JITTER = 0.2;
  */
 export class ToolRegistry implements AsyncDisposable {
   readonly #settings: RegistrySettings;
-  readonly #records: TieredRecordStore;
   readonly #toolset: RegistryToolset;
   readonly #entries = new Map<RegistryClient, RegistryEntry>();
+  readonly #running = new SingleFlight<RegistryClient, ServerRecord>();
   readonly #closed = new AbortController();
   #cancelTimer: () => void;
 
@@ -104,16 +143,6 @@ export class ToolRegistry implements AsyncDisposable {
    */
   constructor(toolset: RegistryToolset, options: ToolRegistryOptions = {}) {
     this.#settings = resolveRegistryOptions(options);
-    const { stores, now, logger, refreshIntervalMs } = this.#settings;
-    const warn = (message: string) => logger.warn(message);
-    const { signal } = this.#closed;
-    this.#records = new TieredRecordStore({
-      stores,
-      ttlMs: TTL_PERIODS * refreshIntervalMs,
-      now,
-      signal,
-      warn,
-    });
     this.#toolset = toolset;
     this.#cancelTimer = this.#scheduleRefresh();
   }
@@ -147,8 +176,8 @@ export class ToolRegistry implements AsyncDisposable {
   refresh(): Promise<ServerRecord[]> {
     return this.#forEachClient(async (client) => {
       // The work in progress may only read the stores.
-      await this.#getEntry(client).inFlight;
-      return this.#singleFlight(client, () => this.#list(client));
+      await this.#running.get(client);
+      return this.#run(client, () => this.#list(client));
     });
   }
 
@@ -156,9 +185,10 @@ export class ToolRegistry implements AsyncDisposable {
   async close(): Promise<void> {
     this.#cancelTimer();
     this.#closed.abort(new McpRuntimeError("closed", "The tool registry was closed."));
-    await Promise.allSettled([...this.#entries.values()].map(async ({ inFlight }) => inFlight));
+    await Promise.allSettled([...this.#entries.keys()].map(async (client) => this.#running.get(client)));
   }
 
+  /** Calls `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -181,7 +211,7 @@ export class ToolRegistry implements AsyncDisposable {
     return clock.after(delayMs, () => {
       this.#cancelTimer = this.#scheduleRefresh();
       for (const client of this.#clients)
-        this.#singleFlight(client, () => this.#refreshIfDue(client)).catch(() => undefined);
+        this.#run(client, () => this.#refreshIfDue(client)).catch(() => undefined);
     });
   }
 
@@ -189,8 +219,8 @@ export class ToolRegistry implements AsyncDisposable {
     const { clock, recordTtlMs } = this.#settings;
     const entry = this.#getEntry(client);
     if (clock.now() - entry.readAt < recordTtlMs) return entry.record;
-    return this.#singleFlight(client, async () => {
-      const record = this.#mergeNewest(client, await this.#records.read(client));
+    return this.#run(client, async () => {
+      const record = await this.#readStores(client);
       return record.health.state === "unknown" ? this.#list(client) : record;
     });
   }
@@ -198,7 +228,7 @@ export class ToolRegistry implements AsyncDisposable {
   /** Skips servers that another process has listed in this interval. */
   async #refreshIfDue(client: RegistryClient): Promise<ServerRecord> {
     const { now, refreshIntervalMs } = this.#settings;
-    const record = this.#mergeNewest(client, await this.#records.read(client));
+    const record = await this.#readStores(client);
     const age = now() - (record.listedAt ?? Number.NEGATIVE_INFINITY);
     const isFresh = record.health.state === "ok" && age < refreshIntervalMs / 2;
     return isFresh ? record : this.#list(client);
@@ -232,33 +262,66 @@ export class ToolRegistry implements AsyncDisposable {
   async #publish(client: RegistryClient, record: ServerRecord): Promise<ServerRecord> {
     this.#getEntry(client).record = record;
     // A server that was never listed has nothing to store.
-    if (record.listedAt !== undefined) await this.#records.write(client, record);
+    if (record.listedAt !== undefined) await this.#writeStores(client, record, this.#settings.stores);
     return record;
   }
 
-  /** Takes over the record that was read, unless the one in memory is newer. */
-  #mergeNewest(client: RegistryClient, read: ServerRecord | undefined): ServerRecord {
+  /** Takes over the record of the first store that has one, unless the one in memory is newer. */
+  async #readStores(client: RegistryClient): Promise<ServerRecord> {
+    const { stores, now } = this.#settings;
+    const { signal } = this.#closed;
     const entry = this.#getEntry(client);
-    const isNewer = read !== undefined && (read.listedAt ?? 0) >= (entry.record.listedAt ?? 0);
-    if (isNewer) entry.record = read;
+    for (const [index, store] of stores.entries()) {
+      const stored = await this.#tryStore(client, "read", (key) => store.get(key, { signal }));
+      const record = parseRecord(stored, client.name, now());
+      if (record === undefined) continue;
+      await this.#writeStores(client, record, stores.slice(0, index));
+      if ((record.listedAt ?? 0) >= (entry.record.listedAt ?? 0)) entry.record = record;
+      break;
+    }
     return entry.record;
   }
 
+  async #writeStores(
+    client: RegistryClient,
+    record: ServerRecord,
+    stores: readonly KeyValueStore[],
+  ): Promise<void> {
+    const options = {
+      ttlMs: TTL_PERIODS * this.#settings.refreshIntervalMs,
+      signal: this.#closed.signal,
+    };
+    const value = toStoredRecord(record);
+    await Promise.all(
+      stores.map((store) => this.#tryStore(client, "written", (key) => store.set(key, value, options))),
+    );
+  }
+
+  /** A failing store is logged and skipped. */
+  async #tryStore<T>(
+    { name, fingerprint }: RegistryClient,
+    operation: "read" | "written",
+    work: (key: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await work(`registry/${FORMAT}/${toStoreKeyPrefix(name, fingerprint)}`);
+    } catch (error) {
+      const text = `The registry record of server "${name}" could not be ${operation}: ${String(error)}`;
+      if (!this.#closed.signal.aborted) this.#settings.logger.warn(text);
+      return undefined;
+    }
+  }
+
   /** Runs one operation per server at a time; concurrent callers share its result. */
-  #singleFlight(client: RegistryClient, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
+  #run(client: RegistryClient, work: () => Promise<ServerRecord>): Promise<ServerRecord> {
     const entry = this.#getEntry(client);
-    entry.inFlight ??= work().finally(() => {
-      entry.inFlight = undefined;
-      entry.readAt = this.#settings.clock.now();
-    });
-    return entry.inFlight;
+    return this.#running.run(client, () => work().finally(() => (entry.readAt = this.#settings.clock.now())));
   }
 
   #getEntry(client: RegistryClient): RegistryEntry {
     const entry = this.#entries.get(client) ?? {
       record: createUnknownRecord(client.name),
       readAt: Number.NEGATIVE_INFINITY,
-      inFlight: undefined,
     };
     this.#entries.set(client, entry);
     return entry;
@@ -268,31 +331,84 @@ export class ToolRegistry implements AsyncDisposable {
 /** Whether all callers share one identity on this server. */
 function hasSharedIdentity(client: RegistryClient): boolean {
   try {
-    return client.identityOf({}) === "";
+    return client.identityOf({}) === SHARED_IDENTITY;
   } catch {
     return false;
   }
 }
 
+const positiveMs = option.opaque(
+  "a number of milliseconds above 0",
+  (value) => typeof value === "number" && value > 0,
+);
+const REGISTRY_SCHEMA = optionsSchema<ToolRegistryOptions>({
+  stores: option.opaque("an array of stores, such as [redisStore(…)]", (value) => {
+    return Array.isArray(value) && value.every((store) => hasMethods(store, "get"));
+  }),
+  recordTtlMs: positiveMs,
+  refreshIntervalMs: positiveMs,
+  logger: option.logger,
+  clock: option.clock,
+  now: option.function(),
+  random: option.function(),
+});
+
 function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySettings {
-  const { stores = [], logger = createConsoleLogger(), clock = systemClock, now = Date.now } = options;
-  const { random = Math.random } = options;
-  const {
-    recordTtlMs = REGISTRY_DEFAULTS.recordTtlMs,
-    refreshIntervalMs = REGISTRY_DEFAULTS.refreshIntervalMs,
-  } = options;
-  const issues = Object.entries({ recordTtlMs, refreshIntervalMs })
-    .filter(([, ms]) => !(typeof ms === "number" && ms > 0))
-    .map(([path, ms]) => ({
-      path,
-      message: `expected a number of milliseconds above 0, got ${describeValue(ms)}`,
-    }));
-  if (!Array.isArray(stores) || !stores.every(isStore))
-    issues.push({ path: "stores", message: "expected an array of stores, such as [redisStore(…)]" });
-  if (issues.length > 0) throw configError("The tool registry", issues);
-  return { stores, recordTtlMs, refreshIntervalMs, logger, clock, now, random };
+  return {
+    ...REGISTRY_DEFAULTS,
+    stores: [],
+    logger: createConsoleLogger(),
+    clock: systemClock,
+    now: Date.now,
+    random: Math.random,
+    ...omitUndefined(parseOptions(REGISTRY_SCHEMA, options, { subject: "The tool registry" })),
+  };
 }
 
-function isStore(value: unknown): boolean {
-  return typeof value === "object" && value !== null && typeof Reflect.get(value, "get") === "function";
+const MAX_TOOLS = 10_000;
+/** A longer version is truncated when it is recorded. */
+const MAX_VERSION_LENGTH = 200;
+const HASH_PATTERN = /^[0-9a-f]{12}$/;
+
+function createUnknownRecord(server: string): ServerRecord {
+  return { server, version: undefined, health: { state: "unknown" }, listedAt: undefined, tools: new Map() };
+}
+
+function toStoredRecord({ server, version = "", health, listedAt, tools }: ServerRecord): JsonObject {
+  return { server, version, health, listedAt, tools: [...tools] };
+}
+
+/** Parses a stored record, which is untrusted input; returns `undefined` if anything about it is invalid. */
+function parseRecord(value: unknown, server: string, now: number): ServerRecord | undefined {
+  if (!isPlainObject(value) || value["server"] !== server) return undefined;
+  const { version, listedAt } = value;
+  const latest = now + MAX_CLOCK_SKEW_MS;
+  const health = parseHealth(value["health"], latest);
+  const tools = parseTools(value["tools"]);
+  if (typeof version !== "string" || version.length > MAX_VERSION_LENGTH) return undefined;
+  if (health === undefined || tools === undefined || !isTimestamp(listedAt, latest)) return undefined;
+  return { server, version: version === "" ? undefined : version, health, listedAt, tools };
+}
+
+function parseHealth(value: unknown, latest: number): ServerHealth | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { state, since } = value;
+  if (state === "ok") return { state };
+  return state === "failing" && isTimestamp(since, latest) ? { state, since } : undefined;
+}
+
+function parseTools(value: unknown): ReadonlyMap<string, string> | undefined {
+  if (!Array.isArray(value) || value.length > MAX_TOOLS || !value.every(isTool)) return undefined;
+  const tools = new Map(value);
+  return tools.size === value.length ? tools : undefined;
+}
+
+function isTool(value: unknown): value is [string, string] {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [name, hash] = value as unknown[];
+  return typeof name === "string" && typeof hash === "string" && HASH_PATTERN.test(hash);
+}
+
+function isTimestamp(value: unknown, latest: number): value is number {
+  return typeof value === "number" && value >= 0 && value <= latest;
 }

@@ -2,9 +2,7 @@ import type { JsonObject } from "../json/json.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { CommandLine } from "./command-line.js";
 import type { ExitReason } from "./exit-codes.js";
-import type { Spinner } from "./terminal/spinner.js";
-import type { Colors } from "./terminal/colors.js";
-import type { Terminal } from "./terminal/terminal.js";
+import type { Spinner, Page, Terminal } from "./terminal.js";
 
 /** The input of a command. */
 export interface CommandContext {
@@ -16,17 +14,12 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
-/** Layout parameters of the output. */
-export interface Page {
-  readonly colors: Colors;
-  readonly columns: number;
-}
-
 /** The result of a command: exit code, JSON output and text output. */
 export interface Outcome {
   readonly exit: ExitReason;
   readonly json: JsonObject;
-  readonly render: (page: Page) => string;
+  /** Returns the lines of the text output. */
+  readonly render: (page: Page) => readonly string[];
   /** The stream of the text output. Results go to stdout, failures to stderr. */
   readonly stream?: "stdout" | "stderr";
 }

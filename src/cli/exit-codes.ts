@@ -1,3 +1,5 @@
+import { findClosestMatch } from "../errors/find-closest-match.js";
+
 /** The exit codes of all commands. The table in the README is generated from here. */
 export const EXIT_CODES = {
   ok: [0, "Success."],
@@ -26,4 +28,10 @@ export class UsageError extends Error {
     this.hint = hint;
     this.exit = exit;
   }
+}
+
+/** Returns the hint for an unknown name: the closest known one, or `otherwise` if none is close. */
+export function suggestName(name: string, known: readonly string[], otherwise: string): string {
+  const closest = findClosestMatch(name, known);
+  return closest === undefined ? otherwise : `Did you mean ${closest}?`;
 }

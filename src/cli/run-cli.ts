@@ -1,30 +1,20 @@
-import { CLIENT_INFO } from "../config/client-info.js";
+import { CLIENT_INFO } from "../config/message-transport.js";
 import { redactText } from "../errors/redaction.js";
-import { type CommandLine, parseCommandLine } from "./command-line.js";
+import { type CommandLine, parseCommandLine, type CommandName } from "./command-line.js";
 import type { Command, Outcome } from "./command-context.js";
-import type { CommandName } from "./commands.js";
-import { type ExitReason, toExitCode, UsageError } from "./exit-codes.js";
-import { renderHelp } from "./render/render-help.js";
-import { Spinner } from "./terminal/spinner.js";
-import { renderStatus, createColors } from "./terminal/colors.js";
-import { createStderrLogger } from "./terminal/loggers.js";
-import { getColumns, type OutputStream, type Terminal } from "./terminal/terminal.js";
-import { wrapToWidth } from "./terminal/text-format.js";
+import { toExitCode, UsageError } from "./exit-codes.js";
+import { renderHelp } from "./render-help.js";
+import { Spinner, createStderrLogger, createPage, renderStatus, type Terminal } from "./terminal.js";
+import { wrapIndented } from "./text-format.js";
 
 /** Lazy-loaded, so that help is printed quickly. */
 const COMMANDS: Readonly<Record<CommandName, () => Promise<Command>>> = {
-  list: async () => (await import("./list/list-command.js")).listCommand,
-  call: async () => (await import("./call/call-command.js")).callCommand,
+  list: async () => (await import("./list-command.js")).listCommand,
+  call: async () => (await import("./call-command.js")).callCommand,
   doctor: async () => (await import("./doctor/doctor-command.js")).doctorCommand,
-  drift: async () => (await import("./drift/drift-command.js")).driftCommand,
-  snapshot: async () => (await import("./drift/snapshot-command.js")).snapshotCommand,
+  drift: async () => (await import("./drift-command.js")).driftCommand,
+  snapshot: async () => (await import("./snapshot-command.js")).snapshotCommand,
 };
-
-/** What is known about a command line that failed. */
-interface FailedCommand {
-  readonly command: CommandName | undefined;
-  readonly wantsJson: boolean;
-}
 
 /** Runs one command line and returns its exit code. Aborting `signal` closes all connections. */
 export async function runCli(
@@ -32,19 +22,26 @@ export async function runCli(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  // Errors of the command line itself also honor --json.
-  const wantsJson = args
-    .slice(0, args.indexOf("--") === -1 ? undefined : args.indexOf("--"))
-    .includes("--json");
   let command: CommandName | undefined;
+  const print = (outcome: Outcome): number => {
+    // Not from the parsed command line: its errors also honor --json.
+    const wantsJson = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined).includes("--json");
+    const { exit, json, render, stream = "stdout" } = outcome;
+    const exitCode = toExitCode(exit);
+    const document = { command, ok: exit === "ok", exitCode, ...json };
+    if (wantsJson) terminal.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+    else terminal[stream].write(`${render(createPage(terminal[stream], terminal.env)).join("\n")}\n`);
+    return exitCode;
+  };
   try {
     const line = parseCommandLine(args);
     ({ command } = line);
-    const exit = printHelpOrVersion(line, terminal) ? "ok" : await runCommand(line, terminal, signal);
-    return toExitCode(exit);
+    if (printHelpOrVersion(line, terminal)) return toExitCode("ok");
+    const outcome = await runCommand(line, terminal, signal);
+    signal.throwIfAborted();
+    return print(outcome);
   } catch (error) {
-    if (signal.aborted) return toExitCode("interrupted");
-    return toExitCode(printError(error, terminal, { command, wantsJson }));
+    return signal.aborted ? toExitCode("interrupted") : print(toErrorOutcome(error));
   }
 }
 
@@ -57,54 +54,27 @@ function printHelpOrVersion({ flags, command }: CommandLine, { stdout, env }: Te
   return true;
 }
 
-async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSignal): Promise<ExitReason> {
+async function runCommand(line: CommandLine, terminal: Terminal, signal: AbortSignal): Promise<Outcome> {
   const command = await COMMANDS[line.command ?? "list"]();
   const spinner = new Spinner(terminal, { isQuiet: line.flags.has("json") });
   const logger = createStderrLogger(terminal.env, (text) => spinner.log(text));
-  const outcome = await command({ line, terminal, spinner, logger, signal });
-  signal.throwIfAborted();
-  printOutcome(outcome, line, terminal);
-  return outcome.exit;
+  return command({ line, terminal, spinner, logger, signal });
 }
 
-function printOutcome(outcome: Outcome, { command, flags }: CommandLine, terminal: Terminal): void {
-  const { exit, json, render, stream = "stdout" } = outcome;
-  const { stdout, env } = terminal;
-  if (flags.has("json"))
-    printJson({ command, ok: exit === "ok", exitCode: toExitCode(exit), ...json }, stdout);
-  else terminal[stream].write(render(createPage(terminal[stream], env)));
-}
-
-function printJson(document: object, stdout: OutputStream): void {
-  stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
-}
-
-/** Prints the error and a hint. An error that is not a `UsageError` is a bug. */
-function printError(
-  error: unknown,
-  { stdout, stderr, env }: Terminal,
-  { command, wantsJson }: FailedCommand,
-): ExitReason {
+/** An error that is not a `UsageError` is a bug. */
+function toErrorOutcome(error: unknown): Outcome {
   const isUsage = error instanceof UsageError;
   const text = redactText(error instanceof Error ? error.message : String(error));
   const hint = isUsage
     ? error.hint
     : "Run again with LANGCHAIN_MCP_LOG=debug, and report this if it persists.";
-  const exit = isUsage ? error.exit : "failed";
-  if (wantsJson) {
-    printJson({ command, ok: false, exitCode: toExitCode(exit), error: { text, hint } }, stdout);
-    return exit;
-  }
-  const { colors, columns } = createPage(stderr, env);
-  const [first = "", ...rest] = wrapToWidth(text, columns - 2);
-  const hintRows = wrapToWidth(hint, columns - 4).map(
-    (row, index) => `${index === 0 ? "  → " : "    "}${row}`,
-  );
-  const lines = [`${renderStatus("error", colors)} ${first}`, ...rest.map((row) => `  ${row}`), ...hintRows];
-  stderr.write(`${lines.join("\n")}\n`);
-  return exit;
-}
-
-function createPage(stream: OutputStream, env: Terminal["env"]) {
-  return { colors: createColors(stream, env), columns: getColumns(stream) };
+  return {
+    exit: isUsage ? error.exit : "failed",
+    json: { error: { text, hint } },
+    stream: "stderr",
+    render: ({ colors, columns }) => [
+      ...wrapIndented(text, columns, 2, `${renderStatus("error", colors)} `),
+      ...wrapIndented(hint, columns, 4, "  → "),
+    ],
+  };
 }

@@ -1,11 +1,9 @@
-import { assertObject } from "../config/assert-object.js";
+import { assertObject, isObject, zodToIssues, ZOD_ERROR_MAP } from "../config/parse-options.js";
 import type { CallContext } from "../config/call-context.js";
-import { HEADERS_SCHEMA } from "../config/schema/header-schema.js";
-import { zodToIssues, ZOD_ERROR_MAP } from "../config/schema/zod-issues.js";
-import { configError } from "../errors/config-error.js";
-import { McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { HEADERS_SCHEMA } from "../config/http-options.js";
+import { configError, McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
-import type { JsonObject } from "../json/json.js";
+import { isStringArray, type JsonObject } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
 import type { OutputSchema, ToolResult } from "./tool-result.js";
 
@@ -97,42 +95,29 @@ export const DEFAULT_CALL_CONCURRENCY = 16;
 
 export function assertConcurrency(server: string, concurrency: number): void {
   if (Number.isInteger(concurrency) && concurrency > 0) return;
-  throw new McpRuntimeError(
-    "invalid-config",
-    `concurrency must be a positive integer, got ${String(concurrency)}.`,
-    {
-      server,
-    },
-  );
+  const text = `concurrency must be a positive integer, got ${String(concurrency)}.`;
+  throw new McpRuntimeError("invalid-config", text, { server });
 }
 
 export function assertRequestOptions(server: string, options: RequestOptions): void {
   const { timeoutMs, context } = assertObject(options, { subject: "The request", path: "options", server });
   if (context !== undefined) assertObject(context, { subject: "The request", path: "context", server });
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
-  throw new McpRuntimeError(
-    "invalid-config",
-    `timeoutMs must be a non-negative number of milliseconds, got ${String(timeoutMs)}.`,
-    { server },
-  );
+  const text = `timeoutMs must be a non-negative number of milliseconds, got ${String(timeoutMs)}.`;
+  throw new McpRuntimeError("invalid-config", text, { server });
 }
 
-/** Rejects invalid calls and options from untyped callers before anything is sent. */
+/** Rejects invalid calls and options from untyped callers before anything is sent. Runs for each call: without zod. */
 export function assertToolCall(server: string, call: ToolCall, options: CallToolOptions): void {
   const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
   if (typeof call?.name !== "string")
     throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
   const { args } = call;
-  if (args !== undefined && !isRecord(args))
+  if (args !== undefined && !isObject(args))
     throw invalidCall(`The arguments of tool "${call.name}" must be an object, got ${describeValue(args)}.`);
   assertRequestOptions(server, options);
   const issues = validateCallOptions(options);
   if (issues.length > 0) throw configError(`The call to tool "${call.name}"`, issues, { server });
-}
-
-/** Rejects promises: a promise would be serialized as an empty object. */
-function isRecord(args: unknown): boolean {
-  return typeof args === "object" && args !== null && !Array.isArray(args) && !(args instanceof Promise);
 }
 
 function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
@@ -146,22 +131,14 @@ function validateCallOptions(options: CallToolOptions): ConfigIssue[] {
     addIssue("output", "a Standard Schema, such as a zod schema", output);
   if (idempotent !== undefined && typeof idempotent !== "boolean")
     addIssue("idempotent", "true or false", idempotent);
-  if (input !== undefined && !isRecord(input)) addIssue("input", "an object", input);
-  if (meta !== undefined && !isRecord(meta)) addIssue("meta", "an object", meta);
+  if (input !== undefined && !isObject(input)) addIssue("input", "an object", input);
+  if (meta !== undefined && !isObject(meta)) addIssue("meta", "an object", meta);
   if (secrets !== undefined && !isStringArray(secrets)) addIssue("secrets", "an array of strings", secrets);
-  if (headers !== undefined) issues.push(...validateHeaders(headers));
-  return issues;
-}
-
-function validateHeaders(headers: unknown): ConfigIssue[] {
+  if (headers === undefined) return issues;
   const { error } = HEADERS_SCHEMA.safeParse(headers, ZOD_ERROR_MAP);
-  return error === undefined ? [] : zodToIssues(error, ["headers"]);
+  return error === undefined ? issues : [...issues, ...zodToIssues(error, ["headers"])];
 }
 
 function isSchema(value: unknown): boolean {
   return typeof Reflect.get(Object(Reflect.get(Object(value), "~standard")), "validate") === "function";
-}
-
-function isStringArray(value: unknown): boolean {
-  return Array.isArray(value) && value.every((text) => typeof text === "string");
 }

@@ -1,18 +1,18 @@
-import { assertObject } from "../config/assert-object.js";
+import { assertObject } from "../config/parse-options.js";
 import type { ServerEndpoint } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerNotification, Session } from "../session/session.js";
-import { createChannels } from "../telemetry/event-channels.js";
-import type { Logger, WarningCode } from "../telemetry/logger.js";
 import {
+  createChannels,
   assertListener,
   type EventSubscribers,
   TypedEmitter,
   type ListenOptions,
 } from "../telemetry/typed-emitter.js";
+import type { Logger, WarningCode } from "../telemetry/logger.js";
 import type { CallerContext } from "./call-options.js";
 import type { BreakerState } from "./policies/circuit-breaker.js";
 

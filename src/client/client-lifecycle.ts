@@ -2,7 +2,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { LinkedSet } from "../async/linked-set.js";
 import type { ClientKeys } from "../auth/dpop.js";
-import { assertObject } from "../config/assert-object.js";
+import { assertObject } from "../config/parse-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";

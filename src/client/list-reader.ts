@@ -7,9 +7,10 @@ import {
   parsePromptInfo,
   parseResourceInfo,
   parseResourceTemplateInfo,
-} from "../config/resource-info.js";
+  type McpToolInfo,
+  parseToolInfo,
+} from "../config/list-items.js";
 import type { Limits } from "../config/server-config.js";
-import { type McpToolInfo, parseToolInfo } from "../config/tool-info.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
@@ -203,10 +204,7 @@ export const LIST_KINDS = {
     key: "tools",
     itemName: "tool",
     capability: "tools",
-    parse: (value) => {
-      const parsed = parseToolInfo(value);
-      return "problem" in parsed ? parsed : { item: parsed.tool };
-    },
+    parse: parseToolInfo,
     idOf: ({ name }) => name,
   } satisfies ListKind<McpToolInfo>,
   resources: {

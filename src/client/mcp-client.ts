@@ -1,10 +1,14 @@
-import { assertObject } from "../config/assert-object.js";
+import { assertObject, parseOptions, optionsSchema, option } from "../config/parse-options.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
-import type { McpPromptInfo, McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type {
+  McpPromptInfo,
+  McpResourceInfo,
+  McpResourceTemplateInfo,
+  McpToolInfo,
+} from "../config/list-items.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
-import type { McpToolInfo } from "../config/tool-info.js";
 import type { ToolPolicyOptions } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";
@@ -42,10 +46,8 @@ import { setLogLevelRequest, type LogLevel, SubscriptionRecovery } from "./sessi
 import type { ToolResult } from "./tool-result.js";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { systemClock, type Clock } from "../async/clock.js";
-import { configError } from "../errors/config-error.js";
 import { Redactor } from "../errors/redaction.js";
-import { describeValue } from "../json/describe-value.js";
-import { createConsoleLogger, type Logger, validateLogger } from "../telemetry/logger.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { ListReader } from "./list-reader.js";
 import { RetryBudgets } from "./policies/retry-budget.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
@@ -371,22 +373,12 @@ export interface McpClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** Validates the options up front: an invalid one would fail only in the middle of a call. */
-function assertClientOptions(server: string, options: McpClientOptions): McpClientOptions {
-  const subject = "The client";
-  const { logger, clock, random } = assertObject(options, { subject, path: "options", server });
-  const issues = [...validateLogger(logger)];
-  const isClock = ["now", "after"].every((name) => typeof Reflect.get(Object(clock), name) === "function");
-  if (clock !== undefined && !isClock)
-    issues.push({
-      path: "clock",
-      message: `expected an object with now, after, got ${describeValue(clock)}`,
-    });
-  if (random !== undefined && typeof random !== "function")
-    issues.push({ path: "random", message: `expected a function, got ${describeValue(random)}` });
-  if (issues.length > 0) throw configError(subject, issues, { server });
-  return options;
-}
+/** Validated up front: an invalid option would fail only in the middle of a call. */
+const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
+  logger: option.logger,
+  clock: option.clock,
+  random: option.function(),
+});
 
 export interface ClientInternals {
   readonly events: ClientEvents;
@@ -407,7 +399,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
     clock = systemClock,
     random = Math.random,
     logger = createConsoleLogger(),
-  } = assertClientOptions(server, options);
+  } = parseOptions(CLIENT_OPTIONS_SCHEMA, options, { subject: "The client", path: "options", server });
   const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();

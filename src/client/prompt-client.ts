@@ -1,4 +1,4 @@
-import type { McpPromptInfo } from "../config/resource-info.js";
+import type { McpPromptInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { sanitizeDescription } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { withDeadline } from "../async/deadline.js";
+import { withDeadline } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
 import type { ServerConfig } from "../config/server-config.js";

@@ -1,4 +1,4 @@
-import type { McpResourceInfo, McpResourceTemplateInfo } from "../config/resource-info.js";
+import type { McpResourceInfo, McpResourceTemplateInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { RequestOptions } from "./call-options.js";

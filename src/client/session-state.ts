@@ -1,10 +1,7 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { withDeadline } from "../async/deadline.js";
-import { delay } from "../async/delay.js";
-import { mapConcurrent } from "../async/map-concurrent.js";
-import { configError } from "../errors/config-error.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type Clock, delay, withDeadline } from "../async/clock.js";
+import { mapConcurrent } from "../async/semaphore.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import type { Session } from "../session/session.js";

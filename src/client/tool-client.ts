@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../async/clock.js";
-import { mapConcurrent } from "../async/map-concurrent.js";
-import { configError } from "../errors/config-error.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { mapConcurrent } from "../async/semaphore.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
 import {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { urlSchema } from "./schema/url-schema.js";
-import { strictObject } from "./schema/strict-object.js";
+import { urlSchema } from "./http-options.js";
+import { strictObject } from "./parse-options.js";
 
 /** What a `JwtSource` function receives. */
 export interface JwtRequest {

@@ -1,5 +1,4 @@
 import { isAuthGrant, type ParsedGrant } from "./auth-grant.js";
-import { toBasicAuth, tryDecodeURIComponent } from "./basic-auth.js";
 import { type TlsOptions, pemToString } from "./http-options.js";
 import type { DynamicAddress, ServerAddress } from "./server-config.js";
 
@@ -85,4 +84,21 @@ export function collectHeaderSecrets(value: string): string[] {
   const credential = /^[\w-]+\s+(\S.*)$/.exec(value)?.[1];
   const values = credential === undefined ? [value] : [value, credential];
   return values.flatMap((secret) => [secret, encodeURIComponent(secret)]);
+}
+
+/** The user and password of a URL, encoded for basic authentication; `undefined` when it has neither. */
+export function toBasicAuth({ username, password }: URL): string | undefined {
+  if (username === "" && password === "") return undefined;
+  return Buffer.from(`${tryDecodeURIComponent(username)}:${tryDecodeURIComponent(password)}`).toString(
+    "base64",
+  );
+}
+
+/** Returns text with invalid percent-encoding unchanged. */
+export function tryDecodeURIComponent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,7 +1,25 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { z } from "zod";
-import { urlSchema } from "./schema/url-schema.js";
-import { strictObject } from "./schema/strict-object.js";
+import { addIssueAt, type IssueContext, option, optionsSchema } from "./parse-options.js";
+import { redactUrl } from "../errors/redaction.js";
+import { describeValue } from "../json/describe-value.js";
+
+/** A URL with one of these protocols. Error messages show the received URL without its secrets. */
+export function urlSchema(...protocols: string[]) {
+  const expected = `a URL starting with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
+  const isText = (value: unknown) => typeof value === "string" || value instanceof URL;
+  return option.opaque<string | URL>(expected, isText).transform((value, context) => {
+    const url = URL.canParse(String(value)) ? new URL(value) : undefined;
+    if (url !== undefined && protocols.includes(url.protocol)) return url;
+    context.addIssue(`expected ${expected}, got ${describeUrl(value)}`);
+    return z.NEVER;
+  });
+}
+
+function describeUrl(value: string | URL): string {
+  const shown = redactUrl(value);
+  return shown === undefined ? describeValue(value) : `"${shown}"`;
+}
 
 /** PEM text, as read from a file. */
 export type Pem = string | Uint8Array;
@@ -34,28 +52,39 @@ export interface TlsOptions {
  * An undici dispatcher (`Agent`, `ProxyAgent`, `MockAgent` … of undici 7 or later) or a compatible object.
  */
 export interface DispatcherLike {
+  /** Sends a request and calls the methods of `handler` with the response. Returns false when it is busy. */
   dispatch(request: object, handler: object): boolean;
 }
 
 /** The options that a custom `fetch` receives. It has to honor `redirect`. */
 export interface FetchInitLike {
+  /** The HTTP method in upper case: `POST`, `GET` or `DELETE`. */
   readonly method: string;
+  /** All headers of the request, by name. */
   readonly headers: Record<string, string>;
+  /** The JSON of the message, or a form for an authorization server; missing for requests without a body. */
   readonly body?: string;
+  /** How redirects are handled: returned as a response, followed, or rejected. */
   readonly redirect: "manual" | "follow" | "error";
+  /** Aborted when the request is canceled or times out. */
   readonly signal: AbortSignal;
 }
 
 /** The part of a fetch `Response` that is used. */
 export interface ResponseLike {
+  /** The HTTP status code. */
   readonly status: number;
+  /** The headers of the response. `forEach` calls `visit` for each. */
   readonly headers: { forEach(visit: (value: string, name: string) => void): void };
+  /** The stream of the body; `null` for a response without a body. */
   readonly body: { getReader(): BodyReaderLike } | null;
 }
 
 /** The part of a `ReadableStreamDefaultReader` that is used. */
 export interface BodyReaderLike {
+  /** Returns the next chunk; `done` is true after the last one. */
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  /** Stops reading, so that the connection can be reused or closed. */
   cancel(reason?: unknown): Promise<void>;
 }
 
@@ -121,25 +150,21 @@ const httpsOrigin = urlSchema("https:").transform((url, context) => {
   return z.NEVER;
 });
 
-const tlsSchema = strictObject({
-  ca: z
-    .union([
-      z.array(certificatesSchema, EXPECTED_CERTIFICATES).min(1, EXPECTED_CERTIFICATES),
-      certificatesSchema,
-    ])
-    .optional(),
-  cert: certificatesSchema.optional(),
-  key: privateKeySchema.optional(),
-  certOrigins: z.array(httpsOrigin, "expected an array of origins").optional(),
+const tlsSchema = optionsSchema<TlsOptions>({
+  ca: z.union([
+    z.array(certificatesSchema, EXPECTED_CERTIFICATES).min(1, EXPECTED_CERTIFICATES),
+    certificatesSchema,
+  ]),
+  cert: certificatesSchema,
+  key: privateKeySchema,
+  certOrigins: z.array(httpsOrigin, "expected an array of origins"),
 }).superRefine(({ cert, key, certOrigins }, context) => {
-  const addIssue = (path: string, message: string) =>
-    context.addIssue({ code: "custom", path: [path], message });
-  if (cert !== undefined && key === undefined) addIssue("key", "is required with cert");
-  if (key !== undefined && cert === undefined) addIssue("cert", "is required with key");
+  if (cert !== undefined && key === undefined) addIssueAt(context, ["key"], "is required with cert");
+  if (key !== undefined && cert === undefined) addIssueAt(context, ["cert"], "is required with key");
   if (cert !== undefined && key !== undefined && !keyMatchesCertificate(cert, key))
-    addIssue("key", "does not match cert");
+    addIssueAt(context, ["key"], "does not match cert");
   if (certOrigins !== undefined && cert === undefined)
-    addIssue("certOrigins", "has no effect without cert and key");
+    addIssueAt(context, ["certOrigins"], "has no effect without cert and key");
 });
 
 function keyMatchesCertificate(cert: Pem, key: Pem): boolean {
@@ -149,38 +174,31 @@ function keyMatchesCertificate(cert: Pem, key: Pem): boolean {
   return leaf === undefined || privateKeyObject === undefined || leaf.checkPrivateKey(privateKeyObject);
 }
 
-const hasDispatch = (value: unknown) =>
-  typeof value === "object" && value !== null && typeof Reflect.get(value, "dispatch") === "function";
-
-/** The zod shape of `HttpOptions`. */
-export const HTTP_SHAPE = {
+/** The schemas of the fields of `HttpOptions`. */
+export const HTTP_FIELDS = {
   tls: tlsSchema.optional(),
-  dispatcher: z
-    .custom<DispatcherLike>(hasDispatch, {
-      error: "expected an undici dispatcher: an object with dispatch()",
-    })
+  dispatcher: option
+    .withMethods<DispatcherLike>(["dispatch"], "an undici dispatcher: an object with dispatch()")
     .optional(),
-  fetch: z
-    .custom<FetchLike>((value) => typeof value === "function", { error: "expected a function" })
-    .optional(),
+  fetch: option.function<FetchLike>().optional(),
 };
 
 /** Rejects combinations: a custom dispatcher or fetch makes its own connections. */
-export function validateHttpOptions(
-  { tls: tlsOptions, dispatcher, fetch }: HttpOptions,
-  context: Pick<z.core.$RefinementCtx, "addIssue">,
-): void {
+export function validateHttpOptions({ tls, dispatcher, fetch }: HttpOptions, context: IssueContext): void {
   const customOption = dispatcher === undefined ? "fetch" : "dispatcher";
   if (dispatcher !== undefined && fetch !== undefined)
-    context.addIssue({
-      code: "custom",
-      path: ["fetch"],
-      message: "cannot be combined with dispatcher: use one of them",
-    });
-  if (tlsOptions !== undefined && (dispatcher ?? fetch) !== undefined)
-    context.addIssue({
-      code: "custom",
-      path: ["tls"],
-      message: `has no effect with a custom ${customOption}: configure TLS there`,
-    });
+    addIssueAt(context, ["fetch"], "cannot be combined with dispatcher: use one of them");
+  if (tls !== undefined && (dispatcher ?? fetch) !== undefined)
+    addIssueAt(context, ["tls"], `has no effect with a custom ${customOption}: configure TLS there`);
 }
+
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Headers with valid HTTP names and values. */
+export const HEADERS_SCHEMA = z.record(
+  z.string().regex(HEADER_NAME, { error: "contains an invalid header name" }),
+  z
+    .string()
+    .regex(HEADER_VALUE, { error: "header values must not contain line breaks or control characters" }),
+);

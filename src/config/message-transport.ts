@@ -76,3 +76,6 @@ export type TransportLike = Omit<MessageTransport, "send"> & { send(message: nev
 export interface InProcessServer {
   connect(transport: MessageTransport): Promise<void>;
 }
+
+/** The `clientInfo` that is sent to servers on initialize. */
+export const CLIENT_INFO = { name: "langchain-mcp-runtime", version: "0.1.0" } as const;

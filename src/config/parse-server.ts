@@ -1,35 +1,23 @@
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import { zodToIssues, ZOD_ERROR_MAP } from "./schema/zod-issues.js";
+import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject, omitUndefined, parseJson } from "../json/json.js";
+import { isAuthGrant } from "./auth-grant.js";
+import { collectSecrets } from "./collect-secrets.js";
 import type { HttpOptions } from "./http-options.js";
-import { isPlainObject, omitUndefined } from "../json/json.js";
-import type { InProcessServer } from "./message-transport.js";
+import { catchUnreadable, validate, type Validated } from "./parse-options.js";
+import { SERVER_DEFAULTS, type ServerConfig, STDIO_CONNECT_MS, type TransportType } from "./server-config.js";
 import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
-import { getTransportType } from "./transport-type.js";
-import { parseJson } from "../json/parse-json.js";
-import { collectSecrets } from "./collect-secrets.js";
-import { COMMON_SCHEMA, SERVER_SCHEMAS } from "./schema/server-schema.js";
-import {
-  SERVER_DEFAULTS,
-  STDIO_CONNECT_MS,
-  type DynamicAddress,
-  type ServerAddress,
-  type TransportType,
-  type ServerConfig,
-} from "./server-config.js";
+import { COMMON_SCHEMA, type ParsedServer, SERVER_SCHEMAS } from "./server-schema.js";
 
 /**
  * Validates a server definition and fills in the defaults. Throws kind `invalid-config` with all problems.
  */
 export function parseServer(name: string, definition: ServerDefinition): ServerConfig {
-  const parsed = validateServer(name, definition);
-  if ("issues" in parsed)
-    throw isValidName(name)
-      ? configError(`Server ${JSON.stringify(name)}`, parsed.issues, { server: name })
-      : configError("The server", parsed.issues);
-  return parsed.config;
+  const validated = validateServer(name, definition);
+  if ("data" in validated) return validated.data;
+  if (!isValidName(name)) throw configError("The server", validated.issues);
+  throw configError(`Server ${JSON.stringify(name)}`, validated.issues, { server: name });
 }
 
 /** All parsed configs, so that no other object can pass for one. */
@@ -52,7 +40,8 @@ export function withServerSettings(
 /**
  * Validates the servers of a JSON document, given as a string or as an object.
  *
- * @throws McpRuntimeError of kind `invalid-config` with the problems of all servers, each with its path.
+ * @throws McpRuntimeError of kind `invalid-config` with the problems of all servers, each with its path. The
+ * message of an unknown key suggests the valid key that is close to it.
  *
  * @example
  * ```ts
@@ -61,34 +50,41 @@ export function withServerSettings(
  * ```
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
-  const servers = typeof json === "string" ? parseJson(json, "The list of servers") : json;
+  const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
   parseServerConfigs(servers);
   return servers as Record<string, ServerDefinition>;
 }
+
+const LIST_SUBJECT = "The list of servers";
 
 /**
  * Parses the definitions of several servers, given as an object or as a JSON string. Throws kind
  * `invalid-config` with the problems of all.
  */
 export function parseServerConfigs(json: unknown): Record<string, ServerConfig> {
-  const servers = typeof json === "string" ? parseJson(json, "The list of servers") : json;
+  const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
+  const validated = catchUnreadable(servers, () => validateServers(servers));
+  if ("data" in validated) return validated.data;
+  throw configError(LIST_SUBJECT, validated.issues);
+}
+
+function validateServers(servers: unknown): Validated<Record<string, ServerConfig>> {
   if (!isPlainObject(servers)) {
     const message = `expected an object { name: definition }, got ${describeValue(servers)}`;
-    throw configError("The list of servers", [{ path: "", message }]);
+    return { issues: [{ path: "", message }] };
   }
   const issues: ConfigIssue[] = [];
   const configs = Object.entries(servers).flatMap(([name, definition]) => {
-    const parsed = validateServer(name, definition);
-    if ("config" in parsed) return [[name, parsed.config] as const];
-    issues.push(...parsed.issues.map((issue) => prefixPath(name, issue)));
+    const validated = validateServer(name, definition);
+    if ("data" in validated) return [[name, validated.data] as const];
+    issues.push(...validated.issues.map((issue) => prefixPath(name, issue)));
     return [];
   });
-  if (issues.length > 0) throw configError("The list of servers", issues);
-  return Object.fromEntries(configs);
+  return issues.length > 0 ? { issues } : { data: Object.fromEntries(configs) };
 }
 
 function prefixPath(name: string, issue: ConfigIssue): ConfigIssue {
-  const head = /^[\w$-]+$/.test(name) ? name : `[${JSON.stringify(name)}]`;
+  const head = formatPath([name]);
   const separator = issue.path === "" || issue.path.startsWith("[") ? "" : ".";
   return { path: `${head}${separator}${issue.path}`, message: issue.message };
 }
@@ -97,65 +93,41 @@ function isValidName(name: unknown): name is string {
   return typeof name === "string" && name.trim() !== "";
 }
 
-type ParseResult = { readonly config: ServerConfig } | { readonly issues: readonly ConfigIssue[] };
-
-function validateServer(name: unknown, definition: unknown): ParseResult {
+function validateServer(name: unknown, definition: unknown): Validated<ServerConfig> {
   if (!isValidName(name)) {
     const actual = typeof name === "string" ? "" : `, got ${describeValue(name)}`;
-    const message = `expected a non-empty name${actual}`;
-    return { issues: [{ path: "name", message }] };
+    return { issues: [{ path: "name", message: `expected a non-empty name${actual}` }] };
   }
-  if (!isPlainObject(definition)) {
-    return { issues: [{ path: "", message: `expected an object, got ${describeValue(definition)}` }] };
-  }
-  const transportType = getTransportType(definition);
-  if (typeof transportType !== "string") {
-    const commonOptions = COMMON_SCHEMA.safeParse(definition, ZOD_ERROR_MAP);
-    return { issues: [transportType, ...(commonOptions.success ? [] : zodToIssues(commonOptions.error))] };
-  }
-  const { type: _, transport: __, ...rest } = definition;
-  const parsed = SERVER_SCHEMAS[transportType].safeParse(rest, ZOD_ERROR_MAP);
-  if (!parsed.success) return { issues: zodToIssues(parsed.error) };
-  const { data } = parsed;
-  const issues = [
-    ...validateIdentity(data),
-    ...validateDpop(data),
-    ...validateSessionStore(transportType, data),
-  ];
-  if (issues.length > 0) return { issues };
-  const config = toServerConfig(name, transportType, data);
-  parsedConfigs.add(config);
-  return { config };
+  return catchUnreadable(definition, () => {
+    if (!isPlainObject(definition))
+      return { issues: [{ path: "", message: `expected an object, got ${describeValue(definition)}` }] };
+    const transportType = getTransportType(definition);
+    if (typeof transportType !== "string") {
+      const common = validate(COMMON_SCHEMA, definition);
+      return { issues: [transportType, ...("issues" in common ? common.issues : [])] };
+    }
+    const parsed = validate(SERVER_SCHEMAS[transportType], definition);
+    if ("issues" in parsed) return parsed;
+    const issues = [
+      ...validateIdentity(parsed.data),
+      ...validateDpop(parsed.data),
+      ...validateSessionStore(parsed.data),
+    ];
+    return issues.length > 0 ? { issues } : { data: toServerConfig(name, parsed.data) };
+  });
 }
 
-/** DPoP binds OAuth tokens to a key, so it needs `auth`. */
-function validateDpop(parsed: ParsedServer): ConfigIssue[] {
-  if (!("dpop" in parsed) || parsed.dpop === undefined || parsed.auth !== undefined) return [];
-  return [{ path: "dpop", message: "requires OAuth tokens, but auth is not set" }];
-}
-
-/** Options that are needed before a dynamic server is resolved. */
-const FORBIDDEN_IN_RESOLVED: readonly ConfigIssue[] = [
-  {
-    path: "tools",
-    message: "cannot be set by resolve(); set it next to resolve, or in the factory option tools",
-  },
-  { path: "identity", message: "cannot be set by resolve(); set it next to resolve" },
-];
-
-type ParsedServer = ReturnType<(typeof SERVER_SCHEMAS)[TransportType]["parse"]>;
-
-function toServerConfig(name: string, transportType: TransportType, parsed: ParsedServer): ServerConfig {
-  const address = toAddress(name, transportType, parsed);
+function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
+  const address = toAddress(name, parsed);
   const { timeouts, session, limits, retry, circuitBreaker } = SERVER_DEFAULTS;
-  const connectMs = transportType === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
+  const connectMs = address.kind === "stdio" ? STDIO_CONNECT_MS : timeouts.connectMs;
   // A resumed or stored session may be used by others, so it is not terminated.
   const isShared = parsed.session?.id !== undefined || parsed.session?.store !== undefined;
   const terminateOnClose = !isShared && session.terminateOnClose;
-  return {
+  const config: ServerConfig = {
     name,
     address,
-    identity: "identity" in parsed ? parsed.identity : undefined,
+    identity: parsed.identity,
     timeouts: { ...timeouts, connectMs, ...omitUndefined(parsed.timeouts) },
     session: { ...session, terminateOnClose, ...omitUndefined(parsed.session) },
     limits: { ...limits, concurrentCalls: undefined, ...omitUndefined(parsed.limits) },
@@ -172,9 +144,11 @@ function toServerConfig(name: string, transportType: TransportType, parsed: Pars
     lazy: parsed.lazy ?? false,
     fallback: parsed.fallback,
     handlers: toHandlers(parsed),
-    classify: parsed.classify as ServerConfig["classify"],
+    classify: parsed.classify,
     secrets: [...collectSecrets(address, parsed.session?.id), ...(parsed.secrets ?? [])],
   };
+  parsedConfigs.add(config);
+  return config;
 }
 
 function toHandlers({ roots, onSamplingRequest, onElicitationRequest }: ParsedServer): ServerRequestHandlers {
@@ -185,67 +159,39 @@ function toHandlers({ roots, onSamplingRequest, onElicitationRequest }: ParsedSe
   return { roots, sample: onSamplingRequest, elicitForm: elicit?.form, elicitUrl: elicit?.url };
 }
 
-function toAddress(
-  name: string,
-  transportType: TransportType,
-  parsed: ParsedServer,
-): ServerAddress | DynamicAddress {
-  if ("resolve" in parsed) {
-    const { resolve, ...defaults } = parsed;
-    const resolveConfig = async (context: ResolveContext, serverName: string = name) => {
-      const definition = await resolve(context);
-      const merged = isPlainObject(definition) ? { ...defaults, ...definition } : definition;
-      const forbidden = FORBIDDEN_IN_RESOLVED.filter(
-        ({ path }) => isPlainObject(definition) && definition[path] !== undefined,
-      );
-      if (forbidden.length > 0) throw configError(`Server ${JSON.stringify(serverName)}`, forbidden);
-      return parseServer(serverName, merged as ServerDefinition);
-    };
-    return { kind: "dynamic", resolve: resolveConfig };
-  }
-  if ("openTransport" in parsed) return { kind: "custom", open: parsed.openTransport };
-  if ("server" in parsed) {
-    const { server } = parsed;
-    const open = (typeof server === "function" ? server : () => server) as () => InProcessServer;
-    return { kind: "in-process", open };
-  }
-  if ("command" in parsed) {
-    const { command, args, env, cwd, encoding } = parsed;
-    return { kind: "stdio", command, args, env, cwd, encoding };
-  }
-  if ("functionName" in parsed) {
-    const { functionName, qualifier, region, endpoint } = parsed;
-    return { kind: "lambda", functionName, qualifier, region, endpoint };
-  }
-  const { url, headers, auth, dpop } = parsed;
-  const { tls, dispatcher, fetch } = parsed as HttpOptions;
-  const isPerCaller = typeof headers === "function";
-  return {
-    kind: transportType as "http" | "sse" | "websocket",
-    url,
-    headers: isPerCaller ? {} : headers,
-    headersProvider: isPerCaller ? headers : undefined,
-    auth,
-    dpop,
-    tls,
-    dispatcher,
-    fetch,
+/** Options that are needed before a dynamic server is resolved. */
+const FORBIDDEN_IN_RESOLVED: readonly ConfigIssue[] = [
+  {
+    path: "tools",
+    message: "cannot be set by resolve(); set it next to resolve, or in the factory option tools",
+  },
+  { path: "identity", message: "cannot be set by resolve(); set it next to resolve" },
+];
+
+function toAddress(name: string, { address, ...defaults }: ParsedServer): ServerConfig["address"] {
+  if (address.kind !== "dynamic") return address;
+  const resolve = async (context: ResolveContext, serverName: string = name) => {
+    const definition = await address.resolve(context);
+    if (!isPlainObject(definition)) return parseServer(serverName, definition as ServerDefinition);
+    const forbidden = FORBIDDEN_IN_RESOLVED.filter(({ path }) => definition[path] !== undefined);
+    if (forbidden.length > 0) throw configError(`Server ${JSON.stringify(serverName)}`, forbidden);
+    const merged: object = { ...defaults, ...definition };
+    return parseServer(serverName, merged as ServerDefinition);
   };
+  return { kind: "dynamic", resolve };
 }
 
-interface IdentityInput {
-  readonly headers?: unknown;
-  readonly auth?: unknown;
-  readonly identity?: unknown;
-  readonly session?: { readonly id?: string | undefined } | undefined;
+/** DPoP binds OAuth tokens to a key, so it needs `auth`. */
+function validateDpop({ address }: ParsedServer): ConfigIssue[] {
+  if (!("dpop" in address) || address.dpop === undefined || address.auth !== undefined) return [];
+  return [{ path: "dpop", message: "requires OAuth tokens, but auth is not set" }];
 }
 
 /** Rejects definitions that would let two users share a session. */
-function validateIdentity({ headers, auth, identity, session }: IdentityInput): ConfigIssue[] {
-  const sources = { headers, auth, "auth.idToken": isPlainObject(auth) ? auth["idToken"] : undefined };
-  const perCaller = Object.entries(sources).find(([, value]) => typeof value === "function");
+function validateIdentity({ address, identity, session }: ParsedServer): ConfigIssue[] {
+  const perCaller = findPerCallerOption(address);
   if (perCaller !== undefined && identity === undefined) {
-    const message = `is required because ${perCaller[0]} depends on the caller: identity: (context) => string returns whose session a call uses`;
+    const message = `is required because ${perCaller} depends on the caller: identity: (context) => string returns whose session a call uses`;
     return [{ path: "identity", message }];
   }
   if (identity !== undefined && session?.id !== undefined)
@@ -253,30 +199,29 @@ function validateIdentity({ headers, auth, identity, session }: IdentityInput): 
   return [];
 }
 
-interface SessionStoreInput {
-  readonly session?: { readonly id?: string | undefined; readonly store?: unknown } | undefined;
-  readonly identity?: unknown;
-  readonly url?: URL;
-  readonly headers?: unknown;
-  readonly auth?: unknown;
-  readonly tls?: { readonly cert?: unknown } | undefined;
-  readonly dispatcher?: unknown;
-  readonly fetch?: unknown;
+/** The credential that a function returns for each caller. */
+function findPerCallerOption(address: ParsedServer["address"]): string | undefined {
+  if (!("auth" in address)) return undefined;
+  const { headersProvider, auth } = address;
+  if (headersProvider !== undefined) return "headers";
+  if (typeof auth === "function") return "auth";
+  return isAuthGrant(auth) && "idToken" in auth && typeof auth.idToken === "function"
+    ? "auth.idToken"
+    : undefined;
 }
 
 /** Rejects what a session store cannot be combined with. */
-function validateSessionStore(transportType: TransportType, server: SessionStoreInput): ConfigIssue[] {
-  const { session, identity } = server;
+function validateSessionStore({ address, identity, session }: ParsedServer): ConfigIssue[] {
   if (session?.store === undefined) return [];
   const issues: ConfigIssue[] = [];
   // A dynamic server is validated again when it is resolved.
-  if (transportType !== "http" && transportType !== "dynamic") {
-    const message = `is only supported for type http: a session of type ${transportType} ends with its connection`;
+  if (address.kind !== "http" && address.kind !== "dynamic") {
+    const message = `is only supported for type http: a session of type ${address.kind} ends with its connection`;
     issues.push({ path: "session.store", message });
   }
   if (session.id !== undefined)
     issues.push({ path: "session.id", message: "cannot be combined with session.store: use one of them" });
-  const credential = credentialInUse(server);
+  const credential = credentialInUse(address);
   if (credential !== undefined && identity === undefined) {
     const message = `is required because processes with different credentials (${credential}) may share the store: identity: () => "billing" returns whose sessions these are`;
     issues.push({ path: "identity", message });
@@ -285,20 +230,80 @@ function validateSessionStore(transportType: TransportType, server: SessionStore
 }
 
 /** The credential in use, which may differ between processes that share a store. */
-function credentialInUse({
-  url,
-  headers,
-  auth,
-  tls,
-  dispatcher,
-  fetch,
-}: SessionStoreInput): string | undefined {
+function credentialInUse(address: ParsedServer["address"]): string | undefined {
+  if (!("auth" in address)) return undefined;
+  const { url, headers, headersProvider, auth } = address;
+  const { tls, dispatcher, fetch } = address as HttpOptions;
   // These require an identity in any case.
-  if (typeof headers === "function" || typeof auth === "function") return undefined;
-  if (Object.keys(headers ?? {}).length > 0) return "headers";
+  if (headersProvider !== undefined || typeof auth === "function") return undefined;
+  if (Object.keys(headers).length > 0) return "headers";
   if (auth !== undefined) return "auth";
-  if (url !== undefined && url.username + url.password !== "") return "user in the url";
+  if (url.username + url.password !== "") return "user in the url";
   if (tls?.cert !== undefined) return "tls.cert";
   if (dispatcher !== undefined) return "dispatcher";
   return fetch === undefined ? undefined : "fetch";
+}
+
+/** Accepted values of `type` and `transport`. */
+const TRANSPORT_TYPES: Readonly<Record<string, TransportType>> = {
+  http: "http",
+  "streamable-http": "http",
+  streamableHttp: "http",
+  sse: "sse",
+  stdio: "stdio",
+  websocket: "websocket",
+  lambda: "lambda",
+  custom: "custom",
+  "in-process": "in-process",
+  dynamic: "dynamic",
+};
+
+/** Keys that identify a transport. `url` is not one of them: its protocol decides. */
+const TYPES_BY_KEY: Readonly<Record<string, TransportType>> = {
+  command: "stdio",
+  functionName: "lambda",
+  openTransport: "custom",
+  server: "in-process",
+  resolve: "dynamic",
+};
+
+/** The transport of a definition: from `type` or `transport`, otherwise inferred from its keys. */
+export function getTransportType(definition: JsonObject): TransportType | ConfigIssue {
+  const { type, transport } = definition;
+  if (type === undefined && transport === undefined) return inferType(definition);
+  if (type === undefined) return typeFromName("transport", transport);
+  const transportType = typeFromName("type", type);
+  const isSame = transport === undefined || typeFromName("transport", transport) === transportType;
+  if (isSame || typeof transportType !== "string") return transportType;
+  const message = `is ${describeValue(transport)}, but type is ${describeValue(type)}`;
+  return { path: "transport", message };
+}
+
+function typeFromName(path: "type" | "transport", name: unknown): TransportType | ConfigIssue {
+  const transportType =
+    typeof name === "string" && Object.hasOwn(TRANSPORT_TYPES, name) ? TRANSPORT_TYPES[name] : undefined;
+  const allowed = Object.keys(TRANSPORT_TYPES).join(", ");
+  return transportType ?? { path, message: `expected one of ${allowed}, got ${describeValue(name)}` };
+}
+
+function inferType(definition: JsonObject): TransportType | ConfigIssue {
+  const types = Object.entries(TYPES_BY_KEY).flatMap(([key, type]) =>
+    definition[key] === undefined ? [] : [type],
+  );
+  const { url } = definition;
+  if (url !== undefined) types.push(isWebSocketUrl(url) ? "websocket" : "http");
+  const [first, second] = types;
+  if (first === undefined)
+    return {
+      path: "",
+      message: "cannot determine the transport: expected url, command, functionName, openTransport or server",
+    };
+  if (second === undefined) return first;
+  const message = `matches two transports, ${first} and ${second}: use the keys of only one`;
+  return { path: "", message };
+}
+
+function isWebSocketUrl(url: unknown): boolean {
+  const href = url instanceof URL ? url.href : url;
+  return typeof href === "string" && /^wss?:/i.test(href);
 }

@@ -1,10 +1,17 @@
-import type { FailureKind } from "../errors/failure-kinds.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
 import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
 import type { ToolRules } from "./tool-rules.js";
-import type { FallbackOption, ProtocolOption, ResolveContext, SessionOptions } from "./server-definition.js";
+import type {
+  CircuitBreakerOptions,
+  CommonServerOptions,
+  LimitOptions,
+  ProtocolOption,
+  ResolveContext,
+  RetryOptions,
+  SessionOptions,
+  TimeoutOptions,
+} from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
 
 const MEBIBYTE = 1024 * 1024;
@@ -41,19 +48,14 @@ export const SERVER_DEFAULTS = {
 /** A cold `npx` server needs ten seconds or more before it responds. */
 export const STDIO_CONNECT_MS = 60_000;
 
-type Complete<Defaults> = {
-  readonly [Key in keyof Defaults]: Defaults[Key] extends number
-    ? number
-    : Defaults[Key] extends boolean
-      ? boolean
-      : Defaults[Key];
+export type Limits = Required<Omit<LimitOptions, "concurrentCalls">> & {
+  readonly concurrentCalls: number | undefined;
 };
-type Timeouts = Complete<typeof SERVER_DEFAULTS.timeouts>;
-export type Limits = Complete<typeof SERVER_DEFAULTS.limits>;
-export type RetrySettings = Complete<typeof SERVER_DEFAULTS.retry>;
-export type CircuitBreakerSettings = Complete<typeof SERVER_DEFAULTS.circuitBreaker>;
-type SessionSettings = Complete<typeof SERVER_DEFAULTS.session> &
-  Pick<SessionOptions, "id" | "protocolVersion" | "store">;
+export type RetrySettings = Required<RetryOptions>;
+export type CircuitBreakerSettings = Required<CircuitBreakerOptions>;
+type OptionalSessionKeys = "id" | "protocolVersion" | "store";
+type SessionSettings = Required<Omit<SessionOptions, OptionalSessionKeys>> &
+  Pick<SessionOptions, OptionalSessionKeys>;
 
 /** A URL and the credentials of requests to it. */
 export interface WebAddress<Kind extends string> extends CredentialSources {
@@ -107,9 +109,9 @@ export interface ServerConfig {
   readonly address: ServerAddress | DynamicAddress;
   /** `undefined`: all callers share one identity. */
   readonly identity: IdentityOption | undefined;
-  readonly timeouts: Timeouts;
+  readonly timeouts: Required<TimeoutOptions>;
   readonly session: SessionSettings;
-  readonly limits: Limits & { readonly concurrentCalls: number | undefined };
+  readonly limits: Limits;
   readonly retry: RetrySettings;
   /** `undefined`: no circuit breaker. */
   readonly circuitBreaker: CircuitBreakerSettings | undefined;
@@ -119,17 +121,20 @@ export interface ServerConfig {
   readonly optional: boolean;
   /** Connected on first use. */
   readonly lazy: boolean;
-  readonly fallback: FallbackOption | undefined;
+  readonly fallback: CommonServerOptions["fallback"] | undefined;
   readonly handlers: ServerRequestHandlers;
-  readonly classify: ((failure: McpRuntimeError) => FailureKind | undefined) | undefined;
+  readonly classify: CommonServerOptions["classify"] | undefined;
   /** Strings to redact. */
   readonly secrets: readonly string[];
 }
 
 /** How and where a server is reached, without anything secret: no user, path or query. */
 export interface ServerEndpoint {
+  /** How messages travel: `http`, `stdio` … `dynamic` for a server that is not resolved yet. */
   readonly transport: TransportType;
+  /** The host name or IP address; `undefined` for servers without a URL. */
   readonly host: string | undefined;
+  /** The port, also if it is the default of the protocol; `undefined` for servers without a URL. */
   readonly port: number | undefined;
 }
 

@@ -1,10 +1,16 @@
 import { z } from "zod";
 import type { CallContext } from "./call-context.js";
-import { strictObject } from "./schema/strict-object.js";
+import {
+  addIssueAt,
+  flattenIssues,
+  option,
+  optionsSchema,
+  type PathIssue,
+  ZOD_ERROR_MAP,
+} from "./parse-options.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { ZOD_ERROR_MAP } from "./schema/zod-issues.js";
-import type { McpToolInfo } from "./tool-info.js";
+import type { McpToolInfo } from "./list-items.js";
 
 /** Options of one tool, or of all tools that match a pattern. */
 export interface ToolRule {
@@ -63,43 +69,37 @@ export type InjectedArgument =
   | readonly unknown[]
   | { readonly [key: string]: unknown };
 
-const ruleSchema = strictObject({
-  idempotent: z.boolean().optional(),
-  requireApproval: z
-    .custom<NonNullable<ToolRule["requireApproval"]>>(
-      (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
-      { error: 'expected true, false, "unless-read-only" or a function' },
-    )
-    .optional(),
-  timeoutMs: z.number().nonnegative().optional(),
-  args: z.record(z.string(), z.unknown()).optional(),
-  description: z.string().optional(),
-  maxConcurrent: z.number().int().positive().optional(),
+const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
+  idempotent: z.boolean(),
+  requireApproval: option.opaque<NonNullable<ToolRule["requireApproval"]>>(
+    'true, false, "unless-read-only" or a function',
+    (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
+  ),
+  timeoutMs: z.number().nonnegative(),
+  args: z.record(z.string(), z.unknown()),
+  description: z.string(),
+  maxConcurrent: z.number().int().positive(),
 });
 
-/** A problem of tool rules, and its path in them. */
-export interface RuleIssue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
+export const TOOL_RULE_SCHEMA = z.union([z.boolean(), RULE_FIELDS_SCHEMA]);
 
-/** Returns all problems of tool rules. What a rules function returns is validated when it is called. */
-export function validateToolRules(rules: unknown): RuleIssue[] {
-  if (rules === undefined || typeof rules === "function") return [];
+/** Tool rules are passed on unchanged. What a rules function returns is validated when it is called. */
+export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().superRefine((rules, context) => {
+  for (const { path, message } of validateToolRules(rules)) addIssueAt(context, path, message);
+});
+
+function validateToolRules(rules: unknown): readonly PathIssue[] {
+  if (typeof rules === "function") return [];
   if (Array.isArray(rules)) {
     const isNames = rules.every((name) => typeof name === "string");
     return isNames ? [] : [{ path: [], message: "expected an array of tool names" }];
   }
   if (!isPlainObject(rules))
     return [{ path: [], message: `expected rules by tool name, got ${describeValue(rules)}` }];
-  return Object.entries(rules).flatMap(([pattern, rule]) =>
-    validateToolRule(rule).map(({ path, message }) => ({ path: [pattern, ...path], message })),
-  );
-}
-
-export function validateToolRule(rule: unknown): RuleIssue[] {
-  const parsed = typeof rule === "boolean" ? undefined : ruleSchema.safeParse(rule, ZOD_ERROR_MAP);
-  return (parsed?.error?.issues ?? []).map(({ path, message }) => ({ path, message }));
+  return Object.entries(rules).flatMap(([pattern, rule]) => {
+    const { error } = TOOL_RULE_SCHEMA.safeParse(rule, ZOD_ERROR_MAP);
+    return error === undefined ? [] : flattenIssues(error.issues, [pattern]);
+  });
 }
 
 /** The options of a server that decide about its tools. */

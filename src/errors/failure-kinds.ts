@@ -33,3 +33,117 @@ export type FailureKind = keyof typeof FAILURE_KINDS;
 export function isFailureKind(value: unknown): value is FailureKind {
   return typeof value === "string" && Object.hasOwn(FAILURE_KINDS, value);
 }
+
+/** What is known about a failed request. Every field is optional: leave out what is not known. */
+export interface FailureEvidence {
+  /** The HTTP status of the response. */
+  readonly status?: number | undefined;
+  /** The JSON-RPC error code, from a JSON-RPC error response or from the body of an HTTP error response. */
+  readonly code?: number | undefined;
+  /** The response has a `Retry-After` header. */
+  readonly hasRetryAfter?: boolean | undefined;
+  /** The request carried a session id. */
+  readonly hadSession?: boolean | undefined;
+  /** The response text reports an unknown session. */
+  readonly reportsUnknownSession?: boolean | undefined;
+  /** The called tool is not in the server's tool list. */
+  readonly isToolMissing?: boolean | undefined;
+  /** The request was `resources/read`, for which some codes have a specific meaning. */
+  readonly isResourceRead?: boolean | undefined;
+  /** Whether the request reached the server, if known. Only relevant without a response. */
+  readonly wasSent?: boolean | undefined;
+  /** The network error code of each attempted address, such as `ECONNREFUSED`. */
+  readonly networkCodes?: readonly unknown[] | undefined;
+}
+
+const METHOD_NOT_FOUND = -32_601;
+/**
+ * -32002 is specified. The official SDK's servers return -32602 (invalid params): the URI is the only parameter.
+ */
+const RESOURCE_NOT_FOUND_CODES: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
+/** The server does not support the protocol version of the request and did not run it. */
+const UNSUPPORTED_VERSION = -32_022;
+/** The server needs a client capability (elicitation, sampling or roots) that the request does not declare. */
+const MISSING_CLIENT_CAPABILITY = -32_021;
+/** Parse error, invalid request, invalid params, missing client capability. */
+const INVALID_REQUEST_CODES = new Set([-32_700, -32_600, -32_602, MISSING_CLIENT_CAPABILITY]);
+/** Error codes of a connection that was never established. */
+const CONNECT_ERROR_CODES: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+type ClassificationRule = readonly [FailureKind, (facts: FailureEvidence) => boolean | undefined];
+
+/**
+ * Maps HTTP statuses, JSON-RPC codes and network errors to a kind; the first matching rule wins. Kinds without
+ * a rule (`timeout`, `too-large`, `closed` …) are created directly where they occur.
+ *
+ * Other JSON-RPC codes, in particular -32000 to -32019, have no agreed meaning and become `server-error`.
+ */
+const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
+  ["not-found", ({ isToolMissing }) => isToolMissing],
+  ["unsupported-protocol", ({ code }) => code === UNSUPPORTED_VERSION],
+  [
+    "session-lost",
+    ({ hadSession, status, code }) => hadSession && status === 404 && code !== METHOD_NOT_FOUND,
+  ],
+  [
+    "session-lost",
+    ({ hadSession, status, reportsUnknownSession }) => hadSession && status === 400 && reportsUnknownSession,
+  ],
+
+  ["unauthorized", ({ status }) => status === 401 || status === 403],
+  ["rate-limited", ({ status }) => status === 429],
+  ["rate-limited", ({ status, hasRetryAfter }) => status === 503 && hasRetryAfter],
+  ["unavailable", ({ status }) => status === 502 || status === 503 || status === 504],
+  ["server-error", ({ status }) => status !== undefined && status >= 500],
+  ["not-found", ({ code }) => code === METHOD_NOT_FOUND],
+  ["invalid-request", ({ status }) => status !== undefined],
+  ["not-found", ({ code, isResourceRead }) => isResourceRead && RESOURCE_NOT_FOUND_CODES.has(code)],
+
+  ["invalid-request", ({ code }) => code !== undefined && INVALID_REQUEST_CODES.has(code)],
+  ["server-error", ({ code }) => code !== undefined],
+
+  ["not-sent", ({ wasSent }) => wasSent === false],
+  [
+    "not-sent",
+    ({ wasSent, networkCodes }) =>
+      wasSent === undefined && networkCodes?.some((code) => CONNECT_ERROR_CODES.has(code)),
+  ],
+];
+
+/** Returns the kind of a failure. A request that was sent and got no response is `connection-lost`. */
+export function classifyFailure(evidence: FailureEvidence): FailureKind {
+  return CLASSIFICATION_RULES.find(([, matches]) => matches(evidence) === true)?.[0] ?? "connection-lost";
+}
+
+const OUTCOME_UNKNOWN_KINDS: ReadonlySet<FailureKind> = new Set([
+  "connection-lost",
+  "unavailable",
+  "server-error",
+]);
+
+/**
+ * Whether the server may have run a request that failed with this kind. For failures derived from an HTTP
+ * status or the network; after a JSON-RPC error response the outcome is always known.
+ */
+export function isOutcomeUnknown(kind: FailureKind): boolean {
+  return OUTCOME_UNKNOWN_KINDS.has(kind);
+}
+
+/** Returns a hint for fixing an error with this JSON-RPC code, or an empty string. */
+export function hintForCode(code: number | undefined): string {
+  return code === MISSING_CLIENT_CAPABILITY
+    ? "The server needs a client capability: configure a handler in its definition (onElicitationRequest, onSamplingRequest or roots)."
+    : "";
+}
+
+/** Returns the `code` of a Node, undici or SDK error; `undefined` for anything else. */
+export function errorCode(error: unknown): unknown {
+  return typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
+}

@@ -1,3 +1,4 @@
+import { errorCode } from "./failure-kinds.js";
 import { McpRuntimeError } from "./mcp-runtime-error.js";
 
 interface OptionalDependency<Module> {
@@ -31,7 +32,7 @@ export async function loadOptionalDependency<Module>(
 /** An installed package may itself be missing a dependency, so the name is compared, too. */
 function isMissing(cause: unknown, name: string): boolean {
   if (!(cause instanceof Error)) return false;
-  const code: unknown = Reflect.get(cause, "code");
+  const code = errorCode(cause);
   const isNotFound = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
   return isNotFound && cause.message.includes(`'${name}`);
 }

@@ -59,6 +59,7 @@ export interface FailureDetails {
  * ```
  */
 export class McpRuntimeError extends Error {
+  /** What happened; the only field to branch on. */
   readonly kind: FailureKind;
   /** The JSON-RPC error code, if the server returned one. */
   readonly code: number | undefined;
@@ -122,4 +123,17 @@ export class McpRuntimeError extends Error {
     const { cause: _, ...details } = this.#details();
     return { name: this.name, kind: this.kind, message: this.message, ...details };
   }
+}
+
+/** Creates an `invalid-config` error that lists every problem with its path. */
+export function configError(
+  subject: string,
+  issues: readonly ConfigIssue[],
+  details: { readonly server?: string } = {},
+): McpRuntimeError {
+  const lines = issues.map(({ path, message }) => (path === "" ? `  ${message}` : `  ${path}: ${message}`));
+  return new McpRuntimeError("invalid-config", [`${subject} is not valid:`, ...lines].join("\n"), {
+    ...details,
+    issues,
+  });
 }

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { errorCode } from "./failure-kinds.js";
 import { truncate, MAX_TEXT_LENGTH } from "./sanitize-text.js";
 
 const REDACTED = "[redacted]";
@@ -143,7 +144,7 @@ export class Redactor {
       this.redact(error.stack ?? "").replace(message, () => copy.message),
       MAX_STACK_LENGTH,
     );
-    const code: unknown = Reflect.get(error, "code");
+    const code = errorCode(error);
     if (typeof code === "string") Object.assign(copy, { code: truncate(this.redact(code), MAX_NAME_LENGTH) });
     if (typeof code === "number") Object.assign(copy, { code });
     return copy;

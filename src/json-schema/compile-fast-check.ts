@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { ANNOTATIONS } from "./schema-keywords.js";
+import { ANNOTATIONS } from "./sanitize-schema.js";
 
 /** Returns whether a value is certainly valid. `false` means unknown. */
 type Predicate = (value: unknown) => boolean;

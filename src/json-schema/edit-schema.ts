@@ -1,6 +1,6 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import { WILDCARD, type JsonPath } from "../json/json-path.js";
-import { resolvePointer, toFragment } from "./json-pointer.js";
+import { resolveRef, toFragment } from "./resolve-ref.js";
 import { safeClone } from "../json/safe-clone.js";
 
 /** How an argument changes in the schema that the model sees. */
@@ -54,25 +54,20 @@ class SchemaEditor {
       return unchanged(node);
     const { $ref, ...siblings } = node;
     if (typeof $ref === "string") {
-      const target = this.#resolve($ref);
-      return target === undefined
-        ? unchanged(node)
-        : this.editAt({ ...target, ...siblings }, depth, indirections + 1);
+      const target = resolveRef($ref, this.#root);
+      return isPlainObject(target)
+        ? this.editAt({ ...target, ...siblings }, depth, indirections + 1)
+        : unchanged(node);
     }
     const own =
       typeof segment === "string" ? this.#editProperty(node, segment, depth) : this.#editItems(node, depth);
-    const hidden = typeof segment === "string" && wasRemoved(node, own.schema, segment) ? segment : undefined;
-    return this.#editBranches(own, hidden, depth, indirections);
-  }
-
-  #resolve(reference: string): JsonObject | undefined {
-    const fragment = toFragment(this.#root, reference);
-    const target = fragment === undefined ? undefined : resolvePointer(this.#root, fragment);
-    return isPlainObject(target) ? target : undefined;
+    const isHidden =
+      typeof segment === "string" && hasProperty(node, segment) && !hasProperty(own.schema, segment);
+    return this.#editBranches(own, isHidden ? segment : undefined, depth, indirections);
   }
 
   #editProperty(node: JsonObject, name: string, depth: number): EditedSchema {
-    const properties = isPlainObject(node["properties"]) ? node["properties"] : {};
+    const properties = toObject(node["properties"]);
     if (!Object.hasOwn(properties, name)) {
       const isDropped = depth + 1 === this.#path.length && this.#edit.type !== "fix";
       return unchanged(isDropped ? withoutRequired(node, name) : node);
@@ -139,7 +134,7 @@ class SchemaEditor {
       }
     }
     if (branches.length === 0) return { ...own, schema };
-    const hasOwn = isPlainObject(schema["properties"]) && Object.keys(schema["properties"]).length > 0;
+    const hasOwn = Object.keys(toObject(schema["properties"])).length > 0;
     const isRemoved = !hasOwn && branches.every((branch) => branch.isRemoved);
     return { schema, isRemoved, isOptional: own.isOptional };
   }
@@ -150,7 +145,7 @@ function unchanged(schema: unknown): EditedSchema {
 }
 
 function applyEdit(node: unknown, edit: SchemaEdit): EditedSchema {
-  const schema = isPlainObject(node) ? node : {};
+  const schema = toObject(node);
   switch (edit.type) {
     case "hide":
       return { schema: node, isRemoved: true, isOptional: true };
@@ -175,13 +170,8 @@ function appendDescription(schema: JsonObject, note: string): JsonObject {
   return { ...schema, description: text };
 }
 
-function wasRemoved(before: JsonObject, after: unknown, name: string): boolean {
-  return hasProperty(before, name) && !hasProperty(after, name);
-}
-
 function hasProperty(schema: unknown, name: string): boolean {
-  const properties = isPlainObject(schema) ? schema["properties"] : undefined;
-  return isPlainObject(properties) && Object.hasOwn(properties, name);
+  return Object.hasOwn(toObject(toObject(schema)["properties"]), name);
 }
 
 function withoutRequired(schema: unknown, name: string | undefined): unknown {
@@ -210,14 +200,14 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
   if (!isPlainObject(copy)) return schema;
   const definitionsKey = isPlainObject(copy["definitions"]) ? "definitions" : "$defs";
   const { $defs: _, definitions: __, ...rootWithoutDefinitions } = copy;
-  const definitions = isPlainObject(copy[definitionsKey]) ? copy[definitionsKey] : {};
+  const definitions = toObject(copy[definitionsKey]);
   const names = new Map<string, string>();
   const added: JsonObject = {};
   for (const node of findReferences(copy)) {
-    const fragment = toFragment(copy, node["$ref"]);
+    const fragment = toFragment(node["$ref"], copy);
     if (fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment)) continue;
     const target =
-      fragment === "#" || fragment === "#/" ? rootWithoutDefinitions : resolvePointer(copy, fragment);
+      fragment === "#" || fragment === "#/" ? rootWithoutDefinitions : resolveRef(fragment, copy);
     if (target === undefined) continue;
     const name = names.get(fragment) ?? uniqueName({ ...definitions, ...added });
     names.set(fragment, name);

@@ -1,6 +1,7 @@
-import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
-import { ignoresSiblings, resolvePointer, type Draft } from "./json-pointer.js";
-import { truncateJson } from "../json/truncate-json.js";
+import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
+import { dereference, resolveRef } from "./resolve-ref.js";
+import type { Draft } from "./sanitize-schema.js";
+import { truncateJson } from "../json/describe-value.js";
 import {
   ANY,
   intersect,
@@ -13,7 +14,6 @@ import {
   type TypeModel,
   type Bounds,
 } from "./schema-type-model.js";
-import { isStringArray } from "./schema-keywords.js";
 
 /** How often a definition may be nested within itself before it is reduced to its type. */
 const MAX_RECURSION = 2;
@@ -38,14 +38,15 @@ export function readTypeModel(schema: unknown, context: ReadContext): TypeModel 
   const nested = { ...context, remainingDepth: context.remainingDepth - 1 };
   const { $ref, ...siblings } = schema;
   if (typeof $ref !== "string") return readKeywords(schema, nested);
-  const { title, description } = schema;
-  const own = ignoresSiblings(context.draft) ? { title, description } : siblings;
   if (Object.keys(siblings).length === 0) return readReference($ref, nested);
+  const { title, description } = schema;
+  // In old drafts, sibling keywords of `$ref` are ignored.
+  const own = context.draft === "4" || context.draft === "7" ? { title, description } : siblings;
   return intersect(readKeywords(own, nested), readReference($ref, nested));
 }
 
 function readReference(reference: string, context: ReadContext): TypeModel {
-  const target = resolvePointer(context.root, reference);
+  const target = resolveRef(reference, context.root);
   const depth = context.openReferences.filter((current) => current === reference).length;
   if (depth >= MAX_RECURSION) return isPlainObject(target) ? readOutline(target, context.root) : ANY;
   return readTypeModel(target, { ...context, openReferences: [...context.openReferences, reference] });
@@ -54,7 +55,7 @@ function readReference(reference: string, context: ReadContext): TypeModel {
 /** Reads only the types of a schema, where its details would exceed the limits. */
 function readOutline(schema: JsonObject, root: JsonObject): TypeModel {
   const { title, description } = schema;
-  const target = resolveOutline(schema, root);
+  const target = toObject(dereference(schema, root));
   const { type, nullable } = target;
   const outline = {
     type,
@@ -67,42 +68,22 @@ function readOutline(schema: JsonObject, root: JsonObject): TypeModel {
   );
 }
 
-const MAX_REFERENCE_HOPS = 10;
-
-function resolveOutline(schema: JsonObject, root: JsonObject): JsonObject {
-  let target: unknown = schema;
-  for (
-    let hop = 0;
-    hop < MAX_REFERENCE_HOPS && isPlainObject(target) && typeof target["$ref"] === "string";
-    hop += 1
-  ) {
-    target = resolvePointer(root, target["$ref"]);
-  }
-  return isPlainObject(target) && target["$ref"] === undefined ? target : {};
-}
-
 function readKeywords(schema: JsonObject, context: ReadContext): TypeModel {
   const own = readOwnTypes(schema, (type) => readNested(schema, type, context));
   const models = [
     ...toArray(schema["allOf"]).map((subschema) => readTypeModel(subschema, context)),
     ...[schema["anyOf"], schema["oneOf"]]
       .filter(Array.isArray)
-      .map((branches) => readUnion(branches, context)),
+      .map((branches) => union(branches.map((branch) => readTypeModel(branch, context)))),
     ...readConditions(schema, context),
   ];
   return models.reduce(intersect, own);
 }
 
-function readUnion(branches: readonly unknown[], context: ReadContext): TypeModel {
-  return union(branches.map((branch) => readTypeModel(branch, context)));
-}
-
 /** Conditional schemas: their properties are always described, but their constraints do not always apply. */
 function readConditions(schema: JsonObject, context: ReadContext): TypeModel[] {
-  const conditional = Object.values(
-    isPlainObject(schema["dependentSchemas"]) ? schema["dependentSchemas"] : {},
-  )
-    .concat(Object.values(isPlainObject(schema["dependencies"]) ? schema["dependencies"] : {}))
+  const conditional = [schema["dependentSchemas"], schema["dependencies"]]
+    .flatMap((map) => Object.values(toObject(map)))
     .filter(isPlainObject)
     .map((inner) => unionToSingleVariant([ANY, readTypeModel(inner, context)]));
   if (schema["if"] === undefined) return conditional;
@@ -124,8 +105,8 @@ function readOwnTypes(
   const isSomeConstrained = types.some(([, constraints]) => isConstrained(constraints));
   return new Map(
     types.map(([type, constraints]) => {
-      const origin = { isNamed, isInferred: isSomeConstrained && !isConstrained(constraints) };
-      return [type, [{ ...constraints, origin }]];
+      const isInferred = isSomeConstrained && !isConstrained(constraints);
+      return [type, [{ ...constraints, isNamed, isInferred }]];
     }),
   );
 }
@@ -146,10 +127,7 @@ function readProperties(schema: JsonObject, context: ReadContext): TypeConstrain
   const declared = isPlainObject(properties)
     ? new Map(Object.entries(properties).map(([name, inner]) => [name, readTypeModel(inner, context)]))
     : undefined;
-  const additional = [
-    additionalProperties,
-    ...Object.values(isPlainObject(patternProperties) ? patternProperties : {}),
-  ];
+  const additional = [additionalProperties, ...Object.values(toObject(patternProperties))];
   const additionalModel = union(
     additional.filter(isPlainObject).map((inner) => readTypeModel(inner, context)),
   );
@@ -178,13 +156,12 @@ function readItems(schema: JsonObject, context: ReadContext): TypeConstraints {
 
 /** `If country is "US", also provide postcode.` */
 function conditionNotes({ if: condition, then }: JsonObject): string[] {
-  if (!isPlainObject(condition) || !isPlainObject(then) || !isPlainObject(condition["properties"])) return [];
-  const cases = Object.entries(condition["properties"]).flatMap(([name, inner]) =>
+  const cases = Object.entries(toObject(toObject(condition)["properties"])).flatMap(([name, inner]) =>
     isPlainObject(inner) && Object.hasOwn(inner, "const")
       ? [`${name} is ${truncateJson(inner["const"])}`]
       : [],
   );
-  const names = toArray(then["required"]).filter((name) => typeof name === "string");
+  const names = toArray(toObject(then)["required"]).filter((name) => typeof name === "string");
   return cases.length === 0 || names.length === 0
     ? []
     : [`If ${cases.join(" and ")}, also provide ${names.join(", ")}.`];
@@ -192,7 +169,7 @@ function conditionNotes({ if: condition, then }: JsonObject): string[] {
 
 /** Reads the constraints of one type from the plain keywords, without nested schemas. */
 function readConstraints(schema: JsonObject, jsonType: JsonType): TypeConstraints {
-  const { title, description, pattern, format } = schema;
+  const { title, description, pattern, format, required } = schema;
   return {
     title: nonEmptyString(title),
     description: nonEmptyString(description),
@@ -202,14 +179,14 @@ function readConstraints(schema: JsonObject, jsonType: JsonType): TypeConstraint
         : undefined,
     notes: [...NOTES_BY_TYPE[jsonType](schema), ...commonNotes(schema, jsonType)],
     values: readValues(schema, jsonType),
-    bounds: BOUNDS_BY_TYPE[jsonType](schema),
+    bounds: readBounds(schema, jsonType),
     pattern: jsonType === "string" ? nonEmptyString(pattern) : undefined,
     format: jsonType === "string" || jsonType === "number" ? nonEmptyString(format) : undefined,
     isInteger:
       jsonType === "number" &&
       typesOf(schema)?.includes("integer") === true &&
       !typesOf(schema)?.includes("number"),
-    required: jsonType === "object" && isStringArray(schema["required"]) ? schema["required"] : undefined,
+    required: jsonType === "object" && isStringArray(required) ? required : undefined,
   };
 }
 
@@ -239,32 +216,22 @@ function readValues(schema: JsonObject, jsonType: JsonType): readonly unknown[] 
   return values?.filter((value) => jsonTypeOf(value) === jsonType);
 }
 
-const BOUNDS_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => Bounds>> = {
-  string: ({ minLength, maxLength }) => ({
-    minLength: numberOrUndefined(minLength),
-    maxLength: numberOrUndefined(maxLength),
-  }),
-  number: readRange,
-  boolean: () => ({}),
-  object: ({ minProperties, maxProperties }) => ({
-    minProperties: numberOrUndefined(minProperties),
-    maxProperties: numberOrUndefined(maxProperties),
-  }),
-  array: ({ minItems, maxItems }) => ({
-    minItems: numberOrUndefined(minItems),
-    maxItems: numberOrUndefined(maxItems),
-  }),
-  null: () => ({}),
+const SIZE_BOUNDS: { readonly [Type in JsonType]?: readonly (keyof Bounds)[] } = {
+  string: ["minLength", "maxLength"],
+  object: ["minProperties", "maxProperties"],
+  array: ["minItems", "maxItems"],
 };
+
+function readBounds(schema: JsonObject, jsonType: JsonType): Bounds {
+  if (jsonType === "number") return readRange(schema);
+  const bounds = (SIZE_BOUNDS[jsonType] ?? []).map((name) => [name, schema[name]]);
+  return Object.fromEntries(bounds.filter(([, bound]) => typeof bound === "number"));
+}
 
 /** Exclusive bounds become inclusive ones, which accept one more value. */
 function readRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonObject): Bounds {
-  const lower = [numberOrUndefined(minimum), numberOrUndefined(exclusiveMinimum)].filter(
-    (bound) => bound !== undefined,
-  );
-  const upper = [numberOrUndefined(maximum), numberOrUndefined(exclusiveMaximum)].filter(
-    (bound) => bound !== undefined,
-  );
+  const lower = [minimum, exclusiveMinimum].filter((bound) => typeof bound === "number");
+  const upper = [maximum, exclusiveMaximum].filter((bound) => typeof bound === "number");
   return {
     minimum: lower.length === 0 ? undefined : Math.max(...lower),
     maximum: upper.length === 0 ? undefined : Math.min(...upper),
@@ -281,9 +248,13 @@ const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>
   ],
   boolean: () => [],
   object: ({ dependentRequired, dependencies }) =>
-    [...entriesOf(dependentRequired), ...entriesOf(dependencies)].flatMap(([name, others]) =>
-      isStringArray(others) && others.length > 0 ? [`With ${name}, also provide ${others.join(", ")}.`] : [],
-    ),
+    [dependentRequired, dependencies]
+      .flatMap((map) => Object.entries(toObject(map)))
+      .flatMap(([name, others]) =>
+        isStringArray(others) && others.length > 0
+          ? [`With ${name}, also provide ${others.join(", ")}.`]
+          : [],
+      ),
   array: ({ uniqueItems }) => (uniqueItems === true ? ["Items must be unique."] : []),
   null: () => [],
 };
@@ -291,7 +262,7 @@ const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>
 const MAX_EXAMPLES = 3;
 
 function commonNotes({ examples, example, deprecated }: JsonObject, jsonType: JsonType): string[] {
-  const all = [...(Array.isArray(examples) ? examples : []), ...(example === undefined ? [] : [example])];
+  const all = [...toArray(examples), ...(example === undefined ? [] : [example])];
   const matching = all.filter((value) => jsonTypeOf(value) === jsonType).slice(0, MAX_EXAMPLES);
   return [
     ...(matching.length === 0 ? [] : [`For example: ${matching.map(truncateJson).join(", ")}.`]),
@@ -299,14 +270,6 @@ function commonNotes({ examples, example, deprecated }: JsonObject, jsonType: Js
   ];
 }
 
-function entriesOf(map: unknown): [string, unknown][] {
-  return isPlainObject(map) ? Object.entries(map) : [];
-}
-
 function nonEmptyString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function numberOrUndefined(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }

@@ -1,24 +1,116 @@
-import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
-import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import { collectAnchors, draftOf, resolvePointer, toFragment, type Draft } from "./json-pointer.js";
-import {
-  ANNOTATIONS,
-  DYNAMIC_KEYWORDS,
-  IDENTITY_KEYWORDS,
-  isAssertion,
-  isNonEmptyArray,
-  isStringArray,
-  isWellFormed,
-  SCHEMA_KEYWORDS,
-  SCHEMA_ARRAY_KEYWORDS,
-  SCHEMA_MAP_KEYWORDS,
-} from "./schema-keywords.js";
+import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { isPlainObject, isStringArray, type JsonObject, setOwnProperty, toArray } from "../json/json.js";
+import { resolveRef, toFragment, toPointer } from "./resolve-ref.js";
 import { findPatternProblem } from "./safe-regex.js";
+import { JSON_TYPES } from "./schema-type-model.js";
+
+/** The JSON Schema draft. */
+export type Draft = "4" | "7" | "2019-09" | "2020-12";
+
+function draftOf(schema: JsonObject): Draft {
+  const { $schema: name } = schema;
+  if (typeof name !== "string") return "2020-12";
+  if (/draft-0?[34]\b/.test(name)) return "4";
+  if (/draft-0?[67]\b/.test(name)) return "7";
+  return name.includes("2019-09") ? "2019-09" : "2020-12";
+}
+
+/** Keywords whose value is a schema, an array of schemas, or a map of schemas by name. */
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+  "additionalItems",
+  "additionalProperties",
+  "contains",
+  "else",
+  "if",
+  "items",
+  "not",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+const SCHEMA_ARRAY_KEYWORDS: ReadonlySet<string> = new Set([
+  "allOf",
+  "anyOf",
+  "items",
+  "oneOf",
+  "prefixItems",
+]);
+const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
+  "$defs",
+  "definitions",
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+]);
+
+/** Texts and examples: validators ignore them, and their values are not schemas. */
+export const ANNOTATIONS: ReadonlySet<string> = new Set([
+  "$anchor",
+  "$comment",
+  "$schema",
+  "$vocabulary",
+  "const",
+  "contentEncoding",
+  "contentMediaType",
+  "default",
+  "deprecated",
+  "description",
+  "example",
+  "examples",
+  "format",
+  "nullable",
+  "readOnly",
+  "title",
+  "writeOnly",
+]);
+
+/** References that depend on the evaluation path, and identifiers that change the base of other references. */
+const DYNAMIC_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicRef", "$recursiveRef"]);
+const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicAnchor", "$id", "$recursiveAnchor", "id"]);
+
+const TYPES: ReadonlySet<unknown> = new Set([...JSON_TYPES, "integer"]);
+
+/** The keywords that validators evaluate and whose value is not a schema, and whether a value is well-formed. */
+const ASSERTIONS: Readonly<Record<string, (value: unknown, draft: Draft) => boolean>> = {
+  type: (value) =>
+    TYPES.has(value) || (toArray(value).length > 0 && toArray(value).every((type) => TYPES.has(type))),
+  enum: (value) => toArray(value).length > 0,
+  required: isStringArray,
+  dependentRequired: (value) => isPlainObject(value) && Object.values(value).every(isStringArray),
+  minimum: isNumber,
+  maximum: isNumber,
+  // A boolean modifier of `minimum` in draft 4; read as a number, `true` would be 1.
+  exclusiveMinimum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
+  exclusiveMaximum: (value, draft) => (draft === "4" ? typeof value === "boolean" : isNumber(value)),
+  multipleOf: (value) => isNumber(value) && value > 0,
+  minLength: isCount,
+  maxLength: isCount,
+  minItems: isCount,
+  maxItems: isCount,
+  minProperties: isCount,
+  maxProperties: isCount,
+  minContains: isCount,
+  maxContains: isCount,
+  uniqueItems: (value) => typeof value === "boolean",
+  pattern: (value) => typeof value === "string",
+  $ref: (value) => typeof value === "string",
+};
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
 
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
 const MAX_SCHEMAS = 20_000;
 const MAX_WARNINGS = 20;
+const MAX_QUOTE_LENGTH = 80;
 
 /** A sanitized copy of a schema. */
 export interface SanitizedSchema {
@@ -58,7 +150,6 @@ class SchemaSanitizer implements SanitizedSchema {
   readonly draft: Draft;
   readonly #warnings = new Set<string>();
   readonly #steps: Step[] = [];
-  #anchors: ReadonlyMap<string, string> | undefined;
   #schemaCount = 0;
   #wasRelaxed = false;
 
@@ -86,12 +177,12 @@ class SchemaSanitizer implements SanitizedSchema {
     if (this.ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
     if (ANNOTATIONS.has(keyword)) setOwnProperty(step.target, keyword, value);
     else if (DYNAMIC_KEYWORDS.has(keyword)) this.#omit(`the dynamic reference ${keyword}`);
-    else if (isAssertion(keyword)) this.#copyAssertion(step, keyword, value);
+    else if (Object.hasOwn(ASSERTIONS, keyword)) this.#copyAssertion(step, keyword, value);
     else this.#copySchemas(step, keyword, value);
   }
 
   #copyAssertion(step: Step, keyword: string, value: unknown): void {
-    if (!isWellFormed(keyword, value, this.draft)) return this.#omit(`a malformed "${keyword}"`);
+    if (ASSERTIONS[keyword]?.(value, this.draft) !== true) return this.#omit(`a malformed "${keyword}"`);
     if (keyword === "pattern") {
       const problem = findPatternProblem(String(value));
       if (problem !== undefined) return this.#omit(`the pattern ${quote(String(value))}, which ${problem}`);
@@ -101,19 +192,11 @@ class SchemaSanitizer implements SanitizedSchema {
   }
 
   #copyReference(step: Step, reference: string): void {
-    const fragment = toFragment(this.original, reference);
-    if (fragment === undefined) return this.#omit(`the remote reference ${quote(reference)}`);
-    const pointer = this.#toPointer(fragment);
-    const target =
-      step.inEmbeddedResource || pointer === undefined ? undefined : resolvePointer(this.original, pointer);
-    if (!isSchema(target)) return this.#omit(`the reference ${quote(reference)}, which cannot be resolved`);
-    setOwnProperty(step.target, "$ref", pointer);
-  }
-
-  #toPointer(fragment: string): string | undefined {
-    if (fragment === "#" || fragment.startsWith("#/")) return fragment;
-    this.#anchors ??= collectAnchors(this.original);
-    return this.#anchors.get(fragment.slice(1));
+    if (toFragment(reference, this.original) === undefined)
+      return this.#omit(`the remote reference ${quote(reference)}`);
+    if (step.inEmbeddedResource || !isSchema(resolveRef(reference, this.original)))
+      return this.#omit(`the reference ${quote(reference)}, which cannot be resolved`);
+    setOwnProperty(step.target, "$ref", toPointer(reference, this.original));
   }
 
   #copySchemas(step: Step, keyword: string, value: unknown): void {
@@ -181,30 +264,20 @@ class SchemaSanitizer implements SanitizedSchema {
 }
 
 const DROPPED_PATTERN = Symbol("dropped pattern");
+const NEGATIONS = ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties", "maxContains"];
 
 /**
  * After an omission a schema accepts more. A keyword that negates another schema would then reject more, so it is
  * removed from every schema, since references can reach any of them.
  */
 function relaxNegations(node: JsonObject): void {
-  for (const keyword of [
-    "not",
-    "if",
-    "then",
-    "else",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "maxContains",
-  ]) {
-    delete node[keyword];
-  }
-  const { patternProperties, oneOf } = node;
+  for (const keyword of NEGATIONS) delete node[keyword];
+  const { patternProperties, oneOf, allOf } = node;
   if (isPlainObject(patternProperties) && DROPPED_PATTERN in patternProperties)
     delete node["additionalProperties"];
-  if (!isNonEmptyArray(oneOf)) return;
+  if (oneOf === undefined) return;
   delete node["oneOf"];
-  const allOf = isNonEmptyArray(node["allOf"]) ? node["allOf"] : [];
-  node["allOf"] = [...allOf, { anyOf: oneOf }];
+  node["allOf"] = [...toArray(allOf), { anyOf: oneOf }];
 }
 
 function isSchema(value: unknown): value is JsonObject | boolean {
@@ -212,6 +285,5 @@ function isSchema(value: unknown): value is JsonObject | boolean {
 }
 
 function quote(text: string): string {
-  const visible = stripHiddenCharacters(text);
-  return JSON.stringify(visible.length > 80 ? `${visible.slice(0, 79)}…` : visible);
+  return JSON.stringify(truncate(stripHiddenCharacters(text), MAX_QUOTE_LENGTH));
 }

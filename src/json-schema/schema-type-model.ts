@@ -1,4 +1,4 @@
-import { toJson } from "../json/truncate-json.js";
+import { toJson } from "../json/describe-value.js";
 
 /** The JSON types; an integer is a number. In the order in which they are written, `null` last. */
 export const JSON_TYPES = ["string", "number", "boolean", "object", "array", "null"] as const;
@@ -12,11 +12,10 @@ export type TypeModel = ReadonlyMap<JsonType, readonly TypeConstraints[]>;
 
 /** Constraints on values of one type. Without constraints, every value of the type is accepted. */
 export interface TypeConstraints {
-  /**
-   * Whether the type is named explicitly, or only inferred: accepted because the schema constrains other types
-   * and names none.
-   */
-  readonly origin?: { readonly isNamed: boolean; readonly isInferred: boolean } | undefined;
+  /** The type is named explicitly. */
+  readonly isNamed?: boolean | undefined;
+  /** The type is accepted only because the schema constrains other types and names none. */
+  readonly isInferred?: boolean | undefined;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly default?: { readonly value: unknown } | undefined;
@@ -93,10 +92,8 @@ function intersectConstraints(a: TypeConstraints, b: TypeConstraints): TypeConst
   const values = a.values && b.values ? common(a.values, b.values) : (a.values ?? b.values);
   if (values?.length === 0) return undefined;
   return {
-    origin: {
-      isNamed: a.origin?.isNamed === true || b.origin?.isNamed === true,
-      isInferred: a.origin?.isInferred === true || b.origin?.isInferred === true,
-    },
+    isNamed: a.isNamed === true || b.isNamed === true,
+    isInferred: a.isInferred === true || b.isInferred === true,
     title: a.title ?? b.title,
     description: a.description ?? b.description,
     default: a.default ?? b.default,
@@ -117,10 +114,8 @@ function intersectConstraints(a: TypeConstraints, b: TypeConstraints): TypeConst
 
 function mergePair(a: TypeConstraints, b: TypeConstraints): TypeConstraints {
   return {
-    origin: {
-      isNamed: a.origin?.isNamed === true || b.origin?.isNamed === true,
-      isInferred: a.origin?.isInferred === true && b.origin?.isInferred === true,
-    },
+    isNamed: a.isNamed === true || b.isNamed === true,
+    isInferred: a.isInferred === true && b.isInferred === true,
     title: a.title === b.title ? a.title : undefined,
     description: mergeDescriptions(a.description, b.description),
     default: a.default ?? b.default,

@@ -1,11 +1,9 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { compileFastCheck } from "./compile-fast-check.js";
-import { explainValidation, type ArgumentIssue } from "./explain-validation.js";
+import { describeActualType, explainValidation, type ArgumentIssue } from "./explain-validation.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
-import { resolvePointer } from "./json-pointer.js";
-
-export type { ArgumentIssue } from "./explain-validation.js";
+import { resolveRef } from "./resolve-ref.js";
 
 /** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
 const IGNORED_KEYWORDS: ReadonlySet<string> = new Set(["format"]);
@@ -30,26 +28,22 @@ export class SchemaValidator {
     this.#original = original;
   }
 
-  /** Returns the warnings that no earlier call has returned. */
+  /** Returns what is not checked, without what an earlier call has returned. */
   takeWarnings(): string[] {
     const warnings = this.#warnings.slice(this.#reportedCount);
     this.#reportedCount = this.#warnings.length;
     return warnings;
   }
 
-  /** What is not checked. Complete after the first call of `validate`. */
-  get warnings(): string[] {
-    return [...this.#warnings];
-  }
-
   /** Returns every problem of the arguments, or an empty array. */
   validate(args: unknown): ArgumentIssue[] {
     this.#compiled ??= this.#compile();
     const { schema, validator, fastCheck } = this.#compiled;
-    if (!isPlainObject(args)) return explainValidation({ schema, args, errors: [] });
+    if (!isPlainObject(args))
+      return [{ path: "", message: `expected an object, got ${describeActualType(args)}` }];
     if (fastCheck?.(args) === true) return [];
     const errors = validator === undefined ? [] : this.#runValidator(validator, args);
-    return errors.length === 0 ? [] : explainValidation({ schema, args, errors });
+    return errors.length === 0 ? [] : explainValidation(errors, { schema, args });
   }
 
   #compile(): CompiledSchema {
@@ -128,7 +122,7 @@ function inPlaceSubschemas(schema: JsonObject, root: JsonObject): unknown[] {
   const maps = ["dependentSchemas", "dependencies"].map((keyword) => schema[keyword]).filter(isPlainObject);
   const singles = ["not", "if", "then", "else"].map((keyword) => schema[keyword]);
   const { $ref } = schema;
-  const target = typeof $ref === "string" ? resolvePointer(root, $ref) : undefined;
+  const target = typeof $ref === "string" ? resolveRef($ref, root) : undefined;
   return [...lists.flat(), ...maps.flatMap((map) => Object.values(map)), ...singles, target].filter(
     isPlainObject,
   );

@@ -1,3 +1,5 @@
+import { configError } from "../errors/mcp-runtime-error.js";
+
 /** A JSON object with unknown content. */
 export type JsonObject = Record<string, unknown>;
 
@@ -16,6 +18,11 @@ export function isPlainObject(value: unknown): value is JsonObject {
   const prototype: unknown = Object.getPrototypeOf(value);
   // `Object.prototype` of any realm has no prototype itself.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Whether a value is an array without holes. A sparse array can have any length without holding anything. */
+export function isDenseArray(value: unknown): value is unknown[] {
+  return Array.isArray(value) && Object.keys(value).length === value.length;
 }
 
 /** Sets a property, including `__proto__`, which an assignment would not create. */
@@ -71,4 +78,34 @@ export function deepFreeze<T>(root: T): T {
 /** Returns the value if it is an array, otherwise an empty one. */
 export function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** Returns the value if it is an object, otherwise an empty one. */
+export function toObject(value: unknown): JsonObject {
+  return isPlainObject(value) ? value : {};
+}
+
+export function isStringArray(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** Parses JSON with an optional byte order mark. Throws `invalid-config`; `subject` names the text in the error. */
+export function parseJson(text: string, subject: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    // The parser's message quotes the text, which may contain a token, so only the position is kept.
+    const position = /position \d+(?: \(line \d+ column \d+\))?$/.exec(String(cause))?.[0];
+    const message = `is not valid JSON${position === undefined ? "" : `, at ${position}`}`;
+    throw configError(subject, [{ path: "", message }]);
+  }
+}
+
+/** Parses JSON; returns `undefined` if it is not valid. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

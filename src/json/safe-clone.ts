@@ -19,6 +19,9 @@ export interface SafeCloneResult {
   readonly problems: readonly JsonProblem[];
 }
 
+/** The problem of a value whose getter or proxy threw. */
+export const UNREADABLE = "cannot be read";
+
 /** Longer paths are truncated in problems. */
 const MAX_PATH_LENGTH = 32;
 
@@ -71,7 +74,7 @@ class SafeCloner {
     try {
       value = Reflect.get(source, key);
     } catch {
-      this.#addProblem("cannot be read");
+      this.#addProblem(UNREADABLE);
       return;
     }
     const isArray = Array.isArray(target);
@@ -96,7 +99,7 @@ class SafeCloner {
     try {
       frame = createFrame(value);
     } catch {
-      return this.#addProblem("cannot be read");
+      return this.#addProblem(UNREADABLE);
     }
     if (frame === undefined) return this.#handleNonJson(value);
     this.#stack.push(frame);
@@ -120,7 +123,8 @@ class SafeCloner {
 
   #handleNonJson(value: unknown): unknown {
     if (this.#options.nonJson === "preserve") return value;
-    return this.#addProblem(`expected JSON, got ${describeNonJson(value)}`);
+    const actual = typeof value === "number" ? "a number that JSON cannot represent" : describeValue(value);
+    return this.#addProblem(`expected JSON, got ${actual}`);
   }
 
   #addProblem(message: string): undefined {
@@ -144,10 +148,4 @@ function createFrame(source: object): Frame | undefined {
   // A sparse array can have any length without containing anything.
   if (isArray && keys.length !== source.length) return undefined;
   return { source, target: isArray ? [] : {}, keys, next: 0, height: 1 };
-}
-
-function describeNonJson(value: unknown): string {
-  if (typeof value === "number") return "a number that JSON cannot represent";
-  if (Array.isArray(value)) return "a sparse array";
-  return typeof value === "object" && value !== null ? "an instance of a class" : describeValue(value);
 }

@@ -2,20 +2,15 @@ import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
-import { assertOptionalArray, assertObject } from "../config/assert-object.js";
+import { assertOptionalArray, assertObject } from "../config/parse-options.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
-import { PendingApprovals, type CallLocation } from "../tools/approval/pending-approvals.js";
-import { LiveToolList } from "../tools/live-tool-list.js";
-import type { McpTool } from "../tools/mcp-tool.js";
+import { type CallLocation, PendingApprovals } from "../tools/approval/request-approval.js";
+import type { ApprovalDecision, RequestedAction } from "../tools/approval/reviewable-call.js";
 import { findPendingCalls } from "../tools/graph-task.js";
-import {
-  type ReviewableCall,
-  type ApprovalOutcome,
-  resolveOutcome,
-  type RequestedAction,
-} from "../tools/approval/reviewable-call.js";
+import { mayNeedApproval } from "../tools/tool-policy.js";
+import type { CallInterceptor } from "../tools/tool-run.js";
 import { z } from "zod";
-import type { Decision } from "../tools/approval/approval-request.js";
+import { LiveToolList } from "./live-tool-list.js";
 
 /** Options of `mcpMiddleware`. */
 export interface McpMiddlewareOptions<Name extends string = string> {
@@ -36,8 +31,7 @@ export interface McpMiddlewareOptions<Name extends string = string> {
 /** A decision with the action it is about: nothing that the reviewer was not shown. */
 interface StoredDecision {
   readonly action: RequestedAction;
-  /** `null`: the decision was about other arguments than those that would be sent now. */
-  readonly decision: Decision | null;
+  readonly decision: ApprovalDecision;
 }
 
 /** The decisions about the calls of one message, by call id. */
@@ -78,10 +72,8 @@ export function mcpMiddleware<Name extends string>(
   const subject = "The middleware";
   const { servers = [], name = "mcpMiddleware" } = assertObject(options, { subject, path: "options" });
   assertOptionalArray(servers, { subject, path: "servers" });
-  const toolList = new LiveToolList(() => toolset.getTools(...servers));
+  const toolList = new LiveToolList(toolset, servers);
   const approval = new AgentApproval(toolList);
-  // Having a listener makes the toolset subscribe to the tool list changes of its servers.
-  toolset.on("toolsChanged", () => undefined);
   const middleware = createMiddleware({
     name,
     stateSchema: decisionsSchema,
@@ -98,9 +90,9 @@ export function mcpMiddleware<Name extends string>(
       if (tool === undefined) {
         return toolList.wasRemoved(toolCall.name) ? toolList.removedToolMessage(toolCall) : handler(request);
       }
-      if (!tool.mayNeedApproval) return handler({ ...request, tool });
-      const outcome = await approval.resolve(tool, toolCall, request.state);
-      const args = tool.attachApproval(toolCall, outcome);
+      if (!mayNeedApproval(tool.runtime)) return handler({ ...request, tool });
+      const args = { ...toolCall.args };
+      tool.intercept(args, await approval.resolve(toolCall, request.state));
       return handler({ ...request, tool, toolCall: { ...toolCall, args } });
     },
   });
@@ -112,43 +104,38 @@ export function mcpMiddleware<Name extends string>(
  * decisions are in the agent's state, so they survive a restart; each is bound to the action it is about.
  */
 class AgentApproval {
-  readonly #toolList: LiveToolList;
-  readonly #approvals = new PendingApprovals();
+  readonly #approvals: PendingApprovals;
 
   constructor(toolList: LiveToolList) {
-    this.#toolList = toolList;
+    this.#approvals = new PendingApprovals((name) => toolList.find(name));
   }
 
   async request(state: AgentState): Promise<StoredDecisions | undefined> {
     const location = getCallLocation(state);
-    const calls = findPendingCalls(state).unanswered.flatMap((call) => {
-      const tool = this.#toolList.find(call.name);
-      return tool?.mayNeedApproval === true ? [{ tool, call }] : [];
-    });
-    const reviewable = await Promise.all(
-      calls.map(({ tool, call }) => this.#approvals.prepare(tool, call, location)),
-    );
-    const decisions = await this.#approvals.requestDecisions(reviewable, location.config);
+    const { messageId, config } = location;
+    const pending = await this.#approvals.prepare(findPendingCalls(state).unanswered, location);
+    const decisions = await this.#approvals.requestDecisions(pending, config);
     if (decisions.size === 0) return undefined;
-    const newDecisions = reviewable.flatMap((review, index) => {
-      const id = calls[index]?.call.id;
-      const action = decisions.has(review) ? review.action : undefined;
-      if (id === undefined || action === undefined) return [];
-      return [[id, { action, decision: decisions.get(review) ?? null }] as const];
+    const newDecisions = pending.flatMap(({ call: { id }, review }) => {
+      const { action } = review;
+      const decision = decisions.get(review);
+      if (id === undefined || action === undefined || decision === undefined) return [];
+      return [[id, { action, decision }] as const];
     });
-    const { messageId } = location;
     const byCall = { ...getStoredDecisions(messageId, state), ...Object.fromEntries(newDecisions) };
     return { messageId, byCall };
   }
 
-  async resolve(tool: McpTool, call: ToolCall, state: AgentState): Promise<ApprovalOutcome> {
+  /** Returns the preparation of a call that runs now: it has been prepared and decided before. */
+  async resolve(call: ToolCall, state: AgentState): Promise<Partial<CallInterceptor>> {
     const location = getCallLocation(state);
-    const review = await this.#approvals.prepare(tool, call, location);
+    const [pending] = await this.#approvals.prepare([call], location);
     this.#approvals.delete(call, location);
+    if (pending === undefined) return {};
+    const { review } = pending;
     const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
-    if (stored === undefined) return review.resolve(undefined);
-    const decision = review.matches(stored.action) ? (stored.decision ?? undefined) : undefined;
-    return resolveOutcome(review, new Map<ReviewableCall, typeof decision>([[review, decision]]));
+    const decision = stored === undefined || review.matches(stored.action) ? stored?.decision : null;
+    return { prepare: (run) => review.resolve(decision, run) };
   }
 }
 

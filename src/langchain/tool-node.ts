@@ -2,14 +2,13 @@ import type { BaseMessage, ToolCall, ToolMessage } from "@langchain/core/message
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Command, LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
-import { assertOptionalArray, assertObject } from "../config/assert-object.js";
+import { assertOptionalArray, assertObject } from "../config/parse-options.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
-import { PendingApprovals } from "../tools/approval/pending-approvals.js";
-import { LiveToolList } from "../tools/live-tool-list.js";
-import type { McpTool } from "../tools/mcp-tool.js";
-import { MessageInputs } from "../tools/elicitation/message-inputs.js";
+import { PendingApprovals } from "../tools/approval/request-approval.js";
+import { MessageInputs } from "../tools/elicitation/interrupt-for-input.js";
 import { findPendingCalls } from "../tools/graph-task.js";
-import { resolveOutcome } from "../tools/approval/reviewable-call.js";
+import type { CallInterceptor } from "../tools/tool-run.js";
+import { LiveToolList } from "./live-tool-list.js";
 
 /** Options of `McpToolNode`, in addition to those of LangGraph's `ToolNode`. */
 export interface McpToolNodeOptions<Name extends string = string> extends ToolNodeOptions {
@@ -25,11 +24,6 @@ export interface McpToolNodeOptions<Name extends string = string> extends ToolNo
    * @default all servers of the toolset
    */
   readonly servers?: readonly Name[];
-}
-
-interface CallWithTool {
-  readonly call: ToolCall;
-  readonly tool: McpTool;
 }
 
 /**
@@ -53,11 +47,11 @@ export class McpToolNode<
   Name extends string = string,
 > extends ToolNode<State> {
   readonly #toolList: LiveToolList;
-  readonly #approvals = new PendingApprovals();
+  readonly #approvals = new PendingApprovals((name) => this.#toolList.find(name));
   /** The input requests of the message that a call belongs to. */
   readonly #inputs = new WeakMap<ToolCall, MessageInputs>();
-  /** The arguments that carry the approval of a call into its run. */
-  readonly #approvedArgs = new WeakMap<ToolCall, ToolCall["args"]>();
+  /** Carries the decision about a call into its run. */
+  readonly #decided = new WeakMap<ToolCall, Pick<CallInterceptor, "prepare">>();
 
   constructor(toolset: McpToolset<Name>, options: McpToolNodeOptions<Name> = {}) {
     assertToolset("McpToolNode", toolset);
@@ -70,10 +64,8 @@ export class McpToolNode<
     assertOptionalArray(servers, { subject, path: "servers" });
     assertOptionalArray(otherTools, { subject, path: "tools" });
     super([], nodeOptions);
-    const toolList = new LiveToolList(() => toolset.getTools(...servers));
+    const toolList = new LiveToolList(toolset, servers);
     this.#toolList = toolList;
-    // Having a listener makes the toolset subscribe to the tool list changes of its servers.
-    toolset.on("toolsChanged", () => undefined);
     // `ToolNode` has its tools in a field, which agent builders read.
     Object.defineProperty(this, "tools", {
       get: () => [...toolList.current, ...otherTools],
@@ -102,9 +94,11 @@ export class McpToolNode<
     const inputs = this.#inputs.get(call);
     const savedResult = inputs?.savedResult(call);
     if (savedResult !== undefined) return savedResult as ToolMessage;
-    const args = this.#approvedArgs.get(call) ?? { ...call.args };
+    const args = { ...call.args };
     const tool = this.#toolList.find(call.name);
-    if (tool !== undefined && inputs !== undefined) tool.attachInput(args, inputs.track(tool, call));
+    tool?.intercept(args, { ...this.#decided.get(call), ...inputs?.track(tool, call) });
+    // A decision is for one run.
+    this.#decided.delete(call);
     const output = await super.runTool({ ...call, args }, config, state);
     inputs?.saveResult(call, output);
     return output;
@@ -113,24 +107,13 @@ export class McpToolNode<
   /** Prepares every call that may need approval, requests the decisions, and binds each call to its decision. */
   async #requestApprovals(input: unknown, config: LangGraphRunnableConfig): Promise<void> {
     const { messageId, calls, isWholeMessage } = readCalls(input);
-    const callsWithTool = calls.flatMap((call) => this.#toReviewable(call) ?? []);
-    if (callsWithTool.length === 0) return;
     const location = { messageId, config: { ...config, state: input } as RunnableConfig };
-    const reviewable = await Promise.all(
-      callsWithTool.map(({ tool, call }) => this.#approvals.prepare(tool, call, location)),
-    );
-    const decisions = isWholeMessage ? await this.#approvals.requestDecisions(reviewable, config) : new Map();
-    for (const [index, { tool, call }] of callsWithTool.entries()) {
-      const review = reviewable[index];
-      if (review !== undefined)
-        this.#approvedArgs.set(call, tool.attachApproval(call, resolveOutcome(review, decisions)));
+    const pending = await this.#approvals.prepare(calls, location);
+    const decisions = isWholeMessage ? await this.#approvals.requestDecisions(pending, config) : undefined;
+    for (const { call, review } of pending) {
+      this.#decided.set(call, { prepare: (run) => review.resolve(decisions?.get(review), run) });
       this.#approvals.delete(call, location);
     }
-  }
-
-  #toReviewable(call: ToolCall): CallWithTool | undefined {
-    const tool = this.#toolList.find(call.name);
-    return tool?.mayNeedApproval === true ? { call, tool } : undefined;
   }
 }
 

@@ -1,5 +1,6 @@
-export type { ServerHealth, ServerRecord } from "../catalog/server-record.js";
 export {
+  type ServerHealth,
+  type ServerRecord,
   REGISTRY_DEFAULTS,
   type RegistryClient,
   type ToolLocation,
@@ -14,5 +15,6 @@ export {
   type McpServerManagerOptions,
 } from "./manager-options.js";
 export { McpServerManager, type ReconnectOptions, type WaitOptions } from "./mcp-server-manager.js";
-export type { ServerManagerEvents, ServerState, ServerStatus } from "./server-status.js";
-export type { StartOptions } from "./start-servers.js";
+export type { ServerStatus } from "./managed-server.js";
+export type { ServerManagerEvents, ServerState } from "./mcp-events.js";
+export type { StartOptions } from "./manager-options.js";

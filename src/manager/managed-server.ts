@@ -1,46 +1,88 @@
-import { McpClient } from "../client/mcp-client.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ToolCaller } from "../tools/tool-runtime.js";
-import { type ServerInternals, type ServerCallbacks, createServerInternals } from "./server-internals.js";
-import { ReconnectSchedule } from "./reconnect-schedule.js";
-import type { ServerState, ServerStatus } from "./server-status.js";
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import type { CatalogEventEmitter } from "../catalog/catalog-events.js";
-import { redactedAddress } from "../config/server-fingerprint.js";
+import { ToolCatalog } from "../catalog/tool-catalog.js";
+import { ToolListStore } from "../catalog/tool-list-store.js";
+import { ToolPins } from "../catalog/tool-pins.js";
+import type { CallToolOptions, ToolCall } from "../client/call-options.js";
+import { McpClient } from "../client/mcp-client.js";
+import type { BreakerState } from "../client/policies/circuit-breaker.js";
+import type { ToolResult } from "../client/tool-result.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { ServerConfig, TransportType } from "../config/server-config.js";
-import type { ManagerSettings } from "./manager-options.js";
+import { redactedAddress } from "../config/server-fingerprint.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { TypedEmitter } from "../telemetry/typed-emitter.js";
+import type { ToolCaller } from "../tools/tool-run.js";
+import type { ManagerSettings } from "./manager-options.js";
+import type { ServerManagerEvents, ServerState } from "./mcp-events.js";
+import { ReconnectSchedule } from "./reconnect-schedule.js";
 
-export interface ManagedServerOptions {
-  readonly name: string;
-  readonly isLazy: boolean;
-  readonly isOptional: boolean;
-  /** Runs on another machine. */
-  readonly isRemote: boolean;
-  /** Whether tools are listed from the server; otherwise they come from snapshots. */
-  readonly listsTools: boolean;
-  readonly clock: Clock;
-  /** Cancelled when all servers are closed. */
-  readonly closed: CancelScope;
-  readonly onChange: (current: LifecycleState) => void;
-  readonly onToolsChange: () => void;
+/** The state of one server. */
+export interface ServerStatus {
+  /** The connection state, including a connection that a call is opening. */
+  readonly state: ServerState;
+  /** When the state was entered (Unix time in milliseconds). */
+  readonly since: number;
+  /** The number of known tools. */
+  readonly tools: number;
+  /** Why the server failed or is being reconnected. */
+  readonly error?: McpRuntimeError | undefined;
+  /** The state of the circuit breaker; `undefined` with `circuitBreaker: false`. */
+  readonly breaker: BreakerState | undefined;
+  /** The latency of the last response; `undefined` before the first one. */
+  readonly latencyMs: number | undefined;
 }
 
 /** The connection state of a server, and why it failed. */
 export interface LifecycleState {
+  /** The state to enter or restore. */
   readonly state: ServerState;
+  /** The failure that belongs to the state, if any. */
   readonly error: McpRuntimeError | undefined;
 }
 
-/** One server of a manager: its connection state, its client and the latest list of its tools. */
-export class ManagedServer {
+/** What all servers of a manager share. */
+interface ServerEnvironment {
+  readonly settings: ManagerSettings;
+  readonly events: TypedEmitter<ServerManagerEvents>;
+  /** Cancelled when all servers are closed. */
+  readonly closed: CancelScope;
+}
+
+/** Transports of servers in this process or in a child process. */
+const LOCAL_TRANSPORTS: ReadonlySet<TransportType> = new Set(["stdio", "custom", "in-process"]);
+const AUTO_CONNECT_STATES: ReadonlySet<ServerState> = new Set(["idle", "failed"]);
+const DISCONNECTED: LifecycleState = { state: "disconnected", error: undefined };
+const RESTORED_STATE: Partial<Record<ServerState, ServerState>> = {
+  connecting: "idle",
+  reconnecting: "failed",
+};
+
+/**
+ * One server of a manager: it owns the client, the tool catalog and the pins of the server, and adds its
+ * connection state and the latest list of its tools.
+ *
+ * A managed server is what its tools call: `McpTool` calls `callTool` here, which denies calls while the server
+ * is disconnected or the tool is blocked, and passes the others to the client. Lists and lookups go to `catalog`.
+ */
+export class ManagedServer implements ToolCaller {
+  /** The configured name. */
   readonly name: string;
+  /** Whether the server is connected on first use instead of by `connect()`. */
   readonly isLazy: boolean;
+  /** Whether a start succeeds without this server. */
   readonly isOptional: boolean;
-  readonly #options: ManagedServerOptions;
-  readonly #internals: ServerInternals;
+  /** Whether tools are listed from the server; otherwise they come from snapshots. */
+  readonly listsTools: boolean;
+  /** Sends the requests. It would reconnect a disconnected server on use: see `assertEnabled`. */
+  readonly client: McpClient;
+  /** The tool lists of all identities. */
+  readonly catalog: ToolCatalog;
+  /** Set if changes of tools are detected (option `pin`). */
+  readonly pins: ToolPins | undefined;
+  /** Cancelled when all servers are closed. */
+  readonly closed: CancelScope;
+  readonly #events: TypedEmitter<ServerManagerEvents>;
   readonly #reconnectSchedule: ReconnectSchedule;
   /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
   #epoch = 0;
@@ -48,40 +90,46 @@ export class ManagedServer {
   #since = Date.now();
   #error: McpRuntimeError | undefined;
   #connecting: Promise<void> | undefined;
-  readonly #latestTools: LatestTools;
+  #latestTools: readonly McpToolInfo[] | undefined;
+  #initialTools: readonly McpToolInfo[] | undefined;
 
-  constructor(
-    createInternals: (callbacks: ServerCallbacks) => ServerInternals,
-    options: ManagedServerOptions,
-  ) {
-    this.name = options.name;
-    this.isLazy = options.isLazy;
-    this.isOptional = options.isOptional;
-    this.#options = options;
-    this.#latestTools = new LatestTools(() => options.onToolsChange());
-    this.#internals = createInternals({
-      onListed: (identity, tools) => {
-        if (identity === this.#getSharedIdentity()) this.#latestTools.update(tools);
-      },
+  /** Connects nothing. */
+  constructor(config: ServerConfig, { settings, events, closed }: ServerEnvironment) {
+    this.name = config.name;
+    this.isLazy = config.lazy;
+    this.isOptional = config.optional;
+    this.closed = closed;
+    this.#events = events;
+    this.client = new McpClient(config, settings.client);
+    this.listsTools = settings.listsTools(this.name);
+    const { name: server, fingerprint } = this.client;
+    const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings.catalog;
+    this.pins = mode && new ToolPins({ server, mode, address: redactedAddress(config), store, warn, events });
+    this.catalog = new ToolCatalog(this.client, {
+      staleAfterMs,
+      // Keyed by fingerprint, unlike pins: other credentials may see other tools, but pins outlive a token.
+      store: store && new ToolListStore({ server, fingerprint, store, ttlMs, now: () => Date.now(), warn }),
+      events,
+      warn,
+      pins: this.pins,
       assertEnabled: () => this.assertEnabled(),
+      onListed: (identity, tools) => {
+        if (identity === this.#getSharedIdentity()) this.#updateTools(tools);
+      },
     });
     this.#reconnectSchedule = new ReconnectSchedule({
-      clock: options.clock,
-      isRemote: options.isRemote,
+      clock: settings.clock,
+      isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
       reconnect: () => this.client.ensureSession(),
       onExhausted: (error) => this.#setState("failed", toConnectError(error)),
     });
-    this.#subscribe(this.#internals.client);
+    this.client.on("sessionOpened", () => this.#onOpened());
+    this.client.on("connectionLost", ({ identity }) => {
+      if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
+    });
   }
 
-  get internals(): ServerInternals {
-    return this.#internals;
-  }
-
-  get client(): McpClient {
-    return this.#internals.client;
-  }
-
+  /** The connection state, including a connection that a call is opening. */
   get state(): ServerState {
     const isConnecting = this.client.state === "connecting" && AUTO_CONNECT_STATES.has(this.#state);
     return isConnecting ? "connecting" : this.#state;
@@ -92,46 +140,46 @@ export class ManagedServer {
     return this.#state === "failed";
   }
 
-  get error(): McpRuntimeError | undefined {
-    return this.#error;
-  }
-
-  get latestTools(): LatestTools {
-    return this.#latestTools;
-  }
-
-  get listsTools(): boolean {
-    return this.#options.listsTools;
-  }
-
+  /** Whether the server was disconnected, and is not used until it is connected again. */
   get isDisconnected(): boolean {
     return this.#state === "disconnected";
   }
 
-  /** Calls tools through the client while the server is enabled. The client itself would reconnect on use. */
-  get caller(): ToolCaller {
-    return {
-      closed: this.#options.closed,
-      callTool: async (call, options) => {
-        this.assertEnabled(call.name);
-        this.#internals.pins?.assertNotBlocked(call.name);
-        try {
-          return await this.client.callTool(call, options);
-        } catch (error) {
-          const isNotFound = error instanceof McpRuntimeError && error.kind === "not-found";
-          if (isNotFound) this.#internals.catalog.invalidate();
-          throw error;
-        }
-      },
-    };
+  /** Why the server failed or is being reconnected. */
+  get error(): McpRuntimeError | undefined {
+    return this.#error;
   }
 
+  /** The last list, from the server or the cache. `undefined` if nothing was listed yet, as opposed to an empty list. */
+  get latestTools(): readonly McpToolInfo[] | undefined {
+    return this.#latestTools;
+  }
+
+  /** The first list, which drift is measured against. */
+  get initialTools(): readonly McpToolInfo[] | undefined {
+    return this.#initialTools;
+  }
+
+  /** Calls a tool while the server is enabled. The client itself would reconnect on use. */
+  async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
+    this.assertEnabled(call.name);
+    this.pins?.assertNotBlocked(call.name);
+    try {
+      return await this.client.callTool(call, options);
+    } catch (error) {
+      const isNotFound = error instanceof McpRuntimeError && error.kind === "not-found";
+      if (isNotFound) this.catalog.invalidate();
+      throw error;
+    }
+  }
+
+  /** The state for `McpServerManager.status()`. */
   status(): ServerStatus {
     const { state } = this;
     return {
       state,
       since: this.#since,
-      tools: this.#latestTools.current?.length ?? 0,
+      tools: this.#latestTools?.length ?? 0,
       ...(this.#error === undefined || state === "connecting" ? {} : { error: this.#error }),
       breaker: this.client.breaker?.stats().state,
       latencyMs: this.client.lastLatencyMs,
@@ -145,8 +193,8 @@ export class ManagedServer {
 
   /** Loads the tools from the cache, without a request to the server. */
   async loadFromCache(): Promise<void> {
-    const cached = this.#options.listsTools ? await this.#internals.catalog.getCached() : undefined;
-    if (cached !== undefined && this.#latestTools.current === undefined) this.#latestTools.update(cached);
+    const cached = this.listsTools ? await this.catalog.getCached() : undefined;
+    if (cached !== undefined && this.#latestTools === undefined) this.#updateTools(cached);
   }
 
   /** Lists the tools and opens a session. Concurrent callers share one attempt. */
@@ -165,7 +213,7 @@ export class ManagedServer {
 
   /** Closes sessions, cancels running calls and connection attempts, then enters the target state. */
   async disconnect(target: LifecycleState = DISCONNECTED): Promise<void> {
-    const { state, error } = this.#options.closed.isCancelled ? DISCONNECTED : target;
+    const { state, error } = this.closed.isCancelled ? DISCONNECTED : target;
     this.#epoch += 1;
     this.#connecting = undefined;
     this.#reconnectSchedule.stop();
@@ -175,12 +223,12 @@ export class ManagedServer {
 
   /** Disconnects permanently. */
   async close(): Promise<void> {
-    await Promise.all([this.#internals.catalog.close(), this.disconnect()]);
+    await Promise.all([this.catalog.close(), this.disconnect()]);
   }
 
   /** Throws if the server was disconnected or the manager closed. */
   assertEnabled(tool?: string): void {
-    this.#options.closed.throwIfCancelled();
+    this.closed.throwIfCancelled();
     if (!this.isDisconnected) return;
     const text = `Server "${this.name}" is disconnected. Connect it again before using it.`;
     throw new McpRuntimeError("not-sent", text, { server: this.name, tool });
@@ -191,7 +239,13 @@ export class ManagedServer {
     this.#reconnectSchedule.stop();
     this.#setState("connecting", undefined);
     try {
-      await this.#open(epoch);
+      if (this.listsTools) {
+        // From the cache if possible; otherwise a request to the server, with retries.
+        const tools = await this.catalog.list();
+        this.#assertCurrent(epoch);
+        this.#updateTools(tools);
+      }
+      await this.client.ensureSession();
       this.#assertCurrent(epoch);
       this.#connecting = undefined;
       this.#setState("connected", undefined);
@@ -204,16 +258,6 @@ export class ManagedServer {
     }
   }
 
-  async #open(epoch: number): Promise<void> {
-    if (this.#options.listsTools) {
-      // From the cache if possible; otherwise a request to the server, with retries.
-      const tools = await this.#internals.catalog.list();
-      this.#assertCurrent(epoch);
-      this.#latestTools.update(tools);
-    }
-    await this.client.ensureSession();
-  }
-
   /** Throws if the server was disconnected in the meantime: a session opened now would never be closed. */
   #assertCurrent(epoch: number): void {
     this.assertEnabled();
@@ -221,22 +265,19 @@ export class ManagedServer {
       throw new McpRuntimeError("cancelled", "The connection attempt was cancelled.", { server: this.name });
   }
 
-  #subscribe(client: McpClient): void {
-    client.on("sessionOpened", () => this.#onOpened());
-    client.on("connectionLost", ({ identity }) => {
-      if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
-    });
-  }
-
   /** A session was opened by a call or by the reconnect schedule. */
   #onOpened(): void {
     if (this.#connecting !== undefined || this.isDisconnected || this.#state === "connected") return;
     // The server may have changed while it was away.
-    if (this.#state === "reconnecting") this.#internals.catalog.invalidate();
+    if (this.#state === "reconnecting") this.catalog.invalidate();
     this.#reconnectSchedule.stop();
     this.#setState("connected", undefined);
-    if (this.listsTools)
-      this.#internals.catalog.list().then((tools) => this.#latestTools.update(tools), ignore);
+    if (!this.listsTools) return;
+    this.catalog.list().then(
+      (tools) => this.#updateTools(tools),
+      // The client and the catalog have already reported the failure.
+      () => undefined,
+    );
   }
 
   #onLost(): void {
@@ -255,7 +296,15 @@ export class ManagedServer {
     this.#state = state;
     this.#error = error;
     this.#since = Date.now();
-    this.#options.onChange({ state, error });
+    this.#events.emit("serverChanged", { server: this.name, state, error });
+  }
+
+  #updateTools(tools: readonly McpToolInfo[]): void {
+    const before = this.#latestTools;
+    this.#latestTools = tools;
+    this.#initialTools ??= tools;
+    if (before === undefined || !isSame(before, tools))
+      this.#events.emit("toolsChanged", { server: this.name });
   }
 
   /** The identity without a caller; `undefined` if the server requires one. */
@@ -265,74 +314,6 @@ export class ManagedServer {
     } catch {
       return undefined;
     }
-  }
-}
-
-const DISCONNECTED: LifecycleState = { state: "disconnected", error: undefined };
-const RESTORED_STATE: Partial<Record<ServerState, ServerState>> = {
-  connecting: "idle",
-  reconnecting: "failed",
-};
-const AUTO_CONNECT_STATES: ReadonlySet<ServerState> = new Set(["idle", "failed"]);
-
-function ignore(): void {
-  // The client and the catalog have already reported the failure.
-}
-
-/** Transports of servers in this process or in a child process. */
-const LOCAL_TRANSPORTS: ReadonlySet<TransportType> = new Set(["stdio", "custom", "in-process"]);
-
-interface ServerEnvironment extends Pick<ManagedServerOptions, "onChange" | "onToolsChange"> {
-  readonly settings: ManagerSettings;
-  readonly closed: CancelScope;
-  readonly events: CatalogEventEmitter;
-}
-
-/** Connects nothing. */
-export function createManagedServer(
-  config: ServerConfig,
-  { settings, events, ...environment }: ServerEnvironment,
-): ManagedServer {
-  const { name, address, lazy, optional } = config;
-  const { clock, catalog, client: clientOptions, listsTools } = settings;
-  const client = new McpClient(config, clientOptions);
-  const internals = { client, address: redactedAddress(config), settings: catalog, events };
-  return new ManagedServer((callbacks) => createServerInternals({ ...internals, ...callbacks }), {
-    ...environment,
-    name,
-    isLazy: lazy,
-    isOptional: optional,
-    isRemote: !LOCAL_TRANSPORTS.has(address.kind),
-    listsTools: listsTools(name),
-    clock,
-  });
-}
-
-/** The last list of a server's tools, from the server or the cache. */
-class LatestTools {
-  readonly #onChange: () => void;
-  #current: readonly McpToolInfo[] | undefined;
-  #initial: readonly McpToolInfo[] | undefined;
-
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
-  }
-
-  /** `undefined` if nothing was listed yet, as opposed to an empty list. */
-  get current(): readonly McpToolInfo[] | undefined {
-    return this.#current;
-  }
-
-  /** The first list, which drift is measured against. */
-  get initial(): readonly McpToolInfo[] | undefined {
-    return this.#initial;
-  }
-
-  update(tools: readonly McpToolInfo[]): void {
-    const before = this.#current;
-    this.#current = tools;
-    this.#initial ??= tools;
-    if (before === undefined || !isSame(before, tools)) this.#onChange();
   }
 }
 

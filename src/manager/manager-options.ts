@@ -1,12 +1,9 @@
 import type { McpClientOptions } from "../client/mcp-client.js";
-import { validateLogger, createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { option, type OptionFields, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
 import type { PinMode } from "../catalog/tool-pins.js";
-import { isPlainObject } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 
 /** Default manager and start options. The table in the README is generated from this. */
@@ -25,6 +22,20 @@ export interface LifecycleOptions {
   readonly concurrency?: number;
   /** How long `close()` waits for servers to close. @default 10_000 */
   readonly closeTimeoutMs?: number;
+}
+
+/** How long starting a toolset waits for its servers. */
+export interface StartOptions {
+  /** How long to wait for servers whose tools are cached. They connect in the background afterwards. @default 250 */
+  readonly startupWaitMs?: number;
+  /**
+   * Whether to wait for servers without cached tools, up to their connect timeout. With `false`, their tools are
+   * added when they connect, and their failure does not fail the start.
+   * @default true
+   */
+  readonly waitForUncached?: boolean;
+  /** Cancels the start and closes everything that was opened. */
+  readonly signal?: AbortSignal;
 }
 
 /** Options of `McpServerManager`. */
@@ -54,79 +65,21 @@ export interface ManagerSettings {
   readonly warn: (message: string) => void;
 }
 
-const OPTION_KEYS = [
-  "concurrency",
-  "closeTimeoutMs",
-  "strict",
-  "dropFailed",
-  "listTools",
-  "cache",
-  "pin",
-  "logger",
-  "clock",
-];
-
 export function resolveManagerOptions(options: McpServerManagerOptions): ManagerSettings {
-  const issues = validateOptions(options);
-  if (issues.length > 0) throw configError("The options object", issues);
-  const { logger = createConsoleLogger(), clock = systemClock } = options;
+  const parsed = parseOptions(MANAGER_OPTIONS_SCHEMA, options, { subject: "The options object" });
+  const { logger = createConsoleLogger(), clock = systemClock } = parsed;
   const warn = (message: string) => logger.warn(message);
   return {
-    concurrency: options.concurrency ?? MANAGER_DEFAULTS.concurrency,
-    closeTimeoutMs: options.closeTimeoutMs ?? MANAGER_DEFAULTS.closeTimeoutMs,
-    isStrict: options.strict ?? MANAGER_DEFAULTS.strict,
-    dropsFailed: options.dropFailed ?? MANAGER_DEFAULTS.dropFailed,
-    listsTools: options.listTools ?? (() => true),
+    concurrency: parsed.concurrency ?? MANAGER_DEFAULTS.concurrency,
+    closeTimeoutMs: parsed.closeTimeoutMs ?? MANAGER_DEFAULTS.closeTimeoutMs,
+    isStrict: parsed.strict ?? MANAGER_DEFAULTS.strict,
+    dropsFailed: parsed.dropFailed ?? MANAGER_DEFAULTS.dropFailed,
+    listsTools: parsed.listTools ?? (() => true),
     clock,
     client: { logger, clock },
-    catalog: resolveCatalogOptions(options, warn),
+    catalog: resolveCatalogOptions(parsed, warn),
     warn,
   };
-}
-
-function validateOptions(options: unknown): ConfigIssue[] {
-  if (typeof options !== "object" || options === null)
-    return [{ path: "", message: `expected an object, got ${describeValue(options)}` }];
-  const { strict, dropFailed, listTools, logger } = options as McpServerManagerOptions;
-  const flags = Object.entries({ strict, dropFailed }).filter(
-    ([, flag]) => flag !== undefined && typeof flag !== "boolean",
-  );
-  return [
-    ...Object.keys(options)
-      .filter((key) => !OPTION_KEYS.includes(key))
-      .map((path) => ({ path, message: `unknown option; valid options: ${OPTION_KEYS.join(", ")}` })),
-    ...flags.map(([path, flag]) => ({
-      path,
-      message: `expected true or false, got ${describeValue(flag)}`,
-    })),
-    ...(listTools === undefined || typeof listTools === "function"
-      ? []
-      : [{ path: "listTools", message: `expected a function, got ${describeValue(listTools)}` }]),
-    ...validateLogger(logger),
-    ...validateLifecycle(options),
-    ...validateCatalogOptions(options),
-  ];
-}
-
-export function validateLifecycle({ concurrency, closeTimeoutMs }: LifecycleOptions): ConfigIssue[] {
-  const isCount = concurrency === undefined || (Number.isInteger(concurrency) && concurrency > 0);
-  return [
-    ...(isCount
-      ? []
-      : [
-          {
-            path: "concurrency",
-            message: `expected a number of 1 or more, got ${describeValue(concurrency)}`,
-          },
-        ]),
-    ...validateDurations({ closeTimeoutMs }),
-  ];
-}
-
-export function validateDurations(times: Readonly<Record<string, unknown>>): ConfigIssue[] {
-  return Object.entries(times)
-    .filter(([, ms]) => ms !== undefined && !(typeof ms === "number" && ms >= 0))
-    .map(([path, ms]) => ({ path, message: `expected milliseconds, got ${describeValue(ms)}` }));
 }
 
 /** How tool lists are cached. */
@@ -165,7 +118,6 @@ export interface CatalogSettings {
 
 /** A store with change notifications is shared: a list written by one process serves the others for this long. */
 const SHARED_STORE_TTL_MS = 60_000;
-const PIN_MODES: ReadonlySet<unknown> = new Set(["warn", "block", undefined]);
 
 export function resolveCatalogOptions(
   { cache = {}, pin }: CatalogOptions,
@@ -176,35 +128,32 @@ export function resolveCatalogOptions(
   return { staleAfterMs: cache.staleAfterMs ?? CACHE_DEFAULTS.staleAfterMs, store, ttlMs, pin, warn };
 }
 
-export function validateCatalogOptions({ cache, pin }: CatalogOptions): ConfigIssue[] {
-  const issues = validateCache(cache);
-  if (PIN_MODES.has(pin)) return issues;
-  return [...issues, { path: "pin", message: `expected "warn" or "block", got ${describeValue(pin)}` }];
-}
+export const LIFECYCLE_FIELDS: OptionFields<LifecycleOptions> = {
+  concurrency: option.count,
+  closeTimeoutMs: option.milliseconds,
+};
 
-function validateCache(cache: unknown): ConfigIssue[] {
-  if (cache === undefined) return [];
-  if (!isPlainObject(cache))
-    return [{ path: "cache", message: `expected an object, got ${describeValue(cache)}` }];
-  const { staleAfterMs, ttlMs, store, ...unknown } = cache;
-  const times = Object.entries({ staleAfterMs, ttlMs }).filter(
-    ([, ms]) => ms !== undefined && !(typeof ms === "number" && ms >= 0),
-  );
-  return [
-    ...Object.keys(unknown).map((key) => ({
-      path: `cache.${key}`,
-      message: "unknown option; valid options: staleAfterMs, store, ttlMs",
-    })),
-    ...times.map(([name, ms]) => ({
-      path: `cache.${name}`,
-      message: `expected milliseconds, got ${describeValue(ms)}`,
-    })),
-    ...(store === undefined || isStore(store)
-      ? []
-      : [{ path: "cache.store", message: "expected a store, such as fileStore() or redisStore()" }]),
-  ];
-}
+export const CATALOG_FIELDS: OptionFields<CatalogOptions> = {
+  cache: optionsSchema<CacheOptions>({
+    staleAfterMs: option.milliseconds,
+    store: option.withMethods(["get"], "a store, such as fileStore() or redisStore()"),
+    ttlMs: option.milliseconds,
+  }),
+  pin: option.oneOf("warn", "block"),
+};
 
-function isStore(value: unknown): boolean {
-  return typeof value === "object" && value !== null && typeof Reflect.get(value, "get") === "function";
-}
+export const START_FIELDS: OptionFields<StartOptions> = {
+  startupWaitMs: option.milliseconds,
+  waitForUncached: option.boolean,
+  signal: option.any,
+};
+
+const MANAGER_OPTIONS_SCHEMA = optionsSchema<McpServerManagerOptions>({
+  ...LIFECYCLE_FIELDS,
+  strict: option.boolean,
+  dropFailed: option.boolean,
+  listTools: option.function(),
+  ...CATALOG_FIELDS,
+  logger: option.logger,
+  clock: option.clock,
+});

@@ -1,20 +1,16 @@
 import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
 import { Semaphore } from "../async/semaphore.js";
-import { assertObject } from "../config/assert-object.js";
+import { assertObject } from "../config/parse-options.js";
 import { parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
 import { ServerSet } from "./server-set.js";
-import {
-  MANAGER_EVENTS,
-  type ServerManagerEvents,
-  type ServerState,
-  type ServerStatus,
-} from "./server-status.js";
+import type { ServerStatus } from "./managed-server.js";
+import { MANAGER_EVENTS, type ServerManagerEvents, type ServerState } from "./mcp-events.js";
 
 const IDLE = { state: "idle", error: undefined } as const;
 
@@ -46,7 +42,11 @@ export interface ReconnectOptions extends WaitOptions {
  * ```
  */
 export class McpServerManager implements AsyncDisposable {
-  /** @internal */
+  /**
+   * The servers and their events. Each is a `ManagedServer`, which has the client, the catalog and the pins of one
+   * server; a tool calls its `ManagedServer` directly. Toolsets use it for what the public methods do not offer.
+   * @internal
+   */
   readonly serverSet: ServerSet;
   readonly #queue = new Semaphore(1);
 
@@ -115,7 +115,7 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   toolsOf(name: string): readonly McpToolInfo[] | undefined {
-    return this.serverSet.get(name).latestTools.current?.map((tool) => ({ ...tool }));
+    return this.serverSet.get(name).latestTools?.map((tool) => ({ ...tool }));
   }
 
   /**
@@ -222,6 +222,7 @@ export class McpServerManager implements AsyncDisposable {
     await this.serverSet.close();
   }
 
+  /** Calls `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

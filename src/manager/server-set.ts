@@ -1,24 +1,41 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { settleWithin } from "../async/deadline.js";
-import { describeValue } from "../json/describe-value.js";
-import type { ServerConfig } from "../config/server-config.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { TypedEmitter } from "../telemetry/typed-emitter.js";
-import { createManagedServer, type ManagedServer } from "./managed-server.js";
-import type { ManagerSettings } from "./manager-options.js";
-import { MANAGER_CHANNELS, type ServerManagerEvents } from "./server-status.js";
+import { settleWithin } from "../async/clock.js";
+import { mapConcurrent } from "../async/semaphore.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { mapConcurrent } from "../async/map-concurrent.js";
+import type { ServerConfig } from "../config/server-config.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { describeValue } from "../json/describe-value.js";
+import { TypedEmitter } from "../telemetry/typed-emitter.js";
+import { ManagedServer, type LifecycleState } from "./managed-server.js";
+import type { ManagerSettings } from "./manager-options.js";
+import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
 
-/** The servers of one manager, in the order of configuration, with their events. */
+type SubscribeFn = (client: McpClient) => () => void;
+
+/** An attempt to connect one server. `skipped`: all attempts ended before its turn. */
+interface ConnectAttempt {
+  readonly server: ManagedServer;
+  /** The state to restore on a rollback. */
+  readonly previous: LifecycleState;
+  outcome: "skipped" | "connected" | "failed";
+  error: unknown;
+}
+
+/**
+ * The servers of one manager, in the order of configuration, with their events. It finds, connects and closes
+ * them; `McpServerManager` adds the public operations and runs these one after the other. No call passes through
+ * it: a tool holds its `ManagedServer`.
+ */
 export class ServerSet {
+  /** The resolved options of the manager. */
   readonly settings: ManagerSettings;
+  /** Cancelled by `close()`. */
   readonly closed = new CancelScope();
+  /** Events of the manager and of all servers. */
   readonly events: TypedEmitter<ServerManagerEvents>;
-  /** Events of all clients. */
-  readonly relay = new ClientEventRelay();
   readonly #servers = new Map<string, ManagedServer>();
+  readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
   #closing: Promise<void> | undefined;
 
   constructor(settings: ManagerSettings) {
@@ -29,6 +46,7 @@ export class ServerSet {
     );
   }
 
+  /** All servers, as a copy. */
   get all(): ManagedServer[] {
     return [...this.#servers.values()];
   }
@@ -41,41 +59,41 @@ export class ServerSet {
   /** The servers whose tools are not listed yet, each with its state, for messages. */
   get serversWithoutTools(): string[] {
     return this.enabled
-      .filter(({ listsTools, latestTools }) => listsTools && latestTools.current === undefined)
+      .filter(({ listsTools, latestTools }) => listsTools && latestTools === undefined)
       .map(({ name, state }) => `"${name}" (${state})`);
   }
 
   /** Connects nothing. */
   add(config: ServerConfig): ManagedServer {
-    const { name } = config;
-    this.assertNameIsFree(name);
-    const { settings, closed, events } = this;
-    const server = createManagedServer(config, {
-      settings,
-      closed,
-      events,
-      onChange: ({ state, error }) => events.emit("serverChanged", { server: name, state, error }),
-      onToolsChange: () => events.emit("toolsChanged", { server: name }),
-    });
-    this.#servers.set(name, server);
-    this.relay.add(server.client);
+    this.assertNameIsFree(config.name);
+    const server = new ManagedServer(config, this);
+    const { client } = server;
+    this.#servers.set(config.name, server);
+    for (const [subscribe, unsubscribers] of this.#clientSubscriptions)
+      unsubscribers.set(client, subscribe(client));
     return server;
   }
 
+  /** Throws `invalid-config` if there is a server with this name. */
   assertNameIsFree(name: string): void {
     if (!this.#servers.has(name)) return;
     const text = `A server named "${name}" already exists. Remove it first, or choose another name.`;
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
+  /** Removes a server, then closes it. */
   async remove(server: ManagedServer): Promise<void> {
-    const { name } = server;
+    const { name, client } = server;
     this.#servers.delete(name);
-    this.relay.remove(server.client);
+    for (const unsubscribers of this.#clientSubscriptions.values()) {
+      unsubscribers.get(client)?.();
+      unsubscribers.delete(client);
+    }
     this.events.emit("toolsChanged", { server: name });
     await server.close();
   }
 
+  /** Throws `invalid-config` for an unknown name. */
   get(name: string): ManagedServer {
     const server = this.#servers.get(name);
     if (server !== undefined) return server;
@@ -88,17 +106,58 @@ export class ServerSet {
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
-  async connect(servers: readonly ManagedServer[], cancellation: CancelScope): Promise<void> {
-    const { isStrict, concurrency } = this.settings;
-    await connectServers(servers, { isStrict, concurrency, cancellation });
+  /** Subscribes to an event of all clients, including those added later. Returns a function that unsubscribes. */
+  onClientEvent<Name extends keyof McpClientEvents>(
+    event: Name,
+    listener: (server: string, data: McpClientEvents[Name]) => void,
+  ): () => void {
+    const subscribe: SubscribeFn = (client) => client.on(event, (data) => listener(client.name, data));
+    const unsubscribers = new Map(this.all.map(({ client }) => [client, subscribe(client)]));
+    this.#clientSubscriptions.set(subscribe, unsubscribers);
+    return () => {
+      this.#clientSubscriptions.delete(subscribe);
+      for (const unsubscribe of unsubscribers.values()) unsubscribe();
+    };
   }
 
+  /**
+   * Connects servers that are not connected. Failures are in each server's state. With `strict`, the first
+   * failure in the order of the servers is thrown after all of them are restored to their previous state.
+   */
+  async connect(servers: readonly ManagedServer[], cancellation: CancelScope): Promise<void> {
+    const { isStrict, concurrency } = this.settings;
+    const attempts = servers.map((server): ConnectAttempt => {
+      return { server, previous: server.getRestorableState(), outcome: "skipped", error: undefined };
+    });
+    let isAborted = false;
+    await mapConcurrent(attempts, concurrency, async (attempt) => {
+      if (isAborted || cancellation.isCancelled) return;
+      try {
+        await cancellation.race(attempt.server.connect());
+        attempt.outcome = "connected";
+      } catch (error) {
+        attempt.outcome = "failed";
+        attempt.error = error;
+        isAborted = isStrict && concurrency === 1;
+      }
+    });
+    const failed = isStrict ? attempts.find(({ outcome }) => outcome === "failed") : undefined;
+    if (failed === undefined && !cancellation.isCancelled) return;
+    const rollbacks = attempts.filter(
+      ({ previous, outcome }) =>
+        previous.state !== "connected" && (outcome === "failed" || (isStrict && outcome === "connected")),
+    );
+    await Promise.allSettled(rollbacks.map(({ server, previous }) => server.disconnect(previous)));
+    cancellation.throwIfCancelled();
+    throw failed?.error;
+  }
+
+  /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;
   }
 
-  /** A server that cannot be closed does not prevent others from closing. */
   async #closeAll(): Promise<void> {
     const { closeTimeoutMs, clock, warn } = this.settings;
     this.closed.cancel(new McpRuntimeError("closed", "The toolset was closed."));
@@ -111,89 +170,5 @@ export class ServerSet {
     );
     await settleWithin(closeTimeoutMs, clock, () => Promise.all(closing));
     for (const [name, reason] of unclosed) warn(`Server "${name}" could not be closed: ${String(reason)}`);
-  }
-}
-
-type SubscribeFn = (client: McpClient) => () => void;
-
-/** Forwards events of all clients, including those added later. */
-class ClientEventRelay {
-  readonly #clients = new Set<McpClient>();
-  readonly #listeners = new Map<SubscribeFn, Map<McpClient, () => void>>();
-
-  add(client: McpClient): void {
-    this.#clients.add(client);
-    for (const [subscribe, unsubscribers] of this.#listeners) unsubscribers.set(client, subscribe(client));
-  }
-
-  remove(client: McpClient): void {
-    this.#clients.delete(client);
-    for (const unsubscribers of this.#listeners.values()) {
-      unsubscribers.get(client)?.();
-      unsubscribers.delete(client);
-    }
-  }
-
-  /** Returns a function that unsubscribes. */
-  on<Name extends keyof McpClientEvents>(
-    event: Name,
-    listener: (server: string, data: McpClientEvents[Name]) => void,
-  ): () => void {
-    const subscribe: SubscribeFn = (client) => client.on(event, (data) => listener(client.name, data));
-    const unsubscribers = new Map([...this.#clients].map((client) => [client, subscribe(client)]));
-    this.#listeners.set(subscribe, unsubscribers);
-    return () => {
-      this.#listeners.delete(subscribe);
-      for (const unsubscribe of unsubscribers.values()) unsubscribe();
-    };
-  }
-}
-
-interface ConnectOptions {
-  /** Whether one failure rolls back the whole attempt. */
-  readonly isStrict: boolean;
-  readonly concurrency: number;
-  readonly cancellation: CancelScope;
-}
-
-/** The result for one server. `skipped`: the attempt ended before its turn. */
-type Outcome = "connected" | "skipped" | { readonly error: unknown };
-
-/**
- * Connects servers that are not connected. Failures are in each server's state. With `isStrict`, the first
- * failure in the order of the servers is thrown after all of them are restored to their previous state.
- */
-async function connectServers(
-  servers: readonly ManagedServer[],
-  { isStrict, concurrency, cancellation }: ConnectOptions,
-): Promise<void> {
-  const previous = servers.map((server) => server.getRestorableState());
-  let isAborted = false;
-  const outcomes = await mapConcurrent(servers, concurrency, async (server): Promise<Outcome> => {
-    if (isAborted || cancellation.isCancelled) return "skipped";
-    try {
-      await cancellation.race(server.connect());
-      return "connected";
-    } catch (error) {
-      isAborted = isStrict && concurrency === 1;
-      return { error };
-    }
-  });
-  const failed = outcomes.find((outcome) => typeof outcome === "object");
-  const needsRollback = (outcome: Outcome) => outcome !== "skipped" && (isStrict || outcome !== "connected");
-  if (cancellation.isCancelled || (isStrict && failed !== undefined)) {
-    const rollbacks = servers.map(async (server, index) => {
-      const target = previous[index];
-      if (
-        target === undefined ||
-        target.state === "connected" ||
-        !needsRollback(outcomes[index] ?? "skipped")
-      )
-        return;
-      await server.disconnect(target);
-    });
-    await Promise.allSettled(rollbacks);
-    cancellation.throwIfCancelled();
-    throw (failed as { readonly error: unknown }).error;
   }
 }

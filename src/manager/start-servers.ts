@@ -1,24 +1,8 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "./managed-server.js";
-import { validateDurations, MANAGER_DEFAULTS } from "./manager-options.js";
+import { MANAGER_DEFAULTS, type StartOptions } from "./manager-options.js";
 import type { McpServerManager } from "./mcp-server-manager.js";
-
-/** How long starting a toolset waits for its servers. */
-export interface StartOptions {
-  /** How long to wait for servers whose tools are cached. They connect in the background afterwards. @default 250 */
-  readonly startupWaitMs?: number;
-  /**
-   * Whether to wait for servers without cached tools, up to their connect timeout. With `false`, their tools are
-   * added when they connect, and their failure does not fail the start.
-   * @default true
-   */
-  readonly waitForUncached?: boolean;
-  /** Cancels the start and closes everything that was opened. */
-  readonly signal?: AbortSignal;
-}
 
 /**
  * Connects all servers that are not `lazy` and waits until each is connected, has failed, or has cached tools and
@@ -30,16 +14,13 @@ export async function startServers(manager: McpServerManager, options: StartOpti
     startupWaitMs = MANAGER_DEFAULTS.startupWaitMs,
     waitForUncached = MANAGER_DEFAULTS.waitForUncached,
   } = options;
-  assertStartOptions({ startupWaitMs, waitForUncached });
   const { all: servers, settings } = manager.serverSet;
   const eager = servers.filter(({ isLazy }) => !isLazy);
   const cancellation = CancelScope.fromSignal(options.signal);
   let hasTimedOut = false;
   let isCacheLoaded = false;
   const isReady = ({ state, hasFailed, latestTools }: ManagedServer) =>
-    state === "connected" ||
-    hasFailed ||
-    (hasTimedOut && (latestTools.current !== undefined || !waitForUncached));
+    state === "connected" || hasFailed || (hasTimedOut && (latestTools !== undefined || !waitForUncached));
   const unsubscribers: (() => void)[] = [];
   const ready = new Promise<void>((resolve, reject) => {
     const check = () => {
@@ -80,22 +61,7 @@ function getFatalError(
   { hasFailed, error, latestTools, isOptional }: ManagedServer,
   waitForUncached: boolean,
 ): McpRuntimeError | undefined {
-  if (!hasFailed || error === undefined || latestTools.current !== undefined) return undefined;
+  if (!hasFailed || error === undefined || latestTools !== undefined) return undefined;
   const isTolerated = isOptional || !waitForUncached;
   return isTolerated && error.kind !== "invalid-config" ? undefined : error;
-}
-
-function assertStartOptions({ startupWaitMs, waitForUncached }: Readonly<Record<string, unknown>>): void {
-  const issues = [
-    ...validateDurations({ startupWaitMs }),
-    ...(typeof waitForUncached === "boolean"
-      ? []
-      : [
-          {
-            path: "waitForUncached",
-            message: `expected true or false, got ${describeValue(waitForUncached)}`,
-          },
-        ]),
-  ];
-  if (issues.length > 0) throw configError("The options object", issues);
 }

@@ -1,5 +1,3 @@
-import type { HttpProxy } from "./find-proxy.js";
-
 const CONNECT_SYSCALLS: ReadonlySet<unknown> = new Set(["getaddrinfo", "connect"]);
 
 /** Whether an error proves that the connection was never established, so that nothing was sent. */
@@ -51,14 +49,6 @@ const TLS_ERRORS: Readonly<Record<string, string>> = {
  */
 export function describeTlsError(code: string): string | undefined {
   return TLS_ERRORS[code];
-}
-
-/** The proxy could not be used. The message completes a sentence that starts with the server's name. */
-export class ProxyError extends Error {
-  constructor({ url, variable }: HttpProxy, reason: string, cause?: unknown) {
-    const subject = `cannot be reached through the proxy ${url.origin} (${variable})`;
-    super(`${subject}: ${reason}`, cause === undefined ? undefined : { cause });
-  }
 }
 
 /** Returns the cause of a "fetch failed" error, or the first of several causes. */

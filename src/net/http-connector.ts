@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import { type SecureContext, createSecureContext } from "node:tls";
 import { buildConnector, errors } from "undici";
-import { type HttpProxy, type Environment, findProxy } from "./find-proxy.js";
-import { ProxyTunnelPool } from "./proxy-tunnel-pool.js";
+import { type HttpProxy, findProxy, ProxyTunnelPool } from "./http-proxy.js";
 import { type TlsOptions, pemToString } from "../config/http-options.js";
 import { collectUrlSecrets } from "../config/collect-secrets.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -28,7 +27,7 @@ export class HttpConnector {
     if (proxy === undefined) return;
     // No TLS options for the proxy: it is a different party and must not receive the client certificate.
     const connect = this.#withTracking(buildConnector({ timeout: connectMs }));
-    this.#tunnels = new ProxyTunnelPool({ proxy, connect, connectTimeoutMs: connectMs });
+    this.#tunnels = new ProxyTunnelPool(proxy, connect, connectMs);
   }
 
   readonly connect: buildConnector.connector = (options, callback) => {
@@ -81,17 +80,15 @@ export class HttpConnector {
 export interface CreateConnectorOptions {
   readonly connectMs: number;
   readonly redactor: Redactor;
-  readonly env?: Environment;
 }
 
 /** Creates the connector for one origin, using the proxy that the environment defines for it. */
 export function createConnector(
   origin: URL,
   tls: TlsOptions | undefined,
-  options: CreateConnectorOptions,
+  { connectMs, redactor }: CreateConnectorOptions,
 ): HttpConnector {
-  const { connectMs, redactor, env = process.env } = options;
-  const proxy = findProxy(origin, env);
+  const proxy = findProxy(origin, process.env);
   if (proxy !== undefined) redactor.add(collectUrlSecrets(proxy.url));
   return new HttpConnector({ connectMs, proxy, secureContext: tls && toSecureContext(tls) });
 }

@@ -4,17 +4,19 @@ import type {
   HttpRequest,
   RequestLane,
   ResponseHeaders,
+  RequestDispatcher,
 } from "./http-request.js";
-import { StaleSocketGuard } from "./stale-socket-guard.js";
-import type { HttpOptions } from "../config/http-options.js";
-import { UserDispatcher, FetchDispatcher } from "./user-dispatcher.js";
+import { StaleSocketGuard } from "./idle-socket-reaper.js";
+import type {
+  HttpOptions,
+  DispatcherLike,
+  BodyReaderLike,
+  ResponseLike,
+  FetchLike,
+} from "../config/http-options.js";
 import { type CreateConnectorOptions, createConnector } from "./http-connector.js";
 import { PooledDispatchers } from "./pooled-dispatchers.js";
-
-interface HttpPoolOptions {
-  readonly origin: string;
-  readonly dispatchers: DispatcherProvider;
-}
+import { unwrapFetchError } from "./connect-errors.js";
 
 /** Sends HTTP requests to one server. Created once per client and shared by all its sessions. */
 export class HttpPool {
@@ -22,7 +24,7 @@ export class HttpPool {
   readonly #dispatchers: DispatcherProvider;
   readonly #staleGuard = new StaleSocketGuard();
 
-  constructor({ origin, dispatchers }: HttpPoolOptions) {
+  constructor(origin: string, dispatchers: DispatcherProvider) {
     this.origin = origin;
     this.#dispatchers = dispatchers;
   }
@@ -45,27 +47,95 @@ export class HttpPool {
   }
 }
 
-interface HttpTarget extends HttpOptions {
-  readonly url: URL;
-}
-
-interface OpenHttpPoolOptions extends CreateConnectorOptions {
-  readonly sockets: number;
-}
-
 /**
  * Opens the pool of a server, which uses the user's `fetch` or `dispatcher` if there is one, otherwise its
  * own connections.
  */
 export function openHttpPool(
-  { url, tls, dispatcher, fetch }: HttpTarget,
-  options: OpenHttpPoolOptions,
+  { url, tls, dispatcher, fetch }: HttpOptions & { readonly url: URL },
+  options: CreateConnectorOptions & { readonly sockets: number },
 ): HttpPool {
   const { origin } = url;
-  const userDispatcher = fetch === undefined ? dispatcher : new FetchDispatcher(fetch);
-  if (userDispatcher !== undefined)
-    return new HttpPool({ origin, dispatchers: new UserDispatcher(origin, userDispatcher) });
+  const userDispatcher = fetch === undefined ? dispatcher : toDispatcher(fetch);
+  if (userDispatcher !== undefined) return new HttpPool(origin, toProvider(origin, userDispatcher));
   const connector = createConnector(url, tls, options);
-  const dispatchers = new PooledDispatchers({ origin, sockets: options.sockets, connector });
-  return new HttpPool({ origin, dispatchers });
+  return new HttpPool(origin, new PooledDispatchers({ origin, sockets: options.sockets, connector }));
+}
+
+/** Uses a user-supplied dispatcher for every lane. The user owns it, so it is never closed. */
+function toProvider(origin: string, dispatcher: DispatcherLike): DispatcherProvider {
+  const requestDispatcher: RequestDispatcher = {
+    // Copy the headers: undici's ProxyAgent modifies the object it receives.
+    dispatch: ({ headers, ...request }, handler) =>
+      dispatcher.dispatch(
+        { ...request, headers: { ...headers }, origin, headersTimeout: 0, bodyTimeout: 0 },
+        handler,
+      ),
+  };
+  return { dispatcherFor: () => requestDispatcher, close: async () => undefined };
+}
+
+type DispatchedRequest = HttpRequest & { readonly origin: string };
+
+/** Adapts a user-supplied `fetch` to the dispatcher interface. */
+function toDispatcher(fetch: FetchLike): DispatcherLike {
+  return {
+    dispatch(request: DispatchedRequest, handler: HttpRequestHandler): boolean {
+      const run = new FetchRequestRun(handler);
+      handler.onRequestStart(run);
+      run
+        .start(fetch, request)
+        .catch((error: unknown) => handler.onResponseError(run, unwrapFetchError(error)));
+      return true;
+    },
+  };
+}
+
+/** One `fetch` request, reported to the handler with the events that undici would emit. */
+class FetchRequestRun {
+  readonly #handler: HttpRequestHandler;
+  readonly #abortController = new AbortController();
+  #reader: BodyReaderLike | undefined;
+
+  constructor(handler: HttpRequestHandler) {
+    this.#handler = handler;
+  }
+
+  /** Also cancels the body, in case `fetch` ignores its signal. */
+  abort(reason: Error): void {
+    this.#abortController.abort(reason);
+    this.#reader?.cancel(reason).catch(() => undefined);
+  }
+
+  async start(fetch: FetchLike, request: DispatchedRequest): Promise<void> {
+    const { origin, path, method, headers, body } = request;
+    const response = await fetch(`${origin}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      redirect: "manual",
+      signal: this.#abortController.signal,
+    });
+    this.#reader = response.body?.getReader();
+    if (this.#abortController.signal.aborted) await this.#reader?.cancel();
+    this.#handler.onResponseStart(this, response.status, toHeaders(response.headers));
+    await this.#read();
+    this.#handler.onResponseEnd(this);
+  }
+
+  async #read(): Promise<void> {
+    while (this.#reader !== undefined) {
+      const { done, value } = await this.#reader.read();
+      if (done || value === undefined) return;
+      this.#handler.onResponseData(this, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    }
+  }
+}
+
+function toHeaders(source: ResponseLike["headers"]): ResponseHeaders {
+  const headers: Record<string, string> = {};
+  source.forEach((value, name) => {
+    headers[name.toLowerCase()] = value;
+  });
+  return headers;
 }

@@ -1,13 +1,10 @@
 import type { Socket } from "node:net";
 import { type buildConnector, Client } from "undici";
 import type { ResponseHeaders } from "./http-request.js";
+import { setImmediate } from "node:timers";
 
-interface IdleSocketReaperOptions {
-  /** How long an idle socket is kept when the server sends no `Keep-Alive` header. */
-  readonly keepAliveMs: number;
-  /** A monotonic clock in milliseconds. */
-  readonly now: () => number;
-}
+/** How long an idle socket is kept when the server sends no `Keep-Alive` header. Longer than undici's 4 s. */
+export const KEEP_ALIVE_MS = 30_000;
 
 /**
  * Close a socket this much earlier than the server would: the server's timer starts before we receive its
@@ -22,21 +19,21 @@ const NEVER = Number.POSITIVE_INFINITY;
  * by timers, which fire too late while the event loop is busy.
  */
 export class IdleSocketReaper {
-  readonly #options: IdleSocketReaperOptions;
+  readonly #now: () => number;
   readonly #connected = new Set<PooledClient>();
-  #keepAliveMs: number;
+  #keepAliveMs = KEEP_ALIVE_MS;
   #lastKeepAlive: unknown;
   /** No socket can be stale before this time: one that becomes idle now is stale even later. */
   #nextCheckAt = 0;
 
-  constructor(options: IdleSocketReaperOptions) {
-    this.#options = options;
-    this.#keepAliveMs = options.keepAliveMs;
+  /** `now` is a monotonic clock in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
   }
 
   /** The `factory` of an undici pool, which creates one client per socket. */
   readonly createClient = (origin: URL, options: object): Client => {
-    const client = new PooledClient(origin, options, this.#options.now);
+    const client = new PooledClient(origin, options, this.#now);
     client.on("connect", () => this.#connected.add(client));
     client.on("disconnect", () => this.#connected.delete(client));
     return client;
@@ -47,13 +44,13 @@ export class IdleSocketReaper {
     if (keepAlive === this.#lastKeepAlive) return;
     this.#lastKeepAlive = keepAlive;
     const [, seconds] = /\btimeout=(\d+)/i.exec(String(keepAlive)) ?? [];
-    const { keepAliveMs: maxMs } = this.#options;
-    this.#keepAliveMs = seconds === undefined ? maxMs : Math.min(maxMs, Number(seconds) * 1_000 - MARGIN_MS);
+    const serverMs = seconds === undefined ? KEEP_ALIVE_MS : Number(seconds) * 1_000 - MARGIN_MS;
+    this.#keepAliveMs = Math.min(KEEP_ALIVE_MS, serverMs);
     this.#nextCheckAt = 0;
   }
 
   closeStale(): void {
-    const now = this.#options.now();
+    const now = this.#now();
     if (now < this.#nextCheckAt) return;
     const cutoff = now - this.#keepAliveMs;
     let oldest = now;
@@ -91,5 +88,28 @@ class PooledClient extends Client {
   destroySocket(): void {
     this.idleSince = NEVER;
     this.#socket?.destroy();
+  }
+}
+
+/** Activity of a server within this time proves that its sockets are still open. */
+const RECENT_MS = 5;
+
+/**
+ * Delays a request on a possibly closed socket until the event loop has polled. A socket that the server
+ * closed while idle reports that only in the poll phase; a request written before it is lost, with an
+ * unknown outcome. Without recent activity of the server, requests therefore wait for one poll.
+ */
+export class StaleSocketGuard {
+  #lastActiveAt = Number.NEGATIVE_INFINITY;
+
+  /** Call when data was received from the server: the event loop has just polled. */
+  markActive(): void {
+    this.#lastActiveAt = performance.now();
+  }
+
+  /** Uses two `setImmediate` turns, because the first may run before the poll phase. */
+  afterPoll(action: () => void): void {
+    if (performance.now() - this.#lastActiveAt < RECENT_MS) action();
+    else setImmediate(() => setImmediate(action));
   }
 }

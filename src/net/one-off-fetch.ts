@@ -22,7 +22,9 @@ const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 export class OneOffFetch {
   readonly #options: OneOffFetchOptions;
   readonly #closed = new AbortController();
-  #agent: OriginAgent | undefined;
+  /** By origin. */
+  readonly #connectors = new Map<string, HttpConnector>();
+  #agent: Agent | undefined;
 
   constructor(options: OneOffFetchOptions) {
     this.#options = options;
@@ -48,19 +50,34 @@ export class OneOffFetch {
 
   async close(): Promise<void> {
     this.#closed.abort(new Error("The client was closed."));
-    await this.#agent?.close();
+    const closed = this.#agent?.destroy();
+    await Promise.all([...this.#connectors.values()].map((connector) => connector.close()));
+    await closed;
   }
 
   async #send(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<ResponseLike> {
     const { fetch, dispatcher } = this.#options.server;
     if (fetch !== undefined) return fetch(url, await toFetchRequest(url, init));
     const userDispatcher = dispatcher as Dispatcher | undefined;
-    return undiciFetch(url, { ...(init as object), dispatcher: userDispatcher ?? this.#defaultDispatcher() });
+    return undiciFetch(url, { ...(init as object), dispatcher: userDispatcher ?? this.#defaultAgent() });
   }
 
-  #defaultDispatcher(): OriginAgent["dispatcher"] {
-    this.#agent ??= new OriginAgent((origin) => createConnector(origin, this.#tlsFor(origin), this.#options));
-    return this.#agent.dispatcher;
+  #defaultAgent(): Agent {
+    this.#agent ??= new Agent({
+      factory: (origin, options) =>
+        new Pool(origin, {
+          ...(options as Pool.Options),
+          connect: this.#connectorFor(new URL(origin)).connect,
+        }),
+    });
+    return this.#agent;
+  }
+
+  #connectorFor(url: URL): HttpConnector {
+    const connector =
+      this.#connectors.get(url.origin) ?? createConnector(url, this.#tlsFor(url), this.#options);
+    this.#connectors.set(url.origin, connector);
+    return connector;
   }
 
   /**
@@ -101,29 +118,5 @@ async function readBody(body: ResponseLike["body"]): Promise<Buffer> {
     if (bytes <= MAX_RESPONSE_BYTES) continue;
     await reader.cancel();
     throw new Error(`The response exceeds ${MAX_RESPONSE_BYTES} bytes.`);
-  }
-}
-
-/** An undici agent that creates one `HttpConnector` per origin and closes them all. */
-class OriginAgent {
-  readonly dispatcher: Dispatcher;
-  readonly #connectors = new Map<string, HttpConnector>();
-
-  constructor(connectorFor: (origin: URL) => HttpConnector) {
-    const getConnector = (origin: URL) => {
-      const connector = this.#connectors.get(origin.origin) ?? connectorFor(origin);
-      this.#connectors.set(origin.origin, connector);
-      return connector;
-    };
-    this.dispatcher = new Agent({
-      factory: (origin, options) =>
-        new Pool(origin, { ...(options as Pool.Options), connect: getConnector(new URL(origin)).connect }),
-    });
-  }
-
-  async close(): Promise<void> {
-    const closed = this.dispatcher.destroy();
-    await Promise.all([...this.#connectors.values()].map((connector) => connector.close()));
-    await closed;
   }
 }

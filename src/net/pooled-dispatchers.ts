@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from "undici";
 import type { HttpConnector } from "./http-connector.js";
 import type { DispatcherProvider, RequestLane, ResponseHeaders } from "./http-request.js";
-import { IdleSocketReaper } from "./idle-socket-reaper.js";
+import { IdleSocketReaper, KEEP_ALIVE_MS } from "./idle-socket-reaper.js";
 
 interface PooledDispatchersOptions {
   readonly origin: string;
@@ -11,8 +11,6 @@ interface PooledDispatchersOptions {
   readonly now?: () => number;
 }
 
-/** Longer than undici's 4 s; a server that closes earlier announces that in its `Keep-Alive` header. */
-const KEEP_ALIVE_MS = 30_000;
 const NOTIFICATION_SOCKETS = 8;
 
 /** One undici pool per lane, over connections that this library opens and closes. */
@@ -26,7 +24,7 @@ export class PooledDispatchers implements DispatcherProvider {
   constructor(options: PooledDispatchersOptions) {
     const { now = () => performance.now() } = options;
     this.#options = options;
-    this.#reaper = new IdleSocketReaper({ keepAliveMs: KEEP_ALIVE_MS, now });
+    this.#reaper = new IdleSocketReaper(now);
     this.#calls = this.#createPool(options.sockets);
   }
 

@@ -1,4 +1,4 @@
-import { CLIENT_INFO } from "../config/client-info.js";
+import { CLIENT_INFO } from "../config/message-transport.js";
 import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
-import { settleWithin } from "../async/deadline.js";
-import { CLIENT_INFO } from "../config/client-info.js";
+import { settleWithin } from "../async/clock.js";
+import { CLIENT_INFO } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";

@@ -1,6 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { delay } from "../async/delay.js";
+import { type Clock, delay } from "../async/clock.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
-import { settleWithin } from "../async/deadline.js";
+import { settleWithin } from "../async/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

@@ -1,6 +1,5 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { withDeadline } from "../async/deadline.js";
+import { type Clock, withDeadline } from "../async/clock.js";
 import type { DynamicAddress, ServerAddress, ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { settleWithin } from "../async/deadline.js";
+import { type Clock, settleWithin } from "../async/clock.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

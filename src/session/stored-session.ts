@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { CancelScope } from "../async/cancel-scope.js";
-import type { Clock } from "../async/clock.js";
-import { withDeadline } from "../async/deadline.js";
+import { type Clock, withDeadline } from "../async/clock.js";
 import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";

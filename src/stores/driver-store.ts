@@ -1,21 +1,45 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { systemClock } from "../async/clock.js";
-import { withDeadline, settleWithin } from "../async/deadline.js";
+import { systemClock, withDeadline, settleWithin } from "../async/clock.js";
 import type { JsonValue } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { toExpiresAt, decodeRecord, encodeRecord, type StoredHeader } from "./stored-record.js";
-import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
-import { assertStoreKey, assertStorePrefix, quoteKey } from "./store-key.js";
-import { assertCallOptions, type ResolvedStoreOptions } from "./store-options.js";
-import { type StoreDriver, InvalidEntryError } from "./store-driver.js";
 import { Redactor } from "../errors/redaction.js";
+import { toExpiresAt, decodeRecord, encodeRecord, InvalidEntryError } from "./stored-record.js";
+import {
+  type KeyValueStore,
+  type StoreCallOptions,
+  type StoreSetOptions,
+  assertStoreKey,
+  assertStorePrefix,
+  quoteKey,
+} from "./key-value-store.js";
+import { assertCallOptions, type ResolvedStoreOptions } from "./store-options.js";
 
-interface Operation<Result> {
-  /** For error messages: `read "weather"`. */
-  readonly description: string;
-  readonly signal: AbortSignal | undefined;
+export interface DriverEntry {
+  readonly key: string;
+  readonly text: string;
+  readonly ttlMs: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
+}
+
+/**
+ * The backend of a `DriverStore`: stores strings. Validation, time limits and error translation are done
+ * by `DriverStore`.
+ */
+export interface StoreDriver {
+  /** For messages: `the Redis store at localhost:6379`. */
+  readonly name: string;
+  /** Redacted from error messages. */
   readonly secrets?: readonly string[];
-  readonly work: (cancellation: CancelScope) => Promise<Result>;
+  /** Throws `InvalidEntryError` if something other than an entry is stored under the key. */
+  read(key: string, cancellation: CancelScope): Promise<string | undefined>;
+  write(entry: DriverEntry, cancellation: CancelScope): Promise<void>;
+  remove(key: string, cancellation: CancelScope): Promise<void>;
+  /** Returns the keys in any order. */
+  list(prefix: string, cancellation: CancelScope): Promise<string[]>;
+  watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
+  /** Missing if the driver opens nothing itself. */
+  close?(): Promise<void>;
 }
 
 /** A `KeyValueStore` on top of a driver: validates keys and values, enforces time limits, translates errors. */
@@ -41,14 +65,15 @@ export class DriverStore implements KeyValueStore {
   async get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
     const { signal } = assertCallOptions(options);
     assertStoreKey(key);
-    const description = `read ${quoteKey(key)}`;
-    const work = (cancellation: CancelScope) => this.#driver.read(key, cancellation);
+    const { maxBytes, now, logger } = this.#options;
     try {
-      const text = await this.#run({ description, signal, work });
-      return text === undefined ? undefined : this.#decode(key, text);
+      const text = await this.#run(`read ${quoteKey(key)}`, signal, (scope) => this.#driver.read(key, scope));
+      if (text === undefined) return undefined;
+      if (Buffer.byteLength(text) > maxBytes) throw new InvalidEntryError("is larger than `maxBytes`");
+      return decodeRecord(text, key, now());
     } catch (error) {
       if (!(error instanceof InvalidEntryError)) throw error;
-      this.#warn(key, error.message);
+      logger.warn(`Ignored the entry ${quoteKey(key)} of ${this.#driver.name}: it ${error.message}.`);
       return undefined;
     }
   }
@@ -56,26 +81,30 @@ export class DriverStore implements KeyValueStore {
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
     const { ttlMs, signal } = assertCallOptions(options);
     assertStoreKey(key);
-    const expiresAt = toExpiresAt(ttlMs, this.#options.now());
-    const text = this.#encode({ key, expiresAt }, value);
-    const description = `write ${quoteKey(key)}`;
+    const { maxBytes, now } = this.#options;
+    const expiresAt = toExpiresAt(ttlMs, now());
+    const text = encodeRecord({ key, expiresAt }, value);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxBytes) {
+      const problem = `${quoteKey(key)} has ${bytes} bytes; \`maxBytes\` is ${maxBytes}`;
+      throw new McpRuntimeError("too-large", `${this.#displayName} cannot store the value: ${problem}.`);
+    }
     const entry = { key, text, ttlMs, expiresAt };
-    const work = (cancellation: CancelScope) => this.#driver.write(entry, cancellation);
-    await this.#run({ description, signal, secrets: [text], work });
+    const write = (scope: CancelScope) => this.#driver.write(entry, scope);
+    await this.#run(`write ${quoteKey(key)}`, signal, write, [text]);
   }
 
   async delete(key: string, options: StoreCallOptions = {}): Promise<void> {
     const { signal } = assertCallOptions(options);
     assertStoreKey(key);
-    const work = (cancellation: CancelScope) => this.#driver.remove(key, cancellation);
-    await this.#run({ description: `delete ${quoteKey(key)}`, signal, work });
+    await this.#run(`delete ${quoteKey(key)}`, signal, (scope) => this.#driver.remove(key, scope));
   }
 
   async list(prefix: string, options: StoreCallOptions = {}): Promise<string[]> {
     const { signal } = assertCallOptions(options);
     assertStorePrefix(prefix);
-    const work = (cancellation: CancelScope) => this.#driver.list(prefix, cancellation);
-    const keys = await this.#run({ description: `list ${quoteKey(prefix)}`, signal, work });
+    const list = (scope: CancelScope) => this.#driver.list(prefix, scope);
+    const keys = await this.#run(`list ${quoteKey(prefix)}`, signal, list);
     return keys.toSorted();
   }
 
@@ -83,7 +112,7 @@ export class DriverStore implements KeyValueStore {
     this.#closed.cancel(new McpRuntimeError("closed", `${this.#displayName} was closed.`));
     const { timeoutMs } = this.#options;
     await settleWithin(timeoutMs, systemClock, () => Promise.allSettled(this.#pending));
-    await settleWithin(timeoutMs, systemClock, () => this.#driver.close());
+    await settleWithin(timeoutMs, systemClock, () => this.#driver.close?.());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -94,22 +123,35 @@ export class DriverStore implements KeyValueStore {
     return this.#driver.name.replace(/^t/, "T");
   }
 
-  /** Runs one driver operation until it ends, the caller cancels, the store closes or the time limit expires. */
-  async #run<Result>({ description, signal, secrets = [], work }: Operation<Result>): Promise<Result> {
+  /**
+   * Runs one driver operation until it ends, the caller cancels, the store closes or the time limit expires.
+   * `description` completes error messages: `read "weather"`. `secrets` are redacted from them.
+   */
+  async #run<Result>(
+    description: string,
+    signal: AbortSignal | undefined,
+    work: (cancellation: CancelScope) => Promise<Result>,
+    secrets: readonly string[] = [],
+  ): Promise<Result> {
     const cancellation = CancelScope.fromSignal(signal);
     const unsubscribe = this.#closed.onCancel((reason) => cancellation.cancel(reason));
     const ms = this.#options.timeoutMs;
-    const expired = () =>
+    const createError = () =>
       new McpRuntimeError("timeout", `${this.#displayName} did not ${description} within ${ms} ms.`);
     try {
       cancellation.throwIfCancelled();
-      return await withDeadline({ ms, clock: systemClock, cancellation, createError: expired }, (scope) =>
+      return await withDeadline({ ms, clock: systemClock, cancellation, createError }, (scope) =>
         scope.race(this.#track(work(scope))),
       );
     } catch (error) {
-      if (cancellation.isCancelled || error instanceof InvalidEntryError) throw error;
-      const operation = `${this.#displayName} could not ${description}`;
-      throw toStoreError(error, { operation, secrets: [...secrets, ...this.#driver.secrets] });
+      const isFinal =
+        cancellation.isCancelled || error instanceof InvalidEntryError || error instanceof McpRuntimeError;
+      if (isFinal) throw error;
+      const redactor = new Redactor([...secrets, ...(this.#driver.secrets ?? [])]);
+      const cause = error instanceof Error ? redactedCopy(error, redactor) : undefined;
+      const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
+      const text = `${this.#displayName} could not ${description}${reason}. Check that it is running and reachable.`;
+      throw new McpRuntimeError("unavailable", text, { cause });
     } finally {
       unsubscribe();
       cancellation.dispose();
@@ -122,52 +164,12 @@ export class DriverStore implements KeyValueStore {
     work.then(untrack, untrack);
     return work;
   }
-
-  #encode(header: StoredHeader, value: unknown): string {
-    const text = encodeRecord(header, value);
-    const bytes = Buffer.byteLength(text);
-    if (bytes <= this.#options.maxBytes) return text;
-    const problem = `${quoteKey(header.key)} has ${bytes} bytes; \`maxBytes\` is ${this.#options.maxBytes}`;
-    throw new McpRuntimeError("too-large", `${this.#displayName} cannot store the value: ${problem}.`);
-  }
-
-  #decode(key: string, text: string): JsonValue | undefined {
-    if (Buffer.byteLength(text) > this.#options.maxBytes)
-      throw new InvalidEntryError("is larger than `maxBytes`");
-    const record = decodeRecord(text, key, this.#options.now());
-    if (record.state === "invalid") throw new InvalidEntryError(record.problem);
-    return record.state === "live" ? record.value : undefined;
-  }
-
-  #warn(key: string, problem: string): void {
-    this.#options.logger.warn(`Ignored the entry ${quoteKey(key)} of ${this.#driver.name}: it ${problem}.`);
-  }
-}
-
-interface FailedOperation {
-  /** `The Redis store at localhost:6379 could not read "weather"`. */
-  readonly operation: string;
-  readonly secrets: readonly string[];
 }
 
 const MAX_MESSAGE_LENGTH = 300;
 
 /** Redis repeats the first arguments of an unknown command in its error message. */
 const REDIS_ARGUMENT_ECHO = /,? with args beginning with:.*/s;
-
-/** Wraps an error of the backend as `unavailable`. An `McpRuntimeError` is returned unchanged. */
-function toStoreError(error: unknown, { operation, secrets }: FailedOperation): McpRuntimeError {
-  if (error instanceof McpRuntimeError) return error;
-  const cause = error instanceof Error ? redactedCopy(error, new Redactor(secrets)) : undefined;
-  const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
-  return new McpRuntimeError(
-    "unavailable",
-    `${operation}${reason}. Check that it is running and reachable.`,
-    {
-      cause,
-    },
-  );
-}
 
 /**
  * Errors of client libraries carry the failed command with all arguments, the connection and the password.

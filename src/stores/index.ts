@@ -1,9 +1,12 @@
 export type { JsonValue } from "../json/json.js";
 export { type DynamoClient, dynamoStore, type DynamoStoreOptions } from "./drivers/dynamo-store.js";
 export { fileStore, type FileStoreOptions } from "./drivers/file-store.js";
-export { type BaseStoreOptions, fromBaseStore } from "./drivers/from-base-store.js";
-export type { LangChainStore } from "./drivers/langchain-driver.js";
-export type { LangGraphStore } from "./drivers/langgraph-driver.js";
+export {
+  type BaseStoreOptions,
+  fromBaseStore,
+  type LangChainStore,
+  type LangGraphStore,
+} from "./drivers/from-base-store.js";
 export type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
 export { memoryStore, type MemoryStoreOptions } from "./drivers/memory-store.js";
 export type { RedisClient } from "./drivers/redis-client.js";

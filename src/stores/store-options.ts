@@ -1,7 +1,11 @@
-import { omitUndefined } from "../json/json.js";
-import { assertObject } from "../config/assert-object.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
+import type { z } from "zod";
+import {
+  assertObject,
+  option,
+  type OptionFields,
+  optionsSchema,
+  parseOptions,
+} from "../config/parse-options.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import type { StoreCallOptions } from "./key-value-store.js";
 
@@ -58,39 +62,34 @@ export interface ResolvedStoreOptions {
 /** Safe in Redis patterns, LangGraph namespaces and file names. */
 const NAMESPACE = /^[A-Za-z0-9_-]{1,64}$/;
 
-export function resolveStoreOptions(subject: string, options: NamespacedStoreOptions): ResolvedStoreOptions {
-  const { timeoutMs, maxBytes, namespace } = { ...STORE_DEFAULTS, ...parseStoreOptions(subject, options) };
-  assertPositive(subject, { timeoutMs, maxBytes });
-  if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) {
-    const message = `expected letters, digits, "-" and "_", at most 64, got ${describeValue(namespace)}`;
-    throw configError(subject, [{ path: "namespace", message }]);
-  }
-  const { logger = createConsoleLogger(), now = Date.now } = options;
-  return { timeoutMs, maxBytes, namespace, logger, now };
-}
+/** The schemas of the fields of `NamespacedStoreOptions`. */
+export const STORE_FIELDS: OptionFields<NamespacedStoreOptions> = {
+  timeoutMs: option.count,
+  maxBytes: option.count,
+  logger: option.logger,
+  now: option.function(),
+  namespace: option.opaque(
+    'letters, digits, "-" and "_", at most 64',
+    (value) => typeof value === "string" && NAMESPACE.test(value),
+  ),
+};
+const STORE_SCHEMA = optionsSchema<NamespacedStoreOptions>(STORE_FIELDS);
 
-export function assertPositive(subject: string, values: Readonly<Record<string, unknown>>): void {
-  const issues = Object.entries(values)
-    .filter(([, value]) => !(Number.isSafeInteger(value) && Number(value) > 0))
-    .map(([path, value]) => ({
-      path,
-      message: `expected a whole number above 0, got ${describeValue(value)}`,
-    }));
-  if (issues.length > 0) throw configError(subject, issues);
+export function resolveStoreOptions<Options extends NamespacedStoreOptions>(
+  subject: string,
+  options: Options,
+  schema: z.ZodType<Options> = STORE_SCHEMA as z.ZodType<Options>,
+): ResolvedStoreOptions {
+  const { timeoutMs, maxBytes, namespace, logger, now } = parseOptions(schema, options, { subject });
+  return {
+    timeoutMs: timeoutMs ?? STORE_DEFAULTS.timeoutMs,
+    maxBytes: maxBytes ?? STORE_DEFAULTS.maxBytes,
+    namespace: namespace ?? STORE_DEFAULTS.namespace,
+    logger: logger ?? createConsoleLogger(),
+    now: now ?? Date.now,
+  };
 }
 
 export function assertCallOptions<Options extends StoreCallOptions>(options: Options): Options {
   return assertObject(options, { subject: "The store call", path: "options" });
-}
-
-/** Returns the options without `undefined`, so that defaults apply. Throws `invalid-config` if they are not an object. */
-export function parseStoreOptions<Options extends object>(
-  subject: string,
-  options: Options,
-): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } {
-  if (typeof options !== "object" || options === null) {
-    const message = `expected an object of options, got ${describeValue(options)}`;
-    throw configError(subject, [{ path: "", message }]);
-  }
-  return omitUndefined(options);
 }

@@ -1,7 +1,7 @@
-import { isPlainObject, type JsonValue } from "../json/json.js";
-import { findUnsafeJson, toStorableJson } from "./storable-json.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonValue, tryParseJson } from "../json/json.js";
+import { configError } from "../errors/mcp-runtime-error.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
+import { safeClone } from "../json/safe-clone.js";
 
 /**
  * Version of the entry format: a header line of JSON, then the value as JSON, or verbatim if it is a string.
@@ -19,22 +19,17 @@ export interface StoredHeader {
   readonly key: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number | undefined;
-}
-
-interface DecodedHeader extends StoredHeader {
-  /** Length of a string value that is stored verbatim. */
-  readonly textLength: number | undefined;
+  /** Length of a string value that is stored verbatim; `undefined` for any other value. */
+  readonly textLength?: number | undefined;
 }
 
 /**
- * - `live`: the stored value
- * - `expired`: the time to live has passed
- * - `invalid`: not written in this format for this key
+ * The stored data is not a valid entry (too large, wrong type, another format). Reads treat it as missing. The
+ * message completes a sentence that starts with the entry.
  */
-export type DecodedRecord =
-  | { readonly state: "live"; readonly value: JsonValue }
-  | { readonly state: "expired" }
-  | { readonly state: "invalid"; readonly problem: string };
+export class InvalidEntryError extends Error {
+  override readonly name = "InvalidEntryError";
+}
 
 /** Throws `invalid-config` for a value that is not JSON. */
 export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): string {
@@ -43,26 +38,32 @@ export function encodeRecord({ key, expiresAt }: StoredHeader, value: unknown): 
   return `${JSON.stringify(header)}\n${isText ? value : toStorableJson(value).text}`;
 }
 
-/** Decodes an entry as untrusted input. */
-export function decodeRecord(text: string, key: string, now: number): DecodedRecord {
+/**
+ * Decodes an entry as untrusted input. Returns `undefined` if it has expired. Throws `InvalidEntryError` if it was
+ * not written in this format for this key.
+ */
+export function decodeRecord(text: string, key: string, now: number): JsonValue | undefined {
   const header = decodeHeader(text);
-  if (header === undefined) return invalid("is not in the format of this package");
-  if (header.key !== key) return invalid("was written for another key");
-  if (hasExpired(header, now)) return { state: "expired" };
+  if (header === undefined) throw new InvalidEntryError("is not in the format of this package");
+  if (header.key !== key) throw new InvalidEntryError("was written for another key");
+  if (hasExpired(header, now)) return undefined;
   const body = text.slice(text.indexOf("\n") + 1);
-  if (header.textLength !== undefined)
-    return body.length === header.textLength ? { state: "live", value: body } : invalid("is incomplete");
-  const value = parse(body);
-  if (value === undefined) return invalid("is not valid JSON");
+  if (header.textLength !== undefined) {
+    if (body.length !== header.textLength) throw new InvalidEntryError("is incomplete");
+    return body;
+  }
+  const value = tryParseJson(body);
+  if (value === undefined) throw new InvalidEntryError("is not valid JSON");
   const problem = findUnsafeJson(value);
-  return problem === undefined ? { state: "live", value: value as JsonValue } : invalid(problem);
+  if (problem !== undefined) throw new InvalidEntryError(problem);
+  return value as JsonValue;
 }
 
 /** Decodes the header of an entry or of its first bytes. */
-export function decodeHeader(text: string): DecodedHeader | undefined {
+export function decodeHeader(text: string): StoredHeader | undefined {
   const end = text.indexOf("\n");
   if (end === -1 || end > MAX_HEADER_LENGTH) return undefined;
-  const header = parse(text.slice(0, end));
+  const header = tryParseJson(text.slice(0, end));
   if (!isPlainObject(header) || header["format"] !== FORMAT) return undefined;
   const { key, expiresAt, textLength } = header;
   return typeof key === "string" && isOptionalNumber(expiresAt) && isOptionalNumber(textLength)
@@ -70,24 +71,18 @@ export function decodeHeader(text: string): DecodedHeader | undefined {
     : undefined;
 }
 
-export function hasExpired({ expiresAt }: StoredHeader, now: number): boolean {
+/** Whether a text is an entry of this key that has not expired. Its value is not decoded. */
+export function isLiveRecord(text: string | undefined, key: string, now: number): boolean {
+  const header = decodeHeader(text ?? "");
+  return header?.key === key && !hasExpired(header, now);
+}
+
+export function hasExpired({ expiresAt }: Pick<StoredHeader, "expiresAt">, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now;
 }
 
 function isOptionalNumber(value: unknown): value is number | undefined {
   return value === undefined || typeof value === "number";
-}
-
-function invalid(problem: string): DecodedRecord {
-  return { state: "invalid", problem };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Converts a time to live to an expiry time. Throws `invalid-config` for an invalid one. */
@@ -97,4 +92,52 @@ export function toExpiresAt(ttlMs: number | undefined, now: number): number | un
   if (Number.isSafeInteger(expiresAt)) return expiresAt;
   const message = `expected a number of milliseconds above 0, got ${describeValue(ttlMs)}`;
   throw configError("The entry for a store", [{ path: "ttlMs", message }]);
+}
+
+/** Far beyond real documents, and small enough for recursive code that reads the value later. */
+const MAX_DEPTH = 500;
+const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep`;
+
+/** A key that sets the prototype of an object when it is copied by assignment. */
+const PROTO_KEY = "__proto__";
+
+interface StorableJson {
+  /** A deep copy of the input. */
+  readonly copy: JsonValue;
+  readonly text: string;
+}
+
+/** Copies and serializes a value. Throws `invalid-config` for a value that could not be read back unchanged. */
+export function toStorableJson(value: unknown): StorableJson {
+  const { copy, problems } = safeClone(value, { nonJson: "reject", maxDepth: MAX_DEPTH });
+  if (value === undefined) throw valueError([{ path: "", message: "expected JSON, got undefined" }]);
+  if (problems.length > 0)
+    throw valueError(problems.map(({ path, message }) => ({ path: formatPath(path), message })));
+  const text = JSON.stringify(copy);
+  // Quotes inside strings are escaped, so this matches a key only.
+  if (text.includes(`"${PROTO_KEY}":`)) throw valueError([{ path: "", message: `has a key "${PROTO_KEY}"` }]);
+  return { copy: copy as JsonValue, text };
+}
+
+/** Returns why a parsed value must not be used, or `undefined`. */
+export function findUnsafeJson(value: unknown, depth = 0): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth === MAX_DEPTH) return TOO_DEEP;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const problem = findUnsafeJson(item, depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+  for (const key in value) {
+    if (key === PROTO_KEY) return `has a key "${PROTO_KEY}"`;
+    const problem = findUnsafeJson(value[key as keyof typeof value], depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function valueError(issues: Parameters<typeof configError>[1]): Error {
+  return configError("The value for a store", issues);
 }

@@ -1,14 +1,15 @@
-import { describeValue } from "../json/describe-value.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
-
 const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 type Level = (typeof LEVELS)[number];
 
 /** Receives the log messages of this package. `console` implements it. */
 export interface Logger {
+  /** Details for troubleshooting, such as each request if `isDebugEnabled` returns true. */
   debug(message: string): void;
+  /** Normal events, such as log output of a server. */
   info(message: string): void;
+  /** Problems that were handled, such as an invalid entry of a store that is ignored. */
   warn(message: string): void;
+  /** Failures that no caller receives, such as an exception in an event listener. */
   error(message: string): void;
   /**
    * Whether to log every request with `debug`.
@@ -46,14 +47,4 @@ export type WarningCode = "stdout-noise";
 export interface ServerLog {
   info(message: string): void;
   warn(message: string, code?: WarningCode): void;
-}
-
-const LOGGER_METHODS = ["debug", "info", "warn", "error"];
-
-/** Validates a logger up front: an invalid one would fail only when the first message is logged. */
-export function validateLogger(logger: unknown): ConfigIssue[] {
-  if (logger === undefined) return [];
-  const isLogger = LOGGER_METHODS.every((name) => typeof Reflect.get(Object(logger), name) === "function");
-  const message = `expected an object with ${LOGGER_METHODS.join(", ")}, such as console, got ${describeValue(logger)}`;
-  return isLogger ? [] : [{ path: "logger", message }];
 }

@@ -1,11 +1,14 @@
 import type { FailureKind } from "../errors/failure-kinds.js";
-import { LatencyHistogram } from "./latency-histogram.js";
 
 /** Call latencies in milliseconds. Quantiles have a relative error of at most three percent. */
 export interface LatencyMetrics {
+  /** Half of the calls took at most this long. */
   readonly p50: number;
+  /** 95 % of the calls took at most this long. */
   readonly p95: number;
+  /** 99 % of the calls took at most this long. */
   readonly p99: number;
+  /** The longest call, without a relative error. */
   readonly max: number;
 }
 
@@ -13,6 +16,7 @@ export interface LatencyMetrics {
 export interface CallMetrics {
   /** Number of completed calls. */
   readonly calls: number;
+  /** Number of completed calls without a failure; a result with `isError` is a failure of kind `tool-error`. */
   readonly successes: number;
   /** Number of failed calls by kind. */
   readonly failures: Readonly<Partial<Record<FailureKind, number>>>;
@@ -64,13 +68,11 @@ export class RequestMetrics {
   onRequestEnded(request: EndedRequest): void {
     const { method, tool, kind, latencyMs } = request;
     if (kind === undefined || kind === "tool-error") this.#lastLatencyMs = latencyMs;
-    if (tool === undefined) counterFor(this.#methods, method).count(request);
-    else counterFor(this.#tools, tool).count(request);
+    this.#counterOf(method, tool).count(request);
   }
 
   onRequestRetried({ method, tool }: Pick<EndedRequest, "method" | "tool">): void {
-    const counter = tool === undefined ? counterFor(this.#methods, method) : counterFor(this.#tools, tool);
-    counter.retries += 1;
+    this.#counterOf(method, tool).retries += 1;
   }
 
   onHandshakeEnded(outcome: "successes" | "failures"): void {
@@ -82,13 +84,19 @@ export class RequestMetrics {
   }
 
   snapshot(): ClientMetrics {
+    const calls = new CallCounter();
+    for (const counter of this.#tools.values()) calls.add(counter);
     return Object.freeze({
-      ...mergeCounters(this.#tools.values()).snapshot(),
+      ...calls.snapshot(),
       handshakes: Object.freeze({ ...this.#handshakes }),
       sessionsLost: this.#sessionsLost,
       tools: toSnapshots(this.#tools),
       methods: toSnapshots(this.#methods),
     });
+  }
+
+  #counterOf(method: string, tool: string | undefined): CallCounter {
+    return tool === undefined ? counterFor(this.#methods, method) : counterFor(this.#tools, tool);
   }
 }
 
@@ -137,12 +145,6 @@ class CallCounter {
   }
 }
 
-function mergeCounters(counters: Iterable<CallCounter>): CallCounter {
-  const sum = new CallCounter();
-  for (const counter of counters) sum.add(counter);
-  return sum;
-}
-
 function counterFor(counters: Map<string, CallCounter>, name: string): CallCounter {
   const existing = counters.get(name);
   if (existing !== undefined) return existing;
@@ -156,4 +158,76 @@ function toSnapshots(counters: ReadonlyMap<string, CallCounter>): Readonly<Recor
   return Object.freeze(
     Object.fromEntries([...counters].map(([name, counter]) => [name, counter.snapshot()] as const)),
   );
+}
+
+/** Each power of two is divided into this many buckets of equal width. */
+const SUB_BUCKET_BITS = 4;
+const SUB_BUCKETS = 2 ** SUB_BUCKET_BITS;
+/** The resolution is one microsecond; times above 71 minutes (2^32 µs) are clamped. */
+const MAX_MICROS = 2 ** 32 - 1;
+const BUCKET_COUNT = SUB_BUCKETS * (32 - SUB_BUCKET_BITS + 1);
+
+/** The maximum relative error of a quantile (in addition to one microsecond of rounding). */
+export const MAX_RELATIVE_ERROR = 1 / (2 * SUB_BUCKETS);
+
+/**
+ * A log-linear histogram of latencies in constant memory (two kilobytes). Bucket widths grow with the value, so
+ * the relative error is at most three percent for short and long times.
+ */
+export class LatencyHistogram {
+  readonly #counts = new Uint32Array(BUCKET_COUNT);
+  #count = 0;
+  #min = MAX_MICROS;
+  #max = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get maxMs(): number {
+    return this.#max / 1_000;
+  }
+
+  record(ms: number): void {
+    const micros = Math.min(Math.max(0, Math.round(ms * 1_000)), MAX_MICROS);
+    const index = bucketIndex(micros);
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#count += 1;
+    if (micros < this.#min) this.#min = micros;
+    if (micros > this.#max) this.#max = micros;
+  }
+
+  /** Adds all values of another histogram. */
+  add(other: LatencyHistogram): void {
+    for (const [index, count] of other.#counts.entries())
+      this.#counts[index] = (this.#counts[index] ?? 0) + count;
+    this.#count += other.#count;
+    this.#min = Math.min(this.#min, other.#min);
+    this.#max = Math.max(this.#max, other.#max);
+  }
+
+  /** Returns a quantile in milliseconds, such as 0.95 for p95; 0 if nothing was recorded. */
+  quantileMs(quantile: number): number {
+    const rank = Math.max(1, Math.ceil(quantile * this.#count));
+    let seen = 0;
+    for (let index = 0; index < BUCKET_COUNT; index += 1) {
+      seen += this.#counts[index] ?? 0;
+      if (seen >= rank) return Math.min(Math.max(bucketMidpoint(index), this.#min), this.#max) / 1_000;
+    }
+    return 0;
+  }
+}
+
+/** Values below `SUB_BUCKETS` have one bucket each; above, every power of two has `SUB_BUCKETS`. */
+function bucketIndex(micros: number): number {
+  if (micros < SUB_BUCKETS) return micros;
+  const shift = 31 - Math.clz32(micros) - SUB_BUCKET_BITS;
+  return SUB_BUCKETS * shift + (micros >>> shift);
+}
+
+function bucketMidpoint(index: number): number {
+  if (index < 2 * SUB_BUCKETS) return index;
+  const shift = Math.floor(index / SUB_BUCKETS) - 1;
+  const low = (index - SUB_BUCKETS * shift) * 2 ** shift;
+  return low + (2 ** shift - 1) / 2;
 }

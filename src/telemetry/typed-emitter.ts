@@ -1,6 +1,44 @@
-import type { Channel } from "node:diagnostics_channel";
-import type { EventChannels } from "./event-channels.js";
+import { type Channel, channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+
+/** The prefix of all channel names: `langchain-mcp-runtime:requestEnded`. */
+const PREFIX = "langchain-mcp-runtime:";
+
+/** Diagnostics channels by event name. */
+type EventChannels<Events extends object> = Partial<Record<keyof Events, Channel>>;
+
+/** Hold the channels while publishing: a collected channel does not see later subscribers. */
+export function createChannels<Events extends object>(names: readonly (keyof Events & string)[]) {
+  return Object.fromEntries(
+    names.map((name) => [name, channel(`${PREFIX}${name}`)]),
+  ) as EventChannels<Events>;
+}
+
+/**
+ * Subscribes to a channel. Returns the unsubscribe function. Node terminates the process when a channel
+ * subscriber throws; here the error becomes a process warning.
+ */
+export function subscribeSafely(name: string, listener: (message: unknown) => unknown): () => void {
+  const warnListenerFailed = (error: unknown) =>
+    process.emitWarning(`A listener to ${PREFIX}${name} failed: ${String(error)}`, "McpRuntimeWarning");
+  const onMessage = (message: unknown) => callListener(listener, message, warnListenerFailed);
+  subscribe(`${PREFIX}${name}`, onMessage);
+  return () => void unsubscribe(`${PREFIX}${name}`, onMessage);
+}
+
+/** Calls a listener and reports what it throws or rejects with. */
+function callListener<Event>(
+  listener: (event: Event) => unknown,
+  event: Event,
+  onError: (error: unknown) => void,
+): void {
+  try {
+    const result = listener(event);
+    if (result instanceof Promise) result.catch(onError);
+  } catch (error) {
+    onError(error);
+  }
+}
 
 interface Registration {
   readonly listener: (event: never) => unknown;
@@ -20,11 +58,11 @@ export class EventSubscribers {
 
   constructor(
     listeners: ReadonlySet<unknown>,
-    channel: Channel | undefined,
+    eventChannel: Channel | undefined,
     hasExternal: (() => boolean) | undefined,
   ) {
     this.#listeners = listeners;
-    this.#channel = channel;
+    this.#channel = eventChannel;
     this.#hasExternal = hasExternal;
   }
 
@@ -43,12 +81,18 @@ export class EventSubscribers {
 export class TypedEmitter<Events extends object> {
   /** Each registration is a separate object, because one function may be registered twice. */
   readonly #registrations = new Map<keyof Events, Set<Registration>>();
-  readonly #onListenerError: (error: unknown) => void;
+  readonly #reportListenerError: (error: unknown) => void;
   readonly #channels: EventChannels<Events>;
 
   constructor(onListenerError: (error: unknown) => void, channels: EventChannels<Events> = {}) {
-    this.#onListenerError = onListenerError;
     this.#channels = channels;
+    this.#reportListenerError = (error) => {
+      try {
+        onListenerError(error);
+      } catch {
+        // An error in the error handler cannot be reported anywhere.
+      }
+    };
   }
 
   /** Adds a listener. Returns the unsubscribe function. */
@@ -76,14 +120,8 @@ export class TypedEmitter<Events extends object> {
   /** Notifies the current listeners. A listener added during the emit receives only later events. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     const registrations = Array.from(this.#registrations.get(name) ?? []);
-    for (const { listener } of registrations) {
-      try {
-        const result = (listener as (event: Events[Name]) => unknown)(event);
-        if (result instanceof Promise) result.catch((error: unknown) => this.#reportListenerError(error));
-      } catch (error) {
-        this.#reportListenerError(error);
-      }
-    }
+    for (const { listener } of registrations)
+      callListener(listener as (event: Events[Name]) => unknown, event, this.#reportListenerError);
     this.#channels[name]?.publish(event);
   }
 
@@ -93,14 +131,6 @@ export class TypedEmitter<Events extends object> {
     const registrations = new Set<Registration>();
     this.#registrations.set(name, registrations);
     return registrations;
-  }
-
-  #reportListenerError(error: unknown): void {
-    try {
-      this.#onListenerError(error);
-    } catch {
-      // An error in the error handler cannot be reported anywhere.
-    }
   }
 }
 

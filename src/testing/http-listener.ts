@@ -1,5 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  type IncomingHttpHeaders,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { isPlainObject } from "../json/json.js";
 
 const CLOSE_GRACE_MS = 20;
 
@@ -60,4 +67,53 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** An HTTP request as the test server received it. */
+export interface ReceivedRequest {
+  /** The HTTP method in upper case. */
+  readonly httpMethod: string;
+  /** The path with the query. */
+  readonly url: string;
+  /** The headers with names in lower case. */
+  readonly headers: IncomingHttpHeaders;
+  /** JSON-RPC method; `undefined` for responses, GET and DELETE. */
+  readonly method: string | undefined;
+  /** The name of the called tool; `undefined` for all methods but `tools/call`. */
+  readonly tool: string | undefined;
+  /** The parsed JSON, the text if it is not valid JSON, or `undefined` if it is empty. */
+  readonly body: unknown;
+}
+
+/** Whether a request has this JSON-RPC or HTTP method. */
+export function hasMethod(request: ReceivedRequest, method: string): boolean {
+  return request.method === method || request.httpMethod === method;
+}
+
+export async function parseReceived(request: IncomingMessage): Promise<ReceivedRequest> {
+  const body = parseJson(await readBody(request));
+  const message = isPlainObject(body) ? body : {};
+  const params = isPlainObject(message["params"]) ? message["params"] : {};
+  const method = typeof message["method"] === "string" ? message["method"] : undefined;
+  const tool = method === "tools/call" && typeof params["name"] === "string" ? params["name"] : undefined;
+  const { method: httpMethod = "", url = "", headers } = request;
+  return { httpMethod, url, headers, method, tool, body };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** An HTTP request that `intercept` may respond to. */
+export interface InterceptedRequest {
+  /** The request of Node's HTTP server. */
+  readonly request: IncomingMessage;
+  /** Where to respond. Nothing has been written yet. */
+  readonly response: ServerResponse;
+  /** The parsed body; the stream of `request` is already consumed. */
+  readonly body: unknown;
 }

@@ -1,15 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
-import { type Fault, FaultQueue, type FaultTarget } from "./fault.js";
-import { UNKNOWN_SESSION_RESPONSES, type UnknownSessionResponse } from "./unknown-session.js";
-import { HttpListener } from "./http-listener.js";
-import type { Pagination } from "./paginate.js";
-import { parseReceived, type ReceivedRequest, type InterceptedRequest } from "./received-request.js";
-import { type SessionMode, TestSessions } from "./test-sessions.js";
-import { isResponseFault, applyResponseFault } from "./response-faults.js";
-import type { TestPrompt } from "./test-prompt.js";
-import type { TestResource, TestResourceTemplate } from "./test-resource.js";
-import { createSdkServer, type Execution, type TestTool } from "./test-tool.js";
+import { assertObject } from "../config/parse-options.js";
+import { applyFault, type ArmedFault, type Fault, type FaultTarget, takeFault } from "./fault.js";
+import {
+  UNKNOWN_SESSION_RESPONSES,
+  type UnknownSessionResponse,
+  type SessionMode,
+  TestSessions,
+} from "./test-sessions.js";
+import {
+  hasMethod,
+  HttpListener,
+  parseReceived,
+  type ReceivedRequest,
+  type InterceptedRequest,
+} from "./http-listener.js";
+import {
+  type Pagination,
+  createSdkServer,
+  type Execution,
+  type TestTool,
+  type TestResource,
+  type TestResourceTemplate,
+  type TestPrompt,
+} from "./create-sdk-server.js";
 
 /** Options of `McpTestServer` and `startMcpTestServer`. */
 export interface McpTestServerOptions {
@@ -82,11 +96,17 @@ const ECHO: TestTool = {
 export class McpTestServer implements InProcessServer, AsyncDisposable {
   /** The tools; may be replaced at any time. The same applies to the other lists and formats. */
   tools: readonly TestTool[];
+  /** Invalid tool definitions that are listed unchanged after `tools`. */
   malformedTools: readonly unknown[];
+  /** The resources. While `undefined`, new sessions do not declare the capability. */
   resources: readonly TestResource[] | undefined;
+  /** The resource templates, which are listed only if `resources` is defined. */
   resourceTemplates: readonly TestResourceTemplate[];
+  /** The prompts. While `undefined`, new sessions do not declare the capability. */
   prompts: readonly TestPrompt[] | undefined;
+  /** How all lists are paginated. */
   pagination: Pagination;
+  /** The format of responses. A change applies to new sessions. */
   responseFormat: "json" | "sse";
   /** The response to an unknown session id. */
   unknownSessionResponse: UnknownSessionResponse = "404 -32001";
@@ -94,9 +114,9 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   readonly requests: ReceivedRequest[] = [];
   /** Every tool execution, in order. */
   readonly executions: Execution[] = [];
-  readonly #instructions: string | undefined;
   readonly #intercept: McpTestServerOptions["intercept"];
-  readonly #faults = new FaultQueue();
+  /** In the order they were added. The first match is applied. */
+  readonly #faults = new Set<ArmedFault>();
   readonly #waiters = new Set<Waiter>();
   /** The resource URIs that each session is subscribed to. */
   readonly #subscribed = new WeakMap<object, Set<string>>();
@@ -111,13 +131,17 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     this.prompts = options.prompts;
     this.pagination = options.pagination ?? { type: "none" };
     this.responseFormat = options.responseFormat ?? "sse";
-    this.#instructions = options.instructions;
     this.#intercept = options.intercept;
     this.#sessions = new TestSessions({
       mode: options.sessionMode ?? "per-client",
       responseFormat: () => this.responseFormat,
       resumable: options.resumable ?? false,
-      createServer: () => this.#createSdkServer(),
+      createServer: () => {
+        const subscribed = new Set<string>();
+        const server = createSdkServer(this, options.instructions, subscribed);
+        this.#subscribed.set(server, subscribed);
+        return server;
+      },
     });
   }
 
@@ -143,15 +167,13 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /** Returns the received requests with this JSON-RPC or HTTP method. */
   received(method: string): ReceivedRequest[] {
-    return this.requests.filter((request) => request.method === method || request.httpMethod === method);
+    return this.requests.filter((request) => hasMethod(request, method));
   }
 
   /** Resolves to the first matching request, waiting for it if none was received yet. */
   waitFor(matches: string | ((request: ReceivedRequest) => boolean)): Promise<ReceivedRequest> {
     const test =
-      typeof matches === "string"
-        ? ({ method, httpMethod }: ReceivedRequest) => method === matches || httpMethod === matches
-        : matches;
+      typeof matches === "string" ? (request: ReceivedRequest) => hasMethod(request, matches) : matches;
     const existing = this.requests.find(test);
     if (existing !== undefined) return Promise.resolve(existing);
     return new Promise((resolve) => this.#waiters.add({ matches: test, resolve }));
@@ -159,7 +181,11 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
 
   /** Applies a fault to matching requests. Returns a function that removes it. */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
-    return this.#faults.add(fault, target);
+    assertObject(fault, { subject: "The fault" });
+    assertObject(target, { subject: "The fault", path: "target" });
+    const armed: ArmedFault = { fault, target, remaining: target.times ?? Number.POSITIVE_INFINITY };
+    this.#faults.add(armed);
+    return () => this.#faults.delete(armed);
   }
 
   /** Removes all faults. */
@@ -222,35 +248,16 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
     await this.stop();
   }
 
+  /** Calls `close`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #createSdkServer() {
-    const subscribed = new Set<string>();
-    const behavior = () => {
-      const { tools, malformedTools, resources, resourceTemplates, prompts, pagination } = this;
-      const instructions = this.#instructions;
-      return {
-        tools,
-        malformedTools,
-        resources,
-        resourceTemplates,
-        prompts,
-        pagination,
-        instructions,
-      };
-    };
-    const server = createSdkServer(behavior, (execution) => this.executions.push(execution), subscribed);
-    this.#subscribed.set(server, subscribed);
-    return server;
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const received = await parseReceived(request);
     this.#record(received);
-    const fault = this.#faults.next({ ...received });
-    if (fault !== undefined && (await this.#applyFault(fault, response))) return;
+    const fault = takeFault(this.#faults, received);
+    if (fault !== undefined && (await applyFault(fault, response))) return;
     if ((await this.#intercept?.({ request, response, body: received.body })) === true) return;
     const isInitialize = received.method === "initialize";
     if (await this.#sessions.handle(request, response, received.body, isInitialize)) return;
@@ -264,30 +271,6 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
       if (!waiter.matches(received)) continue;
       this.#waiters.delete(waiter);
       waiter.resolve(received);
-    }
-  }
-
-  /** Returns true if the fault itself is the response. */
-  async #applyFault(fault: Fault, response: ServerResponse): Promise<boolean> {
-    if (isResponseFault(fault)) {
-      applyResponseFault(response, fault);
-      return false;
-    }
-    switch (fault.type) {
-      case "delay":
-        await new Promise((resolve) => setTimeout(resolve, fault.ms));
-        return false;
-      case "hang":
-        return true;
-      case "status":
-        response.writeHead(fault.status, fault.headers ?? {}).end(fault.body ?? "");
-        return true;
-      case "html":
-        response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Sign in</title>");
-        return true;
-      default:
-        response.socket?.destroy();
-        return true;
     }
   }
 }

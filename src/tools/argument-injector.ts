@@ -1,30 +1,21 @@
-import type { ArgumentProperty, TextToken } from "../config/agent/argument-property.js";
+import type { ArgumentProperty, TextToken } from "../config/agent-definition.js";
 import { safeClone } from "../json/safe-clone.js";
-import { configError } from "../errors/config-error.js";
-import { formatPath } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import { WILDCARD, type JsonPath, parseJsonPath, SUPPORTED_PATHS } from "../json/json-path.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { formatPath, toJson } from "../json/describe-value.js";
+import { type JsonObject, toObject } from "../json/json.js";
+import {
+  WILDCARD,
+  type JsonPath,
+  parseJsonPath,
+  SUPPORTED_PATHS,
+  getAllAtPath,
+  removeAtPath,
+  replaceAtPath,
+  setAtPath,
+  getAtPath,
+} from "../json/json-path.js";
 import { editSchemaAt, type SchemaEdit, inlineRootRefs } from "../json-schema/edit-schema.js";
-import { getAllAtPath, removeAtPath, replaceAtPath, setAtPath, getAtPath } from "../json/edit-at-path.js";
 import { truncate } from "../errors/sanitize-text.js";
-import { toJson } from "../json/truncate-json.js";
-
-/** Sets the arguments that an agent definition does not leave to the model. */
-export interface ArgumentInjector {
-  /** Whether there is nothing to inject. */
-  readonly isEmpty: boolean;
-  /** The top-level arguments that are injected, in full or in part. */
-  readonly injectedNames: ReadonlySet<string>;
-  /** The schema for the model: sensitive arguments are hidden, other injected ones fixed or annotated. */
-  readonly modelSchema: JsonObject;
-  /** Returns the arguments to send. */
-  readonly inject: (args: JsonObject, agentInput: JsonObject) => JsonObject;
-  /** Returns a copy of injected arguments for logs, with `***` for sensitive values. */
-  readonly mask: (args: JsonObject) => JsonObject;
-  /** Returns the sensitive values of injected arguments as strings, for redaction. */
-  readonly collectSecrets: (args: JsonObject) => readonly string[];
-}
 
 interface Entry {
   readonly path: JsonPath;
@@ -39,38 +30,45 @@ const MASK = "***";
 const MAX_NOTE_LENGTH = 500;
 const REPLACED = "any value given here is replaced.";
 
-/** For tools without argument properties: all but those of agents. */
-const NO_INJECTION: Omit<ArgumentInjector, "modelSchema"> = {
-  isEmpty: true,
-  injectedNames: new Set(),
-  inject: (args) => args,
-  mask: (args) => asObject(cloneValue(args)),
-  collectSecrets: () => [],
-};
-
 /**
- * Compiles argument properties once for all calls of a tool. A parent path takes precedence over its children,
- * except for an array that is built of them.
- *
- * @throws McpRuntimeError `invalid-config` for an unsupported path
+ * Sets the arguments that an agent definition does not leave to the model. A parent path takes precedence over its
+ * children, except for an array that is built of them.
  */
-export function createArgumentInjector(
-  properties: Readonly<Record<string, ArgumentProperty>>,
-  inputSchema: JsonObject,
-): ArgumentInjector {
-  const entries = toEntries(properties);
-  if (entries.length === 0) return { ...NO_INJECTION, modelSchema: inputSchema };
-  const outermost = outermostPaths(entries);
-  const steps = sortEntries(outermost);
-  const sensitive = entries.filter(({ property }) => property.isSensitive);
-  return {
-    isEmpty: false,
-    injectedNames: new Set(entries.map(({ path }) => String(path[0]))),
-    modelSchema: toModelSchema(inputSchema, outermost, sensitive),
-    inject: (args, agentInput) => steps.reduce((result, step) => applyEntry(result, step, agentInput), args),
-    mask: (args) => asObject(cloneValue(maskPaths(args, sensitive, 0))),
-    collectSecrets: (args) => sensitive.flatMap(({ path }) => getAllAtPath(args, path).flatMap(collectTexts)),
-  };
+export class ArgumentInjector {
+  /** Whether there is nothing to inject. */
+  readonly isEmpty: boolean;
+  /** The top-level arguments that are injected, in full or in part. */
+  readonly injectedNames: ReadonlySet<string>;
+  /** The schema for the model: sensitive arguments are hidden, other injected ones fixed or annotated. */
+  readonly modelSchema: JsonObject;
+  readonly #steps: readonly Entry[];
+  readonly #sensitive: readonly Entry[];
+
+  /** @throws McpRuntimeError `invalid-config` for an unsupported path */
+  constructor(properties: Readonly<Record<string, ArgumentProperty>>, inputSchema: JsonObject) {
+    const entries = toEntries(properties);
+    const outermost = outermostPaths(entries);
+    this.isEmpty = entries.length === 0;
+    this.injectedNames = new Set(entries.map(({ path }) => String(path[0])));
+    this.#steps = sortEntries(outermost);
+    this.#sensitive = entries.filter(({ property }) => property.isSensitive);
+    this.modelSchema = this.isEmpty ? inputSchema : toModelSchema(inputSchema, outermost, this.#sensitive);
+  }
+
+  /** Returns the arguments to send. */
+  inject(args: JsonObject, agentInput: JsonObject): JsonObject {
+    return this.#steps.reduce((result, step) => applyEntry(result, step, agentInput), args);
+  }
+
+  /** Returns a copy of injected arguments for logs, with `***` for sensitive values. */
+  mask(args: JsonObject): JsonObject {
+    return toObject(cloneValue(maskPaths(args, this.#sensitive, 0)));
+  }
+
+  /** Returns the sensitive values of injected arguments as strings, for redaction. */
+  collectSecrets(args: JsonObject): readonly string[] {
+    return this.#sensitive.flatMap(({ path }) => getAllAtPath(args, path).flatMap(collectTexts));
+  }
 }
 
 function toEntries(properties: Readonly<Record<string, ArgumentProperty>>): Entry[] {
@@ -143,9 +141,9 @@ function applyEntry(
   agentInput: JsonObject,
 ): JsonObject {
   const value = getValue(agentInput);
-  if (value !== undefined) return asObject(setAtPath(args, path, () => cloneValue(value)));
+  if (value !== undefined) return toObject(setAtPath(args, path, () => cloneValue(value)));
   // A sensitive argument is hidden from the model, so a value that the model sent for it is removed.
-  return property.isSensitive ? asObject(removeAtPath(args, path)) : args;
+  return property.isSensitive ? toObject(removeAtPath(args, path)) : args;
 }
 
 /** `depth` is the number of path segments that lead to `value`. */
@@ -187,10 +185,6 @@ function toEdit(property: ArgumentProperty, mask: (value: unknown) => unknown): 
 /** Copies a value, so that changes to what is sent, shown or logged do not affect the definition. */
 function cloneValue(value: unknown): unknown {
   return safeClone(value, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY }).copy;
-}
-
-function asObject(value: unknown): JsonObject {
-  return isPlainObject(value) ? value : {};
 }
 
 /** Returns `undefined` for an unsupported `argumentPath`. */

@@ -1,14 +1,16 @@
 import { Semaphore } from "../async/semaphore.js";
-import type { ArgumentProperty } from "../config/agent/argument-property.js";
+import type { ArgumentProperty } from "../config/agent-definition.js";
 import type { JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { requestApproval } from "./approval/request-approval.js";
+import { openInput } from "./elicitation/interrupt-for-input.js";
 import { McpTool } from "./mcp-tool.js";
+import { prepareCall } from "./prepare-call.js";
 import { assignToolNames, type Naming } from "./tool-names.js";
-import type { ToolSettings } from "./tool-options.js";
-import { type RuleSet, ToolPolicy } from "./tool-policy.js";
-import type { ToolCaller, ToolLookupSource } from "./tool-runtime.js";
+import { type RuleSet, resolveRule } from "./tool-policy.js";
+import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
 import { ToolSchema } from "./tool-schema.js";
 
 interface ToolInput {
@@ -18,12 +20,10 @@ interface ToolInput {
 }
 
 /** The tools of one server. */
-export interface ServerTools {
-  readonly server: string;
-  readonly caller: ToolCaller;
-  readonly lookup: ToolLookupSource;
-  /** The tools come from a snapshot: compare their schemas with the server's before a call. */
-  readonly refreshSchemaBeforeCall: boolean;
+export interface ServerTools extends Pick<
+  ToolRuntime,
+  "server" | "caller" | "lookup" | "refreshSchemaBeforeCall"
+> {
   readonly tools: readonly ToolInput[];
   readonly rules: RuleSet;
   readonly trustAnnotations: boolean;
@@ -31,14 +31,14 @@ export interface ServerTools {
   readonly metadata: JsonObject;
 }
 
-export interface CreateToolsOptions {
+export interface CreateToolsOptions extends Pick<ToolRuntime, "settings" | "agentInput" | "warn"> {
   readonly naming: Naming;
-  readonly settings: ToolSettings;
   /** Rules for the tools of all servers. */
   readonly rules: RuleSet;
-  readonly agentInput: JsonObject;
-  readonly warn: (message: string) => void;
 }
+
+/** Asks from inside the tool, where neither the middleware nor the tool node has replaced a step. */
+const INTERCEPTOR: CallInterceptor = { prepare: prepareCall, approve: requestApproval, openInput };
 
 /** Creates a LangChain tool for every tool that the rules keep. */
 export function createTools(servers: readonly ServerTools[], options: CreateToolsOptions): McpTool[] {
@@ -55,11 +55,9 @@ interface SelectedTool {
 }
 
 function selectTools(source: ServerTools, { rules, warn }: CreateToolsOptions): SelectedTool[] {
-  const policy = new ToolPolicy([source.rules, rules], (message) =>
-    warn(`Server "${source.server}": ${message}`),
-  );
+  const warnServer = (message: string) => warn(`Server "${source.server}": ${message}`);
   return source.tools.flatMap((tool) => {
-    const rule = policy.ruleFor(tool.info);
+    const rule = resolveRule(tool.info, [source.rules, rules], warnServer);
     return rule === false ? [] : [{ source, tool, rule }];
   });
 }
@@ -87,20 +85,20 @@ function createTool(
   const { server, caller, lookup, refreshSchemaBeforeCall, trustAnnotations } = source;
   const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
   return new McpTool({
-    name,
     description: describe(info, rule, server),
     metadata: source.metadata,
     runtime: {
+      name,
       server,
-      schema: new ToolSchema(info, { argumentProperties, rule, settings, warn }),
+      schema: new ToolSchema(info, { argumentProperties, rule, settings, trustAnnotations, warn }),
       lookup,
       refreshSchemaBeforeCall,
       rule,
       caller,
       settings,
       agentInput,
-      trustAnnotations,
       semaphore: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
+      interceptor: INTERCEPTOR,
       warn,
     },
   });

@@ -1,6 +1,6 @@
+import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { type AIMessage, type BaseMessage, isBaseMessage, type ToolCall } from "@langchain/core/messages";
 
 /** The part of LangGraph's checkpointer that is needed: a task's interrupts are pending writes of its checkpoint. */
 interface Checkpointer {
@@ -10,6 +10,8 @@ interface Checkpointer {
 const INTERRUPT = "__interrupt__";
 const CHECKPOINTER = "__pregel_checkpointer";
 const SEPARATOR = "|";
+/** A person does not give this many invalid answers: a program answers in a loop. */
+export const MAX_INTERRUPTS = 1_000;
 
 /** The LangGraph task that a config belongs to. Reads only the config, so that LangGraph need not be loaded. */
 export class GraphTask {
@@ -37,6 +39,12 @@ export class GraphTask {
     return typeof scratchpad === "object" && scratchpad !== null
       ? Reflect.get(scratchpad, "currentTaskInput")
       : undefined;
+  }
+
+  /** Whether the last message of the state has this call and no other. */
+  hasOnlyCall(toolCallId: string | undefined): boolean {
+    const { allCalls } = findPendingCalls(this.input);
+    return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
   }
 
   /** Whether the task runs again because an interrupt was answered. */

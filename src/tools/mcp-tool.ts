@@ -4,14 +4,15 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
-import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
-import type { ToolArtifact } from "./content/tool-artifact.js";
-import { toToolContent } from "./content/tool-content.js";
-import { systemClock } from "../async/clock.js";
-import { assertObject } from "../config/assert-object.js";
-import { isPlainObject, type JsonObject, cloneJson } from "../json/json.js";
+import { assertObject } from "../config/parse-options.js";
+import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { DeferredCall } from "./elicitation/interrupt-for-input.js";
+import { stripHiddenCharacters } from "../errors/sanitize-text.js";
+import { cloneJson, isPlainObject, type JsonObject } from "../json/json.js";
+import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
+import { type ToolArtifact, toToolContent } from "./content/tool-content.js";
+import { createProgressReporter } from "./progress-reporter.js";
+import { executeToolCall } from "./tool-call.js";
 import {
   toFailureMessage,
   EMPTY_ARTIFACT,
@@ -20,16 +21,31 @@ import {
   toolError,
   toToolFailure,
 } from "./tool-failure.js";
-import { mayNeedApproval } from "./approval/needs-approval.js";
-import { getProgressListeners, ProgressReporter } from "./progress-reporter.js";
-import { ReviewableCall, type ApprovalOutcome } from "./approval/reviewable-call.js";
-import { configTimeout, ToolContext } from "./tool-context.js";
-import { toToolDetails, type McpToolDetails, toToolMetadata, type ToolRuntime } from "./tool-runtime.js";
-import { prepareToolCall, executeToolCall, type ToolRun } from "./tool-call.js";
+import { type CallInterceptor, ToolContext, ToolRun, type ToolRuntime } from "./tool-run.js";
 
-export interface McpToolFields {
-  /** The name that models see. */
+/** An MCP tool as its server describes it, and the rule that applies to it. */
+export interface McpToolDetails {
+  /** The name of the server. */
+  readonly server: string;
+  /** The tool's name on the server, which may differ from the LangChain tool's name. */
   readonly name: string;
+  /** The name for people, without hidden characters; `undefined` if the server has none. */
+  readonly title: string | undefined;
+  /** The tool annotations of the server, as received. */
+  readonly annotations: JsonObject | undefined;
+  /** The icons of the tool, as received. */
+  readonly icons: readonly JsonObject[] | undefined;
+  /** The current input schema of the server; models may see a portable version of it. */
+  readonly inputSchema: JsonObject;
+  /** The JSON Schema of `structuredContent`; `undefined` if the server declares none. */
+  readonly outputSchema: JsonObject | undefined;
+  /** The merged rule for this tool, without `args`: injected values may be secret. */
+  readonly rule: Omit<ToolRule, "args">;
+  /** A hash of the input schema. */
+  readonly schemaHash: string;
+}
+
+interface McpToolFields {
   readonly description: string;
   /** Added to the metadata that every MCP tool has. */
   readonly metadata: JsonObject;
@@ -42,10 +58,9 @@ interface ToolInternals {
    * The tool as `StructuredTool.call` sees it: with a schema that accepts everything. Created by the first
    * call, because creating it makes the tool a prototype object, which costs more than the tool itself.
    */
-  readonly withoutSchemaCheck: () => StructuredTool;
+  uncheckedTool?: StructuredTool;
   /** By the arguments object that was created for the call. */
-  approvals?: WeakMap<object, ApprovalOutcome>;
-  deferred?: WeakMap<object, DeferredCall>;
+  interceptors?: WeakMap<object, CallInterceptor>;
 }
 
 type ConvertedResult = ReturnType<typeof toToolContent>;
@@ -83,19 +98,21 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   declare private readonly internals: ToolInternals;
 
   /** Called by the factories, for example `createMcpTools`. */
-  constructor(fields: McpToolFields) {
+  constructor({ description, metadata, runtime }: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
     // Not passed to `super`, which reads every property: `schema_hash` is computed on demand.
-    this.metadata = toToolMetadata(fields.runtime, fields.metadata);
-    this.name = fields.name;
-    this.description = fields.description;
-    this.mcp = toToolDetails(fields.runtime);
-    let uncheckedTool: StructuredTool | undefined;
-    const withoutSchemaCheck = () =>
-      (uncheckedTool ??= Object.create(this, { schema: { value: ANY_SCHEMA } }) as StructuredTool);
-    const internals: ToolInternals = { runtime: fields.runtime, withoutSchemaCheck };
+    this.metadata = toToolMetadata(runtime, metadata);
+    this.name = runtime.name;
+    this.description = description;
+    this.mcp = toToolDetails(runtime);
+    const internals: ToolInternals = { runtime };
     // Not enumerable, so that it is neither printed nor serialized: it refers to clients and credentials.
     Object.defineProperty(this, "internals", { value: internals });
+  }
+
+  /** @internal */
+  get runtime(): ToolRuntime {
+    return this.internals.runtime;
   }
 
   /** The input schema that models see, for the tool as last seen. */
@@ -110,7 +127,10 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     // The spread comes last: on Node 20, adding properties to a spread copy is ten times slower.
     const config: JsonObject = { runName: this.name, ...parseCallbackConfigArg(configArg) };
     config["runName"] ??= this.name;
-    const tool = this.internals.withoutSchemaCheck();
+    const { internals } = this;
+    const tool = (internals.uncheckedTool ??= Object.create(this, {
+      schema: { value: ANY_SCHEMA },
+    }) as StructuredTool);
     if (!isToolCall(arg)) return super.call.call(tool, (arg ?? {}) as JsonObject, config, tags);
     config["toolCall"] = arg;
     return super.call.call(tool, (arg.args ?? {}) as JsonObject, config, tags);
@@ -130,44 +150,22 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
    */
   async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
     assertObject(config, { subject: `The call to tool ${JSON.stringify(this.name)}`, path: "config" });
-    const context = new ToolContext(this.mcp, config);
-    const progress = this.createProgressReporter(config, context, undefined);
-    return executeToolCall(this.runtime, this.createRun(args, config, { context, progress })).catch(
-      (error: unknown) => {
-        throw toModelFailure(error, this.runtime, context);
-      },
-    );
-  }
-
-  /** @internal Whether the middleware or tool node has to prepare its calls before they run. */
-  get mayNeedApproval(): boolean {
-    return mayNeedApproval(this.runtime);
-  }
-
-  /** @internal Prepares a call, so that approval can be requested before any call of a message runs. */
-  async prepareReview(call: ToolCall, config: RunnableConfig): Promise<ReviewableCall> {
-    const context = new ToolContext(this.mcp, { ...config, toolCall: call } as RunnableConfig);
-    const outcome = await prepareToolCall(this.runtime, { args: call.args, context }).catch(
-      (error: unknown) => toModelFailure(error, this.runtime, context),
-    );
-    return new ReviewableCall({ name: this.name, runtime: this.runtime, context, outcome });
+    const run = this.createRun(args, config);
+    try {
+      return await executeToolCall(run);
+    } catch (error) {
+      throw toModelFailure(error, run);
+    }
   }
 
   /**
-   * @internal Returns arguments that carry the outcome of an approval into one run. The outcome is found by the
-   * identity of this object and not through a config, which any caller can set.
+   * @internal Replaces steps of the next call with this arguments object. The call is found by the identity of the
+   * object and not through a config, which any caller can set.
    */
-  attachApproval(call: ToolCall, outcome: ApprovalOutcome): JsonObject {
-    const args = { ...call.args };
-    this.internals.approvals ??= new WeakMap();
-    this.internals.approvals.set(args, outcome);
-    return args;
-  }
-
-  /** @internal Lets the tool node request the input that the server needs for the call with these arguments. */
-  attachInput(args: JsonObject, deferred: DeferredCall): void {
-    this.internals.deferred ??= new WeakMap();
-    this.internals.deferred.set(args, deferred);
+  intercept(args: JsonObject, steps: Partial<CallInterceptor>): void {
+    const { internals } = this;
+    internals.interceptors ??= new WeakMap();
+    internals.interceptors.set(args, { ...internals.runtime.interceptor, ...steps });
   }
 
   protected override async _call(
@@ -175,94 +173,40 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     runManager?: CallbackManagerForToolRun,
     config: RunnableConfig = {},
   ): Promise<ToolOutput> {
-    const context = new ToolContext(this.mcp, config, runManager?.runId);
-    const progress = this.createProgressReporter(config, context, runManager);
-    const notices: string[] = [];
-    const onNotice = (notice: string) => notices.push(notice);
-    const run = this.createRun(args, config, { context, progress, onNotice });
+    const run = this.createRun(args, config, runManager);
     let result: ToolResult;
     try {
-      result = await executeToolCall(this.runtime, run);
+      result = await executeToolCall(run);
     } catch (error) {
-      const failure = toModelFailure(error, this.runtime, context);
-      const isRejected = run.approval?.type === "rejected";
-      return this.toFailureOutput(failure, context, { converted: undefined, isRejected });
+      return this.toFailureOutput(toModelFailure(error, run), run);
     }
-    const converted = this.convertResult(result, context, notices);
+    const converted = convertResult(result, run);
     if (!result.isError) return [converted.content, converted.artifact];
-    return this.toFailureOutput(toolError(this.runtime, result), context, { converted, isRejected: false });
+    return this.toFailureOutput(toolError(run.runtime, result), run, converted);
   }
 
-  private get runtime(): ToolRuntime {
-    return this.internals.runtime;
-  }
-
-  private createRun(
-    args: unknown,
-    config: RunnableConfig,
-    { context, progress, onNotice }: Pick<ToolRun, "context" | "progress" | "onNotice">,
-  ): ToolRun {
-    const { name } = this;
-    const approval = this.consumeApproval(args);
-    const deferredInput = this.internals.deferred?.get(Object(args) as object);
-    const timeoutMs = configTimeout(config);
-    return { name, args, context, timeoutMs, approval, deferredInput, progress, onNotice };
-  }
-
-  private consumeApproval(args: unknown): ApprovalOutcome | undefined {
-    if (typeof args !== "object" || args === null) return undefined;
-    const approval = this.internals.approvals?.get(args);
-    this.internals.approvals?.delete(args);
-    return approval;
-  }
-
-  /** Returns `undefined` when there is no listener. */
-  private createProgressReporter(
-    config: RunnableConfig,
-    { toolCallId }: ToolContext,
-    runManager: CallbackManagerForToolRun | undefined,
-  ): ProgressReporter | undefined {
-    const { runtime, name: tool } = this;
-    const listeners = getProgressListeners(runtime.settings.onProgress, config, runManager);
-    if (listeners.length === 0) return undefined;
-    const source = { server: runtime.server, tool, toolCallId };
-    return new ProgressReporter({ source, listeners, clock: systemClock, warn: runtime.warn });
-  }
-
-  private convertResult(
-    result: ToolResult,
-    { toolCallId }: ToolContext,
-    notices: readonly string[],
-  ): ConvertedResult {
-    const { structuredContent, outputHandling, contentChars } = this.runtime.settings;
-    const truncate = toolCallId !== undefined;
-    const { content, artifact } = toToolContent(result, {
-      structuredContent,
-      outputHandling,
-      contentChars,
-      truncate,
-    });
-    return {
-      artifact: withCustomData(artifact, result, this.runtime),
-      content: withNotices(content, notices),
-    };
+  private createRun(args: unknown, config: RunnableConfig, runManager?: CallbackManagerForToolRun): ToolRun {
+    const { runtime, interceptors } = this.internals;
+    const context = new ToolContext(runtime, config, runManager?.runId);
+    const progress = createProgressReporter(runtime, context, runManager);
+    const attached = interceptors?.get(args as object);
+    // An approval is for one run.
+    if (attached !== undefined) interceptors?.delete(args as object);
+    return new ToolRun(runtime, { args, context, interceptor: attached ?? runtime.interceptor, progress });
   }
 
   /** Throws the failure where there is no tool call or `onToolError` is "throw"; a rejection is never thrown. */
   private async toFailureOutput(
     failure: McpRuntimeError,
-    { toolCallId }: ToolContext,
-    {
-      converted,
-      isRejected,
-    }: { readonly converted: ConvertedResult | undefined; readonly isRejected: boolean },
+    { runtime, context: { toolCallId }, isRejected }: ToolRun,
+    converted?: ConvertedResult,
   ): Promise<ToolOutput> {
-    const isThrown = this.runtime.settings.onToolError === "throw" && !isRejected;
+    const isThrown = runtime.settings.onToolError === "throw" && !isRejected;
     if (toolCallId === undefined || isThrown) throw failure;
     const artifact = { ...(converted?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
       status: "error",
-      content: await this.getFailureContent(failure, converted),
+      content: await getFailureContent(failure, runtime, converted),
       tool_call_id: toolCallId,
       name: this.name,
       artifact,
@@ -270,46 +214,34 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     });
     return [message, artifact];
   }
-
-  /** The text of the user's `onToolError`, else the content of the error result, else our message for the kind. */
-  private async getFailureContent(
-    failure: McpRuntimeError,
-    converted: ConvertedResult | undefined,
-  ): Promise<string | LangChainBlock[]> {
-    const { onToolError } = this.runtime.settings;
-    const isEmpty = converted === undefined || converted.content === "" || converted.content.length === 0;
-    const content = isEmpty ? toFailureMessage(failure, this.name) : converted.content;
-    if (typeof onToolError !== "function") return content;
-    try {
-      const custom: unknown = await onToolError(failure);
-      if (typeof custom === "string") return custom;
-      this.runtime.warn("onToolError did not return a string; the default message is used.");
-    } catch (error) {
-      if (isGraphBubbleUp(error)) throw error;
-      this.runtime.warn(`onToolError failed; the default message is used: ${String(error)}`);
-    }
-    return content;
-  }
 }
 
 function isToolCall(value: unknown): value is ToolCall {
   return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
-function withNotices(
+function convertResult(result: ToolResult, { runtime, context, notice }: ToolRun): ConvertedResult {
+  const { structuredContent, outputHandling, contentChars } = runtime.settings;
+  const truncate = context.toolCallId !== undefined;
+  const options = { structuredContent, outputHandling, contentChars, truncate };
+  const { content, artifact } = toToolContent(result, options);
+  return { artifact: withCustomData(artifact, result, runtime), content: withNotice(content, notice) };
+}
+
+function withNotice(
   content: ConvertedResult["content"],
-  notices: readonly string[],
+  notice: string | undefined,
 ): ConvertedResult["content"] {
-  if (notices.length === 0) return content;
+  if (notice === undefined) return content;
   const blocks = typeof content === "string" ? [textBlock(content)] : content;
-  return [...notices.map(textBlock), ...blocks];
+  return [textBlock(notice), ...blocks];
 }
 
 /** Adds what the option `customData` returns. When the user's callback fails, the artifact stays as it is. */
 function withCustomData(
   artifact: ToolArtifact,
   { content, structuredContent, isError, meta }: ToolResult,
-  { settings, warn }: Pick<ToolRuntime, "settings" | "warn">,
+  { settings, warn }: ToolRuntime,
 ): ToolArtifact {
   if (settings.customData === undefined) return artifact;
   try {
@@ -324,4 +256,67 @@ function withCustomData(
     warn(`customData failed and is ignored: ${String(error)}`);
     return artifact;
   }
+}
+
+/** The text of the user's `onToolError`, else the content of the error result, else our message for the kind. */
+async function getFailureContent(
+  failure: McpRuntimeError,
+  { name, settings: { onToolError }, warn }: ToolRuntime,
+  converted: ConvertedResult | undefined,
+): Promise<string | LangChainBlock[]> {
+  const isEmpty = converted === undefined || converted.content.length === 0;
+  const content = isEmpty ? toFailureMessage(failure, name) : converted.content;
+  if (typeof onToolError !== "function") return content;
+  try {
+    const custom: unknown = await onToolError(failure);
+    if (typeof custom === "string") return custom;
+    warn("onToolError did not return a string; the default message is used.");
+  } catch (error) {
+    if (isGraphBubbleUp(error)) throw error;
+    warn(`onToolError failed; the default message is used: ${String(error)}`);
+  }
+  return content;
+}
+
+function toToolDetails(runtime: ToolRuntime): McpToolDetails {
+  const { server, rule, schema } = runtime;
+  const { name, annotations, icons, outputSchema } = schema.info;
+  const { args: _, ...visibleRule } = rule;
+  return {
+    server,
+    name,
+    title: titleOf(runtime),
+    annotations,
+    icons,
+    outputSchema,
+    rule: visibleRule,
+    get inputSchema() {
+      return runtime.schema.info.inputSchema;
+    },
+    get schemaHash() {
+      return runtime.schema.hash();
+    },
+  };
+}
+
+/** Returns the metadata of every run and every message of the tool; `extra` takes precedence. */
+function toToolMetadata(runtime: ToolRuntime, extra: JsonObject): JsonObject {
+  const { server, schema } = runtime;
+  const title = titleOf(runtime);
+  return {
+    tool_type: "mcp",
+    display_name: title ?? schema.info.name,
+    server,
+    annotations: schema.info.annotations,
+    title,
+    get schema_hash() {
+      return runtime.schema.hash();
+    },
+    ...extra,
+  };
+}
+
+function titleOf({ schema }: ToolRuntime): string | undefined {
+  const { title } = schema.info;
+  return title === undefined ? undefined : stripHiddenCharacters(title);
 }

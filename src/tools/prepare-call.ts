@@ -1,102 +1,61 @@
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { ToolContext } from "./tool-context.js";
-import { type JsonObject, isPlainObject } from "../json/json.js";
-import { needsApproval } from "./approval/needs-approval.js";
-import { deniedError } from "./tool-failure.js";
-import type { BeforeToolCallResult, BeforeToolCallInput } from "./tool-options.js";
-import type { ToolRuntime } from "./tool-runtime.js";
-import { runHook, parseBeforeCallResult } from "./user-hooks.js";
-import { describeValue } from "../json/describe-value.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ArgumentIssue } from "../json-schema/schema-validator.js";
-import { compareSchemas, type ParameterChangeKind } from "../json-schema/diff.js";
-
-interface CallInput {
-  /** As the model sent them: not validated yet. */
-  readonly args: unknown;
-  readonly context: ToolContext;
-}
-
-/** A call that is ready to be sent: injected, validated, and with `beforeToolCall` applied. */
-export interface PreparedCall {
-  /** The arguments that will be sent. */
-  readonly args: JsonObject;
-  readonly headers: BeforeToolCallResult["headers"];
-  /** Whether these arguments have to be approved first. */
-  readonly needsApproval: boolean;
-}
+import { compareSchemas, type ParameterChangeKind } from "../json-schema/compare-schemas.js";
+import type { ArgumentIssue } from "../json-schema/explain-validation.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import { callError, deniedError } from "./tool-failure.js";
+import type { AfterToolCallResult, BeforeToolCallInput, BeforeToolCallResult } from "./tool-options.js";
+import { needsApproval } from "./tool-policy.js";
+import type { PreparedCall, ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Runs everything that precedes a call, except its approval. Synchronous when no user code and no lookup is involved. */
-export function prepareCall(
-  runtime: ToolRuntime,
-  call: CallInput,
-  cancellation: CancelScope,
-): PreparedCall | Promise<PreparedCall> {
-  const { refreshSchemaBeforeCall, rule, settings } = runtime;
+export function prepareCall(run: ToolRun): PreparedCall | Promise<PreparedCall> {
+  const { refreshSchemaBeforeCall, rule, settings, schema } = run.runtime;
   const isSync = !refreshSchemaBeforeCall && rule.args === undefined && settings.beforeToolCall === undefined;
-  if (!isSync) return prepareAsync(runtime, call, cancellation);
-  return finishPreparation(
-    runtime,
-    applyDefaults(runtime, parseArguments(runtime, call.args), call.context),
-    undefined,
-  );
+  if (!isSync) return prepareAsync(run);
+  return finishPreparation(run, injectProperties(run, schema.defaults.apply(parseArguments(run))));
 }
 
 /** Refreshes the schema, injects the rule's arguments and calls `beforeToolCall`, in this order. */
-async function prepareAsync(
-  runtime: ToolRuntime,
-  { args: input, context }: CallInput,
-  cancellation: CancelScope,
-): Promise<PreparedCall> {
-  if (runtime.refreshSchemaBeforeCall) await refreshSchema(runtime, context, cancellation);
+async function prepareAsync(run: ToolRun): Promise<PreparedCall> {
+  const { runtime, cancellation } = run;
+  if (runtime.refreshSchemaBeforeCall) await refreshSchema(run);
   const { args: sources } = runtime.rule;
-  const modelArgs = parseArguments(runtime, input);
-  const allArgs =
-    sources === undefined ? modelArgs : await injectArguments(sources, modelArgs, { context, cancellation });
-  const args = applyDefaults(runtime, allArgs, context);
+  const modelArgs = parseArguments(run);
+  const allArgs = sources === undefined ? modelArgs : await injectArguments(run, sources, modelArgs);
+  const args = injectProperties(run, runtime.schema.defaults.apply(allArgs));
   const { beforeToolCall: hook } = runtime.settings;
-  if (hook === undefined) return finishPreparation(runtime, args, undefined);
-  const changes = parseBeforeCallResult(
-    await runHook(cancellation, () => hook(toCallPreview(runtime, args, context))),
-  );
+  if (hook === undefined) return finishPreparation(run, args);
+  const changes = parseBeforeCallResult(await runHook(cancellation, () => hook(toCallPreview(run, args))));
   if (changes.deny !== undefined) throw deniedError(runtime, changes.deny);
-  return finishPreparation(runtime, changes.args ?? args, changes.headers);
+  return finishPreparation(run, changes.args ?? args, changes.headers);
 }
 
 function finishPreparation(
-  runtime: ToolRuntime,
+  { runtime }: ToolRun,
   args: JsonObject,
-  headers: BeforeToolCallResult["headers"],
+  headers?: BeforeToolCallResult["headers"],
 ): PreparedCall {
   assertArguments(runtime, args);
   return { args, headers, needsApproval: needsApproval(runtime, args) };
 }
 
 /** The input of hooks. A copy, so that a hook cannot change the call by mutating it. */
-export function toCallPreview(
-  { server, schema: { info } }: ToolRuntime,
-  args: JsonObject,
-  context: ToolContext,
-): BeforeToolCallInput {
-  return { server, tool: info.name, args: structuredClone(args), context: context.toPlainContext() };
+export function toCallPreview({ context }: ToolRun, args: JsonObject): BeforeToolCallInput {
+  const { server, tool } = context;
+  return { server, tool, args: structuredClone(args), context: context.toPlainContext() };
 }
 
 /** Replaces the arguments with those of a reviewer, validated. Injected arguments cannot be edited. */
-export function applyEdits(
-  runtime: ToolRuntime,
-  prepared: PreparedCall,
-  { edited, context }: { readonly edited: JsonObject; readonly context: ToolContext },
-): PreparedCall {
-  const { rule, schema } = runtime;
+export function applyEdits(run: ToolRun, prepared: PreparedCall, edited: JsonObject): PreparedCall {
+  const { rule } = run.runtime;
   const isFromRule = ([name]: readonly [string, unknown]) => Object.hasOwn(rule.args ?? {}, name);
   const editable = Object.entries(structuredClone(edited)).filter((entry) => !isFromRule(entry));
   const injected = Object.entries(prepared.args).filter(isFromRule);
-  const allArgs = Object.fromEntries([...editable, ...injected]);
-  const args = schema.injector.isEmpty
-    ? allArgs
-    : schema.injector.inject(allArgs, getAgentInput(runtime, context));
-  assertArguments(runtime, args);
+  const args = injectProperties(run, Object.fromEntries([...editable, ...injected]));
+  assertArguments(run.runtime, args);
   return { ...prepared, args };
 }
 
@@ -106,25 +65,29 @@ export function toModelVisibleArgs({ rule, schema }: ToolRuntime, args: JsonObje
   return schema.injector.mask(Object.fromEntries(visible));
 }
 
-function parseArguments(runtime: ToolRuntime, input: unknown): JsonObject {
-  if (isPlainObject(input)) return input;
+function parseArguments({ runtime, args }: ToolRun): JsonObject {
+  if (isPlainObject(args)) return args;
   throw invalidArgumentsError(runtime, [
-    { path: "", message: `expected an object, got ${describeValue(input)}` },
+    { path: "", message: `expected an object, got ${describeValue(args)}` },
   ]);
 }
 
-/** Applies the schema's defaults, then the agent's argument properties. */
-function applyDefaults(runtime: ToolRuntime, input: JsonObject, context: ToolContext): JsonObject {
-  const { injector, defaults } = runtime.schema;
-  const args = defaults.apply(input);
-  return injector.isEmpty ? args : injector.inject(args, getAgentInput(runtime, context));
+/**
+ * Applies the agent's argument properties. `configurable.agentInput` of the run takes precedence over the
+ * factory's `agentInput`.
+ */
+function injectProperties({ runtime, context }: ToolRun, args: JsonObject): JsonObject {
+  const { injector } = runtime.schema;
+  if (injector.isEmpty) return args;
+  const runInput: unknown = context.runConfig.configurable?.["agentInput"];
+  return injector.inject(args, isPlainObject(runInput) ? runInput : runtime.agentInput);
 }
 
 /** Adds the rule's arguments. The model's value for one of them is dropped, even when the rule has no value for it. */
 async function injectArguments(
+  { context, cancellation }: ToolRun,
   sources: NonNullable<ToolRule["args"]>,
   input: JsonObject,
-  { context, cancellation }: { readonly context: ToolContext; readonly cancellation: CancelScope },
 ): Promise<JsonObject> {
   const visible = Object.entries(input).filter(([name]) => !Object.hasOwn(sources, name));
   const resolveValue = async (source: (typeof sources)[string]): Promise<unknown> =>
@@ -133,12 +96,6 @@ async function injectArguments(
     Object.entries(sources).map(async ([name, source]) => [name, await resolveValue(source)] as const),
   );
   return Object.fromEntries([...visible, ...injected.filter(([, value]) => value !== undefined)]);
-}
-
-/** `configurable.agentInput` of the run takes precedence over the factory's `agentInput`. */
-function getAgentInput({ agentInput }: ToolRuntime, { runConfig }: ToolContext): JsonObject {
-  const runInput: unknown = runConfig.configurable?.["agentInput"];
-  return isPlainObject(runInput) ? runInput : agentInput;
 }
 
 /**
@@ -150,18 +107,13 @@ function assertArguments(runtime: ToolRuntime, args: JsonObject): void {
   const issues = inputValidator.validate(args);
   for (const warning of inputValidator.takeWarnings()) runtime.warn(warning);
   if (issues.length === 0) return;
-  const injectedIssues = issues.filter(({ path }) => isInjected(runtime, path));
-  if (injectedIssues.length === issues.length) {
-    const names = [...new Set(injectedIssues.map(({ path }) => rootProperty(path)))].join(", ");
-    runtime.warn(`The injected value of ${names} does not match the input schema.`);
-    throw deniedError(
-      runtime,
-      `an injected argument (${names}) does not match the input schema. Only the operator can fix this.`,
-    );
-  }
-  throw invalidArgumentsError(
+  const visibleIssues = issues.filter(({ path }) => !isInjected(runtime, path));
+  if (visibleIssues.length > 0) throw invalidArgumentsError(runtime, visibleIssues);
+  const names = [...new Set(issues.map(({ path }) => rootProperty(path)))].join(", ");
+  runtime.warn(`The injected value of ${names} does not match the input schema.`);
+  throw deniedError(
     runtime,
-    issues.filter((issue) => !injectedIssues.includes(issue)),
+    `an injected argument (${names}) does not match the input schema. Only the operator can fix this.`,
   );
 }
 
@@ -175,15 +127,10 @@ function rootProperty(path: string): string {
   return /^[^.[]+/.exec(path)?.[0] ?? path;
 }
 
-function invalidArgumentsError(
-  { schema: { info }, server }: ToolRuntime,
-  issues: readonly ArgumentIssue[],
-): McpRuntimeError {
+function invalidArgumentsError(runtime: ToolRuntime, issues: readonly ArgumentIssue[]): McpRuntimeError {
+  const summary = `The arguments of tool "${runtime.schema.info.name}" are invalid; the tool was not called:`;
   const lines = issues.map(({ path, message }) => (path === "" ? `- ${message}` : `- ${path}: ${message}`));
-  const text = [`The arguments of tool "${info.name}" are invalid; the tool was not called:`, ...lines].join(
-    "\n",
-  );
-  return new McpRuntimeError("invalid-request", text, { server, tool: info.name, issues });
+  return callError(runtime, "invalid-request", [summary, ...lines].join("\n"), { issues });
 }
 
 /** A tool list that is younger than this is not fetched again before a call. */
@@ -203,11 +150,7 @@ const CHANGE_TEXTS: Readonly<Record<ParameterChangeKind, string>> = {
  * Compares a tool that was saved with an agent to the server's current version. Additive changes are ignored.
  * On a breaking change the call fails with the new parameters, for the model to retry, and the tool keeps them.
  */
-async function refreshSchema(
-  runtime: ToolRuntime,
-  context: ToolContext,
-  cancellation: CancelScope,
-): Promise<void> {
+async function refreshSchema({ runtime, context, cancellation }: ToolRun): Promise<void> {
   const { server, lookup, schema, warn } = runtime;
   const { name } = schema.info;
   const location = await lookup.find(name, {
@@ -224,7 +167,7 @@ async function refreshSchema(
   }
   if (location.state === "unlisted") {
     const text = `Server "${server}" no longer has a tool "${name}". It was not called.`;
-    throw new McpRuntimeError("not-found", text, { server, tool: name });
+    throw callError(runtime, "not-found", text);
   }
   const { severity, parameters } = compareSchemas(schema.info.inputSchema, location.info.inputSchema);
   if (severity !== "breaking") return;
@@ -232,5 +175,46 @@ async function refreshSchema(
   const modelSchema = JSON.stringify(runtime.schema.modelSchema());
   const text = `The parameters of tool "${name}" have changed; the tool was not called. Its parameters are now: ${modelSchema}`;
   const issues = parameters.map(({ parameter, what }) => ({ path: parameter, message: CHANGE_TEXTS[what] }));
-  throw new McpRuntimeError("invalid-request", text, { server, tool: name, issues });
+  throw callError(runtime, "invalid-request", text, { issues });
+}
+
+/** Runs a hook or a rule's function until it settles or the call is cancelled. */
+export function runHook<T>(cancellation: CancelScope, work: () => T | Promise<T>): Promise<T> {
+  cancellation.throwIfCancelled();
+  return cancellation.race((async () => work())());
+}
+
+/** @throws McpRuntimeError `invalid-config`: the mistake is in the user's code, not in the model's call. */
+function parseBeforeCallResult(changes: unknown): BeforeToolCallResult {
+  if (changes === undefined || changes === null) return {};
+  if (!isPlainObject(changes))
+    throw hookError("beforeToolCall", `{ args, headers, deny }, got ${describeValue(changes)}`);
+  const { args, headers, deny } = changes;
+  if (args !== undefined && !isPlainObject(args))
+    throw hookError("beforeToolCall", `args as an object, got ${describeValue(args)}`);
+  if (deny !== undefined && typeof deny !== "string")
+    throw hookError("beforeToolCall", `deny as a string, got ${describeValue(deny)}`);
+  const areHeaders =
+    headers === undefined ||
+    (isPlainObject(headers) && Object.values(headers).every((value) => typeof value === "string"));
+  if (!areHeaders) throw hookError("beforeToolCall", "headers as an object of strings");
+  return changes;
+}
+
+/** @throws McpRuntimeError `invalid-config` */
+export function parseAfterCallResult(changes: unknown): Partial<AfterToolCallResult> | undefined {
+  if (changes === undefined || changes === null) return undefined;
+  if (!isPlainObject(changes)) throw hookError("afterToolCall", `a result, got ${describeValue(changes)}`);
+  const { content } = changes;
+  const areBlocks = content === undefined || (Array.isArray(content) && content.every(isBlock));
+  if (!areBlocks) throw hookError("afterToolCall", "content as an array of blocks, each with a type");
+  return changes;
+}
+
+function isBlock(block: unknown): block is JsonObject {
+  return isPlainObject(block) && typeof block["type"] === "string";
+}
+
+function hookError(hook: string, expected: string): McpRuntimeError {
+  return new McpRuntimeError("invalid-config", `${hook} must return ${expected}.`);
 }

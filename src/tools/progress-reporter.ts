@@ -1,16 +1,18 @@
 import type { CallbackManagerForToolRun } from "@langchain/core/callbacks/manager";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { Clock } from "../async/clock.js";
+import { type Clock, systemClock } from "../async/clock.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import type { Progress } from "../transports/transport.js";
 
 /** A progress notification of a running tool call. */
 export interface ToolProgress extends Progress {
+  /** Tells this event from others that a stream writer receives. */
   readonly type: "mcp_progress";
   /** The name of the server. */
   readonly server: string;
   /** The tool's name, as models see it. */
   readonly tool: string;
+  /** The id of the tool call; `undefined` when the tool was invoked with plain arguments. */
   readonly toolCallId: string | undefined;
 }
 
@@ -23,23 +25,31 @@ interface ProgressReporterOptions {
   readonly warn: (message: string) => void;
 }
 
+/** The tool that reports progress. */
+interface ProgressSource {
+  readonly name: string;
+  readonly server: string;
+  readonly settings: { readonly onProgress?: ProgressListener | undefined };
+  readonly warn: (message: string) => void;
+}
+
 /**
- * Collects the listeners of a call: the option `onProgress`, LangGraph's `config.writer`, and callback handlers
- * with `handleToolEvent`, which `streamMode: "tools"` uses.
+ * Returns `undefined` when there is no listener. Listeners are the option `onProgress`, LangGraph's `config.writer`,
+ * and callback handlers with `handleToolEvent`, which `streamMode: "tools"` uses.
  */
-export function getProgressListeners(
-  onProgress: ProgressListener | undefined,
-  config: RunnableConfig,
+export function createProgressReporter(
+  { name: tool, server, settings: { onProgress }, warn }: ProgressSource,
+  { runConfig, toolCallId }: { readonly runConfig: RunnableConfig; readonly toolCallId: string | undefined },
   runManager: CallbackManagerForToolRun | undefined,
-): ProgressListener[] {
-  const writer: unknown = Reflect.get(config, "writer");
-  const acceptsEvents =
-    runManager?.handlers.some((handler) => handler.handleToolEvent !== undefined) === true;
-  return [
-    ...(onProgress === undefined ? [] : [onProgress]),
-    ...(typeof writer === "function" ? [writer as ProgressListener] : []),
-    ...(acceptsEvents ? [(progress: ToolProgress) => runManager.handleToolEvent(progress)] : []),
-  ];
+): ProgressReporter | undefined {
+  const writer: unknown = Reflect.get(runConfig, "writer");
+  const listeners: ProgressListener[] = [];
+  if (onProgress !== undefined) listeners.push(onProgress);
+  if (typeof writer === "function") listeners.push(writer as ProgressListener);
+  if (runManager?.handlers.some((handler) => handler.handleToolEvent !== undefined) === true)
+    listeners.push((progress) => runManager.handleToolEvent(progress));
+  if (listeners.length === 0) return undefined;
+  return new ProgressReporter({ source: { server, tool, toolCallId }, listeners, clock: systemClock, warn });
 }
 
 const MIN_INTERVAL_MS = 100;

@@ -1,63 +1,56 @@
 import type { ToolResult } from "../client/tool-result.js";
-import type { ToolArtifact, ToolFailure } from "./content/tool-artifact.js";
-import type { ToolContext } from "./tool-context.js";
+import type { ToolArtifact, ToolFailure } from "./content/tool-content.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type FailureDetails, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
-import type { ToolRuntime } from "./tool-runtime.js";
+import type { ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Only the application can act on these, so they are thrown even when a model made the call. */
 const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled"]);
 
+/** Creates an error of a call to this tool. */
+export function callError(
+  { schema: { info }, server }: ToolRuntime,
+  kind: FailureKind,
+  text: string,
+  details?: FailureDetails,
+): McpRuntimeError {
+  return new McpRuntimeError(kind, text, { ...details, server, tool: info.name });
+}
+
 /** The tool ran and returned an error result. */
-export function toolError({ schema: { info }, server }: ToolRuntime, result: ToolResult): McpRuntimeError {
-  const serverText = excerpt(result.text());
-  return new McpRuntimeError(
-    "tool-error",
-    `Tool "${info.name}" of server "${server}" reported an error: ${serverText}`,
-    {
-      server,
-      tool: info.name,
-      attempts: 1,
-    },
-  );
+export function toolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeError {
+  const { schema, server } = runtime;
+  const text = `Tool "${schema.info.name}" of server "${server}" reported an error: ${excerpt(result.text())}`;
+  return callError(runtime, "tool-error", text, { attempts: 1 });
 }
 
 /** The call was denied by a rule, a hook or a reviewer. */
-export function deniedError(
-  { schema: { info }, server }: ToolRuntime,
-  reason: string,
-  cause?: unknown,
-): McpRuntimeError {
-  const text = `The call to tool "${info.name}" was denied: ${reason}`;
-  return new McpRuntimeError("denied", text, { server, tool: info.name, cause });
+export function deniedError(runtime: ToolRuntime, reason: string, cause?: unknown): McpRuntimeError {
+  const text = `The call to tool "${runtime.schema.info.name}" was denied: ${reason}`;
+  return callError(runtime, "denied", text, { cause });
 }
 
 /**
  * Returns the failure if it may be reported to a model. Throws everything else: the caller's own cancellation,
  * LangGraph's interrupts and commands, and failures that only the application can act on.
  */
-export function toModelFailure(
-  error: unknown,
-  runtime: ToolRuntime,
-  { signal }: ToolContext,
-): McpRuntimeError {
+export function toModelFailure(error: unknown, { runtime, context: { signal } }: ToolRun): McpRuntimeError {
   if (isGraphBubbleUp(error)) throw error;
   if (error instanceof McpRuntimeError) {
     if (ALWAYS_THROWN.has(error.kind)) throw error;
     return error;
   }
-  if (signal?.aborted === true) return callerTimeoutError(signal.reason, runtime);
+  if (signal?.aborted === true) {
+    const cause: unknown = signal.reason;
+    // Only the timeout of a signal is reported to the model; any other abort reason is rethrown.
+    if (!(cause instanceof Error && cause.name === "TimeoutError")) throw cause;
+    const text = `Tool "${runtime.schema.info.name}" exceeded the timeout of its caller.`;
+    return callError(runtime, "timeout", text, { cause });
+  }
   // Anything else was thrown by a hook or a rule's function. Its message is for its author, not for a model.
   runtime.warn(`A hook or rule function failed before the call: ${String(error)}`);
   return deniedError(runtime, "a check before the call failed.", error);
-}
-
-/** Only the timeout of a signal is reported to the model; any other abort reason is rethrown. */
-function callerTimeoutError(reason: unknown, { schema: { info }, server }: ToolRuntime): McpRuntimeError {
-  if (!(reason instanceof Error && reason.name === "TimeoutError")) throw reason;
-  const text = `Tool "${info.name}" exceeded the timeout of its caller.`;
-  return new McpRuntimeError("timeout", text, { server, tool: info.name, cause: reason });
 }
 
 /** Whether LangGraph has to receive this error: an interrupt, or a command to a parent graph. */
@@ -66,22 +59,8 @@ export function isGraphBubbleUp(error: unknown): boolean {
 }
 
 export function toToolFailure(error: McpRuntimeError): ToolFailure {
-  const { kind, message, code, status, server, tool, attempts, outcomeUnknown, authorizationUrl } = error;
-  const retryAt = error.retryAt?.toISOString();
-  const { issues } = error;
-  return {
-    kind,
-    message,
-    code,
-    status,
-    server,
-    tool,
-    attempts,
-    outcomeUnknown,
-    retryAt,
-    authorizationUrl,
-    issues,
-  };
+  const { name: _, ...json } = error.toJSON();
+  return { ...json, retryAt: error.retryAt?.toISOString() } as ToolFailure;
 }
 
 /** The artifact of a call without a result. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { configError } from "../errors/config-error.js";
+import { option, optionsSchema } from "../config/parse-options.js";
+import { configError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject } from "../json/json.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { isStringArray, omitUndefined } from "../json/json.js";
 
 /** How the names of LangChain tools are derived from the names on the servers. */
 export interface NamingOptions {
@@ -43,48 +43,16 @@ export const NAMING_DEFAULTS = {
   reserved: [],
 } as const;
 
-const CHOICES = {
-  prefix: ["server", "none", "mcp", false],
-  invalidCharacters: ["replace", "delete"],
-  onCollision: ["error", "suffix", "prefix"],
-} as const;
+export const NAMING_SCHEMA = optionsSchema<NamingOptions>({
+  prefix: option.oneOf("server", "none", "mcp", false).or(option.function()),
+  invalidCharacters: option.oneOf("replace", "delete"),
+  onCollision: option.oneOf("error", "suffix", "prefix"),
+  reserved: option.opaque("an array of names", isStringArray),
+});
 
-/** @throws McpRuntimeError `invalid-config` */
-export function resolveNaming(options: NamingOptions = {}, defaultPrefix: Naming["prefix"]): Naming {
-  const issues = validateNaming(options);
-  if (issues.length > 0) throw configError("The options object", issues);
-  const { prefix = defaultPrefix, invalidCharacters, onCollision, reserved } = options;
-  return {
-    prefix,
-    invalidCharacters: invalidCharacters ?? NAMING_DEFAULTS.invalidCharacters,
-    onCollision: onCollision ?? NAMING_DEFAULTS.onCollision,
-    reserved: reserved ?? NAMING_DEFAULTS.reserved,
-  };
-}
-
-function validateNaming(options: unknown): ConfigIssue[] {
-  const keys = Object.keys(NAMING_DEFAULTS);
-  if (!isPlainObject(options)) {
-    const message = `expected an object with ${keys.join(", ")}, got ${describeValue(options)}`;
-    return [{ path: "naming", message }];
-  }
-  return Object.entries(options).flatMap(([key, value]) => {
-    const path = `naming.${key}`;
-    if (!keys.includes(key)) return [{ path, message: `unknown option; valid options: ${keys.join(", ")}` }];
-    const expected = describeExpected(key, value);
-    return expected === undefined
-      ? []
-      : [{ path, message: `expected ${expected}, got ${describeValue(value)}` }];
-  });
-}
-
-/** Returns `undefined` for a valid value. */
-function describeExpected(key: string, value: unknown): string | undefined {
-  if (value === undefined || (key === "prefix" && typeof value === "function")) return undefined;
-  const choices: readonly unknown[] | undefined = CHOICES[key as keyof typeof CHOICES];
-  if (choices !== undefined) return choices.includes(value) ? undefined : `one of ${choices.join(", ")}`;
-  const isNames = Array.isArray(value) && value.every((name) => typeof name === "string");
-  return isNames ? undefined : "an array of names";
+/** Fills in the defaults of validated options. */
+export function resolveNaming(options: NamingOptions | undefined, defaultPrefix: Naming["prefix"]): Naming {
+  return { ...NAMING_DEFAULTS, prefix: defaultPrefix, ...omitUndefined(options) };
 }
 
 /** A tool by its name on the server. */

@@ -1,10 +1,9 @@
 import type { ToolResult } from "../client/tool-result.js";
 import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import type { ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isFunction, option, type OptionFields, optionsSchema } from "../config/parse-options.js";
+import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import type { ToolProgress } from "./progress-reporter.js";
 
 /** The call that a hook receives. A copy: mutating it has no effect. */
@@ -15,6 +14,7 @@ export interface BeforeToolCallInput {
   readonly tool: string;
   /** The arguments that would be sent. */
   readonly args: JsonObject;
+  /** The run and the caller that the call belongs to. */
   readonly context: CallContext;
 }
 
@@ -61,6 +61,7 @@ export interface ToolOptions {
    * @default "warn"
    */
   readonly outputValidation?: "warn" | "error" | "off";
+  /** Limits on what the model sees. */
   readonly limits?: {
     /**
      * The maximum number of characters of text of one result that a model sees.
@@ -123,103 +124,50 @@ export const TOOL_DEFAULTS = {
   resourceTools: false,
 } as const;
 
-/** `ToolOptions` with defaults applied. */
-export type ToolSettings = Required<
-  Pick<ToolOptions, "schema" | "structuredContent" | "outputValidation" | "onToolError">
-> &
-  Pick<
-    ToolOptions,
-    "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress"
-  > & {
-    readonly outputHandling: ContentOptions["outputHandling"];
-    readonly contentChars: number;
-  };
+/** The schemas of the fields of `ToolOptions`. */
+export const TOOL_OPTION_FIELDS: OptionFields<ToolOptions> = {
+  schema: option.oneOf("portable", "as-is"),
+  structuredContent: option.oneOf("fallback", "prefer", "append", "artifact"),
+  outputHandling: optionsSchema<Partial<ContentOptions["outputHandling"]>>({
+    image: option.oneOf("content", "artifact"),
+    audio: option.oneOf("content", "artifact"),
+    resource: option.oneOf("content", "artifact"),
+  }),
+  outputValidation: option.oneOf("warn", "error", "off"),
+  limits: optionsSchema<NonNullable<ToolOptions["limits"]>>(
+    { contentChars: option.count },
+    { hint: "The limits of a server belong in its definition" },
+  ),
+  onToolError: option.oneOf("return", "throw").or(option.function()),
+  beforeToolCall: option.function(),
+  afterToolCall: option.function(),
+  customData: option.function(),
+  meta: option.opaque("an object or a function", (value) => isFunction(value) || isPlainObject(value)),
+  onApproval: option.function(),
+  onProgress: option.function(),
+};
 
-/** @throws McpRuntimeError `invalid-config` */
+type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress";
+
+/** `ToolOptions` with defaults applied. */
+export type ToolSettings = Required<Omit<ToolOptions, Hooks | "outputHandling" | "limits">> & {
+  readonly [Hook in Hooks]: ToolOptions[Hook] | undefined;
+} & Pick<ContentOptions, "outputHandling" | "contentChars">;
+
+/** Fills in the defaults of validated options. */
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
-  const issues = validateToolOptions(options);
-  if (issues.length > 0) throw configError("The options object", issues);
-  const { beforeToolCall, afterToolCall, customData, meta, onApproval, onProgress } = options;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
     structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
     outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
     onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
-    outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...options.outputHandling },
+    outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...omitUndefined(options.outputHandling) },
     contentChars: options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars,
-    ...(beforeToolCall === undefined ? {} : { beforeToolCall }),
-    ...(afterToolCall === undefined ? {} : { afterToolCall }),
-    ...(customData === undefined ? {} : { customData }),
-    ...(meta === undefined ? {} : { meta }),
-    ...(onApproval === undefined ? {} : { onApproval }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    beforeToolCall: options.beforeToolCall,
+    afterToolCall: options.afterToolCall,
+    customData: options.customData,
+    meta: options.meta,
+    onApproval: options.onApproval,
+    onProgress: options.onProgress,
   };
-}
-
-const CHOICES: readonly (readonly [
-  key: keyof ToolOptions,
-  choices: readonly string[],
-  orFunction: boolean,
-])[] = [
-  ["schema", ["portable", "as-is"], false],
-  ["structuredContent", ["fallback", "prefer", "append", "artifact"], false],
-  ["outputValidation", ["warn", "error", "off"], false],
-  ["onToolError", ["return", "throw"], true],
-];
-const FUNCTIONS = ["beforeToolCall", "afterToolCall", "customData", "onApproval", "onProgress"] as const;
-
-function validateToolOptions(options: ToolOptions): ConfigIssue[] {
-  const choices = CHOICES.filter(([key, allowed, orFunction]) => {
-    const value = options[key];
-    const isValid =
-      value === undefined || allowed.includes(value as string) || (orFunction && typeof value === "function");
-    return !isValid;
-  }).map(([path, allowed]) => ({
-    path,
-    message: `expected one of ${allowed.join(", ")}, got ${describeValue(options[path])}`,
-  }));
-  const functions = FUNCTIONS.filter(
-    (path) => options[path] !== undefined && typeof options[path] !== "function",
-  ).map((path) => ({ path, message: `expected a function, got ${describeValue(options[path])}` }));
-  const handling = validateOutputHandling(options.outputHandling);
-  const { meta } = options;
-  const isMeta = meta === undefined || typeof meta === "function" || isPlainObject(meta);
-  return [
-    ...choices,
-    ...functions,
-    ...validateLimits(options.limits),
-    ...handling,
-    ...(isMeta ? [] : [{ path: "meta", message: "expected an object or a function" }]),
-  ];
-}
-
-function validateLimits(limits: unknown): ConfigIssue[] {
-  if (limits === undefined) return [];
-  if (!isPlainObject(limits))
-    return [{ path: "limits", message: `expected { contentChars }, got ${describeValue(limits)}` }];
-  const { contentChars, ...others } = limits;
-  const isLimit = contentChars === undefined || (Number.isInteger(contentChars) && Number(contentChars) > 0);
-  return [
-    ...(isLimit ? [] : [{ path: "limits.contentChars", message: "expected a whole number above 0" }]),
-    ...Object.keys(others).map((key) => ({
-      path: `limits.${key}`,
-      message: "unknown option; valid options: contentChars. The limits of a server belong in its definition",
-    })),
-  ];
-}
-
-function validateOutputHandling(handling: unknown): ConfigIssue[] {
-  if (handling === undefined) return [];
-  if (!isPlainObject(handling))
-    return [{ path: "outputHandling", message: "expected { image, audio, resource }" }];
-  return Object.entries(handling)
-    .filter(
-      ([key, value]) =>
-        !["image", "audio", "resource"].includes(key) ||
-        !["content", "artifact", undefined].includes(value as string),
-    )
-    .map(([key]) => ({
-      path: `outputHandling.${key}`,
-      message: "expected image, audio or resource with the value content or artifact",
-    }));
 }

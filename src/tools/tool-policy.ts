@@ -1,44 +1,32 @@
-import { configError } from "../errors/config-error.js";
-import { formatPath } from "../json/describe-value.js";
-import type { McpToolInfo } from "../config/tool-info.js";
-import {
-  validateToolRule,
-  validateToolRules,
-  type RuleIssue,
-  type ToolRule,
-  type ToolRules,
-} from "../config/tool-rules.js";
+import type { McpToolInfo } from "../config/list-items.js";
+import { parseOptions } from "../config/parse-options.js";
+import { TOOL_RULE_SCHEMA, TOOL_RULES_SCHEMA, type ToolRule, type ToolRules } from "../config/tool-rules.js";
+import type { JsonObject } from "../json/json.js";
+import { isGraphBubbleUp } from "./tool-failure.js";
+import type { ToolRuntime } from "./tool-run.js";
 
 type Entry = readonly [pattern: string, rule: ToolRule | false];
 
 /**
- * The rules for the tools of one server: its own and those for all servers. In each set the most specific
- * entry decides whether a tool is kept, and a tool has to be kept by both: a server's rule cannot allow what the
- * rules for all servers exclude. Each field and each injected argument comes from the most specific entry that
- * sets it.
+ * Returns the rule for a tool, or `false` when it is excluded, also when its rule throws. `ruleSets` are in order of
+ * precedence: the server's own, then those for all servers. In each set the most specific entry decides whether a
+ * tool is kept, and a tool has to be kept by both: a server's rule cannot allow what the rules for all servers
+ * exclude. Each field and each injected argument comes from the most specific entry that sets it.
  */
-export class ToolPolicy {
-  readonly #ruleSets: readonly RuleSet[];
-  readonly #warn: (message: string) => void;
-
-  /** `ruleSets` in order of precedence: the server's own, then those for all servers. */
-  constructor(ruleSets: readonly RuleSet[], warn: (message: string) => void) {
-    this.#ruleSets = ruleSets;
-    this.#warn = warn;
-  }
-
-  /** Returns `false` when the tool is excluded, also when its rule throws. */
-  ruleFor(tool: McpToolInfo): ToolRule | false {
-    try {
-      const matching = this.#ruleSets.map((ruleSet) => ruleSet.rulesFor(tool));
-      if (matching.some(([mostSpecific]) => mostSpecific === false)) return false;
-      const rules = matching.flat().filter((rule) => rule !== false);
-      return rules.length === 0 ? {} : merge(rules);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#warn(`Tool "${tool.name}" is excluded because its rule failed: ${reason}`);
-      return false;
-    }
+export function resolveRule(
+  tool: McpToolInfo,
+  ruleSets: readonly RuleSet[],
+  warn: (message: string) => void,
+): ToolRule | false {
+  try {
+    const matching = ruleSets.map((ruleSet) => ruleSet.rulesFor(tool));
+    if (matching.some(([mostSpecific]) => mostSpecific === false)) return false;
+    const rules = matching.flat().filter((rule) => rule !== false);
+    return rules.length === 0 ? {} : merge(rules);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    warn(`Tool "${tool.name}" is excluded because its rule failed: ${reason}`);
+    return false;
   }
 }
 
@@ -62,7 +50,7 @@ export class RuleSet {
   readonly #unmatched: Set<string>;
 
   constructor(rules: ToolRules = {}) {
-    throwOnIssues("The set of tool rules", validateToolRules(rules));
+    parseOptions(TOOL_RULES_SCHEMA, rules, { subject: "The set of tool rules" });
     this.#ruleFunction = typeof rules === "function" ? rules : undefined;
     this.#entries = typeof rules === "function" ? [] : toEntries(rules);
     this.#unmatched = new Set(this.#entries.map(([pattern]) => pattern).filter((pattern) => pattern !== "*"));
@@ -74,7 +62,7 @@ export class RuleSet {
       // A copy, so that the function cannot mutate the tool.
       const rule = this.#ruleFunction(structuredClone({ ...tool }));
       if (rule === undefined) return [];
-      throwOnIssues("The rule", validateToolRule(rule));
+      parseOptions(TOOL_RULE_SCHEMA, rule, { subject: "The rule" });
       return [toRule(rule)];
     }
     return this.#entries
@@ -127,10 +115,21 @@ function matches(pattern: string, name: string): boolean {
   return true;
 }
 
-function throwOnIssues(subject: string, issues: readonly RuleIssue[]): void {
-  if (issues.length === 0) return;
-  throw configError(
-    subject,
-    issues.map(({ path, message }) => ({ path: formatPath(path), message })),
-  );
+/** Whether the rule requires approval for some arguments. */
+export function mayNeedApproval({ rule: { requireApproval = false } }: ToolRuntime): boolean {
+  return requireApproval !== false;
+}
+
+/** Fails closed: a rule function that throws or returns anything but `false` requires approval. */
+export function needsApproval({ rule, schema }: ToolRuntime, args: JsonObject): boolean {
+  const { requireApproval = false } = rule;
+  if (requireApproval === "unless-read-only") return !schema.isReadOnly;
+  if (typeof requireApproval === "boolean") return requireApproval;
+  try {
+    const isRequired: unknown = requireApproval(structuredClone(args));
+    return isRequired !== false;
+  } catch (error) {
+    if (isGraphBubbleUp(error)) throw error;
+    return true;
+  }
 }

@@ -1,11 +1,11 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
-import type { ArgumentProperty } from "../config/agent/argument-property.js";
+import type { ArgumentProperty } from "../config/agent-definition.js";
 import type { JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { ToolRule } from "../config/tool-rules.js";
-import { type ArgumentInjector, createArgumentInjector } from "./argument-injector.js";
+import { ArgumentInjector } from "./argument-injector.js";
 import { editSchemaAt, inlineRootRefs } from "../json-schema/edit-schema.js";
-import { DefaultsApplier } from "../json-schema/apply-defaults.js";
+import { DefaultsApplier } from "../json-schema/defaults-applier.js";
 import { SchemaValidator } from "../json-schema/schema-validator.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
 import type { ToolSettings } from "./tool-options.js";
@@ -14,6 +14,8 @@ interface ToolSchemaOptions {
   readonly argumentProperties: Readonly<Record<string, ArgumentProperty>>;
   readonly rule: ToolRule;
   readonly settings: Pick<ToolSettings, "schema">;
+  /** Whether the server's tool annotations are trusted. */
+  readonly trustAnnotations: boolean;
   readonly warn: (message: string) => void;
 }
 
@@ -24,6 +26,10 @@ export class ToolSchema {
   readonly defaults: DefaultsApplier;
   readonly inputValidator: SchemaValidator;
   readonly outputValidator: SchemaValidator | undefined;
+  /** Whether a trusted server declares that the tool changes nothing. */
+  readonly isReadOnly: boolean;
+  /** Whether the tool may run twice. The user's rule takes precedence over the server's annotations. */
+  readonly isIdempotent: boolean;
   readonly #options: ToolSchemaOptions;
   #hash: string | undefined;
   #modelSchema: JsonObject | undefined;
@@ -32,10 +38,13 @@ export class ToolSchema {
     const { inputSchema, outputSchema } = info;
     this.info = info;
     this.#options = options;
-    this.injector = createArgumentInjector(options.argumentProperties, inputSchema);
+    this.injector = new ArgumentInjector(options.argumentProperties, inputSchema);
     this.defaults = new DefaultsApplier(inputSchema);
     this.inputValidator = new SchemaValidator(inputSchema);
     this.outputValidator = outputSchema === undefined ? undefined : new SchemaValidator(outputSchema);
+    const { idempotentHint, readOnlyHint } = (options.trustAnnotations && info.annotations) || {};
+    this.isReadOnly = readOnlyHint === true;
+    this.isIdempotent = options.rule.idempotent ?? (idempotentHint === true || readOnlyHint === true);
   }
 
   /** A hash of the input schema. */

@@ -1,24 +1,19 @@
 import { fromSnapshot, toResourceMetadata } from "../catalog/select-resource-tools.js";
-import { McpClient } from "../client/mcp-client.js";
-import type { McpAgentResource } from "../config/agent/agent-definition.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import { parseAgent } from "../config/agent/parse-agent.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { ToolCatalog } from "../catalog/tool-catalog.js";
+import type { McpAgentResource } from "../config/agent-definition.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { parseAgent } from "../config/parse-agent.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { createTools, warnUnmatchedRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
-import { type FactoryOptions, resolveFactoryOptions } from "./toolset-options.js";
-import { createServerInternals } from "../manager/server-internals.js";
-import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/server-status.js";
+import {
+  resolveFactoryOptions,
+  SERVER_TOOLS_OPTIONS_SCHEMA,
+  type ServerToolsOptions,
+} from "./toolset-options.js";
+import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/mcp-events.js";
 import { withResourceTools } from "./resource-tools.js";
 import { withServerRules } from "./tool-list.js";
-
-/** Options of `createMcpToolsForServer`. */
-export interface ServerToolsOptions extends FactoryOptions {
-  /** The client that calls the tools. The caller closes it. */
-  readonly client: McpClient;
-}
 
 /**
  * Creates LangChain tools from the snapshots of one agent resource, on a client that the caller owns. Synchronous,
@@ -34,12 +29,9 @@ export interface ServerToolsOptions extends FactoryOptions {
  * ```
  */
 export function createMcpToolsForServer(resource: unknown, options: ServerToolsOptions): McpTool[] {
-  const { create, catalog: settings, resourceTools } = resolveFactoryOptions(options, "none", ["client"]);
-  const { client } = options;
-  if (!(client instanceof McpClient)) {
-    const message = `expected an McpClient, got ${describeValue(client)}`;
-    throw configError("The options object", [{ path: "client", message }]);
-  }
+  const factory = resolveFactoryOptions(SERVER_TOOLS_OPTIONS_SCHEMA, options, "none");
+  const { create, catalog: settings, resourceTools } = factory;
+  const { client } = factory.options;
   const [parsed] = parseResource(resource, create.warn);
   if (parsed === undefined || !parsed.isEnabled) return [];
   if (parsed.discovery.type === "dynamic") {
@@ -48,10 +40,9 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   }
   const tools = parsed.availableTools.map(fromSnapshot);
   const metadata = toResourceMetadata(parsed);
-  const { catalog } = createServerInternals({
-    client,
-    address: {},
-    settings: { ...settings, store: undefined, pin: undefined },
+  const catalog = new ToolCatalog(client, {
+    ...settings,
+    store: undefined,
     events: new TypedEmitter<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS),
   });
   const { refreshSchemaBeforeCall } = parsed.discovery;
@@ -63,7 +54,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     metadata,
     refreshSchemaBeforeCall,
   });
-  const inputs = [resourceTools ? withResourceTools(serverTools, { reader: client }) : serverTools];
+  const inputs = [resourceTools ? withResourceTools(serverTools, client) : serverTools];
   const created = createTools(inputs, create);
   warnUnmatchedRules(inputs, create);
   return created;

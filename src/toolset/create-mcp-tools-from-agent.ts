@@ -1,18 +1,25 @@
 import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
-import type { AgentDefinition, McpAgentResource } from "../config/agent/agent-definition.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import { parseAgent } from "../config/agent/parse-agent.js";
-import { parseServerConfigs, withServerSettings } from "../config/parse-server.js";
+import type { AgentDefinition, McpAgentResource } from "../config/agent-definition.js";
+import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { parseAgent } from "../config/parse-agent.js";
+import { parseServerConfigs, withServerSettings, parseServer } from "../config/parse-server.js";
 import type { ServerConfig } from "../config/server-config.js";
-import type { McpToolInfo } from "../config/tool-info.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
-import { type AgentToolsOptions, resolveFactoryOptions } from "./toolset-options.js";
+import {
+  AGENT_TOOLS_OPTIONS_SCHEMA,
+  type AgentToolsOptions,
+  resolveFactoryOptions,
+  type ServerLookup,
+} from "./toolset-options.js";
 import { toListedTools, ToolList, type ServerToolsInput } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
-import { resolveResourceServer } from "./resolve-resource-server.js";
-import { START_OPTION_KEYS, startToolset } from "./toolset.js";
+import { startToolset } from "./toolset.js";
+import type {
+  AddressedServerDefinition,
+  ResolveContext,
+  ServerDefinition,
+} from "../config/server-definition.js";
 
 /**
  * Creates LangChain tools from an agent definition. Servers whose tools are snapshots in the definition are
@@ -33,59 +40,54 @@ export async function createMcpToolsFromAgent(
   agent: AgentDefinition | string,
   options: AgentToolsOptions = {},
 ): Promise<McpToolset> {
-  const {
-    create,
-    manager: settings,
-    resourceTools,
-  } = resolveFactoryOptions(options, "none", [...START_OPTION_KEYS, "servers", "allowInlineServers"]);
-  assertInlineOption(options.allowInlineServers);
+  const settings = resolveFactoryOptions(AGENT_TOOLS_OPTIONS_SCHEMA, options, "none");
+  const { create, resourceTools } = settings;
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
-  const enabled = new Map(
-    resources.filter(({ isEnabled }) => isEnabled).map((resource) => [resource.name, resource]),
+  const enabled = resources.filter(({ isEnabled }) => isEnabled);
+  const configs = resolveServers(enabled, settings.options);
+  const byName = new Map(enabled.map((resource) => [resource.name, resource]));
+  const snapshots = new Map(
+    enabled.filter(usesSnapshots).map(({ name, availableTools }) => [name, availableTools]),
   );
-  const usesSnapshots = (name: string) => enabled.get(name)?.discovery.type === "cached";
-  const configs = resolveServers(resources, options);
-  const manager = new McpServerManager({}, { ...settings, listTools: (name) => !usesSnapshots(name) });
+  const manager = new McpServerManager(
+    {},
+    { ...settings.manager, listTools: (name) => !snapshots.has(name) },
+  );
   for (const config of configs) manager.serverSet.add(config);
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
-    toServerTools: (name, listed) => resourceToServerTools(enabled.get(name), name, listed),
+    toServerTools: (name, listed) => resourceToServerTools(byName.get(name), name, listed),
     resourceTools,
   });
-  const snapshots = new Map(
-    [...enabled.values()]
-      .filter(({ name }) => usesSnapshots(name))
-      .map(({ name, availableTools }) => [name, availableTools]),
-  );
   // The snapshots of an agent definition count as approved.
   const approve = async () => {
     for (const [name, snapshot] of snapshots)
-      await manager.serverSet.get(name).internals.pins?.approveSnapshots(snapshot);
+      await manager.serverSet.get(name).pins?.approveSnapshots(snapshot);
   };
-  return startToolset({ manager, tools, options, snapshots, beforeStart: approve });
+  return startToolset({ manager, tools, options: settings.options, snapshots, beforeStart: approve });
 }
 
-/** The servers of all enabled resources. Those with snapshots are lazy. */
+function usesSnapshots({ discovery }: McpAgentResource): boolean {
+  return discovery.type === "cached";
+}
+
+/** Returns the server of each resource. Those with snapshots are lazy. */
 function resolveServers(resources: readonly McpAgentResource[], options: AgentToolsOptions): ServerConfig[] {
-  const { servers, allowInlineServers = false } = options;
-  const source = typeof servers === "object" ? parseServerConfigs(servers) : servers;
-  const enabled = resources.filter(({ isEnabled }) => isEnabled);
-  const resolved = enabled.map((resource) => ({
-    resource,
-    server: resolveResourceServer(resource, { servers: source, allowInlineServers }),
-  }));
-  const issues = [
-    ...resolved.flatMap(({ server }) => ("issue" in server ? [server.issue] : [])),
-    ...findDuplicates(enabled.map(({ name }) => name)),
-  ];
-  if (issues.length > 0) throw configError("The agent definition", issues);
-  return resolved.flatMap(({ resource, server }) => {
-    if ("issue" in server) return [];
-    const usesSnapshots = resource.discovery.type === "cached";
-    return [usesSnapshots ? withServerSettings(server.config, { lazy: true }) : server.config];
+  const { servers: option, allowInlineServers = false } = options;
+  const servers = typeof option === "object" ? parseServerConfigs(option) : option;
+  const issues: ConfigIssue[] = [];
+  const configs = resources.flatMap((resource) => {
+    const server = resolveResourceServer(resource, { servers, allowInlineServers });
+    if ("config" in server)
+      return [usesSnapshots(resource) ? withServerSettings(server.config, { lazy: true }) : server.config];
+    issues.push(server.issue);
+    return [];
   });
+  issues.push(...findDuplicates(resources.map(({ name }) => name)));
+  if (issues.length > 0) throw configError("The agent definition", issues);
+  return configs;
 }
 
 /** A server that was added later has no resource: all of its tools are used. */
@@ -110,8 +112,88 @@ function findDuplicates(names: readonly string[]): ConfigIssue[] {
   }));
 }
 
-function assertInlineOption(allowed: unknown): void {
-  if (allowed === undefined || typeof allowed === "boolean" || allowed === "remote") return;
-  const message = `expected "remote", true or false, got ${describeValue(allowed)}`;
-  throw configError("The options object", [{ path: "allowInlineServers", message }]);
+type ResolvedServer = { readonly config: ServerConfig } | { readonly issue: ConfigIssue };
+
+interface ServerSource {
+  /** The parsed option `servers`, or the lookup function. */
+  readonly servers: Readonly<Record<string, ServerConfig>> | ServerLookup | undefined;
+  readonly allowInlineServers: "remote" | boolean;
+}
+
+/** Transports that `allowInlineServers: "remote"` allows: none that runs a local command. */
+const REMOTE_TRANSPORTS: ReadonlySet<string> = new Set(["http", "sse", "websocket"]);
+
+/** Finds the server of a resource: option `servers` first, then the agent definition itself, if allowed. */
+function resolveResourceServer(
+  resource: McpAgentResource,
+  { servers, allowInlineServers }: ServerSource,
+): ResolvedServer {
+  const { name, slug } = resource;
+  if (typeof servers === "function") {
+    const resolve = (context: ResolveContext) =>
+      runLookup(resource, () => servers(resource, context), allowInlineServers);
+    return { config: parseServer(name, { resolve }) };
+  }
+  for (const key of [slug, name]) {
+    const config = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
+    if (config !== undefined) return { config: withServerSettings(config, { name }) };
+  }
+  if (resource.server !== undefined)
+    return resolveInlineServer(resource, resource.server, allowInlineServers);
+  const hint = `servers: { ${JSON.stringify(resource.slug)}: { url } }, or servers: (resource) => …`;
+  return { issue: { path: pathOf(resource), message: `no server is configured for it. Add ${hint}` } };
+}
+
+/** A lookup that returns `undefined` falls back to the agent definition, if allowed. */
+async function runLookup(
+  resource: McpAgentResource,
+  lookup: () => ReturnType<ServerLookup>,
+  allowInlineServers: "remote" | boolean,
+): Promise<AddressedServerDefinition> {
+  const definition: AddressedServerDefinition | undefined = await lookup();
+  if (definition !== undefined) return definition;
+  const fallback = resolveResourceServer(resource, { servers: {}, allowInlineServers });
+  if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
+  // Checked above; the dynamic server parses it together with its own defaults.
+  return resource.server as unknown as AddressedServerDefinition;
+}
+
+/** Options that an agent definition may set: the address. Policies are set in option `servers`. */
+const INLINE_KEYS: ReadonlySet<string> = new Set(
+  "type transport url headers command args env cwd encoding functionName qualifier region endpoint".split(
+    " ",
+  ),
+);
+
+function resolveInlineServer(
+  resource: McpAgentResource,
+  server: object,
+  allowed: "remote" | boolean,
+): ResolvedServer {
+  const path = `${pathOf(resource)}.server`;
+  if (allowed === false) {
+    const message =
+      'servers in an agent definition are not allowed unless allowInlineServers is "remote" or true';
+    return { issue: { path, message } };
+  }
+  const unknownKeys = Object.keys(server).filter((key) => !INLINE_KEYS.has(key));
+  if (unknownKeys.length > 0) {
+    const message = `${unknownKeys.join(", ")} cannot be set in an agent definition; allowed: ${[...INLINE_KEYS].join(", ")}`;
+    return { issue: { path, message } };
+  }
+  try {
+    const config = parseServer(resource.name, server as ServerDefinition);
+    const { kind } = config.address;
+    if (allowed === true || REMOTE_TRANSPORTS.has(kind)) return { config };
+    const message = `has transport ${kind}; allowInlineServers: "remote" allows remote servers only`;
+    return { issue: { path, message } };
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    const problems = error.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ");
+    return { issue: { path, message: problems } };
+  }
+}
+
+function pathOf({ name }: McpAgentResource): string {
+  return `resource ${JSON.stringify(name)}`;
 }

@@ -1,14 +1,9 @@
 import type { ServerDefinition } from "../config/server-definition.js";
-import type { CatalogOptions, LifecycleOptions } from "../manager/manager-options.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
-import type { StartOptions } from "../manager/start-servers.js";
-import { type FactoryOptions, resolveFactoryOptions } from "./toolset-options.js";
+import { type McpToolsOptions, resolveFactoryOptions, TOOLS_OPTIONS_SCHEMA } from "./toolset-options.js";
 import { toListedTools, ToolList } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
-import { START_OPTION_KEYS, startToolset } from "./toolset.js";
-
-/** Options of `createMcpTools`. */
-export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {}
+import { startToolset } from "./toolset.js";
 
 /**
  * Connects to MCP servers and creates LangChain tools from the tools they list. If a server fails that is neither
@@ -30,17 +25,14 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
   servers: Servers,
   options: McpToolsOptions = {},
 ): Promise<McpToolset<keyof Servers & string>> {
-  const {
-    create,
-    manager: settings,
-    resourceTools,
-  } = resolveFactoryOptions(options, "server", START_OPTION_KEYS);
-  const manager = new McpServerManager(servers, settings);
+  const settings = resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server");
+  const { create, resourceTools } = settings;
+  const manager = new McpServerManager(servers, settings.manager);
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
     toServerTools: toListedTools,
     resourceTools,
   });
-  return startToolset({ manager, tools, options });
+  return startToolset({ manager, tools, options: settings.options });
 }

@@ -16,11 +16,11 @@ import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import type { ServerDrift } from "../catalog/drift.js";
 import type { JsonObject } from "../json/json.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
-import type { ServerManagerEvents, ServerStatus } from "../manager/server-status.js";
+import type { ServerStatus } from "../manager/managed-server.js";
+import type { ServerManagerEvents } from "../manager/mcp-events.js";
 import type { McpTool } from "../tools/mcp-tool.js";
 import { describeValue } from "../json/describe-value.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { configError } from "../errors/config-error.js";
+import { McpRuntimeError, configError } from "../errors/mcp-runtime-error.js";
 
 /**
  * The events of all clients and servers, each with the server's name. `toolsChanged` is emitted when `tools`
@@ -40,6 +40,7 @@ export interface ToolsetCall<Name extends string = string> extends ToolCall {
 
 /** Selects resources of one server. */
 export interface ResourceSelection<Name extends string = string> {
+  /** The server that has the resources. */
   readonly server: Name;
   /** The URIs to read. @default all resources that the server lists */
   readonly uris?: readonly string[] | undefined;
@@ -47,6 +48,7 @@ export interface ResourceSelection<Name extends string = string> {
 
 /** A prompt of one server, with its arguments. */
 export interface ToolsetPromptCall<Name extends string = string> extends PromptCall {
+  /** The server that has the prompt. */
   readonly server: Name;
 }
 
@@ -55,6 +57,7 @@ export type CallerConfig = Pick<RunnableConfig, "configurable"> & JsonObject;
 
 /** The clients of a toolset: a record by server name that is also iterable. */
 export type ToolsetClients<Name extends string = string> = Readonly<Record<Name, McpClient>> & {
+  /** Iterates over the clients, in the order of the servers. */
   // Not `Iterable`: an interface would make the clients of a named toolset unassignable to those of any toolset.
   [Symbol.iterator](): IterableIterator<McpClient>;
 };

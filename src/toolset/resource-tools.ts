@@ -1,24 +1,18 @@
-import type { CallToolOptions, RequestOptions, ToolCall } from "../client/call-options.js";
+import type { RequestOptions, ToolCall } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { McpResourceContent } from "../client/resource-client.js";
 import { ToolResult } from "../client/tool-result.js";
 import type { JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
 import type { ServerTools } from "../tools/create-tools.js";
 
 type ResourceReader = Pick<McpClient, "name" | "listResources" | "listResourceTemplates" | "readResource">;
 
-interface ResourceToolsOptions {
-  readonly reader: ResourceReader;
-  /** Throws while the server must not be used. */
-  readonly assertEnabled?: () => void;
-}
-
 interface ResourceTool {
   readonly info: McpToolInfo;
-  readonly run: (reader: ResourceReader, call: ToolCall, options: RequestOptions) => Promise<ToolResult>;
+  readonly run: (call: ToolCall, options: RequestOptions) => Promise<ToolResult>;
 }
 
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true };
@@ -26,15 +20,17 @@ const NO_SUCH_RESOURCE: ReadonlySet<number | undefined> = new Set([-32_002, -32_
 
 /**
  * Adds two tools with which a model lists and reads the server's resources. The same options (naming, rules,
- * limits) apply to them. A tool of the server with the same name takes precedence.
+ * limits) apply to them. A tool of the server with the same name takes precedence. `assertEnabled` throws while the
+ * server must not be used.
  */
 export function withResourceTools(
   serverTools: ServerTools,
-  { reader, assertEnabled }: ResourceToolsOptions,
+  reader: ResourceReader,
+  assertEnabled?: () => void,
 ): ServerTools {
   const existing = new Set(serverTools.tools.map(({ info }) => info.name));
   const added = new Map(
-    [createListTool(reader.name), createReadTool(reader.name)]
+    [createListTool(reader), createReadTool(reader)]
       .filter(({ info }) => !existing.has(info.name))
       .map((tool) => [tool.info.name, tool]),
   );
@@ -48,7 +44,8 @@ export function withResourceTools(
         const tool = added.get(call.name);
         if (tool === undefined) return caller.callTool(call, options);
         assertEnabled?.();
-        return tool.run(reader, call, toRequestOptions(options));
+        const { signal, timeoutMs, context } = options;
+        return tool.run(call, { signal, timeoutMs, context });
       },
     },
     lookup: {
@@ -60,11 +57,8 @@ export function withResourceTools(
   };
 }
 
-function toRequestOptions({ signal, timeoutMs, context }: CallToolOptions): RequestOptions {
-  return { signal, timeoutMs, context };
-}
-
-function createListTool(server: string): ResourceTool {
+function createListTool(reader: ResourceReader): ResourceTool {
+  const { name: server } = reader;
   return {
     info: {
       name: "list_resources",
@@ -73,7 +67,7 @@ function createListTool(server: string): ResourceTool {
       inputSchema: { type: "object", properties: {} },
       annotations: READ_ONLY,
     },
-    run: async (reader, { name: tool }, options) => {
+    run: async ({ name: tool }, options) => {
       const [resources, templates] = await Promise.all([
         reader.listResources(options),
         reader.listResourceTemplates(options),
@@ -101,7 +95,8 @@ function createListTool(server: string): ResourceTool {
   };
 }
 
-function createReadTool(server: string): ResourceTool {
+function createReadTool(reader: ResourceReader): ResourceTool {
+  const { name: server } = reader;
   return {
     info: {
       name: "read_resource",
@@ -116,7 +111,7 @@ function createReadTool(server: string): ResourceTool {
       },
       annotations: READ_ONLY,
     },
-    run: async (reader, { name: tool, args }, options) => {
+    run: async ({ name: tool, args }, options) => {
       const contents = await reader.readResource(String(args?.["uri"]), options).catch((error: unknown) => {
         throw isUnknownResource(error) ? toArgumentError(error) : error;
       });

@@ -1,7 +1,7 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
 import type { CallerContext } from "../client/call-options.js";
-import { mapConcurrent } from "../async/map-concurrent.js";
-import type { McpToolInfo } from "../config/tool-info.js";
+import { mapConcurrent } from "../async/semaphore.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import type { ServerSet } from "../manager/server-set.js";
@@ -12,6 +12,8 @@ import {
   warnUnmatchedRules,
 } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { describeValue } from "../json/describe-value.js";
+import type { ToolsetCall } from "./mcp-toolset.js";
 import { withResourceTools } from "./resource-tools.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { RuleSet } from "../tools/tool-policy.js";
@@ -82,6 +84,30 @@ export class ToolList {
     servers.events.on("serverChanged", ({ server }) => this.update(server));
   }
 
+  /** Finds the tool of a call by the name that models see or, if it is unique, by its name on the server. */
+  find(call: ToolsetCall): McpTool {
+    if (typeof call?.name !== "string") {
+      throw new McpRuntimeError("invalid-config", "Missing tool name. Expected { name, args }.");
+    }
+    const { name, server } = call;
+    if (server !== undefined && typeof server !== "string") {
+      const text = `The server of a tool call must be a string, got ${describeValue(server)}.`;
+      throw new McpRuntimeError("invalid-config", text, { tool: name });
+    }
+    const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
+    const candidates = this.#visible.filter(isCandidate);
+    const visibleMatches = findByName(candidates, name);
+    const matches =
+      visibleMatches.length > 0 ? visibleMatches : findByName(this.#all.filter(isCandidate), name);
+    const [tool, another] = matches;
+    if (tool === undefined)
+      throw createNotFoundError(candidates, call, this.#deps.servers.serversWithoutTools);
+    if (another === undefined) return tool;
+    const servers = matches.map(({ mcp }) => `"${mcp.server}"`).join(", ");
+    const text = `Several servers have a tool "${name}": ${servers}. Specify one: { server, name }.`;
+    throw new McpRuntimeError("invalid-config", text, { tool: name });
+  }
+
   onChange(listener: (event: { readonly server: string }) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -117,7 +143,7 @@ export class ToolList {
 
   async #listServer(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
     try {
-      return await server.internals.catalog.list({ context });
+      return await server.catalog.list({ context });
     } catch (error) {
       const isTolerated =
         server.isOptional && error instanceof McpRuntimeError && error.kind !== "invalid-config";
@@ -129,9 +155,7 @@ export class ToolList {
 
   #rebuild(): void {
     const { servers } = this.#deps;
-    const serverTools = servers.all.flatMap((server) =>
-      this.#toServerTools(server, server.latestTools.current),
-    );
+    const serverTools = servers.all.flatMap((server) => this.#toServerTools(server, server.latestTools));
     const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
     this.#all = createTools(serverTools, this.#createOptions).map((tool) => {
       const before = existing.get(tool.name);
@@ -147,11 +171,11 @@ export class ToolList {
 
   #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {
     const input = this.#deps.toServerTools(server.name, listed);
-    const { client, catalog } = server.internals;
+    const { client, catalog } = server;
     if (input === undefined) return [];
-    const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server.caller });
+    const serverTools = withServerRules({ ...input, client, lookup: catalog, caller: server });
     if (!this.#deps.resourceTools || !this.#hasResources(server)) return [serverTools];
-    return [withResourceTools(serverTools, { reader: client, assertEnabled: () => server.assertEnabled() })];
+    return [withResourceTools(serverTools, client, () => server.assertEnabled())];
   }
 
   #hasResources(server: ManagedServer): boolean {
@@ -162,11 +186,36 @@ export class ToolList {
   }
 }
 
+function findByName(tools: readonly McpTool[], name: string): McpTool[] {
+  const matches = tools.filter((tool) => tool.name === name);
+  return matches.length > 0 ? matches : tools.filter(({ mcp }) => mcp.name === name);
+}
+
+const MAX_NAMES = 20;
+
+function createNotFoundError(
+  candidates: readonly McpTool[],
+  { name, server }: ToolsetCall,
+  serversWithoutTools: readonly string[],
+): McpRuntimeError {
+  const names = candidates
+    .slice(0, MAX_NAMES)
+    .map((tool) => tool.name)
+    .join(", ");
+  const rest = candidates.length > MAX_NAMES ? `, and ${candidates.length - MAX_NAMES} more` : "";
+  const where = server === undefined ? "This toolset" : `Server "${server}"`;
+  const available = candidates.length === 0 ? "none" : `${names}${rest}`;
+  const pending =
+    serversWithoutTools.length === 0 ? "" : ` Not listed yet: ${serversWithoutTools.join(", ")}.`;
+  const text = `${where} has no tool "${name}"; available tools: ${available}.${pending}`;
+  return new McpRuntimeError("not-found", text, { server, tool: name });
+}
+
 function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
   const servers = new Map(enabled.map((server) => [server.name, server]));
   return tools.filter(({ mcp }) => {
     const server = servers.get(mcp.server);
-    return server !== undefined && server.internals.pins?.isBlocked(mcp.name) !== true;
+    return server !== undefined && server.pins?.isBlocked(mcp.name) !== true;
   });
 }
 

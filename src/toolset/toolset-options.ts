@@ -1,29 +1,34 @@
-import {
-  type CatalogOptions,
-  type CatalogSettings,
-  validateCatalogOptions,
-  resolveCatalogOptions,
-  validateLifecycle,
-  type LifecycleOptions,
-  type McpServerManagerOptions,
-} from "../manager/manager-options.js";
-import { validateLogger, createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import type { ToolRules } from "../config/tool-rules.js";
-import type { ConfigIssue } from "../errors/mcp-runtime-error.js";
-import type { CreateToolsOptions } from "../tools/create-tools.js";
-import { type Naming, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
-import { resolveToolOptions, TOOL_DEFAULTS, type ToolOptions } from "../tools/tool-options.js";
-import { RuleSet } from "../tools/tool-policy.js";
-import type { McpAgentResource } from "../config/agent/agent-definition.js";
+import type { z } from "zod";
+import { McpClient } from "../client/mcp-client.js";
+import type { McpAgentResource } from "../config/agent-definition.js";
+import { option, type OptionFields, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type {
   AddressedServerDefinition,
   ResolveContext,
   ServerDefinition,
 } from "../config/server-definition.js";
-import type { StartOptions } from "../manager/start-servers.js";
+import type { ToolRules } from "../config/tool-rules.js";
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import {
+  CATALOG_FIELDS,
+  type CatalogOptions,
+  LIFECYCLE_FIELDS,
+  type LifecycleOptions,
+  type McpServerManagerOptions,
+  resolveCatalogOptions,
+  START_FIELDS,
+  type StartOptions,
+} from "../manager/manager-options.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import type { CreateToolsOptions } from "../tools/create-tools.js";
+import { type Naming, NAMING_SCHEMA, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
+import {
+  resolveToolOptions,
+  TOOL_DEFAULTS,
+  TOOL_OPTION_FIELDS,
+  type ToolOptions,
+} from "../tools/tool-options.js";
+import { RuleSet } from "../tools/tool-policy.js";
 
 /** Options that all factories have in common. */
 export interface FactoryOptions extends ToolOptions {
@@ -43,75 +48,13 @@ export interface FactoryOptions extends ToolOptions {
   readonly logger?: Logger;
 }
 
-/** Resolved options of a factory. */
-interface FactorySettings {
-  readonly create: CreateToolsOptions;
-  readonly manager: McpServerManagerOptions;
-  readonly catalog: CatalogSettings;
-  readonly resourceTools: boolean;
-}
+/** Options of `createMcpTools`. */
+export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {}
 
-const FACTORY_OPTION_KEYS =
-  "schema structuredContent outputHandling outputValidation limits onToolError beforeToolCall afterToolCall customData meta onApproval onProgress naming tools agentInput resourceTools logger".split(
-    " ",
-  );
-
-/** `defaultPrefix`: listed tools are prefixed with their server's name, snapshots keep their names. */
-export function resolveFactoryOptions(
-  options: FactoryOptions & CatalogOptions & LifecycleOptions,
-  defaultPrefix: Naming["prefix"],
-  alsoAllowed: readonly string[],
-): FactorySettings {
-  const issues = validateOptions(options, [...FACTORY_OPTION_KEYS, ...alsoAllowed]);
-  if (issues.length > 0) throw configError("The options object", issues);
-  const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = options;
-  return {
-    resourceTools: options.resourceTools ?? TOOL_DEFAULTS.resourceTools,
-    manager: { ...toManagerOptions(options), logger },
-    catalog: resolveCatalogOptions(options, (message) => logger.warn(message)),
-    create: {
-      naming: resolveNaming(naming, defaultPrefix),
-      settings: resolveToolOptions(options),
-      rules: new RuleSet(tools),
-      agentInput,
-      warn: (message) => logger.warn(message),
-    },
-  };
-}
-
-/** Without `strict` and `dropFailed`: `startServers` decides which failures are fatal. */
-function toManagerOptions({
-  cache,
-  pin,
-  concurrency,
-  closeTimeoutMs,
-}: CatalogOptions & LifecycleOptions): CatalogOptions & LifecycleOptions {
-  return {
-    ...(cache === undefined ? {} : { cache }),
-    ...(pin === undefined ? {} : { pin }),
-    ...(concurrency === undefined ? {} : { concurrency }),
-    ...(closeTimeoutMs === undefined ? {} : { closeTimeoutMs }),
-  };
-}
-
-function validateOptions(options: unknown, allowed: readonly string[]): ConfigIssue[] {
-  if (typeof options !== "object" || options === null) {
-    return [{ path: "", message: `expected an object, got ${describeValue(options)}` }];
-  }
-  const unknown = Object.keys(options).filter((key) => !allowed.includes(key));
-  const { agentInput, resourceTools, logger } = options as FactoryOptions;
-  return [
-    ...unknown.map((key) => ({ path: key, message: `unknown option; valid options: ${allowed.join(", ")}` })),
-    ...validateCatalogOptions(options),
-    ...validateLifecycle(options),
-    ...validateLogger(logger),
-    ...(agentInput === undefined || isPlainObject(agentInput)
-      ? []
-      : [{ path: "agentInput", message: `expected an object, got ${describeValue(agentInput)}` }]),
-    ...(resourceTools === undefined || typeof resourceTools === "boolean"
-      ? []
-      : [{ path: "resourceTools", message: `expected true or false, got ${describeValue(resourceTools)}` }]),
-  ];
+/** Options of `createMcpToolsForServer`. */
+export interface ServerToolsOptions extends FactoryOptions {
+  /** The client that calls the tools. The caller closes it. */
+  readonly client: McpClient;
 }
 
 /** Finds the server of a resource. Called when the server is first used. */
@@ -121,7 +64,7 @@ export type ServerLookup = (
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
 /** Options of `createMcpToolsFromAgent`. */
-export interface AgentToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {
+export interface AgentToolsOptions extends McpToolsOptions {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. @default {} */
   readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
   /**
@@ -130,4 +73,63 @@ export interface AgentToolsOptions extends FactoryOptions, CatalogOptions, Lifec
    * @default false
    */
   readonly allowInlineServers?: "remote" | boolean;
+}
+
+const FACTORY_FIELDS: OptionFields<FactoryOptions> = {
+  ...TOOL_OPTION_FIELDS,
+  naming: NAMING_SCHEMA,
+  // Validated by `RuleSet`.
+  tools: option.any,
+  agentInput: option.opaque("an object", isPlainObject),
+  resourceTools: option.boolean,
+  logger: option.logger,
+};
+const TOOLS_FIELDS: OptionFields<McpToolsOptions> = {
+  ...FACTORY_FIELDS,
+  ...CATALOG_FIELDS,
+  ...LIFECYCLE_FIELDS,
+  ...START_FIELDS,
+};
+
+export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>(TOOLS_FIELDS);
+export const AGENT_TOOLS_OPTIONS_SCHEMA = optionsSchema<AgentToolsOptions>({
+  ...TOOLS_FIELDS,
+  // Validated as server definitions.
+  servers: option.any,
+  allowInlineServers: option.oneOf("remote", true, false),
+});
+export const SERVER_TOOLS_OPTIONS_SCHEMA = optionsSchema<ServerToolsOptions>(
+  { ...FACTORY_FIELDS, client: option.opaque("an McpClient", (value) => value instanceof McpClient) },
+  { required: ["client"] },
+);
+
+/**
+ * Validates the options of a factory and fills in the defaults. `defaultPrefix`: listed tools are prefixed with
+ * their server's name, snapshots keep their names.
+ */
+export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOptions & LifecycleOptions>(
+  schema: z.ZodType<Options>,
+  options: Options,
+  defaultPrefix: Naming["prefix"],
+) {
+  const parsed = parseOptions(schema, options, { subject: "The options object" });
+  const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = parsed;
+  const { cache, pin, concurrency, closeTimeoutMs } = parsed;
+  const warn = (message: string) => logger.warn(message);
+  const create: CreateToolsOptions = {
+    naming: resolveNaming(naming, defaultPrefix),
+    settings: resolveToolOptions(parsed),
+    rules: new RuleSet(tools),
+    agentInput,
+    warn,
+  };
+  // Without `strict` and `dropFailed`: `startServers` decides which failures are fatal.
+  const manager: McpServerManagerOptions = omitUndefined({ cache, pin, concurrency, closeTimeoutMs, logger });
+  return {
+    options: parsed,
+    create,
+    manager,
+    catalog: resolveCatalogOptions(parsed, warn),
+    resourceTools: parsed.resourceTools ?? TOOL_DEFAULTS.resourceTools,
+  };
 }

@@ -11,24 +11,17 @@ import { CLIENT_EVENTS } from "../client/client-events.js";
 import type { ServerMetrics } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
-import {
-  type ServerDrift,
-  compareTools,
-  type ToolBaseline,
-  createUnreachableDrift,
-} from "../catalog/drift.js";
-import { mapConcurrent } from "../async/map-concurrent.js";
-import { assertOptionalArray, assertObject } from "../config/assert-object.js";
-import { configError } from "../errors/config-error.js";
+import { compareTools, createUnreachableDrift, type ServerDrift } from "../catalog/drift.js";
+import { mapConcurrent } from "../async/semaphore.js";
+import { assertOptionalArray, assertObject } from "../config/parse-options.js";
+import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
-import type { McpToolInfo } from "../config/tool-info.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { McpToolInfo } from "../config/list-items.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerSet } from "../manager/server-set.js";
-import { isManagerEvent, MANAGER_EVENTS, type ServerStatus } from "../manager/server-status.js";
+import { isManagerEvent, MANAGER_EVENTS } from "../manager/mcp-events.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import type { McpTool } from "../tools/mcp-tool.js";
-import { findTool } from "./find-tool.js";
 import type { ToolList } from "./tool-list.js";
 import {
   type ApproveToolsOptions,
@@ -42,11 +35,12 @@ import {
   type ResourceSelection,
   toCallerContext,
 } from "./mcp-toolset.js";
-import { assertServerName, readAsDocuments, readAsMessages } from "./read-resources.js";
-import type { CallerOptions } from "../catalog/tool-catalog.js";
-import type { ManagedServer } from "../manager/managed-server.js";
-import { type StartOptions, startServers } from "../manager/start-servers.js";
+import type { ServerStatus } from "../manager/managed-server.js";
+import type { StartOptions } from "../manager/manager-options.js";
+import { startServers } from "../manager/start-servers.js";
 
+/** How many resources of a server are read concurrently. */
+const READ_CONCURRENCY = 8;
 const TOOLSET_EVENTS = [...new Set([...CLIENT_EVENTS, ...MANAGER_EVENTS])].toSorted();
 
 interface ToolsetDependencies {
@@ -61,10 +55,6 @@ interface StartToolsetOptions extends ToolsetDependencies {
   /** Runs before any server is connected. */
   readonly beforeStart?: () => Promise<void>;
 }
-
-/** Option names of the factories that start servers. */
-export const START_OPTION_KEYS =
-  "cache pin concurrency closeTimeoutMs startupWaitMs waitForUncached signal".split(" ");
 
 /** Starts the servers and creates a toolset. Closes the servers if that fails. */
 export async function startToolset<Name extends string>({
@@ -97,24 +87,10 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     this.#tools = tools;
     this.#snapshots = snapshots;
     // Bound, so that `const { tools, callTool, close } = await createMcpTools(…)` works.
-    for (const method of [
-      "getTools",
-      "toolsFor",
-      "refresh",
-      "detectDrift",
-      "approveTools",
-      "callTool",
-      "tryCallTool",
-      "callTools",
-      "getResources",
-      "getPrompt",
-      "instructions",
-      "status",
-      "metrics",
-      "on",
-      "close",
-    ] as const) {
-      Object.defineProperty(this, method, { value: this[method].bind(this) });
+    const members = Object.getOwnPropertyDescriptors(Toolset.prototype) as PropertyDescriptorMap;
+    for (const [name, { value: method }] of Object.entries(members)) {
+      if (typeof method === "function" && name !== "constructor")
+        Object.defineProperty(this, name, { value: method.bind(this) });
     }
   }
 
@@ -142,12 +118,26 @@ class Toolset<Name extends string> implements McpToolset<Name> {
 
   async refresh(config: CallerConfig = {}): Promise<void> {
     const caller = { context: toCallerContext(config) };
-    await Promise.all(this.#serverSet.enabled.map(({ internals }) => internals.catalog.refresh(caller)));
+    await Promise.all(this.#serverSet.enabled.map(({ catalog }) => catalog.refresh(caller)));
   }
 
   async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
-    const drift = await detectDrift(this.#serverSet, this.#snapshots, { context: toCallerContext(config) });
-    return drift as Record<Name, ServerDrift>;
+    const caller = { context: toCallerContext(config) };
+    const { enabled, events } = this.#serverSet;
+    const entries = enabled.map(async ({ name, initialTools, catalog }) => {
+      const snapshot = this.#snapshots.get(name);
+      const baseline = { tools: snapshot ?? initialTools ?? [], isSnapshot: snapshot !== undefined };
+      const drift = await catalog
+        .refresh(caller)
+        .then((tools) => compareTools(baseline, tools))
+        .catch((error: unknown) => {
+          if (!(error instanceof McpRuntimeError)) throw error;
+          return createUnreachableDrift(error);
+        });
+      events.emit("driftChecked", { ...drift, server: name });
+      return [name, drift];
+    });
+    return Object.fromEntries(await Promise.all(entries)) as Record<Name, ServerDrift>;
   }
 
   async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
@@ -157,7 +147,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     const caller = { context: toCallerContext(config) };
     const selected = this.#serverSet.enabled.filter(({ name }) => servers?.includes(name as Name) ?? true);
     await Promise.all(
-      selected.map(async ({ name, internals: { catalog, pins } }) => {
+      selected.map(async ({ name, catalog, pins }) => {
         await pins?.approve(await catalog.refresh(caller));
         this.#tools.update(name);
       }),
@@ -205,17 +195,33 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     selection: ResourceSelection<Name>,
     options: ToolsetCallOptions = {},
   ): Promise<Document<ResourceMetadata>[]> {
-    assertServerName("getResources", selection?.server);
-    return readAsDocuments(
-      this.#serverSet.get(selection.server),
-      selection.uris,
-      assertOptions("getResources", options),
+    const { client, caller } = this.#toServerCall("getResources", selection?.server, options);
+    const { uris } = selection;
+    assertOptionalArray(uris, { subject: "The call to getResources", path: "uris" });
+    if (uris?.length === 0) return [];
+    const listing = client.listResources(caller);
+    // If the list fails, the documents have no name.
+    const naming = listing.then(
+      (resources) => new Map(resources.map((resource) => [resource.uri, resource.name])),
+      () => new Map<string, string>(),
+    );
+    const selected = uris ?? (await listing).map(({ uri }) => uri);
+    const { toDocuments } = await import("../tools/content/to-documents.js");
+    const read = await mapConcurrent(selected, READ_CONCURRENCY, async (uri) => ({
+      uri,
+      contents: await client.readResource(uri, caller),
+    }));
+    const names = await naming;
+    return read.flatMap(({ uri, contents }) =>
+      toDocuments(contents, { server: client.name, name: names.get(uri) }),
     );
   }
 
   async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
-    assertServerName("getPrompt", call?.server);
-    return readAsMessages(this.#serverSet.get(call.server), call, assertOptions("getPrompt", options));
+    const { client, caller } = this.#toServerCall("getPrompt", call?.server, options);
+    const prompt = await client.getPrompt({ name: call.name, args: call.args }, caller);
+    const { toMessages } = await import("../tools/content/to-documents.js");
+    return toMessages(prompt);
   }
 
   instructions(): Readonly<Partial<Record<Name, string>>> {
@@ -247,9 +253,9 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     if (event !== "toolsChanged")
       return isManagerEvent(event)
         ? this.servers.on(event, (data) => emit(data.server, data))
-        : this.#serverSet.relay.on(event, emit);
+        : this.#serverSet.onClientEvent(event, emit);
     // Some servers send notifications only while a client listens, so this also subscribes on the clients.
-    const unsubscribeClients = this.#serverSet.relay.on("toolsChanged", () => undefined);
+    const unsubscribeClients = this.#serverSet.onClientEvent("toolsChanged", () => undefined);
     const unsubscribeTools = this.#tools.onChange((data) => emit(data.server, data));
     return () => {
       unsubscribeClients();
@@ -265,6 +271,17 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     await this.close();
   }
 
+  #toServerCall(method: string, server: unknown, options: ToolsetCallOptions) {
+    if (typeof server !== "string") {
+      const text = `${method} requires a server name: ${method}({ server: "…", … }).`;
+      throw new McpRuntimeError("invalid-config", text);
+    }
+    const managed = this.#serverSet.get(server);
+    const { signal, config = {} } = assertOptions(method, options);
+    managed.assertEnabled();
+    return { client: managed.client, caller: { signal, context: toCallerContext(config) } };
+  }
+
   get #serverSet(): ServerSet {
     return this.servers.serverSet;
   }
@@ -273,11 +290,10 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   async #find(call: ToolsetCall<Name>, signal?: AbortSignal): Promise<McpTool> {
     const { server } = call ?? {};
     const needsListing = this.#serverSet.all.some(
-      ({ name, listsTools, latestTools }) =>
-        name === server && listsTools && latestTools.current === undefined,
+      ({ name, listsTools, latestTools }) => name === server && listsTools && latestTools === undefined,
     );
     if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal });
-    return findTool(this.#tools, call, this.#serverSet.serversWithoutTools);
+    return this.#tools.find(call);
   }
 }
 
@@ -285,44 +301,14 @@ function assertOptions<Options extends object>(method: string, options: Options)
   return assertObject(options, { subject: `The call to ${method}`, path: "options" });
 }
 
-/** Compares each server's current tools with its baseline. */
-async function detectDrift(
-  { enabled: servers, events }: Pick<ServerSet, "enabled" | "events">,
-  snapshots: ReadonlyMap<string, readonly McpToolInfo[]>,
-  caller: CallerOptions,
-): Promise<Record<string, ServerDrift>> {
-  const entries = servers.map(async (server): Promise<[string, ServerDrift]> => {
-    const { name, latestTools } = server;
-    const tools = snapshots.get(name);
-    const baseline = { tools: tools ?? latestTools.initial ?? [], isSnapshot: tools !== undefined };
-    const drift = await compareServer(server, baseline, caller);
-    events.emit("driftChecked", { ...drift, server: name });
-    return [name, drift];
-  });
-  return Object.fromEntries(await Promise.all(entries));
-}
-
-async function compareServer(
-  { internals }: ManagedServer,
-  baseline: ToolBaseline,
-  caller: CallerOptions,
-): Promise<ServerDrift> {
-  try {
-    return compareTools(baseline, await internals.catalog.refresh(caller));
-  } catch (error) {
-    if (!(error instanceof McpRuntimeError)) throw error;
-    return createUnreachableDrift(error);
-  }
-}
-
 /** Logs servers that have failed, now and later. */
 function warnFailures(manager: McpServerManager): void {
   const { serverSet } = manager;
   const warn = (name: string, reason: Error) => {
     const { isOptional, latestTools } = serverSet.get(name);
-    const subject = isOptional && latestTools.current === undefined ? "Optional server" : "Server";
+    const subject = isOptional && latestTools === undefined ? "Optional server" : "Server";
     const consequence =
-      latestTools.current === undefined ? "is excluded" : "is not connected; its last known tools are used";
+      latestTools === undefined ? "is excluded" : "is not connected; its last known tools are used";
     serverSet.settings.warn(`${subject} "${name}" ${consequence}: ${reason.message}`);
   };
   for (const { name, hasFailed, error } of serverSet.all)

@@ -1,9 +1,7 @@
-import type { Clock } from "../async/clock.js";
-import { settleWithin } from "../async/deadline.js";
+import { type Clock, settleWithin } from "../async/clock.js";
 import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../config/message-transport.js";
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
-import { classifyFailure, isOutcomeUnknown } from "../errors/classify-failure.js";
-import { errorCode } from "../errors/error-code.js";
+import { classifyFailure, isOutcomeUnknown, errorCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";

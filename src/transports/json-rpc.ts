@@ -1,5 +1,5 @@
 import type { JsonRpcMessage } from "../config/message-transport.js";
-import { classifyFailure, hintForCode } from "../errors/classify-failure.js";
+import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import { excerpt } from "../errors/sanitize-text.js";

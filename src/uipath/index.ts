@@ -1,2 +1,2 @@
+export type { UipathOptions } from "./uipath-platform.js";
 export { type UipathLookup, type UipathResource, uipathServers } from "./uipath-servers.js";
-export type { UipathOptions } from "./uipath-settings.js";

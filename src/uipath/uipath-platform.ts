@@ -1,21 +1,86 @@
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import { classifyFailure } from "../errors/classify-failure.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
+import type { HttpOptions } from "../config/http-options.js";
+import { parseServer } from "../config/parse-server.js";
+import { classifyFailure } from "../errors/failure-kinds.js";
+import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { Redactor } from "../errors/redaction.js";
 import { excerpt } from "../errors/sanitize-text.js";
-import { fromConnectionError, toRetryAt } from "../transports/http/http-errors.js";
+import { isPlainObject, type JsonObject, tryParseJson } from "../json/json.js";
 import { unwrapFetchError } from "../net/connect-errors.js";
-import type { UipathSettings } from "./uipath-settings.js";
+import { fromConnectionError, toRetryAt } from "../transports/http/http-errors.js";
 
-interface UipathPlatformDependencies {
-  readonly settings: UipathSettings;
-  readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
-  readonly redactor: Redactor;
-  readonly signal: AbortSignal;
+/** How to reach the UiPath platform. Missing options are read from environment variables. */
+export interface UipathOptions extends HttpOptions {
+  /**
+   * The URL with organization and tenant: `https://cloud.uipath.com/acme/production`.
+   *
+   * @default process.env.UIPATH_URL
+   */
+  readonly url?: string | URL | undefined;
+  /**
+   * The access token.
+   *
+   * @default process.env.UNATTENDED_USER_ACCESS_TOKEN, then process.env.UIPATH_ACCESS_TOKEN (the order of the UiPath SDKs)
+   */
+  readonly token?: string | undefined;
+  /**
+   * The folder of agent resources without a `folderPath`.
+   *
+   * @default process.env.UIPATH_FOLDER_PATH
+   */
+  readonly folderPath?: string | undefined;
 }
 
+/** `UipathOptions` with the environment applied. */
+export interface UipathSettings {
+  readonly base: URL;
+  readonly headers: { readonly authorization: string };
+  /** The option or variable that the token comes from. */
+  readonly tokenSource: string;
+  readonly folderPath: string | undefined;
+  readonly http: HttpOptions;
+  readonly redactor: Redactor;
+}
+
+const NO_URL: ConfigIssue = {
+  path: "url",
+  message:
+    "is missing: set UIPATH_URL (https://cloud.uipath.com/organization/tenant), or pass uipathServers({ url })",
+};
+const NO_TOKEN: ConfigIssue = {
+  path: "token",
+  message:
+    "is missing: set UIPATH_ACCESS_TOKEN or UNATTENDED_USER_ACCESS_TOKEN, or pass uipathServers({ token })",
+};
+
+/** Throws kind `invalid-config` when an option is missing or invalid. */
+export function resolveUipathSettings(
+  { tls, dispatcher, fetch, ...options }: UipathOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): UipathSettings {
+  const url = toText(options.url) || toText(env["UIPATH_URL"]);
+  const folderPath = toText(options.folderPath) || toText(env["UIPATH_FOLDER_PATH"]) || undefined;
+  const tokens = {
+    "uipathServers({ token })": toText(options.token),
+    UNATTENDED_USER_ACCESS_TOKEN: toText(env["UNATTENDED_USER_ACCESS_TOKEN"]),
+    UIPATH_ACCESS_TOKEN: toText(env["UIPATH_ACCESS_TOKEN"]),
+  };
+  const [tokenSource = "", token = ""] = Object.entries(tokens).find(([, text]) => text !== "") ?? [];
+  const issues = [...(url === "" ? [NO_URL] : []), ...(token === "" ? [NO_TOKEN] : [])];
+  if (issues.length > 0) throw configError("The UiPath configuration", issues);
+  const headers = { authorization: `Bearer ${token}` };
+  const http = { tls, dispatcher, fetch };
+  const { secrets } = parseServer("UiPath", { type: "http", url, headers, ...http });
+  return { base: new URL(url), headers, tokenSource, folderPath, http, redactor: new Redactor(secrets) };
+}
+
+/** Empty strings count as missing, as in environment variables. */
+function toText(value: string | URL | undefined): string {
+  return String(value ?? "").trim();
+}
+
+type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
+
 interface ApiRequest {
-  readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -25,10 +90,14 @@ const MAX_PAGES = 50;
 
 /** The part of the UiPath HTTP API that locates MCP servers. */
 export class UipathPlatform {
-  readonly #deps: UipathPlatformDependencies;
+  readonly #settings: UipathSettings;
+  readonly #fetch: Fetch;
+  readonly #signal: AbortSignal;
 
-  constructor(deps: UipathPlatformDependencies) {
-    this.#deps = deps;
+  constructor(settings: UipathSettings, fetch: Fetch, signal: AbortSignal) {
+    this.#settings = settings;
+    this.#fetch = fetch;
+    this.#signal = signal;
   }
 
   /**
@@ -39,7 +108,7 @@ export class UipathPlatform {
     const searchText = folderPath.slice(folderPath.lastIndexOf("/") + 1);
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const query = { searchText, skip: `${page * FOLDER_PAGE_SIZE}`, take: `${FOLDER_PAGE_SIZE}` };
-      const { PageItems: folders } = (await this.#get({ path, query })) ?? {};
+      const { PageItems: folders } = (await this.#get(path, { query })) ?? {};
       if (!Array.isArray(folders)) throw this.#invalidResponse("a list of folders");
       const folder: unknown = folders.find(
         (item) => isPlainObject(item) && item["FullyQualifiedName"] === folderPath,
@@ -53,7 +122,7 @@ export class UipathPlatform {
   /** The URL of the server with this slug in a folder; `undefined` when there is none. */
   async findMcpUrl(slug: string, folderKey: string): Promise<URL | undefined> {
     const path = `agenthub_/api/servers/${encodeURIComponent(slug)}`;
-    const server = await this.#get({ path, headers: { "x-uipath-folderkey": folderKey } });
+    const server = await this.#get(path, { headers: { "x-uipath-folderkey": folderKey } });
     if (server === undefined) return undefined;
     const { mcpUrl } = server;
     if (typeof mcpUrl === "string" && /^https?:/.test(mcpUrl) && URL.canParse(mcpUrl)) return new URL(mcpUrl);
@@ -61,14 +130,16 @@ export class UipathPlatform {
   }
 
   /** Sends a GET request; `undefined` for 404. */
-  async #get({ path, query = {}, headers = {} }: ApiRequest): Promise<JsonObject | undefined> {
-    const { settings, fetch, signal } = this.#deps;
-    const url = new URL(`${settings.base.pathname.replace(/\/+$/, "")}/${path}`, settings.base.origin);
+  async #get(path: string, { query = {}, headers = {} }: ApiRequest): Promise<JsonObject | undefined> {
+    const { base, headers: credentials } = this.#settings;
+    const url = new URL(`${base.pathname.replace(/\/+$/, "")}/${path}`, base.origin);
     url.search = new URLSearchParams(query).toString();
-    const requestHeaders = { accept: "application/json", ...headers, ...settings.headers };
     // Following a redirect could send the token to another origin.
-    const init: RequestInit = { headers: requestHeaders, redirect: "manual", signal };
-    const response = await fetch(url, init).catch((error: unknown) => {
+    const response = await this.#fetch(url, {
+      headers: { accept: "application/json", ...headers, ...credentials },
+      redirect: "manual",
+      signal: this.#signal,
+    }).catch((error: unknown) => {
       throw this.#toFailure(error);
     });
     if (response.status === 404) return undefined;
@@ -79,26 +150,27 @@ export class UipathPlatform {
   }
 
   #toFailure(error: unknown): unknown {
-    const { settings, redactor, signal } = this.#deps;
-    if (signal.aborted) return signal.reason;
+    const { origin } = this.#settings.base;
+    if (this.#signal.aborted) return this.#signal.reason;
     const reason = unwrapFetchError(error);
     if (reason.name === "TimeoutError")
-      return new McpRuntimeError("timeout", `UiPath at ${settings.base.origin} did not respond in time.`);
-    return fromConnectionError(reason, false, { server: "UiPath", origin: settings.base.origin, redactor });
+      return new McpRuntimeError("timeout", `UiPath at ${origin} did not respond in time.`);
+    const { redactor } = this.#settings;
+    return fromConnectionError(reason, false, { server: "UiPath", origin, redactor });
   }
 
   #httpError({ status, headers }: Response, body: unknown): McpRuntimeError {
-    const { settings, redactor } = this.#deps;
+    const { base, redactor } = this.#settings;
     const serverText = isPlainObject(body) && typeof body["message"] === "string" ? body["message"] : "";
     const quoted = serverText === "" ? "" : `: ${excerpt(redactor.redact(serverText)).replace(/\.$/, "")}`;
-    const text = `UiPath at ${settings.base.origin} returned HTTP ${status}${quoted}. ${hintFor(status, settings)}`;
+    const text = `UiPath at ${base.origin} returned HTTP ${status}${quoted}. ${hintFor(status, this.#settings)}`;
     const retryAt = toRetryAt(headers.get("retry-after") ?? undefined);
     const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
     return new McpRuntimeError(kind, text.trim(), { status, retryAt });
   }
 
   #invalidResponse(expected: string): McpRuntimeError {
-    const { origin } = this.#deps.settings.base;
+    const { origin } = this.#settings.base;
     const text = `UiPath at ${origin} did not return ${expected}. Check its URL, including organization and tenant.`;
     return new McpRuntimeError("invalid-response", text);
   }
@@ -110,12 +182,4 @@ function hintFor(status: number, { tokenSource }: UipathSettings): string {
   if (status >= 300 && status < 400)
     return "Redirects are not followed. Check its URL, including organization and tenant.";
   return "";
-}
-
-function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,13 @@
-import type { McpAgentResource } from "../config/agent/agent-definition.js";
-import { configError } from "../errors/config-error.js";
-import { describeValue } from "../json/describe-value.js";
+import type { McpAgentResource } from "../config/agent-definition.js";
+import { assertObject } from "../config/parse-options.js";
 import type { HttpServerDefinition, ResolveContext } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { Redactor } from "../errors/redaction.js";
-import { UipathPlatform } from "./uipath-platform.js";
-import { resolveUipathSettings, type UipathOptions, type UipathSettings } from "./uipath-settings.js";
+import {
+  resolveUipathSettings,
+  type UipathOptions,
+  UipathPlatform,
+  type UipathSettings,
+} from "./uipath-platform.js";
 
 /** The properties of an agent resource that identify its server. */
 export type UipathResource = Pick<McpAgentResource, "name" | "slug" | "folderPath">;
@@ -32,12 +34,10 @@ const REQUEST_MS = 10_000;
  * ```
  */
 export function uipathServers(options: UipathOptions = {}): UipathLookup {
-  if (typeof options !== "object" || options === null) {
-    const message = `expected an object, got ${describeValue(options)}`;
-    throw configError("The UiPath configuration", [{ path: "", message }]);
-  }
+  assertObject(options, { subject: "The UiPath configuration" });
   resolveUipathSettings(options, process.env);
-  return async (resource, context = standaloneContext()) => {
+  // The default context is for look-ups outside of `createMcpToolsFromAgent`.
+  return async (resource, context = { signal: new AbortController().signal, warn: () => undefined }) => {
     // Resolved again because the token in the environment may have been renewed.
     const settings = resolveUipathSettings(options, process.env);
     try {
@@ -48,25 +48,19 @@ export function uipathServers(options: UipathOptions = {}): UipathLookup {
   };
 }
 
-/** The context of look-ups outside of `createMcpToolsFromAgent`. */
-function standaloneContext(): ResolveContext {
-  return { signal: new AbortController().signal, warn: () => undefined };
-}
-
 async function resolveServer(
   resource: UipathResource,
   settings: UipathSettings,
   { signal, warn }: ResolveContext,
 ): Promise<HttpServerDefinition> {
   const { OneOffFetch } = await import("../net/one-off-fetch.js");
-  const { base, http, secrets } = settings;
-  const redactor = new Redactor(secrets);
+  const { base, headers, http, redactor } = settings;
   const server = { url: base, ...http };
   const oneOffFetch = new OneOffFetch({ server, connectMs: REQUEST_MS, timeoutMs: REQUEST_MS, redactor });
   try {
-    const platform = new UipathPlatform({ settings, fetch: oneOffFetch.fetch, redactor, signal });
+    const platform = new UipathPlatform(settings, oneOffFetch.fetch, signal);
     const url = await findServerUrl(resource, platform, settings);
-    if (url.origin === base.origin) return { url, headers: settings.headers, ...http };
+    if (url.origin === base.origin) return { url, headers, ...http };
     warn(
       `Server "${resource.name}": its URL is at ${url.origin}, not at the platform (${base.origin}), so the UiPath token is not sent there.`,
     );
@@ -81,25 +75,19 @@ async function findServerUrl(
   platform: UipathPlatform,
   settings: UipathSettings,
 ): Promise<URL> {
-  const subject = `Agent resource ${JSON.stringify(name)}`;
+  const fail = (problem: string) =>
+    new McpRuntimeError("invalid-config", `Agent resource ${JSON.stringify(name)}${problem}`);
   const folderPath = resourceFolder ?? settings.folderPath;
   if (folderPath === undefined)
-    throw new McpRuntimeError(
-      "invalid-config",
-      `${subject} has no folder. Set its folderPath, UIPATH_FOLDER_PATH, or uipathServers({ folderPath }).`,
-    );
+    throw fail(" has no folder. Set its folderPath, UIPATH_FOLDER_PATH, or uipathServers({ folderPath }).");
   const folder = JSON.stringify(folderPath);
   const folderKey = await platform.findFolderKey(folderPath);
   if (folderKey === undefined)
-    throw new McpRuntimeError(
-      "invalid-config",
-      `${subject}: UiPath has no folder ${folder} that is visible to the token in ${settings.tokenSource}. Check the path and the permissions of the token.`,
+    throw fail(
+      `: UiPath has no folder ${folder} that is visible to the token in ${settings.tokenSource}. Check the path and the permissions of the token.`,
     );
   const url = await platform.findMcpUrl(slug, folderKey);
   if (url === undefined)
-    throw new McpRuntimeError(
-      "invalid-config",
-      `${subject}: UiPath has no MCP server ${JSON.stringify(slug)} in folder ${folder}. Check the slug.`,
-    );
+    throw fail(`: UiPath has no MCP server ${JSON.stringify(slug)} in folder ${folder}. Check the slug.`);
   return url;
 }

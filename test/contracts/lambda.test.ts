@@ -1,16 +1,11 @@
-import { afterEach, beforeEach, vi } from "vitest";
+import { beforeEach } from "vitest";
 import { McpClient } from "../../src/index.js";
 import { NO_RETRY } from "../fixtures/clients.js";
 import { ERAS, EraServer } from "../fixtures/era-server.js";
-import { AWS_ENVIRONMENT, LambdaEndpoint } from "../fixtures/lambda-endpoint.js";
+import { stubAwsEnvironment, LambdaEndpoint } from "../fixtures/lambda-endpoint.js";
 import { describeTransport } from "./transport-contract.js";
 
-beforeEach(() => {
-  for (const [name, value] of Object.entries(AWS_ENVIRONMENT)) vi.stubEnv(name, value);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+beforeEach(stubAwsEnvironment);
 
 /**
  * Uses the real AWS client. A function has no connection or process that outlives a call, so the AWS

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyValueStore } from "../../src/stores/index.js";
 import type { Logger } from "../../src/index.js";
 import { eventually, rejection, times } from "../fixtures/clients.js";
+import { RecordingLogger } from "../fixtures/recording-logger.js";
 
 interface OpenStoreOptions {
   readonly now?: () => number;
@@ -286,25 +287,23 @@ export function describeStore(
 
     it.each(INVALID_RECORDS)("%s is ignored with a warning that does not quote it", async (_, text) => {
       await using subject = await openSubject();
-      const warnings: string[] = [];
-      const warn = (message: string) => void warnings.push(message);
-      await using store = subject.open({ logger: { ...console, warn } });
+      const logger = new RecordingLogger();
+      await using store = subject.open({ logger });
       await subject.writeRaw?.("k", text);
       expect(await store.get("k")).toBeUndefined();
-      expect(warnings).toEqual([expect.stringMatching(/^Ignored the entry "k" of .*: it .*\.$/)]);
-      expect(warnings.join()).not.toContain(SECRET);
+      expect(logger.warnings).toEqual([expect.stringMatching(/^Ignored the entry "k" of .*: it .*\.$/)]);
+      expect(logger.warnings.join()).not.toContain(SECRET);
       await store.set("k", "valid");
       expect(await store.get("k")).toBe("valid");
     });
 
     it("a record larger than maxBytes is not read", async () => {
       await using subject = await openSubject();
-      const warnings: string[] = [];
-      const warn = (message: string) => void warnings.push(message);
-      await using store = subject.open({ maxBytes: 1_000, logger: { ...console, warn } });
+      const logger = new RecordingLogger();
+      await using store = subject.open({ maxBytes: 1_000, logger });
       await subject.writeRaw?.("k", `{"format":1,"key":"k"}\n"${"x".repeat(5_000)}"`);
       expect(await store.get("k")).toBeUndefined();
-      expect(warnings).toEqual([expect.stringContaining("maxBytes")]);
+      expect(logger.warnings).toEqual([expect.stringContaining("maxBytes")]);
     });
 
     it("a valid record of another writer is read", async () => {

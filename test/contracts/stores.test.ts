@@ -8,7 +8,7 @@ import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { dynamoStore, fileStore, fromBaseStore, memoryStore, redisStore } from "../../src/stores/index.js";
-import { entryFileName } from "../../src/stores/drivers/entry-file.js";
+import { entryFileName } from "../../src/stores/drivers/file-store.js";
 import { DynamoServer } from "../fixtures/dynamo-server.js";
 import { HAS_REDIS, RedisServer } from "../fixtures/redis-server.js";
 import { describeStore, type StoreSubject, type StoreTraits } from "./store-contract.js";

@@ -1,6 +1,6 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Agent, fetch } from "undici";
-import { afterEach, vi } from "vitest";
+import { vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../src/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../src/testing/index.js";
 import { createTestClient, NO_RETRY } from "../fixtures/clients.js";
@@ -64,10 +64,6 @@ function createIndirectSubject(
     },
   };
 }
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 describeTransport("Streamable HTTP over mutual TLS", async (tools) => {
   const server = await startMcpTestServer({ tools });

@@ -8,7 +8,7 @@ for (const era of ERAS) {
   describeTransport(`WebSocket, a ${era} server`, async (tools) => {
     const server = new EraServer(era, { tools });
     const host = await WebSocketTestServer.serve(server);
-    const client = new McpClient({ name: "socket", ...NO_RETRY, url: host.url });
+    const client = createTestClient(host);
     return {
       server,
       client,

@@ -1,5 +1,5 @@
-import { CLIENT_INFO } from "../../config/client-info.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { CLIENT_INFO } from "../../config/message-transport.js";
+import { isPlainObject, type JsonObject, toArray, tryParseJson } from "../../json/json.js";
 import type { HttpServerDefinition } from "../../config/server-definition.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import type { SelectedServer } from "../servers/selected-server.js";
@@ -81,14 +81,6 @@ async function fetchMetadata(url: URL, challenge: string, fetchFn: FetchFn): Pro
   return {};
 }
 
-function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function describeScheme(challenge: string): string {
   const [, scheme] = /^\s*([\w-]+)/.exec(challenge) ?? [];
   if (scheme === undefined) return "";
@@ -104,6 +96,5 @@ function describeIssuers(metadata: JsonObject): string {
 }
 
 function toStrings(value: unknown): string[] {
-  const list: unknown[] = Array.isArray(value) ? value : [];
-  return list.filter((item) => typeof item === "string").map((item) => excerpt(item));
+  return toArray(value).flatMap((item) => (typeof item === "string" ? [excerpt(item)] : []));
 }

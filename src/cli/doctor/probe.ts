@@ -1,12 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { McpClient } from "../../client/mcp-client.js";
-import type { ServerDefinition, HttpServerDefinition } from "../../config/server-definition.js";
-import { SILENT_LOGGER } from "../terminal/loggers.js";
+import type { HttpServerDefinition, ServerDefinition, SessionStore } from "../../config/server-definition.js";
+import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { isPlainObject } from "../../json/json.js";
+import { createFinding, type Finding, type FindingCode, NO_ACTION } from "../report/finding.js";
+import { settle } from "../servers/connect-servers.js";
 import type { SelectedServer } from "../servers/selected-server.js";
+import { SILENT_LOGGER } from "../terminal.js";
 
 const MAX_PROBE_MS = 3_000;
 
 /** Creates a client with a short timeout, without retries and without logging. */
-export function createProbe(name: string, definition: ServerDefinition, maxMs = MAX_PROBE_MS): McpClient {
+function createProbe(name: string, definition: ServerDefinition, maxMs = MAX_PROBE_MS): McpClient {
   const timeouts = { connectMs: maxMs, requestMs: maxMs, totalMs: 2 * maxMs };
   const overrides = { name, timeouts, retry: false, circuitBreaker: false } as const;
   return new McpClient({ ...definition, ...overrides }, { logger: SILENT_LOGGER });
@@ -51,4 +56,58 @@ export async function findMcpPath(
     }),
   );
   return addresses.find((_, index) => results[index]);
+}
+
+const RECOVERY_HINT =
+  "Update the server. If it reports a lost session in a non-standard way, use classify in its definition.";
+
+/**
+ * Checks whether a server works after it lost a session: lists its tools with an unknown session id, as after a
+ * restart. Opens and ends two sessions, calls no tool and does not touch other sessions. Applies to Streamable HTTP
+ * only.
+ */
+export async function checkRecovery(
+  { name, kind, definition, redactor }: SelectedServer,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  if (kind !== "http") return undefined;
+  const toResult = (code: FindingCode, text: string, hint = NO_ACTION): Finding =>
+    createFinding(code, { server: name, text: redactor.redact(text), hint });
+  const toFailure = (summary: string, { message }: McpRuntimeError): Finding =>
+    toResult("session-not-recovered", `${summary}: ${message}`, RECOVERY_HINT);
+  const entries = new Map<string, unknown>();
+  const probeDefinition = {
+    ...definition,
+    // A session store requires an identity; this store is used only here.
+    identity: () => "doctor",
+    session: { store: toSessionStore(entries), terminateOnClose: true },
+  } as ServerDefinition;
+  const [first, second] = [createProbe(name, probeDefinition), createProbe(name, probeDefinition)];
+  try {
+    const { error: rejection } = await settle(first.ensureSession({ signal }), signal);
+    if (rejection !== undefined) return toFailure("The server rejects a second session", rejection);
+    if (first.sessions().every(({ id }) => id === undefined))
+      return toResult("session-none", "The server has no sessions, so none can be lost.");
+    // The second client resumes a session that the server never issued.
+    for (const [key, entry] of entries)
+      if (isPlainObject(entry)) entries.set(key, { ...entry, id: randomUUID() });
+    let losses = 0;
+    second.on("sessionLost", () => (losses += 1));
+    const { error } = await settle(second.listTools({ signal }), signal);
+    if (error !== undefined)
+      return toFailure("The server did not recover after an unknown session id", error);
+    return losses === 0
+      ? toResult("session-none", "The server accepts any session id, so none can be lost.")
+      : toResult("session-recovered", "A lost session was replaced by a new one.");
+  } finally {
+    await Promise.allSettled([first.close(), second.close()]);
+  }
+}
+
+function toSessionStore(entries: Map<string, unknown>): SessionStore {
+  return {
+    get: async (key) => entries.get(key),
+    set: async (key, value) => void entries.set(key, value),
+    delete: async (key) => void entries.delete(key),
+  };
 }

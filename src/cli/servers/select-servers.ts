@@ -1,14 +1,16 @@
-import { PROJECT_FILES } from "../../config/files/config-locations.js";
-import type { ConfigProblem, ConfigProblemKind, ConfigSource } from "../../config/files/config-source.js";
-import type { LoadedMcpServers } from "../../config/files/load-servers.js";
+import { type ConfigScope, PROJECT_FILES } from "../../config/files/config-locations.js";
+import type {
+  ConfigProblem,
+  ConfigProblemKind,
+  ConfigServer,
+  LoadedMcpServers,
+} from "../../config/files/config-options.js";
 import { loadMcpServers } from "../../config/files/load-mcp-servers.js";
-import { type SelectedServer, toSelectedServer } from "./selected-server.js";
-import { findClosestMatch } from "../did-you-mean.js";
+import { type SelectedServer, toSelectedServer, parseInlineServer } from "./selected-server.js";
 import type { CommandContext } from "../command-context.js";
-import { parseInlineServers } from "./inline-servers.js";
-import { displayPath, type Terminal } from "../terminal/terminal.js";
-import { createFinding, formatFinding, type Finding, type FindingCode } from "../findings/finding.js";
-import { UsageError } from "../exit-codes.js";
+import { displayPath, type Terminal } from "../terminal.js";
+import { createFinding, formatFinding, type Finding, type FindingCode } from "../report/finding.js";
+import { suggestName, UsageError } from "../exit-codes.js";
 
 /** The servers that a command works on, and the findings about their config files. */
 export interface ServerSelection {
@@ -20,39 +22,44 @@ export interface ServerSelection {
   readonly files: readonly { readonly file: string; readonly servers: number }[];
 }
 
-const FINDING_CODES: Readonly<Record<ConfigProblemKind, FindingCode>> = {
-  "missing-file": "config-missing",
-  unreadable: "config-broken",
-  "broken-json": "config-broken",
-  "unknown-format": "config-broken",
-  "unset-variable": "variable-unset",
-  "bad-definition": "config-invalid",
-  "unknown-server": "config-invalid",
-};
-
-const HINTS: Readonly<Record<ConfigProblemKind, string>> = {
-  "missing-file": "Correct the path after --config.",
-  unreadable: "Correct the file or its permissions.",
-  "broken-json": "Correct the file at this position; comments and trailing commas are allowed.",
-  "unknown-format": 'Write { "mcpServers": { "name": { "url": "http://localhost:3000/mcp" } } }.',
-  "unset-variable": "Set it for this command (NAME=value npx …). For an input, use --input id=value.",
-  "bad-definition": "Correct the definition in the file.",
-  "unknown-server": "Correct the name.",
+const PROBLEMS: Readonly<Record<ConfigProblemKind, readonly [code: FindingCode, hint: string]>> = {
+  "missing-file": ["config-missing", "Correct the path after --config."],
+  unreadable: ["config-broken", "Correct the file or its permissions."],
+  "broken-json": [
+    "config-broken",
+    "Correct the file at this position; comments and trailing commas are allowed.",
+  ],
+  "unknown-format": [
+    "config-broken",
+    'Write { "mcpServers": { "name": { "url": "http://localhost:3000/mcp" } } }.',
+  ],
+  "unset-variable": [
+    "variable-unset",
+    "Set it for this command (NAME=value npx …). For an input, use --input id=value.",
+  ],
+  "bad-definition": ["config-invalid", "Correct the definition in the file."],
+  "unknown-server": ["config-invalid", "Correct the name."],
 };
 
 const NO_SERVERS_HINT =
   "Create a .mcp.json in this folder, or use --config <file> or --url http://localhost:3000/mcp.";
+
+/** A server in a config file, with the display path of the file. */
+interface FileEntry extends ConfigServer {
+  readonly scope: ConfigScope;
+  readonly file: string;
+}
 
 /** Selects servers by name, or all if no names are given. Does not connect. */
 export async function selectServers(
   context: CommandContext,
   names: readonly string[],
 ): Promise<ServerSelection> {
-  const inline = parseInlineServers(context.line);
+  const inline = parseInlineServer(context.line);
   const selection =
-    inline.length > 0
-      ? { servers: inline, findings: [], disabled: [], files: [] }
-      : await loadFromFiles(context);
+    inline === undefined
+      ? await loadFromFiles(context)
+      : { servers: [inline], findings: [], disabled: [], files: [] };
   return names.length === 0 ? selection : filterByName(selection, names);
 }
 
@@ -78,21 +85,27 @@ async function loadFromFiles({ line, terminal, signal }: CommandContext): Promis
     inputs: parseInputs(line.values("input")),
     signal,
   });
+  const entries = loaded.sources.flatMap((source): FileEntry[] => {
+    const { scope } = source;
+    const file = displayPath(source.file, terminal);
+    return source.servers.map((server) => ({ ...server, scope, file }));
+  });
   const servers = Object.entries(loaded.servers).map(([name, definition]) => {
-    const source = findSource(name, loaded);
-    const variables = source?.servers.find((entry) => isLoaded(entry, name))?.variables ?? [];
-    const file = source === undefined ? undefined : displayPath(source.file, terminal);
-    return toSelectedServer({ name, definition, scope: source?.scope ?? "project", file, variables });
+    const entry = entries.find((candidate) => candidate.name === name && candidate.state === "loaded");
+    const { scope = "project", file, variables = [] } = entry ?? {};
+    return toSelectedServer({ name, definition, scope, file, variables });
   });
   const findings = [
     ...loaded.problems.map((problem) => toProblemFinding(problem, terminal)),
-    ...loaded.sources.flatMap((source) => toSourceFindings(source, terminal)),
+    ...entries.flatMap(toEntryFindings),
   ];
   const isEmpty = servers.length === 0 && findings.every(({ severity }) => severity !== "error");
   return {
     servers,
     findings: isEmpty ? [...findings, toNoServersFinding(loaded)] : findings,
-    disabled: loaded.sources.flatMap((source) => findDisabled(source, terminal)),
+    disabled: entries.flatMap(({ name, file, state, reason = "disabled in the file" }) =>
+      state === "disabled" ? [{ name, text: `"${name}" of ${file} is disabled: ${reason}.` }] : [],
+    ),
     files: loaded.sources.map((source) => ({
       file: displayPath(source.file, terminal),
       servers: source.servers.filter(({ state }) => state === "loaded").length,
@@ -111,45 +124,24 @@ function parseInputs(inputs: readonly string[]): Record<string, string> {
   );
 }
 
-function findSource(name: string, { sources }: LoadedMcpServers): ConfigSource | undefined {
-  return sources.find(({ servers }) => servers.some((entry) => isLoaded(entry, name)));
-}
-
-function isLoaded(entry: ConfigSource["servers"][number], name: string): boolean {
-  return entry.name === name && entry.state === "loaded";
-}
-
 function toProblemFinding(
   { kind, message, server, file, line, column }: ConfigProblem,
   terminal: Terminal,
 ): Finding {
+  const [code, hint] = PROBLEMS[kind];
   const location = file === undefined ? undefined : { file: displayPath(file, terminal), line, column };
-  return createFinding(FINDING_CODES[kind], { server, location, text: message, hint: HINTS[kind] });
+  return createFinding(code, { server, location, text: message, hint });
 }
 
-/** Reports entries of a config file that have no effect. */
-function toSourceFindings({ file, servers }: ConfigSource, terminal: Terminal): Finding[] {
-  const location = { file: displayPath(file, terminal) };
-  return servers.flatMap(({ name: server, state, reason = "already defined", ignored }) => {
-    const notes =
-      state === "shadowed"
-        ? [{ text: `"${server}" in this file is not used: ${reason}.`, hint: "Remove or rename it." }]
-        : [];
-    if (state === "loaded" && ignored.length > 0)
-      notes.push({
-        text: `Ignored keys: ${ignored.join(", ")}.`,
-        hint: "Remove or correct them.",
-      });
-    return notes.map((note) => createFinding("config-warning", { server, location, ...note }));
-  });
-}
-
-function findDisabled({ file, servers }: ConfigSource, terminal: Terminal): ServerSelection["disabled"] {
-  return servers.flatMap(({ name, state, reason = "disabled in the file" }) =>
-    state === "disabled"
-      ? [{ name, text: `"${name}" of ${displayPath(file, terminal)} is disabled: ${reason}.` }]
-      : [],
-  );
+/** Reports an entry of a config file that has no effect, or keys of it. */
+function toEntryFindings({ name, file, state, reason = "already defined", ignored }: FileEntry): Finding[] {
+  const toNotes = (text: string, hint: string) => [
+    createFinding("config-warning", { server: name, location: { file }, text, hint }),
+  ];
+  if (state === "shadowed")
+    return toNotes(`"${name}" in this file is not used: ${reason}.`, "Remove or rename it.");
+  if (state !== "loaded" || ignored.length === 0) return [];
+  return toNotes(`Ignored keys: ${ignored.join(", ")}.`, "Remove or correct them.");
 }
 
 function toNoServersFinding({ sources }: LoadedMcpServers): Finding {
@@ -160,13 +152,15 @@ function toNoServersFinding({ sources }: LoadedMcpServers): Finding {
   return createFinding("config-missing", { text, hint: NO_SERVERS_HINT });
 }
 
-function filterByName(selection: ServerSelection, names: readonly string[]): ServerSelection {
-  const serverNames = selection.servers.map(({ name }) => name);
-  const failedNames = selection.findings.flatMap(({ server, severity }) =>
-    severity === "error" && server !== undefined ? [server] : [],
-  );
-  for (const name of names)
-    if (![...serverNames, ...failedNames].includes(name)) throw unknownServerError(name, selection);
+/** Throws a `UsageError` for an unknown name. */
+export function filterByName(selection: ServerSelection, names: readonly string[]): ServerSelection {
+  const failed = selection.findings.filter(({ severity }) => severity === "error");
+  const known = new Set([
+    ...selection.servers.map(({ name }) => name),
+    ...failed.flatMap(({ server }) => server ?? []),
+  ]);
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown !== undefined) throw unknownServerError(unknown, selection);
   return {
     ...selection,
     servers: selection.servers.filter(({ name }) => names.includes(name)),
@@ -180,10 +174,6 @@ function unknownServerError(name: string, { servers, findings, disabled }: Serve
   if (disabledServer !== undefined) return new UsageError(disabledServer.text, "Enable it in that file.");
   const unused = findings.find(({ server }) => server === name);
   if (unused !== undefined) return new UsageError(formatFinding(unused), unused.hint);
-  const closest = findClosestMatch(name, names);
   const all = names.length === 0 ? NO_SERVERS_HINT : `Servers: ${names.join(", ")}.`;
-  return new UsageError(
-    `Unknown server "${name}".`,
-    closest === undefined ? all : `Did you mean ${closest}?`,
-  );
+  return new UsageError(`Unknown server "${name}".`, suggestName(name, names, all));
 }

@@ -1,18 +1,20 @@
 import { isAuthGrant } from "../../config/auth-grant.js";
 import { parseServer } from "../../config/parse-server.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
-import type { ServerAddress, TransportType } from "../../config/server-config.js";
-import type { ConfigScope } from "../../config/files/config-source.js";
+import type { ServerConfig, TransportType } from "../../config/server-config.js";
+import type { ConfigScope } from "../../config/files/config-locations.js";
 import { Redactor, redactUrl } from "../../errors/redaction.js";
-
-/** Where a server was defined: on the command line or in a config file. */
-type ServerScope = "command-line" | ConfigScope;
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import type { CommandLine } from "../command-line.js";
+import { UsageError } from "../exit-codes.js";
 
 /** A server that a command works on. */
 export interface SelectedServer {
   readonly name: string;
   readonly definition: ServerDefinition;
-  readonly scope: ServerScope;
+  /** The parsed definition. */
+  readonly config: ServerConfig;
+  readonly scope: "command-line" | ConfigScope;
   /** Display path of the file that defines it. */
   readonly file: string | undefined;
   /** The environment variables that its definition uses. */
@@ -25,48 +27,111 @@ export interface SelectedServer {
   readonly redactor: Redactor;
 }
 
-type ParsedAddress = ServerAddress | { readonly kind: "dynamic" };
-type DerivedFields = "kind" | "address" | "recipients" | "redactor";
+type DerivedFields = "config" | "kind" | "address" | "recipients" | "redactor";
 
 /** Throws `invalid-config` for an invalid definition. */
 export function toSelectedServer(server: Omit<SelectedServer, DerivedFields>): SelectedServer {
-  const { address, secrets } = parseServer(server.name, server.definition);
-  const redactor = new Redactor(secrets);
-  const displayAddress = redactor.redact(formatAddress(address));
-  const tokenEndpoints = getAuthServerUrls(address).map((url) => redactor.redact(redactUrl(url) ?? ""));
-  return {
-    ...server,
-    kind: address.kind,
-    address: displayAddress,
-    recipients: [displayAddress, ...tokenEndpoints],
-    redactor,
-  };
+  const config = parseServer(server.name, server.definition);
+  const redactor = new Redactor(config.secrets);
+  const address = redactor.redact(formatAddress(config.address));
+  const tokenEndpoints = getAuthServerUrls(config.address).map((url) =>
+    redactor.redact(redactUrl(url) ?? ""),
+  );
+  const { kind } = config.address;
+  return { ...server, config, kind, address, recipients: [address, ...tokenEndpoints], redactor };
 }
 
-function getAuthServerUrls(address: ParsedAddress): URL[] {
+function getAuthServerUrls(address: ServerConfig["address"]): URL[] {
   const auth = "auth" in address ? address.auth : undefined;
   if (!isAuthGrant(auth)) return [];
   return [auth.issuer, ...(auth.grant === "enterprise-managed" ? [auth.identityProvider.tokenEndpoint] : [])];
 }
 
-function formatAddress(address: ParsedAddress): string {
-  switch (address.kind) {
-    case "http":
-    case "sse":
-    case "websocket":
-      return redactUrl(address.url) ?? "";
-    case "stdio":
-      return [address.command, ...address.args].map(shellQuote).join(" ");
-    case "lambda":
-      return address.functionName;
-    case "custom":
-    case "in-process":
-    case "dynamic":
-      return "";
-  }
+function formatAddress(address: ServerConfig["address"]): string {
+  if ("url" in address) return redactUrl(address.url) ?? "";
+  if (address.kind === "stdio") return [address.command, ...address.args].map(shellQuote).join(" ");
+  return address.kind === "lambda" ? address.functionName : "";
 }
 
 /** Quotes an argument for a POSIX shell. */
 function shellQuote(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+}
+
+/** Programs that run another program; the server is named after that program. */
+const PACKAGE_RUNNERS =
+  /^(?:npx|pnpx|bunx|uvx|pipx|node|tsx|bun|deno|python[\d.]*|uv|docker)(?:\.exe|\.cmd)?$/;
+
+/** Returns the server given by `--url` or by a command after `--`, if any. Throws a `UsageError`. */
+export function parseInlineServer(line: CommandLine): SelectedServer | undefined {
+  const url = line.value("url");
+  const name = line.value("name");
+  const [command, ...args] = line.program;
+  if (url !== undefined && command !== undefined)
+    throw new UsageError("Both --url and a command after -- were given.", "Use only one of them.");
+  if (url === undefined && line.flags.has("header"))
+    throw new UsageError("--header requires --url.", "For a config file, write headers in the file.");
+  if (url !== undefined) {
+    const headers = Object.fromEntries(line.values("header").map(parseHeader));
+    return toInlineServer(name ?? toNameFromUrl(url), { url: addScheme(url), headers });
+  }
+  if (command !== undefined)
+    return toInlineServer(name ?? toNameFromCommand(command, args), { command, args });
+  if (name === undefined) return undefined;
+  throw new UsageError(
+    "--name requires --url or --.",
+    "To select servers of a config file, write their names.",
+  );
+}
+
+function toInlineServer(name: string, definition: ServerDefinition): SelectedServer {
+  try {
+    return toSelectedServer({ name, definition, scope: "command-line", file: undefined, variables: [] });
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    const problems = error.issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+    throw new UsageError(`Invalid server: ${problems}.`, "A URL starts with http:// or https://.");
+  }
+}
+
+/** Accepts URLs without a scheme, such as `localhost:3000/mcp`. */
+function addScheme(url: string): string {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return url;
+  const isLocal = /^(?:localhost|127\.|\[::1\])/.test(url);
+  return `${isLocal ? "http" : "https"}://${url}`;
+}
+
+function parseHeader(text: string): [string, string] {
+  const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    // The value may be a token: do not repeat it.
+    throw new UsageError("--header has no name.", 'Example: --header "authorization: Bearer …".');
+  }
+  return [name, value];
+}
+
+/** `https://mcp.weather.example.com` becomes `weather`: common first labels are skipped. */
+function toNameFromUrl(url: string): string {
+  const address = addScheme(url);
+  const { hostname = "" } = URL.canParse(address) ? new URL(address) : {};
+  if (/^[\d.]+$|:/.test(hostname)) return "server";
+  const label = hostname.split(".").find((candidate) => !/^(?:www|mcp|api)$/.test(candidate));
+  return label || hostname || "server";
+}
+
+/** `npx -y @scope/server-files@1.2 .` becomes `server-files`. */
+function toNameFromCommand(command: string, args: readonly string[]): string {
+  const program = getBaseName(command);
+  const target = PACKAGE_RUNNERS.test(program)
+    ? args.find((arg) => !arg.startsWith("-") && arg !== "run")
+    : undefined;
+  return (
+    getBaseName(target ?? command)
+      .replace(/(.)@[^@]*$/, "$1")
+      .replace(/\.(?:[cm]?[jt]s|py|exe|cmd)$/, "") || "server"
+  );
+}
+
+function getBaseName(path: string): string {
+  return path.split(/[/\\]/).at(-1) ?? path;
 }

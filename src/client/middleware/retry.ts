@@ -1,5 +1,4 @@
-import type { Clock } from "../../async/clock.js";
-import { delay } from "../../async/delay.js";
+import { type Clock, delay } from "../../async/clock.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";

@@ -1,6 +1,5 @@
 import type { FallbackCall, FallbackResult, FallbackOption } from "../../config/server-definition.js";
-import { configError } from "../../errors/config-error.js";
-import { describeValue } from "../../json/describe-value.js";
+import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
 
 interface LastGoodResultOptions {
   /** The maximum age of a result. */
@@ -10,6 +9,15 @@ interface LastGoodResultOptions {
 }
 
 const DEFAULT_MAX_ENTRIES = 500;
+
+const nonNegative = option.opaque(
+  "a number of at least 0",
+  (value) => typeof value === "number" && value >= 0,
+);
+const LAST_GOOD_RESULT_SCHEMA = optionsSchema<LastGoodResultOptions>(
+  { maxAgeMs: nonNegative, maxEntries: nonNegative },
+  { required: ["maxAgeMs"] },
+);
 
 /**
  * Creates a `fallback` that returns the last successful result of the same call, by server, identity, tool and arguments.
@@ -26,9 +34,13 @@ const DEFAULT_MAX_ENTRIES = 500;
 export function lastGoodResult(
   options: LastGoodResultOptions,
 ): Exclude<FallbackOption, (...args: never) => unknown> {
-  const { maxAgeMs, maxEntries = DEFAULT_MAX_ENTRIES } = options ?? {};
-  assertNonNegative("maxAgeMs", maxAgeMs);
-  assertNonNegative("maxEntries", maxEntries);
+  const { maxAgeMs, maxEntries = DEFAULT_MAX_ENTRIES } = parseOptions(
+    LAST_GOOD_RESULT_SCHEMA,
+    options ?? {},
+    {
+      subject: "The options object of lastGoodResult",
+    },
+  );
   const results = new Map<string, { readonly result: FallbackResult; readonly at: number }>();
   return {
     record(call, result) {
@@ -47,12 +59,6 @@ export function lastGoodResult(
       return { ...result, _meta: { ...result._meta, "langchain-mcp-runtime/fallback": note } };
     },
   };
-}
-
-function assertNonNegative(path: string, value: unknown): void {
-  if (typeof value === "number" && value >= 0) return;
-  const message = `expected a number of at least 0, got ${describeValue(value)}`;
-  throw configError("The options object of lastGoodResult", [{ path, message }]);
 }
 
 /** Independent of the order of object keys. */

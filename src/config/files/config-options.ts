@@ -1,16 +1,16 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { configError } from "../../errors/config-error.js";
-import { describeValue } from "../../json/describe-value.js";
-import { isPlainObject } from "../../json/json.js";
+import { configError } from "../../errors/mcp-runtime-error.js";
+import { isPlainObject, isStringArray } from "../../json/json.js";
+import { option, optionsSchema, parseOptions } from "../parse-options.js";
 import type { ServerDefinition } from "../server-definition.js";
-import type { ConfigIssue } from "../../errors/mcp-runtime-error.js";
-import type { ConfigFolders } from "./config-locations.js";
-import type { ConfigSource } from "./config-source.js";
+import type { ConfigFolders, ConfigFormatName, ConfigScope } from "./config-locations.js";
 
 /** A valid server, as passed to `filter`. */
 export interface ConfigCandidate {
+  /** The key of the server in its file. */
   readonly name: string;
+  /** The file that defines the server, and how far that file is trusted. */
   readonly source: Omit<ConfigSource, "servers">;
   /** The definition with expanded variables. It may contain secrets. */
   readonly definition: ServerDefinition;
@@ -90,25 +90,53 @@ export interface ConfigSettings {
   readonly signal: AbortSignal | undefined;
 }
 
+const SUBJECT = "The call to loadMcpServers";
+
+const folderOption = option.opaque<string>("a folder path", isString);
+const namesOption = option.opaque<readonly string[]>("an array of strings", isStringArray);
+
+const OPTIONS_SCHEMA = optionsSchema<LoadMcpServersOptions>({
+  files: namesOption,
+  project: option.boolean,
+  user: option.boolean,
+  cwd: folderOption,
+  home: folderOption,
+  env: option.opaque(
+    "an object of variables by name",
+    (value) => typeof value === "object" && value !== null,
+  ),
+  inputs: option.opaque(
+    "an object of strings by id",
+    (value) => isPlainObject(value) && Object.values(value).every(isString),
+  ),
+  enabledServers: namesOption,
+  disabledServers: namesOption,
+  filter: option.function(),
+  signal: option.opaque("an AbortSignal", (value) => value instanceof AbortSignal),
+});
+
+function isString(value: unknown): boolean {
+  return typeof value === "string";
+}
+
 /** Validates the options and fills in the defaults. Throws kind `invalid-config`. */
 export function resolveConfigOptions(
   options: LoadMcpServersOptions,
   platform: NodeJS.Platform,
 ): ConfigSettings {
-  const issues = validateOptions(options);
-  if (issues.length > 0) throw configError("The call to loadMcpServers", issues);
-  const { project = CONFIG_DEFAULTS.project, user = CONFIG_DEFAULTS.user } = options;
-  const { files = [], cwd = process.cwd(), home = homedir(), env = process.env } = options;
+  const parsed = parseOptions(OPTIONS_SCHEMA, options, { subject: SUBJECT });
+  const { project = CONFIG_DEFAULTS.project, user = CONFIG_DEFAULTS.user } = parsed;
+  const { files = [], cwd = process.cwd(), home = homedir(), env = process.env } = parsed;
   const folders = { project: resolve(cwd), home: resolve(home), env, platform };
   return {
     files: files.map((file) => resolve(folders.project, file)),
     scopes: new Set([...(project ? ["project" as const] : []), ...(user ? ["user" as const] : [])]),
     folders,
-    inputs: options.inputs ?? {},
-    enabledServers: options.enabledServers,
-    disabledServers: options.disabledServers ?? [],
-    filter: assertSynchronous(options.filter ?? (() => true)),
-    signal: options.signal,
+    inputs: parsed.inputs ?? {},
+    enabledServers: parsed.enabledServers,
+    disabledServers: parsed.disabledServers ?? [],
+    filter: assertSynchronous(parsed.filter ?? (() => true)),
+    signal: parsed.signal,
   };
 }
 
@@ -121,41 +149,89 @@ function assertSynchronous(
     if (!(decision instanceof Promise)) return Boolean(decision);
     decision.catch(() => undefined);
     const message = "expected true or false synchronously, got a promise";
-    throw configError("The call to loadMcpServers", [{ path: "filter", message }]);
+    throw configError(SUBJECT, [{ path: "filter", message }]);
   };
 }
 
-type Check = readonly [expected: string, isValid: (value: unknown) => boolean];
+/**
+ * The state of a server in a file.
+ * - `loaded`: one of `servers`
+ * - `shadowed`: its name or its endpoint is already defined in a file with precedence
+ * - `disabled`: disabled in a file, or by `enabledServers` and `disabledServers`
+ * - `filtered`: rejected by `filter`
+ * - `broken`: invalid; see `problems`
+ */
+export type ConfigServerState = "loaded" | "shadowed" | "disabled" | "filtered" | "broken";
 
-const isString = (value: unknown) => typeof value === "string";
-const STRING_ARRAY: Check = ["an array of strings", (value) => Array.isArray(value) && value.every(isString)];
-const BOOLEAN: Check = ["true or false", (value) => typeof value === "boolean"];
-const FOLDER: Check = ["a folder path", isString];
-const isStringRecord = (value: unknown) => isPlainObject(value) && Object.values(value).every(isString);
+/** A server in a config file. */
+export interface ConfigServer {
+  /** The key of the server in the file, without invisible characters. */
+  readonly name: string;
+  /** Whether the server was loaded, and otherwise what prevented it. */
+  readonly state: ConfigServerState;
+  /** Why it was not loaded, for people. */
+  readonly reason?: string;
+  /** The environment variables that it uses, and inputs as `input:id`. */
+  readonly variables: readonly string[];
+  /** Its keys that have no effect. */
+  readonly ignored: readonly string[];
+}
 
-const CHECKS: Readonly<Record<keyof LoadMcpServersOptions, Check>> = {
-  files: STRING_ARRAY,
-  project: BOOLEAN,
-  user: BOOLEAN,
-  cwd: FOLDER,
-  home: FOLDER,
-  env: ["an object of variables by name", (value) => typeof value === "object" && value !== null],
-  inputs: ["an object of strings by id", isStringRecord],
-  enabledServers: STRING_ARRAY,
-  disabledServers: STRING_ARRAY,
-  filter: ["a function", (value) => typeof value === "function"],
-  signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
-};
+/** A config file and its servers. */
+export interface ConfigSource {
+  /** The absolute path. */
+  readonly file: string;
+  /** Whether the file was passed in `files` or found in the project or home folder. */
+  readonly scope: ConfigScope;
+  /** The client whose format the file has, detected by its path and content. */
+  readonly format: ConfigFormatName;
+  /** All servers of the file in its order, including those that were not loaded. */
+  readonly servers: readonly ConfigServer[];
+}
 
-function validateOptions(options: LoadMcpServersOptions): ConfigIssue[] {
-  if (typeof options !== "object" || options === null)
-    return [{ path: "", message: `expected an object with options, got ${describeValue(options)}` }];
-  const allowed = Object.keys(CHECKS).join(", ");
-  return Object.entries(options).flatMap(([path, value]: [string, unknown]) => {
-    const check = Object.hasOwn(CHECKS, path) ? CHECKS[path as keyof typeof CHECKS] : undefined;
-    if (check === undefined) return [{ path, message: `unknown option; valid options: ${allowed}` }];
-    const [expected, isValid] = check;
-    if (value === undefined || isValid(value)) return [];
-    return [{ path, message: `expected ${expected}, got ${describeValue(value)}` }];
-  });
+/**
+ * The kind of a problem with a config file or a server in it.
+ * - `missing-file`: an explicitly passed file does not exist
+ * - `unreadable`: not a regular file, not readable, or too large
+ * - `broken-json`: not valid JSON, even with comments and trailing commas allowed
+ * - `unknown-format`: JSON without servers
+ * - `unset-variable`: a server needs a variable or an input that has no value
+ * - `bad-definition`: a server is invalid
+ * - `unknown-server`: no file defines a server that `enabledServers` lists
+ */
+export type ConfigProblemKind =
+  | "missing-file"
+  | "unreadable"
+  | "broken-json"
+  | "unknown-format"
+  | "unset-variable"
+  | "bad-definition"
+  | "unknown-server";
+
+/** A problem with one file or one server. Contains no values of the file, which may be secret. */
+export interface ConfigProblem {
+  /** What is wrong, for programs. */
+  readonly kind: ConfigProblemKind;
+  /** What is wrong and how to fix it. */
+  readonly message: string;
+  /** The file; missing for `unknown-server`. */
+  readonly file?: string;
+  /** The name of the server; missing for a problem of the whole file. */
+  readonly server?: string;
+  /** The line, starting at 1. */
+  readonly line?: number;
+  /** The column, starting at 1. */
+  readonly column?: number;
+  /** The path in the document: `mcpServers.github.headers`. */
+  readonly path?: string;
+}
+
+/** The result of `loadMcpServers`. */
+export interface LoadedMcpServers {
+  /** The servers by name, in order of precedence. Can be passed to `createMcpTools`. */
+  readonly servers: Record<string, ServerDefinition>;
+  /** Problems of files and servers. None of them prevents the other servers from being loaded. */
+  readonly problems: readonly ConfigProblem[];
+  /** Every file that was read, in order of precedence, with the state of each of its servers. */
+  readonly sources: readonly ConfigSource[];
 }

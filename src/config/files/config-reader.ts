@@ -2,8 +2,8 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { ParseError } from "jsonc-parser";
 import type { CancelScope } from "../../async/cancel-scope.js";
-import type { ConfigProblem } from "./config-source.js";
-import { toLineColumn, type SourceLocation } from "./source-locations.js";
+import { errorCode } from "../../errors/failure-kinds.js";
+import type { ConfigProblem } from "./config-options.js";
 
 const MEBIBYTE = 1024 * 1024;
 /** Large, because some clients keep all their state in the file that lists their servers. */
@@ -16,7 +16,7 @@ const CHUNK_BYTES = 64 * 1024;
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** The content of a config file. */
-export interface ReadConfig {
+interface ReadConfig {
   readonly text: string;
   readonly value: unknown;
 }
@@ -42,22 +42,14 @@ export class ConfigReader {
   }
 
   /** Reads a file as text, or returns the problem. */
-  async text(file: string, maxBytes = MAX_FOREIGN_FILE_BYTES): Promise<string | ConfigProblem> {
+  text(file: string, maxBytes = MAX_FOREIGN_FILE_BYTES): Promise<string | ConfigProblem> {
     // Reading from an unreachable network drive may hang, so the wait is cancelable.
-    const result = await this.#scope.race(readTextFile(file, { openFile: this.#openFile, maxBytes }));
-    if (result.state === "read") return result.text;
-    if (result.state === "missing")
-      return { kind: "missing-file", file, message: "The file does not exist. Check its path." };
-    return { kind: "unreadable", file, message: `The file ${result.problem}.` };
+    return this.#scope.race(readTextFile(file, maxBytes, this.#openFile));
   }
 
   async #readAndParse(file: string, maxBytes: number): Promise<ReadConfig | ConfigProblem> {
     const text = await this.text(file, maxBytes);
-    if (typeof text !== "string") return text;
-    const parsed = await parseText(text);
-    if ("value" in parsed) return { text, value: parsed.value };
-    const message = `The file ${parsed.problem}. Comments and trailing commas are allowed.`;
-    return { kind: "broken-json", file, message, ...parsed.location };
+    return typeof text === "string" ? parseText(text, file) : text;
   }
 }
 
@@ -72,33 +64,27 @@ export type OpenFileFunction = (path: string) => Promise<OpenFile>;
 
 export const openForReading: OpenFileFunction = (path) => open(path, READ_FLAGS);
 
-interface ReadFileOptions {
-  readonly openFile: OpenFileFunction;
-  readonly maxBytes: number;
-}
-
-/** `problem` continues the sentence "The file …". */
-type ReadFileResult =
-  | { readonly state: "read"; readonly text: string }
-  | { readonly state: "missing" }
-  | { readonly state: "unreadable"; readonly problem: string };
-
 /**
  * Reads a file as text. The path may lead to anything. Links are followed: settings are often kept
  * elsewhere.
  */
-async function readTextFile(path: string, { openFile, maxBytes }: ReadFileOptions): Promise<ReadFileResult> {
+async function readTextFile(
+  path: string,
+  maxBytes: number,
+  openFile: OpenFileFunction,
+): Promise<string | ConfigProblem> {
   try {
     const file = await openFile(path);
     try {
-      return await readContent(file, maxBytes);
+      return await readContent(file, path, maxBytes);
     } finally {
       await file.close();
     }
   } catch (error) {
-    const code = String(error instanceof Error ? Reflect.get(error, "code") : undefined);
-    if (code === "ENOENT" || code === "ENOTDIR") return { state: "missing" };
-    return unreadable(PROBLEM_BY_ERROR_CODE[code] ?? `cannot be read (${code})`);
+    const code = String(errorCode(error));
+    if (code === "ENOENT" || code === "ENOTDIR")
+      return { kind: "missing-file", file: path, message: "The file does not exist. Check its path." };
+    return unreadable(path, PROBLEM_BY_ERROR_CODE[code] ?? `cannot be read (${code})`);
   }
 }
 
@@ -109,20 +95,20 @@ const PROBLEM_BY_ERROR_CODE: Readonly<Record<string, string>> = {
   EISDIR: "is a folder",
 };
 
-async function readContent(file: OpenFile, maxBytes: number): Promise<ReadFileResult> {
+async function readContent(file: OpenFile, path: string, maxBytes: number): Promise<string | ConfigProblem> {
   const stats = await file.stat();
-  if (stats.isDirectory()) return unreadable("is a folder");
-  if (!stats.isFile()) return unreadable("is not a regular file but a pipe, a socket or a device");
+  if (stats.isDirectory()) return unreadable(path, "is a folder");
+  if (!stats.isFile()) return unreadable(path, "is not a regular file but a pipe, a socket or a device");
   const chunks: Uint8Array[] = [];
   // Do not rely on the size of the file: it may grow, and some file systems report none.
   for (let total = 0; total <= maxBytes;) {
     const chunk = Buffer.alloc(CHUNK_BYTES);
     const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES);
-    if (bytesRead === 0) return { state: "read", text: decode(Buffer.concat(chunks)) };
+    if (bytesRead === 0) return decode(Buffer.concat(chunks));
     chunks.push(chunk.subarray(0, bytesRead));
     total += bytesRead;
   }
-  return unreadable(`is larger than ${maxBytes / MEBIBYTE} MiB, the limit for config files`);
+  return unreadable(path, `is larger than ${maxBytes / MEBIBYTE} MiB, the limit for config files`);
 }
 
 /** Decodes UTF-8 or UTF-16, which older Windows shells write, without the byte order mark. */
@@ -131,46 +117,76 @@ function decode(bytes: Buffer): string {
   return new TextDecoder(isUtf16 ? "utf-16le" : "utf-8").decode(bytes);
 }
 
-function unreadable(problem: string): ReadFileResult {
-  return { state: "unreadable", problem };
+/** `problem` continues the sentence "The file …". */
+function unreadable(file: string, problem: string): ConfigProblem {
+  return { kind: "unreadable", file, message: `The file ${problem}.` };
 }
 
-/** `problem` continues the sentence "The file …". */
-type ParseTextResult =
-  | { readonly value: unknown }
-  | { readonly problem: string; readonly location?: SourceLocation | undefined };
-
-/** Only files written by hand have comments. Longer files were generated, and the lenient parser is slow. */
-const MAX_LENIENT_LENGTH = 1024 * 1024;
+/** Longer files were generated, not written by hand, and the lenient parser is slow. */
+const MAX_LENIENT_LENGTH = MEBIBYTE;
 
 /** Parses JSON, with comments and trailing commas. Errors do not quote the text: it may contain secrets. */
-async function parseText(text: string): Promise<ParseTextResult> {
+async function parseText(text: string, file: string): Promise<ReadConfig | ConfigProblem> {
   try {
     // Much faster, and most files are plain JSON.
-    return { value: JSON.parse(text) };
+    return { text, value: JSON.parse(text) };
   } catch {
-    return text.length > MAX_LENIENT_LENGTH ? { problem: "is not valid JSON" } : parseJsonc(text);
+    return text.length > MAX_LENIENT_LENGTH ? invalidJson(file, "") : parseJsonc(text, file);
   }
 }
 
-async function parseJsonc(text: string): Promise<ParseTextResult> {
+async function parseJsonc(text: string, file: string): Promise<ReadConfig | ConfigProblem> {
   const { getNodeValue, parseTree, printParseErrorCode } = await import("jsonc-parser");
   const errors: ParseError[] = [];
   try {
     const tree = parseTree(text, errors, { allowTrailingComma: true });
     const [first] = errors;
     // `getNodeValue` creates objects without a prototype, so `__proto__` is an ordinary key.
-    if (first === undefined && tree !== undefined) return { value: getNodeValue(tree) };
+    if (first === undefined && tree !== undefined) return { text, value: getNodeValue(tree) };
     const reason = first === undefined ? "it is empty" : describeParseError(printParseErrorCode(first.error));
-    return { problem: `is not valid JSON: ${reason}`, location: toLineColumn(text, first?.offset ?? 0) };
+    return { ...invalidJson(file, `: ${reason}`), ...toLineColumn(text, first?.offset ?? 0) };
   } catch (error) {
     // The parser is recursive and may overflow the stack.
-    if (error instanceof RangeError) return { problem: "is not valid JSON: it is nested too deeply" };
+    if (error instanceof RangeError) return invalidJson(file, ": it is nested too deeply");
     throw error;
   }
+}
+
+function invalidJson(file: string, reason: string): ConfigProblem {
+  const message = `The file is not valid JSON${reason}. Comments and trailing commas are allowed.`;
+  return { kind: "broken-json", file, message };
 }
 
 /** `CommaExpected` -> `comma expected`. */
 function describeParseError(code: string): string {
   return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
+
+/** Line and column, starting at 1. */
+type SourceLocation = Required<Pick<ConfigProblem, "line" | "column">>;
+
+type Locate = (path: readonly PropertyKey[]) => SourceLocation | undefined;
+
+/** Returns a function that finds a value in a JSON text, or its nearest existing parent. */
+export async function createLocator(text: string): Promise<Locate> {
+  const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
+  let tree: ReturnType<typeof parseTree>;
+  try {
+    if (text.length <= MAX_LENIENT_LENGTH) tree = parseTree(text, [], { allowTrailingComma: true });
+  } catch {
+    // Too deeply nested for the parser: no locations.
+  }
+  const locate: Locate = (path) => {
+    if (tree === undefined || path.length === 0) return undefined;
+    const segments = path.map((key) => (typeof key === "number" ? key : String(key)));
+    const node = findNodeAtLocation(tree, segments);
+    const target = node?.parent?.type === "property" ? node.parent : node;
+    return target === undefined ? locate(path.slice(0, -1)) : toLineColumn(text, target.offset);
+  };
+  return locate;
+}
+
+function toLineColumn(text: string, offset: number): SourceLocation {
+  const before = text.slice(0, offset);
+  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }

@@ -1,6 +1,7 @@
-import { isSecretName } from "../collect-secrets.js";
-import { isPlainObject } from "../../json/json.js";
 import { excerpt } from "../../errors/sanitize-text.js";
+import { toArray, toObject } from "../../json/json.js";
+import { isSecretName } from "../collect-secrets.js";
+import type { PathIssue } from "../parse-options.js";
 
 /** The values that references in a file can resolve to. */
 export interface VariableScope {
@@ -10,11 +11,6 @@ export interface VariableScope {
   readonly inputs: ReadonlyMap<string, ConfigInput>;
   /** Whether `$NAME` without braces is a reference. */
   readonly hasBareVariables: boolean;
-}
-
-export interface VariableProblem {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
 }
 
 const NAMED = /^(?:env:)?([A-Za-z_][\w.()-]*)(?::-(.*))?$/s;
@@ -31,7 +27,7 @@ const MAX_REFERENCE_DEPTH = 8;
  * expanded again, and commands are never run: `$(…)` is left unchanged.
  */
 export class VariableExpander {
-  readonly problems: VariableProblem[] = [];
+  readonly problems: PathIssue[] = [];
   /** All referenced variables, with or without a value. */
   readonly variables = new Set<string>();
   /** Values to redact. */
@@ -151,20 +147,19 @@ export function parseInputs(
   declared: unknown,
   answers: Readonly<Record<string, string>>,
 ): ReadonlyMap<string, ConfigInput> {
-  const items: readonly unknown[] = Array.isArray(declared) ? declared : [];
-  const answered = Object.entries(answers).map(([id, value]): [string, ConfigInput] => [
-    id,
-    { value, description: undefined, isSecret: true },
-  ]);
-  return new Map([...answered, ...items.flatMap((item) => parseInput(item, answers))]);
-}
-
-function parseInput(item: unknown, answers: Readonly<Record<string, string>>): [string, ConfigInput][] {
-  if (!isPlainObject(item) || typeof item["id"] !== "string") return [];
-  const { id, type, description, default: fallback, password } = item;
-  // Commands are never run: an input of type "command" needs an answer.
-  const preset = type !== "command" && typeof fallback === "string" ? fallback : undefined;
-  const answer = Object.hasOwn(answers, id) ? answers[id] : undefined;
-  const text = typeof description === "string" ? excerpt(description) : undefined;
-  return [[id, { value: answer ?? preset, description: text, isSecret: password === true }]];
+  const inputs = new Map<string, ConfigInput>();
+  for (const [id, value] of Object.entries(answers))
+    inputs.set(id, { value, description: undefined, isSecret: true });
+  for (const item of toArray(declared)) {
+    const { id, type, description, default: fallback, password } = toObject(item);
+    if (typeof id !== "string") continue;
+    // Commands are never run: an input of type "command" needs an answer.
+    const preset = type !== "command" && typeof fallback === "string" ? fallback : undefined;
+    inputs.set(id, {
+      value: Object.hasOwn(answers, id) ? answers[id] : preset,
+      description: typeof description === "string" ? excerpt(description) : undefined,
+      isSecret: password === true,
+    });
+  }
+  return inputs;
 }

@@ -1,5 +1,4 @@
-import { type LoadMcpServersOptions, resolveConfigOptions } from "./config-options.js";
-import type { LoadedMcpServers } from "./load-servers.js";
+import { type LoadedMcpServers, type LoadMcpServersOptions, resolveConfigOptions } from "./config-options.js";
 
 /**
  * Loads servers from the config files of MCP clients (Claude Code, VS Code, Cursor and others), for

@@ -1,29 +1,38 @@
+import { basename } from "node:path";
 import { CancelScope } from "../../async/cancel-scope.js";
+import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { formatPath } from "../../json/describe-value.js";
+import { getAtPath } from "../../json/json-path.js";
+import { isPlainObject } from "../../json/json.js";
 import type { ServerDefinition } from "../server-definition.js";
-import { readClaudeRejections } from "./claude-rejections.js";
-import { parseDocument } from "./parse-document.js";
-import { CONFIG_FORMATS } from "./config-formats.js";
-import { ServerMerger } from "./merge-servers.js";
-import type { ConfigSettings } from "./config-options.js";
-import { CONFIG_LOCATIONS, resolveLocation, detectFormat } from "./config-locations.js";
-import type { ConfigProblem, ConfigFile, ConfigSource } from "./config-source.js";
-import { ConfigReader, MAX_FOREIGN_FILE_BYTES, type OpenFileFunction } from "./config-reader.js";
-
-/** The result of `loadMcpServers`. */
-export interface LoadedMcpServers {
-  /** The servers by name, in order of precedence. Can be passed to `createMcpTools`. */
-  readonly servers: Record<string, ServerDefinition>;
-  /** Problems of files and servers. None of them prevents the other servers from being loaded. */
-  readonly problems: readonly ConfigProblem[];
-  /** Every file that was read, in order of precedence, with the state of each of its servers. */
-  readonly sources: readonly ConfigSource[];
-}
+import { CONFIG_FORMATS, CONFIG_LOCATIONS, detectFormat, resolveLocation } from "./config-locations.js";
+import type {
+  ConfigProblem,
+  ConfigServer,
+  ConfigSettings,
+  ConfigSource,
+  LoadedMcpServers,
+} from "./config-options.js";
+import {
+  ConfigReader,
+  createLocator,
+  MAX_FOREIGN_FILE_BYTES,
+  type OpenFileFunction,
+} from "./config-reader.js";
+import {
+  collectNames,
+  type ConfigEntry,
+  type ConfigFile,
+  findProjectPaths,
+  parseDocument,
+} from "./parse-document.js";
+import { readServer, type ServerProblem } from "./read-server.js";
 
 /** More than any real file has. */
 const MAX_SERVERS = 1_000;
 const NO_TOML = 'TOML is not supported: write the servers as JSON, { "mcpServers": { name: definition } }.';
 
-type ConfigOrigin = Pick<ConfigFile, "file" | "scope" | "format" | "folder">;
+type ConfigOrigin = ConfigFile["source"] & Pick<ConfigFile, "folder">;
 
 export async function loadServers(
   settings: ConfigSettings,
@@ -33,20 +42,18 @@ export async function loadServers(
   try {
     scope.throwIfCancelled();
     const reader = new ConfigReader(openFile, scope);
-    const origins = collectOrigins(settings);
-    const [results, rejected] = await Promise.all([
-      Promise.all(origins.map((origin) => readFile(origin, reader, settings))),
-      readRejections(reader, settings),
+    const [results, { rejections, problems }] = await Promise.all([
+      Promise.all(collectOrigins(settings).map((origin) => readFile(origin, reader, settings))),
+      readClaudeRejections(reader, settings),
     ]);
-    const merger = new ServerMerger({ settings, reader, rejections: rejected.rejections });
-    const files = results.flatMap((result) => ("document" in result ? [result] : []));
-    for (const file of files) await merger.add(file);
-    const fileProblems = [
-      ...results.flatMap((result) => ("kind" in result ? [result] : [])),
-      ...rejected.problems,
-    ];
-    const { servers, sources } = merger;
-    return { servers, problems: [...fileProblems, ...merger.problems], sources };
+    const merger = new ServerMerger(settings, reader, rejections);
+    const fileProblems: ConfigProblem[] = [];
+    for (const result of results) {
+      if (result === undefined) continue;
+      if ("kind" in result) fileProblems.push(result);
+      else await merger.add(result);
+    }
+    return merger.toResult([...fileProblems, ...problems]);
   } finally {
     scope.dispose();
   }
@@ -67,47 +74,193 @@ function collectOrigins({ files, scopes, folders }: ConfigSettings): ConfigOrigi
   return [...byPath.values()];
 }
 
-/** A missing file is a problem only if it was passed explicitly. */
+/** Returns `undefined` for a missing file, unless it was passed explicitly: then that is a problem. */
 async function readFile(
-  origin: ConfigOrigin,
+  { file, scope, format: expectedFormat, folder }: ConfigOrigin,
   reader: ConfigReader,
-  { folders, inputs }: ConfigSettings,
-): Promise<ConfigFile | ConfigProblem | { readonly isMissing: true }> {
-  const { file, scope } = origin;
+  settings: ConfigSettings,
+): Promise<ConfigFile | ConfigProblem | undefined> {
   if (/\.toml$/i.test(file)) return { kind: "unknown-format", file, message: NO_TOML };
   const read = await reader.read(file, scope === "project" ? MAX_FOREIGN_FILE_BYTES : undefined);
-  if ("kind" in read) return read.kind === "missing-file" && scope !== "given" ? { isMissing: true } : read;
-  const format = refineFormat(origin, read.value);
-  const document = parseDocument(read.value, { format, project: folders.project, answers: inputs });
-  if (document !== undefined && document.entries.length > MAX_SERVERS)
+  if ("kind" in read) return read.kind === "missing-file" && scope !== "given" ? undefined : read;
+  const { text, value } = read;
+  // The name of an explicitly passed file may not reveal the format.
+  const isZed = scope === "given" && isPlainObject(value) && "context_servers" in value;
+  const format = expectedFormat === "mcp-json" && isZed ? "zed" : expectedFormat;
+  const document = parseDocument(value, format, settings);
+  if (document === undefined) {
+    const { client, keys } = CONFIG_FORMATS[format];
+    const key = keys.map((name) => `"${name}"`).join(" or ");
+    const message = `The file has no servers in the format of ${client}: expected an object with ${key}, which holds the servers by name.`;
+    return { kind: "unknown-format", file, message };
+  }
+  if (document.entries.length > MAX_SERVERS)
     return { kind: "unreadable", file, message: `The file has more than ${MAX_SERVERS} servers.` };
-  if (document !== undefined) return { ...origin, format, text: read.text, document };
-  const { client, keys } = CONFIG_FORMATS[format];
-  const key = keys.map((name) => `"${name}"`).join(" or ");
-  const message = `The file has no servers in the format of ${client}: expected an object with ${key}, which holds the servers by name.`;
-  return { kind: "unknown-format", file, message };
+  return { source: { file, scope, format }, folder, text, document };
 }
 
-/** Detects the format by content when the file name does not reveal it. */
-function refineFormat({ scope, format }: ConfigOrigin, value: unknown): ConfigFile["format"] {
-  const isZed = typeof value === "object" && value !== null && "context_servers" in value;
-  return scope === "given" && format === "mcp-json" && isZed ? "zed" : format;
-}
+const REJECTION_LOCATIONS: readonly { readonly scope: "project" | "user"; readonly path: string }[] = [
+  { scope: "project", path: "{project}/.claude/settings.local.json" },
+  { scope: "project", path: "{project}/.claude/settings.json" },
+  { scope: "user", path: "{home}/.claude/settings.json" },
+  { scope: "user", path: "{claude}/.claude.json" },
+];
 
-async function readRejections(reader: ConfigReader, { folders, scopes }: ConfigSettings) {
+/**
+ * Reads which servers of a project's `.mcp.json` the user rejected in Claude Code, with the file of the
+ * rejection. The counterpart, `enabledMcpjsonServers`, is ignored: that consent was given to Claude Code only.
+ */
+async function readClaudeRejections(reader: ConfigReader, { folders, scopes }: ConfigSettings) {
+  const rejections = new Map<string, string>();
   const problems: ConfigProblem[] = [];
-  const rejections = await readClaudeRejections({
-    folders,
-    scopes,
-    read: async (file) => {
-      const read = await reader.read(file);
-      if (!("kind" in read)) return read.value;
-      const isReportedElsewhere = CONFIG_LOCATIONS.some(
-        (location) => resolveLocation(location, folders) === file,
-      );
-      if (read.kind !== "missing-file" && !isReportedElsewhere) problems.push(read);
-      return undefined;
-    },
-  });
+  const locations = REJECTION_LOCATIONS.filter(({ scope }) => scopes.has(scope));
+  const files = locations.map((location) => resolveLocation(location, folders));
+  // Problems of these are reported where their servers are read.
+  const configFiles = new Set(CONFIG_LOCATIONS.map((location) => resolveLocation(location, folders)));
+  for (const [index, read] of (await Promise.all(files.map((file) => reader.read(file)))).entries()) {
+    const file = files[index] ?? "";
+    if (!("kind" in read)) {
+      for (const name of collectRejected(read.value, folders.project))
+        if (!rejections.has(name)) rejections.set(name, file);
+    } else if (read.kind !== "missing-file" && !configFiles.has(file)) problems.push(read);
+  }
   return { rejections, problems };
+}
+
+function collectRejected(document: unknown, project: string): string[] {
+  if (!isPlainObject(document)) return [];
+  const ofProject = findProjectPaths(document, project).flatMap((path) => [
+    ...collectNames(getAtPath(document, [...path, "disabledMcpjsonServers"])),
+    ...collectNames(getAtPath(document, [...path, "disabledMcpServers"])),
+  ]);
+  return [...collectNames(document["disabledMcpjsonServers"]), ...ofProject];
+}
+
+type MergedEntry = ConfigServer & { readonly problems?: readonly ServerProblem[] };
+
+/** Limits for hostile files, such as one with a million invalid arguments. */
+const MAX_PROBLEMS_PER_SERVER = 10;
+const MAX_PROBLEMS_PER_FILE = 100;
+
+/**
+ * Merges the servers of several files. The first definition of a name takes precedence, even when it is
+ * disabled or invalid, so that another server of the same name does not replace it.
+ */
+class ServerMerger {
+  readonly #settings: ConfigSettings;
+  readonly #reader: ConfigReader;
+  readonly #rejections: ReadonlyMap<string, string>;
+  /** The file that defines each name first. */
+  readonly #files = new Map<string, string>();
+  /** The name that defines each endpoint first. */
+  readonly #endpoints = new Map<string, string>();
+  readonly #servers = new Map<string, ServerDefinition>();
+  readonly #problems: ConfigProblem[] = [];
+  readonly #sources: ConfigSource[] = [];
+
+  constructor(settings: ConfigSettings, reader: ConfigReader, rejections: ReadonlyMap<string, string>) {
+    this.#settings = settings;
+    this.#reader = reader;
+    this.#rejections = rejections;
+  }
+
+  /** Adds the servers of a file. Call it in order of precedence. */
+  async add(file: ConfigFile): Promise<void> {
+    const servers: ConfigServer[] = [];
+    const serverProblems: (readonly [ConfigEntry, ServerProblem])[] = [];
+    for (const entry of file.document.entries) {
+      const { problems = [], ...server } = await this.#addEntry(entry, file);
+      servers.push(sanitizeNames(server));
+      for (const problem of problems.slice(0, MAX_PROBLEMS_PER_SERVER)) serverProblems.push([entry, problem]);
+    }
+    this.#sources.push({ ...file.source, servers });
+    if (serverProblems.length === 0) return;
+    const locate = await createLocator(file.text);
+    for (const [entry, problem] of serverProblems.slice(0, MAX_PROBLEMS_PER_FILE)) {
+      const path = [...entry.path, ...problem.path];
+      const location = { file: file.source.file, path: formatReadablePath(path), ...locate(path) };
+      this.#problems.push({ ...toProblem(problem, entry.name), ...location });
+    }
+  }
+
+  toResult(fileProblems: readonly ConfigProblem[]): LoadedMcpServers {
+    const { enabledServers = [] } = this.#settings;
+    const unknown = enabledServers.filter((name) => !this.#files.has(name));
+    const notFound = unknown.map((name): ConfigProblem => ({
+      kind: "unknown-server",
+      server: name,
+      message: `No file defines the server ${JSON.stringify(name)} of enabledServers. Check its name, and that the files of its scope are read (project, user).`,
+    }));
+    return {
+      servers: Object.fromEntries(this.#servers),
+      problems: [...fileProblems, ...this.#problems, ...notFound],
+      sources: this.#sources,
+    };
+  }
+
+  async #addEntry(entry: ConfigEntry, file: ConfigFile): Promise<MergedEntry> {
+    const { name } = entry;
+    const { source } = file;
+    const skipped = { name, variables: [], ignored: [] };
+    const firstFile = this.#files.get(name);
+    if (firstFile !== undefined)
+      return { ...skipped, state: "shadowed", reason: `already defined in ${firstFile}` };
+    const reason = this.#getDisabledReason(name, source);
+    if (reason !== undefined) {
+      this.#files.set(name, source.file);
+      return { ...skipped, state: "disabled", reason };
+    }
+    const { variables, ignored, ready, disabledReason, problems } = await readServer(entry, {
+      file,
+      folders: this.#settings.folders,
+      readText: (path) => this.#reader.text(path),
+    });
+    const server = { name, variables, ignored };
+    if (ready && !this.#settings.filter({ name, source, definition: ready.definition }))
+      return { ...server, state: "filtered", reason: "rejected by your filter" };
+    this.#files.set(name, source.file);
+    if (disabledReason !== undefined) return { ...server, state: "disabled", reason: disabledReason };
+    if (ready === undefined)
+      return { ...server, state: "broken", reason: "invalid: see problems", problems: problems ?? [] };
+    const duplicate = this.#endpoints.get(ready.endpoint);
+    if (duplicate !== undefined) {
+      const duplicateFile = this.#files.get(duplicate) ?? "";
+      const same = `same server as ${JSON.stringify(duplicate)} in ${duplicateFile}`;
+      return { ...server, state: "shadowed", reason: same };
+    }
+    this.#endpoints.set(ready.endpoint, name);
+    this.#servers.set(name, ready.definition);
+    return { ...server, state: "loaded" };
+  }
+
+  /** Why the server is disabled by settings outside of its file. */
+  #getDisabledReason(name: string, { file, scope }: ConfigFile["source"]): string | undefined {
+    const { enabledServers, disabledServers } = this.#settings;
+    if (disabledServers.includes(name)) return "listed in disabledServers";
+    if (enabledServers?.includes(name) === false) return "not listed in enabledServers";
+    const isMcpJson = scope === "project" && basename(file) === ".mcp.json";
+    const rejectedBy = isMcpJson ? this.#rejections.get(name) : undefined;
+    return rejectedBy === undefined ? undefined : `rejected in Claude Code (${rejectedBy})`;
+  }
+}
+
+/** Names and keys of a file may contain characters that manipulate a terminal. */
+function sanitizeNames({ name, variables, ignored, ...rest }: ConfigServer): ConfigServer {
+  return {
+    ...rest,
+    name: stripHiddenCharacters(name),
+    variables: variables.map(stripHiddenCharacters),
+    ignored: ignored.map(stripHiddenCharacters),
+  };
+}
+
+function formatReadablePath(path: readonly PropertyKey[]): string {
+  return stripHiddenCharacters(formatPath(path));
+}
+
+function toProblem({ kind, path, message }: ServerProblem, name: string): ConfigProblem {
+  const server = stripHiddenCharacters(name);
+  const location = path.length === 0 ? "" : `, ${formatReadablePath(path)}`;
+  const text = `Server ${JSON.stringify(server)}${location}: ${message}`;
+  return { kind, server, message: /[.?!]$/.test(text) ? text : `${text}.` };
 }

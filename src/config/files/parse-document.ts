@@ -1,5 +1,7 @@
-import { isPlainObject, type JsonObject } from "../../json/json.js";
-import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-formats.js";
+import { getAtPath } from "../../json/json-path.js";
+import { isPlainObject, type JsonObject, toArray } from "../../json/json.js";
+import { CONFIG_FORMATS, type ConfigFormat, type ConfigFormatName } from "./config-locations.js";
+import type { ConfigSource, ConfigSettings } from "./config-options.js";
 import { type ConfigInput, parseInputs } from "./expand-variables.js";
 
 /** A server entry of a config file. */
@@ -13,30 +15,34 @@ export interface ConfigEntry {
 }
 
 /** The content of a config file. */
-export interface ConfigDocument {
+interface ConfigDocument {
   readonly entries: readonly ConfigEntry[];
   readonly inputs: ReadonlyMap<string, ConfigInput>;
 }
 
-interface DocumentOptions {
-  readonly format: ConfigFormatName;
-  /** The project whose section is read, in files with sections for several projects. */
-  readonly project: string;
-  /** Answers to the inputs that the file declares. */
-  readonly answers: Readonly<Record<string, string>>;
+/** A parsed config file whose servers have not been read yet. */
+export interface ConfigFile {
+  /** The file, without its servers. */
+  readonly source: Omit<ConfigSource, "servers">;
+  /** The folder of the project that it belongs to. */
+  readonly folder: string;
+  readonly text: string;
+  readonly document: ConfigDocument;
 }
 
 /** The servers of a file in order of precedence; `undefined` when it is not a list of servers. */
 export function parseDocument(
   value: unknown,
-  { format, project, answers }: DocumentOptions,
+  format: ConfigFormatName,
+  { folders: { project }, inputs }: ConfigSettings,
 ): ConfigDocument | undefined {
   if (!isPlainObject(value)) return undefined;
-  const rules: ConfigFormat = CONFIG_FORMATS[format];
   const getDisabledBy = findToggles(value, format);
-  const lists = format === "claude-code" ? findClaudeLists(value, project) : findServerLists(value, rules);
-  if (lists === undefined) return undefined;
-  const entries = lists.flatMap(({ path, servers }) =>
+  const lists =
+    format === "claude-code"
+      ? findClaudeLists(value, project)
+      : findServerLists(value, CONFIG_FORMATS[format]);
+  const entries = lists?.flatMap(({ path, servers }) =>
     Object.entries(servers).map(([name, server]) => ({
       name,
       value: server,
@@ -44,7 +50,7 @@ export function parseDocument(
       disabledBy: getDisabledBy(name),
     })),
   );
-  return { entries, inputs: parseInputs(value["inputs"], answers) };
+  return entries && { entries, inputs: parseInputs(value["inputs"], inputs) };
 }
 
 interface ServerList {
@@ -101,13 +107,5 @@ function findToggles(document: JsonObject, format: ConfigFormatName): (name: str
 }
 
 export function collectNames(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
-}
-
-/** Reads own properties only, because a document may contain any key. */
-export function getAtPath(document: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) => (isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-    document,
-  );
+  return toArray(value).filter((name) => typeof name === "string");
 }

@@ -1,46 +1,50 @@
 import { basename, resolve } from "node:path";
-import { describeValue } from "../../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
-import { parseJsonPath } from "../../json/json-path.js";
-import type { ServerDefinition } from "../server-definition.js";
-import { type ConfigIssue, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { parseEnv } from "node:util";
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Redactor } from "../../errors/redaction.js";
 import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
-import type { ConfigEntry } from "./parse-document.js";
-import { CONFIG_FORMATS } from "./config-formats.js";
-import type { ConfigFolders } from "./config-locations.js";
-import type { ConfigProblemKind, ConfigFile, ConfigProblem } from "./config-source.js";
-import { VariableExpander, type VariableScope } from "./expand-variables.js";
-import { toDefinition, type TranslatedEntry } from "./to-definition.js";
+import { fullHash } from "../../json-schema/schema-hash.js";
+import { describeValue } from "../../json/describe-value.js";
+import { parseJsonPath } from "../../json/json-path.js";
+import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
+import { isAuthGrant } from "../auth-grant.js";
+import type { PathIssue } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
-import { parseEnv } from "node:util";
+import { SERVER_DEFAULTS } from "../server-config.js";
+import type { ServerDefinition } from "../server-definition.js";
+import { CONFIG_FORMATS, type ConfigFolders, type ConfigFormat } from "./config-locations.js";
+import type { ConfigProblem, ConfigProblemKind } from "./config-options.js";
+import { VariableExpander, type VariableScope } from "./expand-variables.js";
+import type { ConfigEntry, ConfigFile } from "./parse-document.js";
 
 /** A problem of a server, and its path in the entry. */
-export interface ServerProblem {
+export interface ServerProblem extends PathIssue {
   readonly kind: Extract<ConfigProblemKind, "unset-variable" | "bad-definition">;
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
 }
 
-/**
- * The result of reading an entry.
- * - `ready`: valid
- * - `disabled`: disabled, and not validated
- * - `broken`: invalid
- */
-export type ReadServer = {
+/** The result of reading an entry: one of `ready`, `disabledReason` and `problems` is set. */
+interface ReadServer {
   readonly variables: readonly string[];
   readonly ignored: readonly string[];
-} & (
-  | { readonly state: "ready"; readonly definition: ServerDefinition; readonly endpoint: string }
-  | { readonly state: "disabled"; readonly reason: string }
-  | { readonly state: "broken"; readonly problems: readonly ServerProblem[] }
-);
+  /** The valid server. */
+  readonly ready?: ReadyServer;
+  /** Why the server is disabled. It is not validated then. */
+  readonly disabledReason?: string;
+  readonly problems?: readonly ServerProblem[];
+}
 
-interface ReadServerOptions {
+interface ReadyServer {
+  readonly definition: ServerDefinition;
+  /** Equal for the same server under two names. */
+  readonly endpoint: string;
+}
+
+interface ReadContext {
+  /** The file of the entry. */
   readonly file: ConfigFile;
   readonly folders: ConfigFolders;
-  readonly readText: ReadText;
+  /** Reads a file as text, or returns the problem. */
+  readonly readText: (file: string) => Promise<string | ConfigProblem>;
 }
 
 /**
@@ -49,75 +53,72 @@ interface ReadServerOptions {
  */
 export async function readServer(
   { name, value, disabledBy }: ConfigEntry,
-  options: ReadServerOptions,
+  context: ReadContext,
 ): Promise<ReadServer> {
-  const problem = describeEntryProblem(name, value);
-  if (problem !== undefined || !isPlainObject(value))
-    return { variables: [], ignored: [], ...toBroken([{ path: "", message: problem ?? "" }]) };
-  const {
-    connection,
-    options: serverOptions,
-    ignored,
-    disabledReason,
-    issues,
-    sourceKeys,
-  } = toDefinition(value, options.file);
-  const base = { variables: [], ignored };
-  const reason = disabledBy === undefined ? disabledReason : `its file excludes it by ${disabledBy}`;
-  if (reason !== undefined) return { ...base, state: "disabled", reason };
-  if (issues.length > 0) return withSourceKeys({ ...base, ...toBroken(issues) }, sourceKeys);
-  const expander = new VariableExpander(createScope(options));
-  const expanded = expander.expand(connection, []) as JsonObject;
-  const variables = [...expander.variables];
-  if (expander.problems.length > 0) {
-    const problems = expander.problems.map((variableProblem) => ({
-      ...variableProblem,
-      kind: "unset-variable" as const,
-    }));
-    return withSourceKeys({ ...base, variables, state: "broken", problems }, sourceKeys);
+  const hasInvalidName = name.trim() === "" || stripHiddenCharacters(name) !== name || name === "__proto__";
+  if (hasInvalidName || !isPlainObject(value)) {
+    const message = hasInvalidName
+      ? "has an invalid name: use letters and digits"
+      : `expected an object, got ${describeValue(value)}`;
+    return { variables: [], ignored: [], problems: [badDefinition([], message)] };
   }
-  const resolved = await resolveProgramPaths(expanded, options.file.folder, options.readText);
-  if ("issue" in resolved) return { ...base, variables, ...toBroken([resolved.issue]) };
-  const definition = {
-    ...resolved.connection,
-    ...serverOptions,
-    ...withSecrets(serverOptions["secrets"], expander),
-  };
-  const read = {
-    ...base,
-    variables,
-    ...validateDefinition(name, definition, new Redactor(expander.secrets)),
-  };
-  return withSourceKeys(read, sourceKeys);
+  const translated = translateEntry(value, context.file.source);
+  const { ignored, problems, sourceKeys } = translated;
+  const disabledReason =
+    disabledBy === undefined ? translated.disabledReason : `its file excludes it by ${disabledBy}`;
+  if (disabledReason !== undefined) return { variables: [], ignored, disabledReason };
+  const expander = new VariableExpander(createScope(context));
+  const result =
+    problems.length > 0 ? problems : await resolveDefinition(name, translated, expander, context);
+  const variables = [...expander.variables];
+  if ("definition" in result) return { variables, ignored, ready: result };
+  return { variables, ignored, problems: result.map((problem) => withSourcePath(problem, sourceKeys)) };
 }
 
-/** Replaces the paths of problems by those in the file, where keys may have other names. */
-function withSourceKeys(read: ReadServer, sourceKeys: TranslatedEntry["sourceKeys"]): ReadServer {
-  if (read.state !== "broken") return read;
-  const problems = read.problems.map((problem) => {
-    const [first, ...rest] = problem.path;
-    const sourcePath = first === undefined ? undefined : sourceKeys.get(first);
-    return sourcePath === undefined ? problem : { ...problem, path: [...sourcePath, ...rest] };
-  });
-  return { ...read, problems };
+/** Expands the variables of a definition and validates it. */
+async function resolveDefinition(
+  name: string,
+  { connection, options }: TranslatedEntry,
+  expander: VariableExpander,
+  context: ReadContext,
+): Promise<ReadyServer | ServerProblem[]> {
+  const expanded = expander.expand(connection, []) as JsonObject;
+  if (expander.problems.length > 0)
+    return expander.problems.map((problem) => ({ ...problem, kind: "unset-variable" }));
+  const resolved = await resolveProgramPaths(expanded, context);
+  if (Array.isArray(resolved)) return resolved;
+  const secrets = withSecrets(options["secrets"], expander);
+  const definition = { ...resolved, ...options, ...secrets } as unknown as ServerDefinition;
+  try {
+    return { definition, endpoint: toEndpointKey(name, definition) };
+  } catch (error) {
+    if (!(error instanceof McpRuntimeError)) throw error;
+    const redactor = new Redactor(expander.secrets);
+    return error.issues.map(({ path, message }) => {
+      const segments = (parseJsonPath(path) ?? []).filter((segment) => typeof segment !== "symbol");
+      return badDefinition(segments, redactor.redact(message));
+    });
+  }
 }
 
-function describeEntryProblem(name: string, value: unknown): string | undefined {
-  if (name.trim() === "" || stripHiddenCharacters(name) !== name || name === "__proto__")
-    return "has an invalid name: use letters and digits";
-  return isPlainObject(value) ? undefined : `expected an object, got ${describeValue(value)}`;
+/** Replaces the path of a problem by that in the file, where keys may have other names. */
+function withSourcePath(problem: ServerProblem, sourceKeys: TranslatedEntry["sourceKeys"]): ServerProblem {
+  const [first = "", ...rest] = problem.path;
+  const sourcePath = sourceKeys.get(first);
+  return sourcePath === undefined ? problem : { ...problem, path: [...sourcePath, ...rest] };
 }
 
-function createScope({ file, folders }: ReadServerOptions): VariableScope {
+function createScope({ file, folders }: ReadContext): VariableScope {
+  const separator = folders.platform === "win32" ? "\\" : "/";
   const predefined = new Map([
     ["workspaceFolder", file.folder],
     ["workspaceFolderBasename", basename(file.folder)],
     ["userHome", folders.home],
     ["cwd", folders.project],
-    ["pathSeparator", folders.platform === "win32" ? "\\" : "/"],
-    ["/", folders.platform === "win32" ? "\\" : "/"],
+    ["pathSeparator", separator],
+    ["/", separator],
   ]);
-  const { hasBareVariables } = CONFIG_FORMATS[file.format];
+  const { hasBareVariables } = CONFIG_FORMATS[file.source.format];
   return { env: folders.env, predefined, inputs: file.document.inputs, hasBareVariables };
 }
 
@@ -127,59 +128,25 @@ function withSecrets(ownSecrets: unknown, { secrets }: VariableExpander): JsonOb
   return { secrets: [...(ownSecrets ?? []), ...secrets] };
 }
 
-type ValidatedServer =
-  | { readonly state: "ready"; readonly definition: ServerDefinition; readonly endpoint: string }
-  | ReturnType<typeof toBroken>;
-
-function validateDefinition(name: string, definition: JsonObject, redactor: Redactor): ValidatedServer {
-  const candidate = definition as unknown as ServerDefinition;
-  try {
-    return { state: "ready", definition: candidate, endpoint: endpointKey(name, candidate) };
-  } catch (error) {
-    if (!(error instanceof McpRuntimeError)) throw error;
-    return toBroken(error.issues.map(({ path, message }) => ({ path, message: redactor.redact(message) })));
-  }
-}
-
-function toBroken(issues: readonly ConfigIssue[]) {
-  const problems = issues.map(({ path, message }): ServerProblem => {
-    const segments = (parseJsonPath(path) ?? []).filter((segment) => typeof segment !== "symbol");
-    return { kind: "bad-definition", path: segments, message };
-  });
-  return { state: "broken" as const, problems };
+function badDefinition(path: readonly PropertyKey[], message: string): ServerProblem {
+  return { kind: "bad-definition", path, message };
 }
 
 /**
- * Detects the same server under two names: a key of its address and credentials, since other credentials may
- * belong to another account. Keep it in memory only: it contains secrets. Throws kind `invalid-config`.
+ * Detects the same server under two names: a hash of its address and credentials, since other credentials may
+ * belong to another account. Throws kind `invalid-config`.
  */
-function endpointKey(name: string, definition: ServerDefinition): string {
+function toEndpointKey(name: string, definition: ServerDefinition): string {
   const { address } = parseServer(name, definition);
   if ("url" in address) {
     const headers = Object.entries(address.headers).map(([key, value]) => [key.toLowerCase(), value]);
     // The transport is not part of the key: a URL serves either HTTP or SSE.
-    return JSON.stringify([address.url.href, sortedCopy(headers), sortKeys(address.auth)]);
+    return fullHash([address.url.href, Object.fromEntries(headers), address.auth]);
   }
-  if (address.kind !== "stdio") return JSON.stringify(address);
+  if (address.kind !== "stdio") return fullHash(address);
   const { command, args, env, cwd } = address;
-  return JSON.stringify([command, args, sortedCopy(Object.entries(env)), cwd]);
+  return fullHash([command, args, env, cwd]);
 }
-
-/** Makes the key independent of the order of properties. */
-function sortKeys(value: unknown): unknown {
-  if (value instanceof URL) return value.href;
-  if (typeof value !== "object" || value === null) return value;
-  return Object.entries(value)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, inner]) => [key, sortKeys(inner)]);
-}
-
-function sortedCopy(entries: string[][]): string[][] {
-  return entries.toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1));
-}
-
-/** Reads a file as text, or returns the problem. */
-type ReadText = (file: string) => Promise<string | ConfigProblem>;
 
 /**
  * Resolves `cwd`, which defaults to the folder of the project, and reads the variables of `envFile`. Those of
@@ -187,24 +154,217 @@ type ReadText = (file: string) => Promise<string | ConfigProblem>;
  */
 async function resolveProgramPaths(
   { envFile, ...connection }: JsonObject,
-  folder: string,
-  readText: ReadText,
-): Promise<{ readonly connection: JsonObject } | { readonly issue: ConfigIssue }> {
-  if (connection["command"] === undefined) return { connection };
-  const { cwd, env } = connection;
-  const withCwd = {
-    ...connection,
-    ...(typeof cwd === "string" || cwd === undefined ? resolveCwd(folder, cwd) : {}),
-  };
-  if (envFile === undefined) return { connection: withCwd };
-  if (typeof envFile !== "string") return { issue: { path: "envFile", message: "expected a file path" } };
+  { file: { folder }, readText }: ReadContext,
+): Promise<JsonObject | ServerProblem[]> {
+  if (connection["command"] === undefined) return connection;
+  const { cwd = ".", env } = connection;
+  const resolved = { ...connection, cwd: typeof cwd === "string" ? resolve(folder, cwd) : cwd };
+  if (envFile === undefined) return resolved;
+  if (typeof envFile !== "string") return [badDefinition(["envFile"], "expected a file path")];
   const text = await readText(resolve(folder, envFile));
-  if (typeof text !== "string") return { issue: { path: "envFile", message: text.message } };
+  if (typeof text !== "string") return [badDefinition(["envFile"], text.message)];
   // An invalid `env` is rejected by the validation that follows.
   const variables = env === undefined || isPlainObject(env) ? { ...parseEnv(text), ...env } : env;
-  return { connection: { ...withCwd, env: variables } };
+  return { ...resolved, env: variables };
 }
 
-function resolveCwd(folder: string, cwd = "."): JsonObject {
-  return { cwd: resolve(folder, cwd) };
+/** How the server is reached. Variables are expanded in these keys only. */
+const CONNECTION_KEYS =
+  "url headers dpop tls command args env cwd encoding functionName qualifier region endpoint envFile".split(
+    " ",
+  );
+/** Options of this library, which files may set, too. */
+const OPTION_KEYS =
+  "timeouts session limits retry circuitBreaker tools trustAnnotations optional lazy protocol roots secrets".split(
+    " ",
+  );
+/** The keys of other clients for allowed and excluded tools. */
+const TOOL_LIST_KEYS = ["includeTools", "excludeTools", "disabledTools"] as const;
+/** All keys that are understood. */
+const KNOWN_KEYS = new Set([
+  ...CONNECTION_KEYS,
+  ...OPTION_KEYS,
+  ...TOOL_LIST_KEYS,
+  ..."type transport transportType httpUrl serverUrl timeout".split(" "),
+  ..."disabled enabled source headersHelper sandboxEnabled sandbox".split(" "),
+]);
+
+const STDIO_KEYS: ReadonlySet<string> = new Set(["args", "env", "envFile", "cwd", "encoding"]);
+const HTTP_KEYS: ReadonlySet<string> = new Set(["headers", "tls", "auth", "dpop"]);
+
+const TYPE_ALIASES: ReadonlyMap<unknown, string> = new Map([
+  ["local", "stdio"],
+  ["ws", "websocket"],
+]);
+
+type TranslatedEntry = ReturnType<typeof translateEntry>;
+
+/** Translates an entry in the format of any client to a server definition, before variables are expanded. */
+function translateEntry(entry: JsonObject, { format, scope }: ConfigFile["source"]) {
+  const rules: ConfigFormat = CONFIG_FORMATS[format];
+  const ownOptions = Object.fromEntries(OPTION_KEYS.map((key) => [key, entry[key]]));
+  const options: JsonObject = { ...ownOptions, ...toTimeouts(entry, rules), tools: toToolRules(entry) };
+  const connection = omitUndefined({ ...toConnection(entry), ...toType(entry, rules) });
+  const isKnownKey = (key: string) => KNOWN_KEYS.has(key) || Object.hasOwn(connection, key);
+  const ignored = Object.keys(entry).filter((key) => !isKnownKey(key) || isOverridden(key, entry));
+  // A project file may be written by others, who must not decide which tools run without approval.
+  if (scope === "project" && entry["trustAnnotations"] !== undefined) {
+    options["trustAnnotations"] = undefined;
+    ignored.push("trustAnnotations");
+  }
+  // Some clients write keys of other transports: `"env": {}` next to a `url`.
+  const irrelevantKeys = connection["command"] === undefined ? STDIO_KEYS : HTTP_KEYS;
+  const irrelevant = Object.keys(connection).filter((key) => irrelevantKeys.has(key));
+  return {
+    connection: Object.fromEntries(Object.entries(connection).filter(([key]) => !irrelevantKeys.has(key))),
+    options: omitUndefined(options),
+    ignored: [...ignored, ...irrelevant],
+    disabledReason: getDisabledReason(entry),
+    problems: [...validateEntry(entry, rules), ...validateStrings(connection)],
+    sourceKeys: findSourceKeys(entry),
+  };
+}
+
+function toConnection(entry: JsonObject): JsonObject {
+  const connection = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, entry[key] ?? undefined]));
+  const { url, command, env } = connection;
+  return {
+    ...connection,
+    // Other clients store their own login settings under `auth`.
+    ...(isAuthGrant(entry["auth"]) ? { auth: entry["auth"] } : {}),
+    url: url ?? entry["httpUrl"] ?? entry["serverUrl"],
+    env: toVariables(env),
+    // The former format of Zed.
+    ...(isPlainObject(command)
+      ? { command: command["path"], args: command["args"], env: toVariables(command["env"]) }
+      : {}),
+  };
+}
+
+/** Converts numbers to strings; `null` removes a variable. */
+function toVariables(env: unknown): unknown {
+  if (!isPlainObject(env)) return env ?? undefined;
+  const entries = Object.entries(env).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === "number" ? String(value) : value]),
+  );
+}
+
+/** The paths in the file of keys that have another name there. */
+function findSourceKeys(entry: JsonObject): ReadonlyMap<PropertyKey, readonly string[]> {
+  const { command } = entry;
+  const first = (...keys: string[]) => [
+    keys.find((key) => (entry[key] ?? undefined) !== undefined) ?? keys[0] ?? "",
+  ];
+  const zedCommandKeys: [string, string[]][] = [
+    ["command", ["command", "path"]],
+    ["args", ["command", "args"]],
+    ["env", ["command", "env"]],
+  ];
+  return new Map([
+    ["url", first("url", "httpUrl", "serverUrl")],
+    ["type", first("type", "transport", "transportType")],
+    ...(isPlainObject(command) ? zedCommandKeys : []),
+  ]);
+}
+
+function toType(entry: JsonObject, { urlMeans }: ConfigFormat): JsonObject {
+  const { type, transport, transportType, url } = entry;
+  const typeName = type ?? transport ?? transportType;
+  if (typeName !== undefined) return { type: TYPE_ALIASES.get(typeName) ?? typeName };
+  const isSse = urlMeans === "sse" && typeof url === "string" && /^https?:/i.test(url);
+  return isSse && entry["command"] === undefined ? { type: "sse" } : {};
+}
+
+/** Other clients have a single request timeout. */
+function toTimeouts({ timeout, timeouts }: JsonObject, { timeoutUnitMs }: ConfigFormat): JsonObject {
+  if (timeouts !== undefined || typeof timeout !== "number") return {};
+  const requestMs = timeout * timeoutUnitMs;
+  return { timeouts: { requestMs, totalMs: Math.max(requestMs, SERVER_DEFAULTS.timeouts.totalMs) } };
+}
+
+/** Options of this library take precedence over those of other clients in the same entry. */
+function isOverridden(key: string, { tools, timeouts }: JsonObject): boolean {
+  return (key === "timeout" && timeouts !== undefined) || (key === "includeTools" && !isWildcard(tools));
+}
+
+/** All tools are allowed: not set, or `["*"]`. */
+function isWildcard(tools: unknown): boolean {
+  return tools === undefined || (Array.isArray(tools) && tools.includes("*"));
+}
+
+/** Our rules or the allow list of another client, without excluded tools. */
+function toToolRules({ tools, includeTools, excludeTools, disabledTools }: JsonObject): unknown {
+  const rules = isWildcard(tools) ? toNames(includeTools) : tools;
+  const excluded = [...(toNames(excludeTools) ?? []), ...(toNames(disabledTools) ?? [])];
+  if (excluded.length === 0) return rules;
+  const allowed = toNames(rules);
+  const own = allowed === undefined ? rules : { "*": false, ...toRules(allowed, {}) };
+  return own === undefined || isPlainObject(own) ? { ...own, ...toRules(excluded, false) } : own;
+}
+
+function toRules(names: readonly string[], rule: JsonObject | false): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, rule]));
+}
+
+function toNames(value: unknown): readonly string[] | undefined {
+  return isStringArray(value) ? value : undefined;
+}
+
+function getDisabledReason(entry: JsonObject): string | undefined {
+  if (entry["disabled"] === true) return "its file has disabled: true";
+  if (entry["enabled"] === false) return "its file has enabled: false";
+  const { source, settings, command, url } = entry;
+  const hasOnlySettings = settings !== undefined && command === undefined && url === undefined;
+  const isExtension = source === "extension" || hasOnlySettings;
+  return isExtension ? "provided by an extension that only Zed can start" : undefined;
+}
+
+/** Reports invalid and unsupported settings of other clients, so that none is ignored silently. */
+function validateEntry(entry: JsonObject, { timeoutUnitMs }: ConfigFormat): ServerProblem[] {
+  const problems: ServerProblem[] = [];
+  const check = (isValid: boolean, path: string, message: string) => {
+    if (!isValid) problems.push(badDefinition([path], message));
+  };
+  const checkType = (isValid: boolean, path: string, expected: string, actual = describeValue(entry[path])) =>
+    check(isValid, path, `expected ${expected}, got ${actual}`);
+  for (const key of ["disabled", "enabled", "sandboxEnabled"])
+    checkType(entry[key] === undefined || typeof entry[key] === "boolean", key, "true or false");
+  const { headersHelper, sandboxEnabled, timeout = null } = entry;
+  check(
+    headersHelper === undefined,
+    "headersHelper",
+    "is a command, and commands in config files are never run: use headers with ${NAME} instead",
+  );
+  check(
+    sandboxEnabled !== true,
+    "sandboxEnabled",
+    "requests a sandbox, which is not supported: remove it to start the program without one",
+  );
+  const isNegative = typeof timeout === "number" && timeout < 0;
+  checkType(
+    timeout === null || (typeof timeout === "number" && !isNegative),
+    "timeout",
+    `a request timeout in ${timeoutUnitMs === 1 ? "milliseconds" : "seconds"}`,
+    isNegative ? "a negative number" : undefined,
+  );
+  // An invalid list that excludes tools must not be ignored.
+  for (const key of TOOL_LIST_KEYS) {
+    const names = entry[key] ?? undefined;
+    const actual = Array.isArray(names) ? "an array with other items" : undefined;
+    checkType(names === undefined || isStringArray(names), key, "an array of tool names", actual);
+  }
+  return problems;
+}
+
+/** Reports only the first non-string of each, because lists can have any length. */
+function validateStrings(connection: JsonObject): ServerProblem[] {
+  return ["args", "env", "headers"].flatMap((key) => {
+    const value = connection[key];
+    if (!Array.isArray(value) && !isPlainObject(value)) return [];
+    const [name, actual] = Object.entries(value).find(([, text]) => typeof text !== "string") ?? [];
+    if (name === undefined) return [];
+    const path = [key, Array.isArray(value) ? Number(name) : name];
+    return [badDefinition(path, `expected a string, got ${describeValue(actual)}`)];
+  });
 }

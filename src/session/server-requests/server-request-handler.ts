@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { ZOD_ERROR_MAP, zodToIssues } from "../../config/schema/zod-issues.js";
+import { ZOD_ERROR_MAP, zodToIssues } from "../../config/parse-options.js";
 import type { ServerRequestContext, ServerRequestHandlers } from "../../config/server-request-handlers.js";
 import type { JsonObject } from "../../json/json.js";
 

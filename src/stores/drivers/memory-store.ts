@@ -1,11 +1,17 @@
 import { assertAbortSignal } from "../../async/cancel-scope.js";
 import { deepFreeze, type JsonValue } from "../../json/json.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { toExpiresAt } from "../stored-record.js";
-import type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "../key-value-store.js";
-import { toStorableJson } from "../storable-json.js";
-import { assertStoreKey, assertStorePrefix, quoteKey } from "../store-key.js";
-import { assertCallOptions, assertPositive, parseStoreOptions, STORE_DEFAULTS } from "../store-options.js";
+import { hasExpired, toExpiresAt, toStorableJson } from "../stored-record.js";
+import {
+  type KeyValueStore,
+  type StoreCallOptions,
+  type StoreSetOptions,
+  assertStoreKey,
+  assertStorePrefix,
+  quoteKey,
+} from "../key-value-store.js";
+import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
+import { assertCallOptions, STORE_DEFAULTS } from "../store-options.js";
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -26,7 +32,11 @@ export interface MemoryStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-const SUBJECT = "The memory store";
+const MEMORY_STORE_SCHEMA = optionsSchema<MemoryStoreOptions>({
+  maxEntries: option.count,
+  maxTotalBytes: option.count,
+  now: option.function(),
+});
 
 /**
  * Creates a store in the memory of this process. Values that are read are frozen and shared, not copied.
@@ -34,9 +44,12 @@ const SUBJECT = "The memory store";
  * @throws McpRuntimeError `invalid-config` for invalid options
  */
 export function memoryStore(options: MemoryStoreOptions = {}): KeyValueStore {
-  const { maxEntries, maxTotalBytes } = { ...STORE_DEFAULTS, ...parseStoreOptions(SUBJECT, options) };
-  assertPositive(SUBJECT, { maxEntries, maxTotalBytes });
-  return new MemoryStore({ maxEntries, maxTotalBytes }, options.now ?? Date.now);
+  const {
+    maxEntries = STORE_DEFAULTS.maxEntries,
+    maxTotalBytes = STORE_DEFAULTS.maxTotalBytes,
+    now = Date.now,
+  } = parseOptions(MEMORY_STORE_SCHEMA, options, { subject: "The memory store" });
+  return new MemoryStore({ maxEntries, maxTotalBytes }, now);
 }
 
 interface MemoryEntry {
@@ -64,7 +77,7 @@ class MemoryStore implements KeyValueStore {
     this.#assertUsable(options);
     assertStoreKey(key);
     const entry = this.#remove(key);
-    if (entry === undefined || this.#hasExpired(entry)) return undefined;
+    if (entry === undefined || hasExpired(entry, this.#now())) return undefined;
     this.#insert(key, entry);
     return entry.value;
   }
@@ -99,7 +112,7 @@ class MemoryStore implements KeyValueStore {
     this.#assertUsable(options);
     assertStorePrefix(prefix);
     const live = [...this.#entries].filter(
-      ([key, entry]) => key.startsWith(prefix) && !this.#hasExpired(entry),
+      ([key, entry]) => key.startsWith(prefix) && !hasExpired(entry, this.#now()),
     );
     return live.map(([key]) => key).toSorted();
   }
@@ -123,10 +136,6 @@ class MemoryStore implements KeyValueStore {
   #insert(key: string, entry: MemoryEntry): void {
     this.#entries.set(key, entry);
     this.#totalBytes += entry.bytes;
-  }
-
-  #hasExpired({ expiresAt }: MemoryEntry): boolean {
-    return expiresAt !== undefined && expiresAt <= this.#now();
   }
 
   #assertUsable(options: StoreCallOptions = {}): void {

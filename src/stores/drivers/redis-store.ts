@@ -1,5 +1,5 @@
-import { tryDecodeURIComponent } from "../../config/basic-auth.js";
-import { configError } from "../../errors/config-error.js";
+import { tryDecodeURIComponent } from "../../config/collect-secrets.js";
+import { configError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import type { KeyValueStore } from "../key-value-store.js";
@@ -9,17 +9,16 @@ import {
   type RedisClient,
   LazyRedisConnection,
   type RedisConnection,
+  RedisChangeFeed,
 } from "./redis-client.js";
-import { DriverStore } from "../driver-store.js";
+import { DriverStore, type DriverEntry, type StoreDriver } from "../driver-store.js";
+import { InvalidEntryError } from "../stored-record.js";
 import {
   type NamespacedStoreOptions,
   resolveStoreOptions,
   type ResolvedStoreOptions,
 } from "../store-options.js";
-import { randomBytes } from "node:crypto";
 import type { CancelScope } from "../../async/cancel-scope.js";
-import { RedisChangeFeed, encodeChange } from "./redis-change-feed.js";
-import { type DriverEntry, type StoreDriver, InvalidEntryError } from "../store-driver.js";
 
 /** Options of `redisStore`. */
 export type RedisStoreOptions = NamespacedStoreOptions;
@@ -52,7 +51,14 @@ export function redisStore(
   return new DriverStore(new RedisDriver(target, config), config);
 }
 
-type RedisTarget = ConstructorParameters<typeof RedisDriver>[0];
+interface RedisTarget {
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly connection: RedisConnection;
+  /** The `keyPrefix` of the client, which it adds to every key but does not strip from SCAN results. */
+  readonly clientPrefix: string;
+  readonly createSubscriber: () => Promise<ManagedRedisClient>;
+}
 
 function targetFromUrl(address: string, managedOptions: object): RedisTarget {
   const url = URL.canParse(address) ? new URL(address) : undefined;
@@ -108,15 +114,6 @@ function invalidTargetError(value: unknown): Error {
   return configError("The Redis store", [{ path: "", message }]);
 }
 
-interface RedisDriverOptions {
-  readonly name: string;
-  readonly secrets: readonly string[];
-  readonly connection: RedisConnection;
-  /** The `keyPrefix` of the client, which it adds to every key but does not strip from SCAN results. */
-  readonly clientPrefix: string;
-  readonly createSubscriber: () => Promise<ManagedRedisClient>;
-}
-
 const SCAN_STEP = 1_000;
 
 /** Stores one Redis string per entry, with its expiry, and publishes every change. */
@@ -127,28 +124,16 @@ class RedisDriver implements StoreDriver {
   readonly #options: ResolvedStoreOptions;
   readonly #prefix: string;
   readonly #clientPrefix: string;
-  readonly #channel: string;
-  readonly #writerId = randomBytes(8).toString("hex");
   readonly #feed: RedisChangeFeed;
 
-  constructor(
-    { name, secrets, connection, clientPrefix, createSubscriber }: RedisDriverOptions,
-    config: ResolvedStoreOptions,
-  ) {
-    this.name = name;
-    this.secrets = secrets;
-    this.#connection = connection;
+  constructor(target: RedisTarget, config: ResolvedStoreOptions) {
+    this.name = target.name;
+    this.secrets = target.secrets;
+    this.#connection = target.connection;
     this.#options = config;
     this.#prefix = `${config.namespace}:`;
-    this.#clientPrefix = clientPrefix;
-    this.#channel = `${this.#prefix}changes`;
-    this.#feed = new RedisChangeFeed({
-      channel: this.#channel,
-      writerId: this.#writerId,
-      createClient: createSubscriber,
-      timeoutMs: config.timeoutMs,
-      warn: (message) => config.logger.warn(message),
-    });
+    this.#clientPrefix = target.clientPrefix;
+    this.#feed = new RedisChangeFeed(target.createSubscriber, config);
   }
 
   async read(key: string): Promise<string | undefined> {
@@ -206,7 +191,7 @@ class RedisDriver implements StoreDriver {
   /** Best effort: the store works without the permission to publish. */
   async #publish(key: string): Promise<void> {
     try {
-      await this.#connection.call("publish", this.#channel, encodeChange(this.#writerId, key));
+      await this.#connection.call("publish", this.#feed.channel, this.#feed.encodeChange(key));
     } catch {
       this.#options.logger.debug(`${this.name} could not publish a change.`);
     }

@@ -28,29 +28,27 @@ export function requestAttributes({ server, method, tool, prompt }: RequestIdent
   });
 }
 
-export function transportAttributes({
-  endpoint: { transport, host, port },
-  protocolVersion,
-}: Pick<RequestEnded, "endpoint" | "protocolVersion">) {
+type OperationOutcome = Pick<RequestEnded, "endpoint" | "protocolVersion" | "kind"> &
+  Partial<Pick<RequestEnded, "error">>;
+
+/**
+ * The transport and the failure of an ended request, handshake or session: `error.type` as the conventions
+ * require, and the failure kind of this package.
+ */
+export function outcomeAttributes({ endpoint, protocolVersion, kind, error }: OperationOutcome): Attributes {
+  const { transport, host, port } = endpoint;
+  const code = error?.code === undefined ? undefined : String(error.code);
+  const failure = {
+    "error.type": kind === "tool-error" ? "tool_error" : (code ?? kind),
+    "rpc.response.status_code": code,
+    "langchain_mcp.failure.kind": kind,
+  };
   return omitUndefined({
     "mcp.protocol.version": protocolVersion,
     ...NETWORK[transport],
     "server.address": host,
     "server.port": port,
-  });
-}
-
-/** Sets `error.type` as the conventions require, and the failure kind of this package. */
-export function errorAttributes({
-  kind,
-  error,
-}: Pick<RequestEnded, "kind"> & Partial<Pick<RequestEnded, "error">>) {
-  if (kind === undefined) return {};
-  const code = error?.code === undefined ? undefined : String(error.code);
-  return omitUndefined({
-    "error.type": kind === "tool-error" ? "tool_error" : (code ?? kind),
-    "rpc.response.status_code": code,
-    "langchain_mcp.failure.kind": kind,
+    ...(kind === undefined ? {} : failure),
   });
 }
 

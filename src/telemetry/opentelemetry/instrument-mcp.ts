@@ -1,7 +1,10 @@
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
-import { assertOptions, type McpInstrumentationOptions } from "./instrumentation-options.js";
-import { recordMetrics } from "./record-metrics.js";
+import { assertOptions, type McpInstrumentationOptions, type OtelApi } from "./instrumentation-options.js";
 import { traceRequests } from "./trace-requests.js";
+import { CLIENT_INFO } from "../../config/message-transport.js";
+import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
+import { joinOrStart } from "./process-singleton.js";
+import { outcomeAttributes, requestAttributes } from "./attributes.js";
 
 /** The handle returned by {@link instrumentMcp}. */
 export interface McpInstrumentation {
@@ -40,4 +43,44 @@ export async function instrumentMcp(options: McpInstrumentationOptions = {}): Pr
       for (const stop of stopFunctions) stop();
     },
   };
+}
+
+/** As recommended by the semantic conventions, in seconds. */
+const BUCKET_BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
+/** Records metrics for a meter provider, once per provider. Returns the function that stops it. */
+function recordMetrics({ metrics }: OtelApi, { meterProvider = metrics }: McpInstrumentationOptions) {
+  return joinOrStart({
+    name: "measuring",
+    getProvider: () => (meterProvider === metrics ? metrics.getMeterProvider() : meterProvider),
+    options: undefined,
+    start() {
+      const meter = meterProvider.getMeter(CLIENT_INFO.name, CLIENT_INFO.version);
+      const createHistogram = (name: string, description: string) =>
+        meter.createHistogram(name, {
+          unit: "s",
+          description,
+          advice: { explicitBucketBoundaries: BUCKET_BOUNDARIES },
+        });
+      const operations = createHistogram(
+        "mcp.client.operation.duration",
+        "Duration of MCP requests, including retries and reconnects.",
+      );
+      const sessions = createHistogram("mcp.client.session.duration", "Duration of MCP sessions.");
+      const recordOperation = (event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"]) =>
+        operations.record(event.latencyMs / 1_000, {
+          ...requestAttributes(event),
+          ...outcomeAttributes(event),
+        });
+      return [
+        onMcpEvent("requestEnded", recordOperation),
+        onMcpEvent("handshakeEnded", recordOperation),
+        onMcpEvent("sessionEnded", (event) => {
+          const attributes = { "langchain_mcp.server": event.server, ...outcomeAttributes(event) };
+          sessions.record(event.durationMs / 1_000, attributes);
+        }),
+      ];
+    },
+    assertCompatible: () => undefined,
+  });
 }

@@ -1,4 +1,4 @@
-import { subscribeSafely, createChannels } from "../event-channels.js";
+import { subscribeSafely, createChannels } from "../typed-emitter.js";
 
 interface SharedTask<Options> {
   /** The diagnostics channel on which a running task is discovered. */
@@ -6,8 +6,8 @@ interface SharedTask<Options> {
   /** Returns the current provider; there is one task per provider. */
   readonly getProvider: () => object;
   readonly options: Options;
-  /** Starts the task. Returns the function that stops it. */
-  readonly start: () => () => void;
+  /** Starts the task. Returns the functions that stop it. */
+  readonly start: () => readonly (() => void)[];
   /** Throws if the running task was started with incompatible options. */
   readonly assertCompatible: (runningOptions: Options) => void;
 }
@@ -32,14 +32,14 @@ export function joinOrStart<Options>(task: SharedTask<Options>): () => void {
 
 function startShared<Options>({ name, getProvider, options, start }: SharedTask<Options>): () => void {
   const users = new Set<object>();
-  const stop = start();
+  const stopFunctions = start();
   const join = () => {
     const user = {};
     users.add(user);
     return () => {
       if (!users.delete(user) || users.size > 0) return;
       unsubscribe();
-      stop();
+      for (const stop of stopFunctions) stop();
     };
   };
   const unsubscribe = subscribeSafely(name, (message) => {

@@ -1,10 +1,11 @@
-import type { TextMapPropagator, Context, TextMapSetter } from "@opentelemetry/api";
-import { CLIENT_INFO } from "../../config/client-info.js";
-import { configError } from "../../errors/config-error.js";
-import { onMcpEvent } from "../../manager/mcp-events.js";
+import type { TextMapPropagator, Context, TextMapSetter, Attributes, Span, Tracer } from "@opentelemetry/api";
+import { CLIENT_INFO } from "../../config/message-transport.js";
+import { configError } from "../../errors/mcp-runtime-error.js";
+import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
 import type { McpInstrumentationOptions, OtelApi } from "./instrumentation-options.js";
 import { joinOrStart } from "./process-singleton.js";
-import { SpanRecorder } from "./span-recorder.js";
+import { omitUndefined } from "../../json/json.js";
+import { outcomeAttributes, requestAttributes, runAttributes } from "./attributes.js";
 
 /** The options that affect spans: callers that share a provider must agree on them. */
 const SPAN_OPTIONS = ["propagator", "propagateTo", "recordContent", "parent"] as const;
@@ -20,15 +21,8 @@ export function traceRequests(api: OtelApi, options: McpInstrumentationOptions):
     getProvider: () => unwrapProvider(api, tracerProvider),
     options,
     start() {
-      const recorder = new SpanRecorder({
-        api,
-        tracer: tracerProvider.getTracer(CLIENT_INFO.name, CLIENT_INFO.version),
-        propagator: options.propagator ?? selectPropagator(api, options),
-        recordContent: options.recordContent === true,
-        propagateTo: options.propagateTo ?? (() => true),
-        getParent: options.parent ?? (() => undefined),
-      });
-      const unsubscribers = [
+      const recorder = new SpanRecorder(api, options);
+      return [
         onMcpEvent("requestStarted", (event) => recorder.onRequestStarted(event)),
         onMcpEvent("requestRetried", (event) => recorder.onRequestRetried(event)),
         onMcpEvent("sessionLost", (event) => recorder.onSessionLost(event)),
@@ -37,7 +31,6 @@ export function traceRequests(api: OtelApi, options: McpInstrumentationOptions):
         onMcpEvent("handshakeEnded", (event) => recorder.onHandshakeEnded(event)),
         () => recorder.close(),
       ];
-      return () => unsubscribers.forEach((unsubscribe) => unsubscribe());
     },
     assertCompatible: (runningOptions) => assertSameOptions(runningOptions, options),
   });
@@ -52,10 +45,9 @@ function unwrapProvider(
   return provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
 }
 
-function selectPropagator(
-  api: OtelApi,
-  { tracerProvider }: McpInstrumentationOptions,
-): Pick<TextMapPropagator, "inject"> {
+type Propagator = Pick<TextMapPropagator, "inject">;
+
+function selectPropagator(api: OtelApi, { tracerProvider }: McpInstrumentationOptions): Propagator {
   const { propagation } = api;
   const hasGlobalPropagator = propagation.fields().length > 0;
   return hasGlobalPropagator || tracerProvider === undefined ? propagation : createW3cPropagator(api);
@@ -74,8 +66,6 @@ function assertSameOptions(
   if (issues.length > 0) throw configError("The options object", issues);
 }
 
-type Propagator = Pick<TextMapPropagator, "inject">;
-
 /** W3C Trace Context and Baggage, for a process with a tracer and without a propagator. */
 function createW3cPropagator({ trace, propagation, isSpanContextValid }: OtelApi): Propagator {
   return {
@@ -92,4 +82,127 @@ function createW3cPropagator({ trace, propagation, isSpanContextValid }: OtelApi
       if (items.length > 0) set("baggage", items.join(","));
     },
   };
+}
+
+/** Longer arguments and results are truncated. */
+const MAX_CONTENT_LENGTH = 32_768;
+
+/** Creates a span for each request and each handshake. */
+class SpanRecorder {
+  readonly #api: OtelApi;
+  readonly #options: McpInstrumentationOptions;
+  readonly #tracer: Tracer;
+  readonly #propagator: Propagator;
+  /** By the token of the request or the handshake. */
+  readonly #openSpans = new Map<object, Span>();
+
+  constructor(api: OtelApi, options: McpInstrumentationOptions) {
+    const { tracerProvider = api.trace, propagator = selectPropagator(api, options) } = options;
+    this.#api = api;
+    this.#options = options;
+    this.#tracer = tracerProvider.getTracer(CLIENT_INFO.name, CLIENT_INFO.version);
+    this.#propagator = propagator;
+  }
+
+  onRequestStarted(event: McpEvents["requestStarted"]): void {
+    const { method, resource } = event;
+    const target = event.tool ?? event.prompt;
+    const name = target === undefined ? method : `${method} ${target}`;
+    const attributes = {
+      ...requestAttributes(event),
+      ...omitUndefined({ "mcp.resource.uri": resource }),
+      ...runAttributes(event.context()),
+    };
+    const span = this.#start(event, name, attributes, this.#options.parent?.(event));
+    if (this.#shouldRecordContent(span))
+      span.setAttributes(omitUndefined({ "gen_ai.tool.call.arguments": toContentText(event.args()) }));
+  }
+
+  onRequestRetried({ token, attempts, kind, waitMs }: McpEvents["requestRetried"]): void {
+    this.#openSpans.get(token)?.addEvent("langchain_mcp.retry", {
+      "langchain_mcp.attempts": attempts,
+      "langchain_mcp.failure.kind": kind,
+      "langchain_mcp.wait_ms": waitMs,
+    });
+  }
+
+  onSessionLost({ token }: McpEvents["sessionLost"]): void {
+    this.#openSpans.get(token)?.addEvent("langchain_mcp.session_lost");
+  }
+
+  onRequestEnded(event: McpEvents["requestEnded"]): void {
+    const { attempts, kind, tool, token, wireId } = event;
+    const span = this.#openSpans.get(token);
+    if (span === undefined) return;
+    const hasResult = tool !== undefined && kind === undefined && this.#shouldRecordContent(span);
+    const attributes = omitUndefined({
+      "jsonrpc.request.id": wireId === undefined ? undefined : String(wireId),
+      "langchain_mcp.attempts": attempts,
+      "gen_ai.tool.call.result": hasResult ? toContentText(event.result()) : undefined,
+    });
+    this.#end(event, span, attributes);
+  }
+
+  onHandshakeStarted(event: McpEvents["handshakeStarted"]): void {
+    const { server } = event;
+    this.#start(event, "initialize", requestAttributes({ server, method: "initialize" }));
+  }
+
+  onHandshakeEnded(event: McpEvents["handshakeEnded"]): void {
+    const { token, method } = event;
+    const span = this.#openSpans.get(token)?.updateName(method);
+    if (span !== undefined) this.#end(event, span, { "mcp.method.name": method });
+  }
+
+  /** Ends all open spans. */
+  close(): void {
+    for (const span of this.#openSpans.values()) span.end();
+    this.#openSpans.clear();
+  }
+
+  /** Starts a span, makes it active while the request runs, and sends its context to the server. */
+  #start(
+    event: McpEvents["requestStarted"] | McpEvents["handshakeStarted"],
+    name: string,
+    attributes: Attributes,
+    requestedParent?: Context,
+  ): Span {
+    const { SpanKind, trace, context } = this.#api;
+    const { propagateTo } = this.#options;
+    const parent = requestedParent ?? context.active();
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
+    const spanContext = trace.setSpan(parent, span);
+    this.#openSpans.set(event.token, span);
+    event.wrap((run) => context.with(spanContext, run));
+    if (propagateTo === undefined || propagateTo(event.server))
+      this.#propagator.inject(spanContext, event, { set: ({ addMeta }, key, value) => addMeta(key, value) });
+    return span;
+  }
+
+  #end(
+    event: McpEvents["requestEnded"] | McpEvents["handshakeEnded"],
+    span: Span,
+    extraAttributes: Attributes,
+  ): void {
+    const { token, kind, error, sessionId } = event;
+    this.#openSpans.delete(token);
+    span.setAttributes({
+      ...outcomeAttributes(event),
+      ...omitUndefined({ "mcp.session.id": sessionId }),
+      ...extraAttributes,
+    });
+    if (kind !== undefined) {
+      const { ERROR: code } = this.#api.SpanStatusCode;
+      span.setStatus(error === undefined ? { code } : { code, message: error.message });
+    }
+    span.end();
+  }
+
+  #shouldRecordContent(span: Span): boolean {
+    return this.#options.recordContent === true && span.isRecording();
+  }
+}
+
+function toContentText(content: unknown): string | undefined {
+  return content === undefined ? undefined : JSON.stringify(content).slice(0, MAX_CONTENT_LENGTH);
 }

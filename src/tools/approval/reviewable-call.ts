@@ -1,67 +1,108 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ToolContext } from "../tool-context.js";
-import type { JsonObject } from "../../json/json.js";
+import type { ToolCall } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { type ActionRequest, type Decision, DECISIONS, type ReviewConfig } from "./approval-request.js";
-import { type PreparedCall, toModelVisibleArgs, applyEdits } from "../prepare-call.js";
-import { deniedError } from "../tool-failure.js";
-import { toJson } from "../../json/truncate-json.js";
-import type { ToolRuntime } from "../tool-runtime.js";
+import { toJson } from "../../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { applyEdits, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
+import { deniedError, toModelFailure } from "../tool-failure.js";
+import { type PreparedCall, ToolContext, ToolRun, type ToolRuntime } from "../tool-run.js";
 
-/**
- * What is known about a call before it runs:
- * - `approved`: it may run; `notice` is for the model
- * - `undecided`: it is prepared, and no decision could be requested
- * - `failed`: it could not be prepared
- * - `rejected`: a reviewer rejected it
- */
-export type ApprovalOutcome =
-  | { readonly type: "approved"; readonly prepared: PreparedCall; readonly notice?: string }
-  | { readonly type: "undecided"; readonly prepared: PreparedCall }
-  | { readonly type: "failed"; readonly failure: McpRuntimeError }
-  | { readonly type: "rejected"; readonly failure: McpRuntimeError };
+/** LangChain's `ActionRequest`: a call that needs approval. */
+interface ActionRequest {
+  /** The tool's name, as models see it. */
+  readonly name: string;
+  /** The arguments that would be sent; sensitive values are masked. */
+  readonly args: JsonObject;
+  readonly description: string;
+}
+
+/** LangChain's `ReviewConfig`. */
+interface ReviewConfig {
+  readonly actionName: string;
+  readonly allowedDecisions: readonly Decision["type"][];
+  readonly argsSchema: JsonObject;
+}
+
+/** LangChain's `HITLRequest`. */
+export interface ApprovalRequest {
+  readonly actionRequests: readonly ActionRequest[];
+  readonly reviewConfigs: readonly ReviewConfig[];
+}
+
+/** LangChain's `Decision`. */
+export type Decision =
+  | { readonly type: "approve" }
+  | { readonly type: "edit"; readonly editedAction: { readonly name: string; readonly args: JsonObject } }
+  | { readonly type: "reject"; readonly message?: string | undefined };
+
+export const DECISIONS: readonly Decision["type"][] = ["approve", "edit", "reject"];
 
 export type RequestedAction = Pick<ActionRequest, "name" | "args">;
 
-interface ReviewableCallOptions {
-  /** The tool's name, as models see it. */
-  readonly name: string;
-  readonly runtime: ToolRuntime;
-  readonly context: ToolContext;
-  readonly outcome: PreparedCall | McpRuntimeError;
-}
+/** `null`: the decision was about other arguments than those that would be sent now. */
+export type ApprovalDecision = Decision | null;
+
+const STALE = "its arguments are not those that were approved. Call it again to request approval again.";
 
 /** A prepared call that may need a decision before it runs. */
 export class ReviewableCall {
   /** Whether this process sent the approval request, so the decision is about exactly these arguments. */
   wasRequested = false;
-  readonly #options: ReviewableCallOptions;
+  readonly #run: ToolRun;
+  readonly #outcome: PreparedCall | McpRuntimeError;
 
-  constructor(options: ReviewableCallOptions) {
-    this.#options = options;
+  /** `outcome`: the call, or why it could not be prepared. */
+  constructor(run: ToolRun, outcome: PreparedCall | McpRuntimeError) {
+    this.#run = run;
+    this.#outcome = outcome;
+  }
+
+  /** Prepares a call, so that approval can be requested before any call of its message runs. */
+  static async prepare(
+    runtime: ToolRuntime,
+    call: ToolCall,
+    config: RunnableConfig,
+  ): Promise<ReviewableCall> {
+    const { interceptor } = runtime;
+    const context = new ToolContext(runtime, { ...config, toolCall: call } as RunnableConfig);
+    const run = new ToolRun(runtime, { args: call.args, context, interceptor, progress: undefined });
+    try {
+      run.cancellation.throwIfCancelled();
+      return new ReviewableCall(run, await prepareCall(run));
+    } catch (error) {
+      return new ReviewableCall(run, toModelFailure(error, run));
+    } finally {
+      run.dispose();
+    }
+  }
+
+  get name(): string {
+    return this.#run.runtime.name;
   }
 
   /** What to request approval for; `undefined` when no approval is needed. */
   get action(): RequestedAction | undefined {
-    const { name, runtime, outcome } = this.#options;
+    const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError || !outcome.needsApproval) return undefined;
-    return { name, args: runtime.schema.injector.mask(outcome.args) };
+    return { name: this.name, args: this.#run.runtime.schema.injector.mask(outcome.args) };
   }
 
   get reviewConfig(): ReviewConfig {
-    const { name, runtime } = this.#options;
-    return { actionName: name, allowedDecisions: DECISIONS, argsSchema: runtime.schema.modelSchema() };
+    const argsSchema = this.#run.runtime.schema.modelSchema();
+    return { actionName: this.name, allowedDecisions: DECISIONS, argsSchema };
   }
 
   describe(): string {
-    const { name, runtime } = this.#options;
-    return `Tool "${name}" of server "${runtime.server}" needs approval before it runs.`;
+    return `Tool "${this.name}" of server "${this.#run.runtime.server}" needs approval before it runs.`;
   }
 
-  /** Returns what is wrong with a decision about this call. */
-  validateDecision(decision: Decision): string | undefined {
+  /** Returns what is wrong with the edited arguments of a decision. */
+  validateEdits(decision: Decision): string | undefined {
+    const outcome = this.#outcome;
+    if (decision.type !== "edit" || outcome instanceof McpRuntimeError) return undefined;
     try {
-      this.resolve(decision);
+      applyEdits(this.#run, outcome, decision.editedAction.args);
       return undefined;
     } catch (error) {
       if (error instanceof McpRuntimeError) return error.message;
@@ -69,32 +110,23 @@ export class ReviewableCall {
     }
   }
 
-  /** @throws McpRuntimeError `invalid-request` for edited arguments that are invalid */
-  resolve(decision: Decision | undefined): ApprovalOutcome {
-    const { runtime, context, outcome } = this.#options;
-    if (outcome instanceof McpRuntimeError) return { type: "failed", failure: outcome };
-    if (!outcome.needsApproval) return { type: "approved", prepared: outcome };
-    switch (decision?.type) {
-      case undefined:
-        return { type: "undecided", prepared: outcome };
-      case "approve":
-        return { type: "approved", prepared: outcome };
-      case "reject":
-        return {
-          type: "rejected",
-          failure: deniedError(runtime, decision.message || "it was not approved."),
-        };
-      case "edit": {
-        const prepared = applyEdits(runtime, outcome, { edited: decision.editedAction.args, context });
-        return { type: "approved", prepared, notice: this.#editNotice(prepared) };
-      }
+  /**
+   * Returns the call that `run` sends. Without a decision, it may still need approval.
+   *
+   * @throws McpRuntimeError when it was rejected or could not be prepared
+   */
+  resolve(decision: ApprovalDecision | undefined, run: ToolRun): PreparedCall {
+    const outcome = this.#outcome;
+    if (outcome instanceof McpRuntimeError) throw outcome;
+    if (!outcome.needsApproval || decision === undefined) return outcome;
+    if (decision === null || decision.type === "reject") {
+      run.isRejected = true;
+      throw deniedError(run.runtime, decision === null ? STALE : decision.message || "it was not approved.");
     }
-  }
-
-  /** The arguments were different when the call was prepared again, so the approval does not apply to them. */
-  rejectStale(): ApprovalOutcome {
-    const reason = "its arguments are not those that were approved. Call it again to request approval again.";
-    return { type: "rejected", failure: deniedError(this.#options.runtime, reason) };
+    if (decision.type === "approve") return { ...outcome, needsApproval: false };
+    const edited = applyEdits(this.#run, outcome, decision.editedAction.args);
+    run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
+    return { ...edited, needsApproval: false };
   }
 
   matches(requested: RequestedAction | undefined): boolean {
@@ -103,18 +135,12 @@ export class ReviewableCall {
     const toPlain = ({ name, args }: RequestedAction): unknown => JSON.parse(JSON.stringify({ name, args }));
     return isDeepStrictEqual(toPlain(action), toPlain(requested));
   }
-
-  #editNotice({ args }: PreparedCall): string {
-    const visibleArgs: JsonObject = toModelVisibleArgs(this.#options.runtime, args);
-    return `A person changed the arguments before the call: ${toJson(visibleArgs)}`;
-  }
 }
 
-/** Resolves a call with the decisions that were requested. A call that has no entry was not requested. */
-export function resolveOutcome(
-  call: ReviewableCall,
-  decisions: ReadonlyMap<ReviewableCall, Decision | undefined>,
-): ApprovalOutcome {
-  const decision = decisions.get(call);
-  return decision === undefined && decisions.has(call) ? call.rejectStale() : call.resolve(decision);
+const INPUT_TYPES: ReadonlySet<unknown> = new Set(["mcp_input", "mcp_inputs"]);
+
+/** Returns the last approval request of a task: its last interrupt, or the one saved with a later input request. */
+export function previousApproval(question: unknown): unknown {
+  if (!isPlainObject(question)) return undefined;
+  return INPUT_TYPES.has(question["type"]) ? question["approval"] : question;
 }

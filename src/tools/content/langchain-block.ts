@@ -1,6 +1,7 @@
 import type { ContentBlock } from "../../client/tool-result.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject, cloneJson } from "../../json/json.js";
 import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { isDeepStrictEqual } from "node:util";
 
 /**
  * A standard content block of LangChain v1 (`ContentBlock` of `@langchain/core/messages`) that every provider's
@@ -9,7 +10,7 @@ import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
  */
 export type LangChainBlock = TextBlock | DataBlock;
 
-export type TextBlock = { type: "text"; text: string };
+type TextBlock = { type: "text"; text: string };
 
 type DataBlock = {
   type: "image" | "audio" | "file";
@@ -41,7 +42,7 @@ export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefine
       return typeof block["text"] === "string" ? textBlock(block["text"]) : undefined;
     case "image":
     case "audio":
-      return toMediaBlock(block.type, { data: block["data"], mimeType: block["mimeType"] });
+      return toMediaBlock(block.type, block);
     case "resource":
       return isPlainObject(block["resource"]) ? fromResource(block["resource"]) : undefined;
     case "resource_link":
@@ -51,12 +52,17 @@ export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefine
   }
 }
 
+/** The blob of a resource becomes an image, audio or file block; `undefined` if it is not base64. */
 function fromResource(resource: JsonObject): LangChainBlock | undefined {
-  const { text, blob, mimeType, uri } = resource;
+  const { text, blob, uri } = resource;
   if (typeof text === "string") return textBlock(text);
   // Some servers embed a resource with nothing but its URI.
   if (blob === undefined || blob === null) return describeResource(resource);
-  return toResourceBlock({ blob, mimeType, uri });
+  const data = toBase64(blob);
+  if (data === undefined) return undefined;
+  const mimeType = toMimeType(resource["mimeType"]) ?? OCTET_STREAM;
+  const block: DataBlock = { type: toBlockType(mimeType), mimeType, data };
+  return typeof uri === "string" ? { ...block, metadata: { uri, filename: toFileName(uri) } } : block;
 }
 
 /**
@@ -96,31 +102,11 @@ const MIME_ALIASES: ReadonlyMap<string, string> = new Map([["image/jpg", "image/
  * Returns `undefined` unless the data is base64 of the given media type: a provider rejects a mislabeled block, and
  * with it every later request of the conversation.
  */
-function toMediaBlock(
-  type: "image" | "audio",
-  { data, mimeType }: { readonly data: unknown; readonly mimeType: unknown },
-): DataBlock | undefined {
+function toMediaBlock(type: "image" | "audio", { data, mimeType }: JsonObject): DataBlock | undefined {
   const base64 = toBase64(data);
   const mediaType = toMimeType(mimeType);
   if (base64 === undefined || mediaType === undefined || !mediaType.startsWith(`${type}/`)) return undefined;
   return { type, mimeType: mediaType, data: base64 };
-}
-
-/** Converts the blob of an embedded resource to an image, audio or file block; `undefined` if it is not base64. */
-function toResourceBlock({
-  blob,
-  mimeType,
-  uri,
-}: {
-  readonly blob: unknown;
-  readonly mimeType: unknown;
-  readonly uri: unknown;
-}): DataBlock | undefined {
-  const data = toBase64(blob);
-  if (data === undefined) return undefined;
-  const mediaType = toMimeType(mimeType) ?? OCTET_STREAM;
-  const block: DataBlock = { type: toBlockType(mediaType), mimeType: mediaType, data };
-  return typeof uri === "string" ? { ...block, metadata: { uri, filename: toFileName(uri) } } : block;
 }
 
 function toBlockType(mimeType: string): DataBlock["type"] {
@@ -149,4 +135,40 @@ export function toBase64(value: unknown): string | undefined {
 function toFileName(uri: string): string {
   const path = uri.split(/[?#]/, 1)[0] ?? "";
   return path.split("/").findLast((segment) => segment !== "") ?? "resource";
+}
+
+const MAX_BINARY_LENGTH = 1_000;
+/** Where MCP has base64, which may be megabytes and is useless to a model as text. */
+const BINARY_KEYS: ReadonlySet<string> = new Set(["data", "blob"]);
+
+/** Serializes any value; never throws. */
+export function stringifyJson(value: unknown): string {
+  return stringify(value, (_, field) => (typeof field === "bigint" ? String(field) : field));
+}
+
+/** Like `stringifyJson`, with long binary data replaced by its length. */
+export function stringifyWithoutBinary(value: unknown): string {
+  return stringify(value, (key, field) => {
+    if (typeof field === "bigint") return String(field);
+    if (typeof field !== "string" || field.length <= MAX_BINARY_LENGTH || !BINARY_KEYS.has(key)) return field;
+    return `[${field.length.toLocaleString("en-US")} characters omitted]`;
+  });
+}
+
+/** Whether a text is the same JSON, regardless of whitespace and the order of keys. */
+export function isSameJson(text: string, json: string): boolean {
+  try {
+    return isDeepStrictEqual(JSON.parse(text), JSON.parse(json));
+  } catch {
+    // Not JSON, or nested too deeply to be compared.
+    return false;
+  }
+}
+
+function stringify(value: unknown, replacer: (key: string, field: unknown) => unknown): string {
+  try {
+    return JSON.stringify(cloneJson(value), replacer) ?? "null";
+  } catch {
+    return "[a value that cannot be serialized as JSON]";
+  }
 }

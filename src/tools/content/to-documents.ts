@@ -7,20 +7,22 @@ import {
   textBlock,
   toContent,
   toLangChainBlock,
+  stringifyWithoutBinary,
 } from "./langchain-block.js";
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import type { McpPrompt, McpPromptMessage } from "../../client/prompt-client.js";
-import { stringifyWithoutBinary } from "./json-text.js";
 
 /** The metadata of a LangChain document that was created from an MCP resource. */
 export interface ResourceMetadata extends Record<string, unknown> {
   /** The same as `uri`: LangChain's conventional key. */
   source: string;
+  /** The URI of the resource. */
   uri: string;
   /** The name of the server. */
   server: string;
   /** The name in the server's resource list. */
   name?: string;
+  /** The MIME type, if the server declares one. */
   mimeType?: string;
   /** Base64 of content that is not text. */
   blob?: string;

@@ -1,13 +1,52 @@
 import type { ContentBlock, ToolResult } from "../../client/tool-result.js";
-import { isSameJson, stringifyJson, stringifyWithoutBinary } from "./json-text.js";
 import {
+  isSameJson,
+  stringifyJson,
+  stringifyWithoutBinary,
   isTextBlock,
   textBlock,
   toContent,
   type LangChainBlock,
   toLangChainBlock,
 } from "./langchain-block.js";
-import { toToolArtifact, type ToolArtifact } from "./tool-artifact.js";
+import { type JsonObject, cloneJson } from "../../json/json.js";
+import type { FailureKind } from "../../errors/failure-kinds.js";
+import type { FailureDetails } from "../../errors/mcp-runtime-error.js";
+
+/** The `artifact` of a ToolMessage: plain JSON that can be saved in a checkpoint. The model does not see it. */
+export interface ToolArtifact {
+  /** `structuredContent` of the result; `undefined` if it has none. */
+  readonly structuredContent: unknown;
+  /** `_meta` of the result. */
+  readonly meta: JsonObject | undefined;
+  /** Whether the tool reported an error or the call failed. */
+  readonly isError: boolean;
+  /** All blocks as the server sent them, including those that were truncated, replaced or hidden from the model. */
+  readonly content: readonly ContentBlock[];
+  /** The return value of the option `customData`. */
+  readonly customData?: unknown;
+  /** Set when the call failed. */
+  readonly error?: ToolFailure | undefined;
+}
+
+/** An `McpRuntimeError` as plain JSON. */
+export interface ToolFailure extends Omit<FailureDetails, "retryAt" | "cause"> {
+  /** The kind of the error. */
+  readonly kind: FailureKind;
+  /** The message of the error, for humans; models see a text that fits the kind. */
+  readonly message: string;
+  /** When the server allows the next attempt, as an ISO 8601 date. */
+  readonly retryAt?: string | undefined;
+}
+
+function toToolArtifact({ structuredContent, meta, isError, content }: ToolResult): ToolArtifact {
+  return {
+    structuredContent: cloneJson(structuredContent),
+    meta: cloneJson(meta),
+    isError,
+    content: content.map((block) => cloneJson(block)),
+  };
+}
 
 /** How a result is converted to the content of a message. */
 export interface ContentOptions {

@@ -1,24 +1,29 @@
+import type { ToolCall } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CallInput } from "../../client/call-options.js";
-import type { InputRequired, ToolResult } from "../../client/tool-result.js";
-import type { ToolContext } from "../tool-context.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import type { InputRequired } from "../../client/tool-result.js";
 import type { FormElicitation, UrlElicitation } from "../../config/server-request-handlers.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import {
   createElicitationHandler,
   parseElicitation,
 } from "../../session/server-requests/elicitation-handler.js";
 import { HandlerError } from "../../session/server-requests/server-request-handler.js";
-import { GraphTask, findPendingCalls } from "../graph-task.js";
-import { previousApproval } from "../approval/approval-request.js";
+import { previousApproval } from "../approval/reviewable-call.js";
+import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
+import type { McpTool } from "../mcp-tool.js";
+import type { CallInterceptor, InputSource, ToolRun } from "../tool-run.js";
 
 /** The value of a LangGraph interrupt when a server needs input from a person before it runs a tool. */
 export interface InputRequest {
+  /** Tells this value from those of other interrupts. */
   readonly type: "mcp_input";
   /** The name of the server. */
   readonly server: string;
   /** The tool's name, as models see it. */
   readonly tool: string;
+  /** The id of the tool call; the key of its answers in `InputResponse`. */
   readonly toolCallId: string;
   /** The elicitation requests, by the server's keys. */
   readonly requests: Readonly<Record<string, FormElicitation | UrlElicitation>>;
@@ -39,114 +44,100 @@ export interface InputRequest {
  * ```
  */
 export interface InputResponse {
+  /** The elicitation results, by tool call id and by the key of the request. */
   readonly answers: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
 }
 
 /** The interrupt as it is saved in the checkpoint, with what is needed to resume the call. */
-export interface InterruptedCall extends InputRequest {
+interface InterruptedCall extends InputRequest {
+  /** How many times the task has interrupted the graph for input, including this time. */
   readonly round: number;
   readonly required: InputRequired;
   /** The approval request that the same task has made before. */
   readonly approval?: unknown;
 }
 
-/** A call whose input is requested by the tool node: the input to send, and what the server needs next. */
-export interface DeferredCall {
-  readonly input: CallInput;
-  required: InputRequired | undefined;
-}
-
-interface InputContext {
-  readonly server: string;
-  readonly tool: string;
-  readonly context: ToolContext;
-  readonly deferred: DeferredCall | undefined;
-}
-
-/** A person does not give this many invalid answers: a program answers in a loop. */
-const MAX_ROUNDS = 1_000;
-const NO_INPUT: { readonly input: CallInput; readonly round: number } = { input: {}, round: 0 };
-
 /**
- * Calls a tool and interrupts the graph when its server needs input. The resumed task runs again from its start,
- * possibly in another process: it then sends the call with the answers, without repeating earlier rounds.
+ * Returns a source of input that interrupts the graph; `undefined` where that is not safe. The resumed task runs
+ * again from its start, possibly in another process: it then sends the call with the answers, without repeating
+ * earlier rounds.
  */
-export function callWithInput(
-  call: (input: CallInput | undefined) => Promise<ToolResult>,
-  inputContext: InputContext,
-): Promise<ToolResult> {
-  if (inputContext.deferred !== undefined) return callDeferred(call, inputContext.deferred);
-  const task = new GraphTask(inputContext.context.runConfig);
-  return canInterrupt(task, inputContext.context)
-    ? callUntilComplete(call, inputContext, task)
-    : call(undefined);
-}
-
-async function callUntilComplete(
-  call: (input: CallInput | undefined) => Promise<ToolResult>,
-  inputContext: InputContext,
-  task: GraphTask,
-): Promise<ToolResult> {
-  const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
-  let interrupted = isInterruptedCall(lastQuestion, inputContext) ? lastQuestion : undefined;
-  // LangGraph matches answers to interrupts by their order, so the earlier interrupts are repeated.
-  for (let round = 1; round < (interrupted?.round ?? 0); round += 1) task.interrupt?.(interrupted);
-  for (let rounds = 0; rounds < MAX_ROUNDS; rounds += 1) {
-    const { input, round } = interrupted === undefined ? NO_INPUT : await requestInput(interrupted, task);
-    const result = await call(input);
-    if (result.inputRequired === undefined) return result;
-    const { server, tool, context } = inputContext;
-    const source = { server, tool, toolCallId: context.toolCallId ?? "", round: round + 1 };
-    interrupted = toInterrupt(result.inputRequired, source, lastQuestion);
-  }
-  throw noValidAnswerError(inputContext.server);
-}
-
-async function callDeferred(
-  call: (input: CallInput | undefined) => Promise<ToolResult>,
-  deferred: DeferredCall,
-): Promise<ToolResult> {
-  const result = await call(deferred.input);
-  deferred.required = result.inputRequired;
-  return result;
-}
-
-/** Interrupts until a valid answer is received. */
-async function requestInput(interrupted: InterruptedCall, task: GraphTask): Promise<typeof NO_INPUT> {
-  let question: InterruptedCall = interrupted;
-  for (let round = interrupted.round; round < MAX_ROUNDS; round += 1) {
-    const answer = await readAnswers(interrupted, task.interrupt?.(question));
-    if (!("error" in answer)) {
-      const { requestState } = interrupted.required;
-      return { input: { responses: answer.responses, requestState }, round };
-    }
-    question = { ...interrupted, error: answer.error, round: round + 1 };
-  }
-  throw noValidAnswerError(interrupted.server);
-}
-
-function noValidAnswerError(server: string): McpRuntimeError {
-  return new McpRuntimeError("denied", "No valid answer was received.", { server });
+export function openInput({ runtime, context }: ToolRun): InputSource | undefined {
+  const { toolCallId } = context;
+  if (toolCallId === undefined) return undefined;
+  const task = new GraphTask(context.runConfig);
+  if (task.interrupt === undefined || !isOnlyCallOfTask(task, toolCallId)) return undefined;
+  return new GraphInput(task, { server: runtime.server, tool: runtime.name, toolCallId });
 }
 
 /** An interrupt is safe only if the task makes no other call: a resumed task repeats all its calls. */
-function canInterrupt(task: GraphTask, { toolCallId }: ToolContext): boolean {
-  if (toolCallId === undefined || task.interrupt === undefined) return false;
+function isOnlyCallOfTask(task: GraphTask, toolCallId: string): boolean {
   const singleCall: unknown = Reflect.get(Object(task.input), "lg_tool_call");
-  if (isPlainObject(singleCall)) return singleCall["id"] === toolCallId;
-  const { allCalls } = findPendingCalls(task.input);
-  return allCalls.length === 1 && allCalls[0]?.id === toolCallId;
+  return isPlainObject(singleCall) ? singleCall["id"] === toolCallId : task.hasOnlyCall(toolCallId);
 }
 
-function isInterruptedCall(question: unknown, { context }: InputContext): question is InterruptedCall {
-  if (!isPlainObject(question) || question["type"] !== "mcp_input") return false;
-  return question["toolCallId"] === context.toolCallId;
+type CallSource = Pick<InterruptedCall, "server" | "tool" | "toolCallId">;
+
+class GraphInput implements InputSource {
+  readonly #task: GraphTask;
+  readonly #source: CallSource;
+  #lastQuestion: unknown;
+  #round = 0;
+
+  constructor(task: GraphTask, source: CallSource) {
+    this.#task = task;
+    this.#source = source;
+  }
+
+  async first(): Promise<CallInput> {
+    const question = this.#task.isResumed ? await this.#task.lastQuestion() : undefined;
+    this.#lastQuestion = question;
+    if (!isInterruptedCall(question) || question.toolCallId !== this.#source.toolCallId) return {};
+    repeatInterrupts(this.#task, question);
+    return this.#request(question);
+  }
+
+  next(required: InputRequired): Promise<CallInput> {
+    const round = this.#round + 1;
+    return this.#request(toInterrupt(required, { ...this.#source, round }, this.#lastQuestion));
+  }
+
+  async #request(question: InterruptedCall): Promise<CallInput> {
+    const { inputs, round } = await requestInputs(this.#task, question, [question]);
+    this.#round = round;
+    return inputs.get(question.toolCallId) ?? {};
+  }
+}
+
+function isInterruptedCall(question: unknown): question is InterruptedCall {
+  return isPlainObject(question) && question["type"] === "mcp_input";
+}
+
+/** LangGraph matches answers to interrupts by their order, so a resumed task repeats its earlier interrupts. */
+function repeatInterrupts(task: GraphTask, question: { readonly round: number }): void {
+  for (let round = 1; round < question.round; round += 1) task.interrupt?.(question);
+}
+
+/** Interrupts until a valid answer is received. Returns the input of each call, by its id, and the last round. */
+async function requestInputs(
+  task: GraphTask,
+  interrupted: { readonly round: number; readonly server?: string },
+  calls: readonly InterruptedCall[],
+): Promise<{ readonly inputs: ReadonlyMap<string, CallInput>; readonly round: number }> {
+  let question: object = interrupted;
+  for (let { round } = interrupted; round < MAX_INTERRUPTS; round += 1) {
+    const inputs = await readAnswers(calls, task.interrupt?.(question));
+    if (typeof inputs !== "string") return { inputs, round };
+    question = { ...interrupted, error: inputs, round: round + 1 };
+  }
+  const { server } = interrupted;
+  throw new McpRuntimeError("denied", "No valid answer was received.", { server });
 }
 
 /** `lastQuestion` is the value of the task's last interrupt, whose approval request is kept. */
-export function toInterrupt(
+function toInterrupt(
   required: InputRequired,
-  { server, tool, toolCallId, round }: Pick<InterruptedCall, "server" | "tool" | "toolCallId" | "round">,
+  { server, tool, toolCallId, round }: CallSource & Pick<InterruptedCall, "round">,
   lastQuestion: unknown,
 ): InterruptedCall {
   const requests = Object.entries(required.requests).map(([key, request]) => [
@@ -168,51 +159,153 @@ export function toInterrupt(
 
 function toRequest({ params }: JsonObject, server: string): FormElicitation | UrlElicitation {
   try {
-    return parseElicitation(isPlainObject(params) ? params : {});
+    return parseElicitation(toObject(params));
   } catch (error) {
     const text = `Server "${server}" sent an invalid elicitation request: ${String(error)}`;
     throw new McpRuntimeError("invalid-response", text, { server });
   }
 }
 
-type AnswerResult = { readonly responses: JsonObject } | { readonly error: string };
-
-/** Validates answers like the result of an `onElicitationRequest` handler. */
-export async function readAnswers(
-  { requests, required, toolCallId }: InterruptedCall,
+/** Returns the input of each call, by its id, or what is wrong with the answer. */
+async function readAnswers(
+  calls: readonly InterruptedCall[],
   answer: unknown,
-): Promise<AnswerResult> {
-  const keys = Object.keys(requests);
-  const byCall =
-    isPlainObject(answer) && isPlainObject(answer["answers"]) ? answer["answers"][toolCallId] : undefined;
-  const isShortForm = isPlainObject(answer) && typeof answer["action"] === "string" && keys.length === 1;
-  const byKey: unknown = isShortForm ? { [keys[0] ?? ""]: answer } : byCall;
-  if (!isPlainObject(byKey)) return { error: `The answer has no entry for call "${toolCallId}".` };
-  const responses: JsonObject = { ...required.responses };
-  for (const key of keys) {
-    const result = await validateAnswer(required.requests[key] ?? {}, byKey[key]);
-    if ("error" in result) return { error: `${key}: ${result.error}` };
-    responses[key] = result.response;
+): Promise<ReadonlyMap<string, CallInput> | string> {
+  const inputs = new Map<string, CallInput>();
+  for (const { requests, required, toolCallId } of calls) {
+    const keys = Object.keys(requests);
+    const isShortForm = isPlainObject(answer) && typeof answer["action"] === "string" && keys.length === 1;
+    const byKey: unknown = isShortForm
+      ? { [keys[0] ?? ""]: answer }
+      : toObject(toObject(answer)["answers"])[toolCallId];
+    if (!isPlainObject(byKey)) return `The answer has no entry for call "${toolCallId}".`;
+    const responses: JsonObject = { ...required.responses };
+    for (const key of keys) {
+      const response = await readAnswer(required.requests[key] ?? {}, byKey[key]);
+      if (typeof response === "string") return `${key}: ${response}`;
+      responses[key] = response;
+    }
+    inputs.set(toolCallId, { responses, requestState: required.requestState });
   }
-  return { responses };
+  return inputs;
 }
 
-async function validateAnswer(
-  { params }: JsonObject,
-  answer: unknown,
-): Promise<{ readonly response: JsonObject } | { readonly error: string }> {
+/** Validates an answer like the result of an `onElicitationRequest` handler. Returns what is wrong with it. */
+async function readAnswer({ params }: JsonObject, answer: unknown): Promise<JsonObject | string> {
   const elicit = () => answer as never;
   const handle = createElicitationHandler({ elicitForm: elicit, elicitUrl: elicit });
   const context = { server: "", signal: new AbortController().signal };
   try {
-    return { response: await handle(isPlainObject(params) ? params : {})(context) };
+    return await handle(toObject(params))(context);
   } catch (error) {
     if (!(error instanceof HandlerError)) throw error;
-    return {
-      error: (error.warning ?? error.message).replace(
-        /^onElicitationRequest returned an invalid result/,
-        "The answer is invalid",
-      ),
-    };
+    return (error.warning ?? error.message).replace(
+      /^onElicitationRequest returned an invalid result/,
+      "The answer is invalid",
+    );
   }
+}
+
+/** The value of a LangGraph interrupt when servers need input for several calls of one message. */
+export interface InputRequests {
+  /** Tells this value from those of other interrupts. */
+  readonly type: "mcp_inputs";
+  /** One request for each call, in the order of the calls. */
+  readonly questions: readonly InputRequest[];
+  /** What was wrong with the previous answer. */
+  readonly error?: string;
+}
+
+/** The interrupt as it is saved in the checkpoint. */
+interface InterruptedMessage extends InputRequests {
+  readonly questions: readonly InterruptedCall[];
+  /** The results of the other calls, by call id: they do not run again. */
+  readonly results: Readonly<Record<string, unknown>>;
+  readonly round: number;
+  readonly approval?: unknown;
+}
+
+interface TrackedCall {
+  readonly tool: McpTool;
+  /** What the server needs; `undefined` if it has not requested anything. */
+  required: InputRequired | undefined;
+}
+
+/**
+ * The calls of one message that run in one task, and the input that their servers need. The resumed task runs
+ * again from its start, so the results of finished calls are saved with the interrupt.
+ */
+export class MessageInputs {
+  readonly #task: GraphTask;
+  readonly #lastQuestion: unknown;
+  readonly #calls = new Map<string, TrackedCall>();
+  readonly #results: Map<string, unknown>;
+  #answers: ReadonlyMap<string, CallInput> = new Map();
+  #round = 0;
+
+  private constructor(task: GraphTask, lastQuestion: unknown) {
+    this.#task = task;
+    this.#lastQuestion = lastQuestion;
+    this.#results = new Map(isInterruptedMessage(lastQuestion) ? Object.entries(lastQuestion.results) : []);
+  }
+
+  /** Returns `undefined` when the graph cannot be interrupted. */
+  static async open(config: RunnableConfig): Promise<MessageInputs | undefined> {
+    const task = new GraphTask(config);
+    if (task.interrupt === undefined) return undefined;
+    const lastQuestion = task.isResumed ? await task.lastQuestion() : undefined;
+    const messageInputs = new MessageInputs(task, lastQuestion);
+    if (!isInterruptedMessage(lastQuestion)) return messageInputs;
+    repeatInterrupts(task, lastQuestion);
+    const { inputs, round } = await requestInputs(task, lastQuestion, lastQuestion.questions);
+    messageInputs.#answers = inputs;
+    messageInputs.#round = round;
+    return messageInputs;
+  }
+
+  /** Returns the result of a call that finished before the interrupt. */
+  savedResult({ id = "" }: ToolCall): unknown {
+    return this.#results.get(id);
+  }
+
+  /** Registers a call whose server may need input. The call then ends, and the graph is interrupted later. */
+  track(tool: McpTool, { id = "" }: ToolCall): Pick<CallInterceptor, "openInput"> {
+    const call: TrackedCall = { tool, required: undefined };
+    this.#calls.set(id, call);
+    const source: InputSource = {
+      first: () => this.#answers.get(id) ?? {},
+      next: async (required) => {
+        call.required = required;
+        return undefined;
+      },
+    };
+    return { openInput: () => source };
+  }
+
+  /** Saves the output of a finished call, so that it does not run again. */
+  saveResult({ id = "" }: ToolCall, output: unknown): void {
+    if (this.#calls.get(id)?.required === undefined) this.#results.set(id, output);
+  }
+
+  /** Interrupts the graph if a server needs input. */
+  interruptIfNeeded(): void {
+    const questions = [...this.#calls].flatMap(([toolCallId, { tool, required }]) => {
+      const source = { server: tool.mcp.server, tool: tool.name, toolCallId, round: 1 };
+      return required === undefined ? [] : [toInterrupt(required, source, undefined)];
+    });
+    if (questions.length === 0) return;
+    const question: InterruptedMessage = {
+      type: "mcp_inputs",
+      questions,
+      results: Object.fromEntries(this.#results),
+      round: this.#round + 1,
+      approval: previousApproval(this.#lastQuestion),
+    };
+    this.#task.interrupt?.(question);
+    throw new McpRuntimeError("denied", "The graph was not interrupted for an input request.");
+  }
+}
+
+function isInterruptedMessage(question: unknown): question is InterruptedMessage {
+  return isPlainObject(question) && question["type"] === "mcp_inputs";
 }

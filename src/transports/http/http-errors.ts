@@ -1,11 +1,11 @@
-import { errorCode } from "../../errors/error-code.js";
-import { hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/classify-failure.js";
+import { errorCode, hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { excerpt } from "../../errors/sanitize-text.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
-import { ProxyError, describeTlsError } from "../../net/connect-errors.js";
-import { isPlainObject } from "../../json/json.js";
+import { describeTlsError } from "../../net/connect-errors.js";
+import { ProxyError } from "../../net/http-proxy.js";
+import { isPlainObject, tryParseJson } from "../../json/json.js";
 
 /** The server that an error is about, and the redactor for its message. */
 export interface HttpErrorContext {
@@ -144,17 +144,9 @@ export function reportsUnknownSession(text: string): boolean {
 
 /** Returns the JSON-RPC error in a response body, if there is one. */
 export function findRpcError(body: string): { readonly code: number; readonly message: string } | undefined {
-  const message = parseJson(body);
+  const message = tryParseJson(body);
   const error = isPlainObject(message) ? message["error"] : undefined;
   if (!isPlainObject(error)) return undefined;
   const { code, message: text } = error;
   return typeof code === "number" && typeof text === "string" ? { code, message: text } : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,6 @@
 import type { CancelScope } from "../../async/cancel-scope.js";
-import { withDeadline } from "../../async/deadline.js";
-import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
-import type { Credentials } from "../../auth/credentials.js";
+import { withDeadline } from "../../async/clock.js";
+import { createCredentialsProvider, type Credentials } from "../../auth/credentials.js";
 import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";

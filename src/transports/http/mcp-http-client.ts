@@ -18,7 +18,7 @@ import type { HttpPool } from "../../net/http-pool.js";
 import { toJsonText } from "../json-rpc.js";
 import { toRequestHeaders, omitReserved } from "./protocol-headers.js";
 import { isModernRequest, toModernHeaders } from "./modern-era.js";
-import { ChallengeTracker } from "../../auth/auth-challenge.js";
+import { ChallengeTracker } from "../../auth/oauth-flow.js";
 
 export interface McpHttpClientOptions {
   readonly server: string;

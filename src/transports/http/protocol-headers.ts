@@ -1,4 +1,4 @@
-import { toBasicAuth } from "../../config/basic-auth.js";
+import { toBasicAuth } from "../../config/collect-secrets.js";
 
 /**
  * Headers that are set by the protocol or the HTTP client. Configured headers of these names are omitted:

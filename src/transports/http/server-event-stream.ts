@@ -1,5 +1,5 @@
 import { CancelScope } from "../../async/cancel-scope.js";
-import { delay } from "../../async/delay.js";
+import { delay } from "../../async/clock.js";
 import { EventStreamReader, discardBody } from "./body-readers.js";
 import type { HttpRequestHandler } from "../../net/http-request.js";
 import { fromConnectionError } from "./http-errors.js";

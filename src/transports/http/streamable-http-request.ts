@@ -1,5 +1,5 @@
 import { CancelScope } from "../../async/cancel-scope.js";
-import { delay } from "../../async/delay.js";
+import { delay } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type {

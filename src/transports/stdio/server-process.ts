@@ -1,9 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { CancelScope } from "../../async/cancel-scope.js";
-import type { Clock } from "../../async/clock.js";
-import { delay } from "../../async/delay.js";
-import { settleWithin } from "../../async/deadline.js";
+import { type Clock, delay, settleWithin } from "../../async/clock.js";
 import type { ServerAddress } from "../../config/server-config.js";
 import { childProcessReaper, GROUP_SPAWN_OPTIONS, ProcessGroup } from "./process-group.js";
 import { LineWriter } from "./line-writer.js";

@@ -7,7 +7,7 @@ import { PrefixReader } from "../http/body-readers.js";
 import type { Credentials, RequestAuth } from "../../auth/credentials.js";
 import type { ResponseHead } from "../../net/http-request.js";
 import { type HttpErrorContext, fromConnectionError, fromHttpStatus } from "../http/http-errors.js";
-import { ChallengeTracker } from "../../auth/auth-challenge.js";
+import { ChallengeTracker } from "../../auth/oauth-flow.js";
 
 export const SUBPROTOCOL = "mcp";
 /** How long the server has to complete the closing handshake before the connection is terminated. */

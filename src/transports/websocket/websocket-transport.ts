@@ -14,11 +14,10 @@ import type {
   TransportDependencies,
   TransportRequestOptions,
 } from "../transport.js";
-import { StaleSocketGuard } from "../../net/stale-socket-guard.js";
+import { StaleSocketGuard } from "../../net/idle-socket-reaper.js";
 import { CLOSE_TIMEOUT_MS, openWebSocket, SUBPROTOCOL, type OpenWebSocketOptions } from "./open-websocket.js";
 import { setImmediate } from "node:timers";
-import { createCredentialsProvider } from "../../auth/create-credentials-provider.js";
-import type { RequestAuth } from "../../auth/credentials.js";
+import { createCredentialsProvider, type RequestAuth } from "../../auth/credentials.js";
 import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { createConnector, type HttpConnector, toHttpUrl } from "../../net/http-connector.js";

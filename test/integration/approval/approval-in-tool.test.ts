@@ -4,10 +4,9 @@ import { MemorySaver } from "@langchain/langgraph";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { createAgent } from "langchain";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, type McpToolset } from "../../../src/index.js";
+import type { McpToolset } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
-import { McpToolNode } from "../../../src/langchain/langgraph.js";
-import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
+import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import {
   type Agent,
   resumeWith,
@@ -17,29 +16,15 @@ import {
   threadConfig,
   getToolMessages,
 } from "../../fixtures/agents.js";
+import { startToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
 
+const BANK: ToolsetSetup = {
+  name: "bank",
+  tools: [{ name: "pay", run: ({ to }) => `paid ${String(to)}` }],
+  rules: { pay: { requireApproval: true } },
+};
 const payAnn = { name: "bank__pay", args: { to: "ann" } };
 const payBob = { name: "bank__pay", args: { to: "bob" } };
-
-interface Fixture extends AsyncDisposable {
-  readonly server: McpTestServer;
-  readonly mcp: McpToolset;
-}
-
-async function setUp(): Promise<Fixture> {
-  const server = await startMcpTestServer({
-    tools: [{ name: "pay", run: ({ to }) => `paid ${String(to)}` }],
-  });
-  const mcp = await createMcpTools({ bank: { url: server.url, tools: { pay: { requireApproval: true } } } });
-  return {
-    server,
-    mcp,
-    async [Symbol.asyncDispose]() {
-      await mcp.close();
-      await server.close();
-    },
-  };
-}
 
 type CreateTestAgent = (mcp: McpToolset, calls: readonly ScriptedCall[]) => Agent;
 
@@ -64,7 +49,7 @@ describe.each(Object.entries(AGENTS))("%s without mcpMiddleware and McpToolNode"
     [{ type: "edit", editedAction: { name: "bank__pay", args: { to: "eve" } } }, "paid eve", 1],
     [{ type: "reject", message: "No." }, "No.", 0],
   ])("interrupts from inside the tool for the only call of a message: %j", async (decision, text, runs) => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const agent = createTestAgent(fixture.mcp, [payAnn]);
     const interrupted = await agent.invoke(userInput, threadConfig("1"));
     expect(interrupted.__interrupt__).toMatchObject([
@@ -75,8 +60,19 @@ describe.each(Object.entries(AGENTS))("%s without mcpMiddleware and McpToolNode"
     expect(fixture.server.executions).toHaveLength(runs);
   });
 
+  it("returns a rejection to the model even with onToolError: throw", async () => {
+    await using fixture = await startToolset({ ...BANK, options: { onToolError: "throw" } });
+    const agent = createTestAgent(fixture.mcp, [payAnn]);
+    await agent.invoke(userInput, threadConfig("1"));
+    const done = await agent.invoke(resumeWith({ type: "reject", message: "No." }), threadConfig("1"));
+    expect(getToolMessages(done)).toMatchObject([
+      { status: "error", artifact: { error: { kind: "denied" } } },
+    ]);
+    expect(fixture.server.executions).toEqual([]);
+  });
+
   it("denies each of several calls and names both alternatives", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const done = await createTestAgent(fixture.mcp, [payAnn, payBob]).invoke(userInput, threadConfig("1"));
     for (const message of getToolMessages(done)) {
       expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
@@ -97,7 +93,7 @@ describe("a graph that runs each call in its own task", () => {
     }) as unknown as Agent;
 
   it("interrupts for a single call, and denies several with a hint", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const agent = createTestAgent(fixture.mcp, [payAnn]);
     expect((await agent.invoke(userInput, threadConfig("1"))).__interrupt__).toHaveLength(1);
     await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
@@ -122,7 +118,7 @@ describe("decisions in the agent's state", () => {
     }) as unknown as Agent;
 
   it("survive a restart between the decision and the call", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const checkpointer = new MemorySaver();
     const interrupting = { ...threadConfig("1"), interruptBefore: ["tools"] };
     const first = createTestAgent(fixture.mcp, checkpointer);
@@ -138,7 +134,7 @@ describe("decisions in the agent's state", () => {
   });
 
   it("are ignored in the input of the agent", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const message = new AIMessage({ content: "", id: "m", tool_calls: [{ ...payAnn, id: "call-1" }] });
     const action = { name: "bank__pay", args: { to: "ann" } };
     const byCall = { "call-1": { action, decision: { type: "approve" } } };

@@ -1,19 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { MemorySaver, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import {
-  createMcpTools,
-  createMcpToolsFromAgent,
-  type McpToolsOptions,
-  type McpToolset,
-  type ToolRules,
-} from "../../../src/index.js";
-import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { createMcpToolsFromAgent, type McpToolsOptions, type ToolRules } from "../../../src/index.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import {
   resumeWith,
   agentIntegrations,
@@ -22,9 +14,12 @@ import {
   threadConfig,
   getToolMessages,
 } from "../../fixtures/agents.js";
+import { ERAS } from "../../fixtures/era-server.js";
 import { FileSaver } from "../../fixtures/file-saver.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
-import { ERAS, type ServedEra, startEraServer } from "../../fixtures/era-server.js";
+import { startToolset, type TestToolset, type ToolsetSetup } from "../../fixtures/toolsets.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const pay: TestTool = {
   name: "pay",
@@ -37,6 +32,7 @@ const pay: TestTool = {
 };
 const look: TestTool = { name: "look", run: () => "looked" };
 const rules: ToolRules = { pay: { requireApproval: true } };
+const BANK: ToolsetSetup = { name: "bank", tools: [pay, look], rules };
 
 /** Two calls that need approval, and one between them that does not. */
 const calls = [
@@ -45,31 +41,7 @@ const calls = [
   { name: "bank__pay", args: { to: "bob", amount: 2 } },
 ];
 
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-interface Fixture extends AsyncDisposable {
-  readonly server: McpTestServer;
-  readonly mcp: McpToolset;
-}
-
-async function setUp(
-  options: McpToolsOptions = {},
-  tools: ToolRules = rules,
-  era: ServedEra = "legacy",
-): Promise<Fixture> {
-  const server = await startEraServer(era, { tools: [pay, look] });
-  const mcp = await createMcpTools({ bank: { url: server.url, tools } }, options);
-  return {
-    server,
-    mcp,
-    async [Symbol.asyncDispose]() {
-      await mcp.close();
-      await server.close();
-    },
-  };
-}
-
-function executedCalls({ server }: Fixture): string[] {
+function executedCalls({ server }: TestToolset): string[] {
   return server.executions.map(({ tool, args }) => `${tool} ${JSON.stringify(args)}`).toSorted();
 }
 
@@ -89,7 +61,7 @@ function expectedRun(choice: Choice, to: string, amount: number): string[] {
 
 describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, createTestAgent) => {
   it.each(combinations)("%s the first, %s the second: each call runs at most once", async (first, second) => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const agent = createTestAgent({
       model: createScriptedModel(calls),
       mcp: fixture.mcp,
@@ -149,7 +121,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
       "amount",
     ],
   ])("interrupts again after %s, and nothing runs", async (__, invalidDecisions, problem) => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const agent = createTestAgent({
       model: createScriptedModel(calls),
       mcp: fixture.mcp,
@@ -171,7 +143,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
       prepared.push(tool);
       return tool === "pay" ? { args: { ...args, amount: Number(args["amount"]) * 100 } } : undefined;
     };
-    await using fixture = await setUp({ beforeToolCall }, rules, era);
+    await using fixture = await startToolset({ ...BANK, options: { beforeToolCall }, era });
     const agent = createTestAgent({
       model: createScriptedModel(calls),
       mcp: fixture.mcp,
@@ -191,7 +163,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   });
 
   it("is not requested for an invalid call, whose error the model sees", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const invalidCall = { name: "bank__pay", args: { to: "ann" } };
     const agent = createTestAgent({
       model: createScriptedModel([invalidCall, ...calls.slice(1)]),
@@ -211,7 +183,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   });
 
   it("applies to its own thread only, even when call ids repeat", async () => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const payAnn = { name: "bank__pay", args: { to: "ann", amount: 1 }, id: "call-1" };
     const callingModel = fakeModel().respondWithTools([payAnn]).respondWithTools([payAnn]);
     const model = callingModel.respond(new AIMessage("a")).respond(new AIMessage("b"));
@@ -228,39 +200,35 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   });
 
   it("resumes in another process", { timeout: 60_000 }, async () => {
-    await using fixture = await setUp();
-    const folder = mkdtempSync(join(tmpdir(), "approval-"));
-    try {
-      const path = join(folder, "checkpoints");
-      const agent = createTestAgent({
-        model: createScriptedModel(calls),
-        mcp: fixture.mcp,
-        checkpointer: new FileSaver(path),
-      });
-      const interrupted = await agent.invoke(userInput, threadConfig("1"));
-      expect(interrupted.__interrupt__).toHaveLength(1);
-      const servers = { bank: { url: fixture.server.url, tools: rules } };
-      const resume = { decisions: [decisions.edit("ann"), decisions.approve()] };
-      expect(await resumeInOtherProcess({ integration: agentKind, servers, path, resume })).toEqual([
-        expect.stringContaining("paid 10 to ann"),
-        "looked",
-        "paid 2 to bob",
-      ]);
-      expect(executedCalls(fixture)).toEqual([
-        "look {}",
-        'pay {"to":"ann","amount":10}',
-        'pay {"to":"bob","amount":2}',
-      ]);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    await using fixture = await startToolset(BANK);
+    using folder = new TemporaryFolder();
+    const path = join(folder.path, "checkpoints");
+    const agent = createTestAgent({
+      model: createScriptedModel(calls),
+      mcp: fixture.mcp,
+      checkpointer: new FileSaver(path),
+    });
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(interrupted.__interrupt__).toHaveLength(1);
+    const servers = { bank: { url: fixture.server.url, tools: rules } };
+    const resume = { decisions: [decisions.edit("ann"), decisions.approve()] };
+    expect(await resumeInOtherProcess({ integration: agentKind, servers, path, resume })).toEqual([
+      expect.stringContaining("paid 10 to ann"),
+      "looked",
+      "paid 2 to bob",
+    ]);
+    expect(executedCalls(fixture)).toEqual([
+      "look {}",
+      'pay {"to":"ann","amount":10}',
+      'pay {"to":"bob","amount":2}',
+    ]);
   });
 
   it("prepares calls again after a restart, and runs only what was approved", async () => {
     let factor = 1;
     const beforeToolCall = ({ args }: { args: Record<string, unknown> }) =>
       args["to"] === "bob" ? { args: { ...args, amount: Number(args["amount"]) * factor } } : undefined;
-    await using fixture = await setUp({ beforeToolCall });
+    await using fixture = await startToolset({ ...BANK, options: { beforeToolCall } });
     const checkpointer = new MemorySaver();
     await createTestAgent({ model: createScriptedModel(calls), mcp: fixture.mcp, checkpointer }).invoke(
       userInput,
@@ -279,7 +247,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   });
 
   it.each(["async", "exit"])("works in a subgraph with durability %s", async (durability) => {
-    await using fixture = await setUp();
+    await using fixture = await startToolset(BANK);
     const checkpointer = new MemorySaver();
     const createOuterGraph = (model: ReturnType<typeof createScriptedModel>) => {
       const inner = createTestAgent({ model, mcp: fixture.mcp });
@@ -313,7 +281,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
     };
     await using mcp = await createMcpToolsFromAgent(
       { resources: [resource] },
-      { servers: { bank: { url: server.url, tools: rules } }, logger: silent },
+      { servers: { bank: { url: server.url, tools: rules } }, logger: new RecordingLogger() },
     );
     const checkpointer = new MemorySaver();
     const agent = createTestAgent({
@@ -341,13 +309,13 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   it("calls onApproval without a checkpointer, and denies the call without onApproval", async () => {
     const requested: unknown[] = [];
     const onApproval = ({ args }: { args: object }) => requested.push(args) === 1;
-    await using fixture = await setUp({ onApproval });
+    await using fixture = await startToolset({ ...BANK, options: { onApproval } });
     const done = await createTestAgent({ model: createScriptedModel(calls), mcp: fixture.mcp }).invoke(
       userInput,
     );
     expect(getToolMessages(done).map(({ status }) => status)).toEqual(["success", "success", "error"]);
     expect(requested).toHaveLength(2);
-    await using withoutApprover = await setUp();
+    await using withoutApprover = await startToolset(BANK);
     const denied = await createTestAgent({
       model: createScriptedModel(calls),
       mcp: withoutApprover.mcp,
@@ -358,7 +326,7 @@ describe.each(Object.entries(agentIntegrations))("approval in %s", (agentKind, c
   });
 
   it("returns a rejection to the model even with onToolError: throw", async () => {
-    await using fixture = await setUp({ onToolError: "throw" });
+    await using fixture = await startToolset({ ...BANK, options: { onToolError: "throw" } });
     const agent = createTestAgent({
       model: createScriptedModel(calls),
       mcp: fixture.mcp,

@@ -1,40 +1,16 @@
-import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { describe, expect, it } from "vitest";
-import { McpClient, type OAuthProvider } from "../../../src/index.js";
+import { McpClient } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, rejection, times } from "../../fixtures/clients.js";
 import { DpopValidator } from "../../fixtures/dpop-validator.js";
 import { MemoryOAuthProvider, DiscoveryCachingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
-import { OAuthServer } from "../../fixtures/oauth-server.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
-
-async function start(check?: DpopValidator) {
-  const mcp = await startMcpTestServer({ responseFormat: "json" });
-  const oauth = await OAuthServer.start(mcp.url);
-  oauth.dpop = check;
-  const machine = () =>
-    new ClientCredentialsProvider({
-      clientId: "m",
-      clientSecret: "hush-Hush-1",
-      expectedIssuer: oauth.origin,
-    });
-  return {
-    mcp,
-    oauth,
-    machine,
-    clientWith: (auth: OAuthProvider, more: object = {}) =>
-      new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth, ...more }),
-    async [Symbol.asyncDispose]() {
-      await oauth[Symbol.asyncDispose]();
-      await mcp.close();
-    },
-  };
-}
 
 describe("DPoP-bound tokens", () => {
   it("are requested when a server requires them, and each request has its own proof", async () => {
     const check = new DpopValidator();
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     await using client = world.clientWith(world.machine());
     expect((await client.callTool(echo("one"))).text()).toBe("one");
     const results = await Promise.all(times(3, (n) => client.callTool(echo(`${n}`))));
@@ -48,7 +24,7 @@ describe("DPoP-bound tokens", () => {
   it("a nonce that a server requires is added to the proof and updated", async () => {
     const check = new DpopValidator();
     check.nonce = "nonce-1";
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     await using client = world.clientWith(world.machine());
     expect((await client.callTool(echo("one"))).text()).toBe("one");
     expect(world.oauth.tokenRequests).toHaveLength(2);
@@ -60,7 +36,7 @@ describe("DPoP-bound tokens", () => {
 
   it("a nonce that is never accepted results in an error, not in a loop", async () => {
     const check = new DpopValidator();
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     await using client = world.clientWith(world.machine());
     await client.callTool(echo());
     Object.defineProperty(check, "nonce", { get: () => `nonce-${Math.random()}` });
@@ -75,7 +51,7 @@ describe("DPoP-bound tokens", () => {
     "a proof that is rejected %i times is created again once, and the token is kept",
     async (rejections, ok) => {
       const check = new DpopValidator();
-      await using world = await start(check);
+      await using world = await startProtectedServer(check);
       await using client = world.clientWith(world.machine());
       await client.callTool(echo());
       check.rejectNext = rejections;
@@ -90,7 +66,7 @@ describe("DPoP-bound tokens", () => {
     async (mismatch) => {
       const check = new DpopValidator();
       check.keyMismatchError = mismatch;
-      await using world = await start(check);
+      await using world = await startProtectedServer(check);
       const provider = world.machine();
       await using before = world.clientWith(provider);
       await before.callTool(echo());
@@ -103,7 +79,7 @@ describe("DPoP-bound tokens", () => {
 
   it("a token of another process is kept while a server only requires another nonce", async () => {
     const check = new DpopValidator();
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     const provider = world.machine();
     await using before = world.clientWith(provider);
     await before.callTool(echo());
@@ -115,7 +91,7 @@ describe("DPoP-bound tokens", () => {
 
   it("replacing a token of another process without success results in an error, not in a loop", async () => {
     const check = new DpopValidator();
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     const provider = world.machine();
     await using before = world.clientWith(provider);
     await before.callTool(echo());
@@ -127,7 +103,7 @@ describe("DPoP-bound tokens", () => {
   });
 
   it("work after the client was closed and used again, because the client keeps the key", async () => {
-    await using world = await start(new DpopValidator());
+    await using world = await startProtectedServer(new DpopValidator());
     await using client = world.clientWith(world.machine());
     await client.callTool(echo("one"));
     await client.close();
@@ -137,7 +113,7 @@ describe("DPoP-bound tokens", () => {
 
   it("are issued for a login and when refreshed", async () => {
     const check = new DpopValidator();
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     const provider = new MemoryOAuthProvider();
     await using client = world.clientWith(provider);
     const { authorizationUrl } = await rejection(client.callTool(echo()));
@@ -156,7 +132,7 @@ describe("DPoP-bound tokens", () => {
     const check = new DpopValidator();
     check.challengeScheme = "Bearer";
     check.resourceMetadata = { dpop_bound_access_tokens_required: true };
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     const provider = new DiscoveryCachingOAuthProvider();
     await using client = world.clientWith(provider);
     const { authorizationUrl } = await rejection(client.callTool(echo()));
@@ -165,7 +141,7 @@ describe("DPoP-bound tokens", () => {
   });
 
   it("a request that is redirected within the origin has a new proof", async () => {
-    await using world = await start(new DpopValidator());
+    await using world = await startProtectedServer(new DpopValidator());
     await using client = world.clientWith(world.machine());
     await client.callTool(echo());
     const headers = { location: `${world.oauth.url}?again` };
@@ -191,7 +167,7 @@ describe("DPoP-bound tokens", () => {
     const auth = Object.assign(new MemoryOAuthProvider(), {
       tokens: () => ({ access_token: "Token-1", token_type: "DPoP" }),
     });
-    await using client = new McpClient({ name: "crm", ...NO_RETRY, url: host.url, auth });
+    await using client = createTestClient(host, { auth });
     expect((await client.callTool(echo("open"))).text()).toBe("open");
     expect(host.upgrades[0]?.headers.authorization).toBe("DPoP Token-1");
   });
@@ -211,7 +187,7 @@ describe("DPoP-bound tokens", () => {
     check.challengeScheme = "Bearer";
     check.resourceMetadata = resourceMetadata;
     check.serverMetadata = { dpop_signing_alg_values_supported: [algorithm] };
-    await using world = await start(check);
+    await using world = await startProtectedServer(check);
     const provider = world.machine();
     await using client = world.clientWith(provider);
     await client.callTool(echo());
@@ -219,7 +195,7 @@ describe("DPoP-bound tokens", () => {
   });
 
   it("are never requested with dpop: false and always with dpop: true", async () => {
-    await using world = await start(new DpopValidator());
+    await using world = await startProtectedServer(new DpopValidator());
     const never = world.machine();
     await using without = world.clientWith(never, { dpop: false });
     await without.callTool(echo());
@@ -231,7 +207,7 @@ describe("DPoP-bound tokens", () => {
   });
 
   it("with dpop: true, an unbound token is rejected", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const provider = world.machine();
     await using client = world.clientWith(provider, { dpop: true });
     const failure = await rejection(client.callTool(echo()));
@@ -244,14 +220,7 @@ describe("DPoP-bound tokens", () => {
   it("dpop: true is invalid with a token from a function or without auth", async () => {
     const identity = () => "ann";
     const url = "http://127.0.0.1:9/mcp";
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url,
-      identity,
-      auth: () => "token",
-      dpop: true,
-    });
+    await using client = createTestClient(url, { identity, auth: () => "token", dpop: true });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-config" });
     expect(() => new McpClient({ name: "crm", url, dpop: true })).toThrow("dpop: requires OAuth tokens");
   });

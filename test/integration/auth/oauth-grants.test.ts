@@ -1,30 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { type AuthGrant, type CallContext, McpClient } from "../../../src/index.js";
-import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import type { AuthGrant, CallContext } from "../../../src/index.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { IdentityProvider } from "../../fixtures/identity-provider.js";
 import { createSigningKey, signJwt } from "../../fixtures/jwt.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
+/** A protected server that trusts an identity provider, and the grants of that provider. */
 async function start() {
-  const mcp = await startMcpTestServer({
-    responseFormat: "json",
-    tools: [
-      { name: "echo", run: ({ text }) => String(text) },
-      { name: "erase", run: () => "erased" },
-    ],
-  });
-  const oauth = await OAuthServer.start(mcp.url);
+  const server = await startProtectedServer();
+  const { oauth } = server;
   const idp = await IdentityProvider.start();
   oauth.trustedKey = idp.key.publicKey;
   const { tokenEndpoint } = idp;
-  return {
-    mcp,
+  const world = {
+    mcp: server.mcp,
     oauth,
+    clientWith: server.clientWith,
     idp,
-    clientWith: (auth: AuthGrant) => new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth }),
     workload: (more: object = {}): AuthGrant => ({
       grant: "jwt-bearer",
       issuer: oauth.origin,
@@ -40,12 +36,8 @@ async function start() {
       identityProvider: { tokenEndpoint, clientId: "agents", clientSecret: "hush-Hush-3" },
     }),
     grants: () => oauth.tokenRequests.map((params) => params.get("grant_type")),
-    async [Symbol.asyncDispose]() {
-      await oauth[Symbol.asyncDispose]();
-      await idp[Symbol.asyncDispose]();
-      await mcp.close();
-    },
   };
+  return disposeWith(world, idp, server);
 }
 
 describe("a workload with a JWT of its platform (jwt-bearer)", () => {
@@ -129,13 +121,7 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     let isReady = false;
     const assertion = () =>
       isReady ? world.idp.issueWorkloadToken(world.oauth.origin) : deferred().promise.then(() => "");
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url: world.oauth.url,
-      auth: world.workload({ assertion }),
-      timeouts: { connectMs: 300 },
-    });
+    await using client = world.clientWith(world.workload({ assertion }), { timeouts: { connectMs: 300 } });
     expect((await rejection(client.callTool(echo()))).kind).toMatch(/timeout|unauthorized/);
     isReady = true;
     await eventually(async () => (await client.tryCallTool(echo())).ok);
@@ -146,12 +132,7 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     await using other = await OAuthServer.start(world.mcp.url);
     other.trustedKey = world.idp.key.publicKey;
     // The MCP server names an authorization server of its own.
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url: other.url,
-      auth: world.workload(),
-    });
+    await using client = createTestClient(other, { auth: world.workload() });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized" });
     expect(other.tokenRequests).toEqual([]);
     expect(world.oauth.tokenRequests).toHaveLength(1);
@@ -217,13 +198,8 @@ describe("a server managed by an enterprise identity provider (enterprise-manage
   it("each user has separate tokens and a separate session", async () => {
     await using world = await start();
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url: world.oauth.url,
-      identity: userOf,
-      auth: (context) => world.managed(world.idp.issueIdToken(userOf(context))),
-    });
+    const auth = (context: CallContext) => world.managed(world.idp.issueIdToken(userOf(context)));
+    await using client = world.clientWith(auth, { identity: userOf });
     for (const user of ["alice", "bob", "alice"])
       await client.callTool(echo(user), { context: { configurable: { user } } });
     expect(world.idp.exchanges).toHaveLength(2);
@@ -255,13 +231,8 @@ describe("a server managed by an enterprise identity provider (enterprise-manage
 
   it("a function that returns an invalid grant results in an issue with its path", async () => {
     await using world = await start();
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url: world.oauth.url,
-      identity: () => "alice",
-      auth: () => ({ ...world.managed(world.idp.issueIdToken("alice")), issuer: "auth.example" }),
-    });
+    const auth = () => ({ ...world.managed(world.idp.issueIdToken("alice")), issuer: "auth.example" });
+    await using client = world.clientWith(auth, { identity: () => "alice" });
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-config", issues: [{ path: "issuer" }] });
   });

@@ -1,39 +1,19 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  ClientCredentialsProvider,
-  PrivateKeyJwtProvider,
-} from "@modelcontextprotocol/sdk/client/auth-extensions.js";
+import { PrivateKeyJwtProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { describe, expect, it } from "vitest";
-import { type CallContext, McpClient, type OAuthProvider } from "../../../src/index.js";
-import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { type CallContext, McpClient } from "../../../src/index.js";
+import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { MemoryOAuthProvider, DiscoveryCachingOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
-import { OAuthServer } from "../../fixtures/oauth-server.js";
-
-async function start() {
-  const mcp = await startMcpTestServer({
-    responseFormat: "json",
-    tools: [
-      { name: "echo", run: ({ text }) => String(text) },
-      { name: "erase", run: () => "erased" },
-    ],
-  });
-  const oauth = await OAuthServer.start(mcp.url);
-  return {
-    mcp,
-    oauth,
-    clientWith: (auth: OAuthProvider) => new McpClient({ name: "crm", ...NO_RETRY, url: oauth.url, auth }),
-    async [Symbol.asyncDispose]() {
-      await oauth[Symbol.asyncDispose]();
-      await mcp.close();
-    },
-  };
-}
+import { startProtectedServer } from "../../fixtures/protected-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 /** Creates a client whose user has logged in. */
-async function logIn({ oauth, clientWith }: Awaited<ReturnType<typeof start>>) {
+async function logIn(
+  { oauth, clientWith }: Awaited<ReturnType<typeof startProtectedServer>>,
+  clock?: FakeClock,
+) {
   const provider = new MemoryOAuthProvider();
-  const client = clientWith(provider);
+  const client = clientWith(provider, {}, { clock });
   const { authorizationUrl } = await rejection(client.callTool(echo()));
   await client.finishAuth(await oauth.logIn(authorizationUrl ?? ""));
   return { client, provider };
@@ -41,7 +21,7 @@ async function logIn({ oauth, clientWith }: Awaited<ReturnType<typeof start>>) {
 
 describe("a server that requires an OAuth token", () => {
   it("requires a login, accepts the code, and then the call works", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const provider = new MemoryOAuthProvider();
     await using client = world.clientWith(provider);
     const failure = await rejection(client.callTool(echo()));
@@ -54,7 +34,7 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("rejects a code of another issuer, also with a provider that caches the discovery state", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     await using client = world.clientWith(new DiscoveryCachingOAuthProvider());
     const { authorizationUrl } = await rejection(client.callTool(echo()));
     const code = await world.oauth.logIn(authorizationUrl ?? "");
@@ -68,7 +48,7 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("ten calls rejected at once renew the token once, and all of them succeed", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const { client } = await logIn(world);
     await using _ = client;
     await client.callTool(echo());
@@ -85,7 +65,7 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("each revoked token is renewed once", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const { client } = await logIn(world);
     await using _ = client;
     await client.callTool(echo());
@@ -98,7 +78,7 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("an invalid refresh token leads to a new login", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const { client, provider } = await logIn(world);
     await using _ = client;
     world.oauth.revokeAccessTokens();
@@ -110,7 +90,7 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("a wider scope is requested only when a call needs it", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const { client } = await logIn(world);
     await using _ = client;
     world.oauth.requiredScopes.set("erase", "write");
@@ -123,12 +103,8 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("a scope that is never sufficient results in an error, not in a loop", async () => {
-    await using world = await start();
-    const provider = new ClientCredentialsProvider({
-      clientId: "machine",
-      clientSecret: "hush-Hush-1",
-      expectedIssuer: world.oauth.origin,
-    });
+    await using world = await startProtectedServer();
+    const provider = world.machine();
     await using client = world.clientWith(provider);
     await client.callTool(echo());
     world.oauth.requiredScopes.set("erase", "write");
@@ -142,15 +118,11 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("client credentials and private key JWTs of the SDK need no login", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
     const providers = [
-      new ClientCredentialsProvider({
-        clientId: "machine",
-        clientSecret: "hush-Hush-1",
-        expectedIssuer: world.oauth.origin,
-      }),
+      world.machine(),
       new PrivateKeyJwtProvider({
         clientId: "machine",
         privateKey: pem,
@@ -165,12 +137,8 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("an unavailable authorization server is reported without secrets", async () => {
-    await using world = await start();
-    const provider = new ClientCredentialsProvider({
-      clientId: "machine",
-      clientSecret: "hush-Hush-1",
-      expectedIssuer: world.oauth.origin,
-    });
+    await using world = await startProtectedServer();
+    const provider = world.machine();
     await using client = world.clientWith(provider);
     world.oauth.isDown = true;
     const failure = await rejection(client.callTool(echo()));
@@ -185,15 +153,11 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("each user logs in separately", async () => {
-    await using world = await start();
+    await using world = await startProtectedServer();
     const providers = new Map(["alice", "bob"].map((user) => [user, new MemoryOAuthProvider()]));
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
-    await using client = new McpClient({
-      name: "crm",
-      ...NO_RETRY,
-      url: world.oauth.url,
+    await using client = world.clientWith((context) => providers.get(userOf(context)) ?? "", {
       identity: userOf,
-      auth: (context) => providers.get(userOf(context)) ?? "",
     });
     const alice = { context: { configurable: { user: "alice" } } };
     const bob = { context: { configurable: { user: "bob" } } };
@@ -205,16 +169,16 @@ describe("a server that requires an OAuth token", () => {
   });
 
   it("closing during a renewal fails the call as closed", async () => {
-    await using world = await start();
-    const { client } = await logIn(world);
+    await using world = await startProtectedServer();
+    const clock = new FakeClock();
+    const { client } = await logIn(world, clock);
     await client.callTool(echo());
     world.oauth.revokeAccessTokens();
     world.oauth.tokenDelayMs = 60_000;
     const call = rejection(client.callTool(echo()));
     const before = world.oauth.tokenRequests.length;
-    while (world.oauth.tokenRequests.length === before)
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    await client.close();
+    await eventually(() => world.oauth.tokenRequests.length > before);
+    await clock.advanceUntilSettled(client.close(), 1_000);
     expect(await call).toMatchObject({ kind: "closed" });
   });
 

@@ -1,17 +1,11 @@
-import type { ToolMessage } from "@langchain/core/messages";
 import { GraphInterrupt } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { type BeforeToolCallInput, createMcpTools, type AfterToolCallResult } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { rejection, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
-
-const call = (text: string, id = "call-1") => ({
-  type: "tool_call" as const,
-  id,
-  name: "echo",
-  args: { text },
-});
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { invokeTool } from "../../fixtures/toolsets.js";
 
 describe.each(ERAS)("beforeToolCall (%s)", (era) => {
   it("adds headers to each call within one session", async () => {
@@ -78,8 +72,7 @@ describe.each(ERAS)("beforeToolCall (%s)", (era) => {
       throw interrupt;
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
-    const [tool] = mcp.tools;
-    expect(await rejection(tool?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(await rejection(invokeTool(mcp.tools[0], { text: "x" }))).toBe(interrupt);
     expect(server.received("tools/call")).toEqual([]);
   });
 });
@@ -92,7 +85,7 @@ describe("afterToolCall", () => {
       throw interrupt;
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { afterToolCall });
-    expect(await rejection(mcp.tools[0]?.invoke(call("x")) ?? Promise.resolve())).toBe(interrupt);
+    expect(await rejection(invokeTool(mcp.tools[0], { text: "x" }))).toBe(interrupt);
     expect(server.executions).toHaveLength(1);
   });
 });
@@ -110,7 +103,7 @@ describe("customData", () => {
       return { cost: (structuredContent as { price: number }).price };
     };
     await using mcp = await createMcpTools({ s: { url: server.url } }, { customData });
-    const message = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
+    const message = await invokeTool(mcp.tools[0], { text: "x" });
     expect(message.text).toBe("done");
     expect(message.artifact).toMatchObject({ customData: { cost: 7 }, content: [{ text: "done" }] });
   });
@@ -127,13 +120,12 @@ describe("customData", () => {
     ["is async", () => Promise.reject(new Error("late")), [expect.stringContaining("synchronously")]],
   ])("that %s does not change the result", async (_, customData, expectedWarnings) => {
     await using server = await startMcpTestServer({ tools: [priced] });
-    const warnings: string[] = [];
-    const logger = { debug() {}, info() {}, warn: (text: string) => warnings.push(text), error() {} };
+    const logger = new RecordingLogger();
     await using mcp = await createMcpTools({ s: { url: server.url } }, { customData, logger });
-    const message = (await mcp.tools[0]?.invoke(call("x"))) as ToolMessage;
+    const message = await invokeTool(mcp.tools[0], { text: "x" });
     expect(message.text).toBe("done");
     expect(message.artifact).not.toHaveProperty("customData");
-    expect(warnings).toEqual(expectedWarnings);
+    expect(logger.warnings).toEqual(expectedWarnings);
   });
 
   it("must be a function", async () => {

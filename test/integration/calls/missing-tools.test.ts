@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
+import { createMcpToolsFromAgent } from "../../../src/index.js";
 import { type McpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { startToolset } from "../../fixtures/toolsets.js";
 
 const failing: TestTool = {
   name: "failing",
@@ -11,10 +12,6 @@ const failing: TestTool = {
   },
 };
 const leaving: TestTool = { name: "leaving", run: () => "still here" };
-
-function toolsOf(server: McpTestServer) {
-  return createMcpTools({ srv: { url: server.url, ...NO_RETRY } });
-}
 
 /** As specified; the official SDK responds with an error result instead. */
 function respondInvalidParams(server: McpTestServer): void {
@@ -26,8 +23,8 @@ function respondInvalidParams(server: McpTestServer): void {
 
 describe.each(ERAS)("a tool that the server no longer has (%s)", (era) => {
   it("is not-found when the server responds with an error result", async () => {
-    await using server = await startEraServer(era, { tools: [leaving] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [leaving], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     server.tools = [failing];
     expect(await rejection(mcp.callTool({ name: "leaving" }))).toMatchObject({
       kind: "not-found",
@@ -38,8 +35,8 @@ describe.each(ERAS)("a tool that the server no longer has (%s)", (era) => {
   });
 
   it("is not-found when the server responds with -32602", async () => {
-    await using server = await startEraServer(era, { tools: [leaving] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [leaving], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     server.tools = [];
     respondInvalidParams(server);
     expect(await rejection(mcp.callTool({ name: "leaving" }))).toMatchObject({
@@ -49,15 +46,14 @@ describe.each(ERAS)("a tool that the server no longer has (%s)", (era) => {
   });
 
   it("is reported to the model with its own message", async () => {
-    await using server = await startEraServer(era, { tools: [leaving] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [leaving], era, definition: NO_RETRY });
+    const { server } = toolset;
     server.tools = [];
-    const call = { type: "tool_call" as const, id: "1", name: "srv__leaving", args: {} };
-    const message = await mcp.tools[0]?.invoke(call);
-    expect(message?.content).toBe(
+    const message = await toolset.call({});
+    expect(message.content).toBe(
       'Tool "srv__leaving" failed: The server does not have this tool.\nCalling it again will not help. Tell the user.',
     );
-    expect(message?.artifact.error).toMatchObject({ kind: "not-found" });
+    expect(message.artifact.error).toMatchObject({ kind: "not-found" });
   });
 
   it("is not-found when only the agent snapshot has it", async () => {
@@ -73,8 +69,8 @@ describe.each(ERAS)("a tool that the server no longer has (%s)", (era) => {
 
 describe.each(ERAS)("a tool that the server has (%s)", (era) => {
   it("keeps its error result, even if its text looks like an unknown tool", async () => {
-    await using server = await startEraServer(era, { tools: [failing] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [failing], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     for (let n = 0; n < 3; n += 1) {
       const result = await mcp.callTool({ name: "failing" });
       expect(result).toMatchObject({ isError: true });
@@ -83,8 +79,8 @@ describe.each(ERAS)("a tool that the server has (%s)", (era) => {
   });
 
   it("stays invalid-request when it rejects its arguments", async () => {
-    await using server = await startEraServer(era, { tools: [leaving] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [leaving], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     respondInvalidParams(server);
     expect(await rejection(mcp.callTool({ name: "leaving" }))).toMatchObject({
       kind: "invalid-request",
@@ -93,22 +89,22 @@ describe.each(ERAS)("a tool that the server has (%s)", (era) => {
   });
 
   it("is not looked up in the list when it succeeds", async () => {
-    await using server = await startEraServer(era, { tools: [leaving] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [leaving], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     for (let n = 0; n < 3; n += 1) await mcp.callTool({ name: "leaving" });
     expect(server.received("tools/list")).toHaveLength(1);
   });
 
   it("keeps its error result when listing fails", async () => {
-    await using server = await startEraServer(era, { tools: [failing] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [failing], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     expect(await mcp.callTool({ name: "failing" })).toMatchObject({ isError: true });
   });
 
   it("can be aborted while the list is requested", async () => {
-    await using server = await startEraServer(era, { tools: [failing] });
-    await using mcp = await toolsOf(server);
+    await using toolset = await startToolset({ tools: [failing], era, definition: NO_RETRY });
+    const { server, mcp } = toolset;
     server.addFault({ type: "hang" }, { method: "tools/list" });
     const controller = new AbortController();
     const call = rejection(mcp.callTool({ name: "failing" }, { signal: controller.signal }));

@@ -4,6 +4,7 @@ import { createMcpTools, type ToolProgress } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { deferred } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { agentIntegrations, userInput, createScriptedModel, threadConfig } from "../../fixtures/agents.js";
 
 /** A tool that reports progress and ends when the last progress was received. */
@@ -78,9 +79,8 @@ describe.each(ERAS)("onProgress (%s)", (era) => {
   });
 
   it("does not fail the call when it throws", async () => {
-    const warnings: string[] = [];
     const { copy, end } = createCopyTool();
-    const logger = { debug() {}, info() {}, warn: (message: string) => warnings.push(message), error() {} };
+    const logger = new RecordingLogger();
     await using server = await startEraServer(era, { tools: [copy] });
     await using mcp = await createMcpTools(
       { srv: { url: server.url } },
@@ -93,6 +93,6 @@ describe.each(ERAS)("onProgress (%s)", (era) => {
       },
     );
     expect(await mcp.tools[0]?.invoke({})).toBe("copied");
-    expect(warnings.join("\n")).toContain("broken screen");
+    expect(logger.warnings.join("\n")).toContain("broken screen");
   });
 });

@@ -1,12 +1,10 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import {
   createMcpTools,
   createMcpToolsFromAgent,
-  type Logger,
   type McpToolInfo,
   type ToolRules,
 } from "../../../src/index.js";
@@ -14,21 +12,11 @@ import { fileStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const tool = (name: string, description = name): TestTool => ({ name, description, run: () => "ok" });
 const CANARY = "canary7f3a91secret";
-const nothing = () => undefined;
-
-function recordWarnings() {
-  const logged: string[] = [];
-  const logger: Logger = {
-    debug: nothing,
-    info: nothing,
-    warn: (text) => logged.push(text),
-    error: nothing,
-  };
-  return { logged, logger };
-}
 
 describe("a server that notifies of changed tools", () => {
   it.each(ERAS)("is listed once after several notifications (%s)", async (era) => {
@@ -67,7 +55,7 @@ describe("a closed toolset", () => {
   });
 
   it("cancels a running refresh without a warning", async () => {
-    const { logged, logger } = recordWarnings();
+    const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [tool("a")] });
     await using store = memoryStore();
     const mcp = await createMcpTools(
@@ -79,7 +67,7 @@ describe("a closed toolset", () => {
     await eventually(() => server.received("tools/list").length === 2);
     await mcp.close();
     expect(server.openSessions).toEqual([]);
-    expect(logged).toEqual([]);
+    expect(logger.warnings).toEqual([]);
   });
 });
 
@@ -150,37 +138,33 @@ describe("a shared store", () => {
   });
 
   it("contains no secret in a key, file or value", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "canaries-"));
-    try {
-      await using store = fileStore(folder);
-      await using server = await startMcpTestServer({ tools: [tool("a")] });
-      const url = `${server.url.replace("http://", `http://${CANARY}:${CANARY}@`)}?key=${CANARY}&${CANARY}`;
-      const script = new URL("../../fixtures/stdio-server.mjs", import.meta.url).pathname;
-      await using mcp = await createMcpTools(
-        {
-          web: { url, headers: { authorization: `Bearer ${CANARY}`, "x-user": CANARY } },
-          users: { url: server.url, identity: () => CANARY, auth: () => CANARY },
-          local: {
-            command: process.execPath,
-            args: [script, `--token=${CANARY}`],
-            env: { API_KEY: CANARY, PLAIN: CANARY },
-          },
+    using folder = new TemporaryFolder();
+    await using store = fileStore(folder.path);
+    await using server = await startMcpTestServer({ tools: [tool("a")] });
+    const url = `${server.url.replace("http://", `http://${CANARY}:${CANARY}@`)}?key=${CANARY}&${CANARY}`;
+    const script = new URL("../../fixtures/stdio-server.mjs", import.meta.url).pathname;
+    await using mcp = await createMcpTools(
+      {
+        web: { url, headers: { authorization: `Bearer ${CANARY}`, "x-user": CANARY } },
+        users: { url: server.url, identity: () => CANARY, auth: () => CANARY },
+        local: {
+          command: process.execPath,
+          args: [script, `--token=${CANARY}`],
+          env: { API_KEY: CANARY, PLAIN: CANARY },
         },
-        { cache: { store }, pin: "warn" },
-      );
-      expect(mcp.tools.length).toBeGreaterThan(2);
-      await mcp.close();
-      const names = await readdir(folder);
-      const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
-      const keys = await store.list("");
-      expect(keys.filter((key) => key.startsWith("tools/"))).toHaveLength(3);
-      expect(keys.filter((key) => key.startsWith("pins/"))).toHaveLength(3);
-      const all = [...names, ...texts, ...keys].join("\n");
-      for (const encoded of [CANARY, Buffer.from(CANARY).toString("base64").replace(/=+$/, "")])
-        expect(all).not.toContain(encoded);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+      },
+      { cache: { store }, pin: "warn" },
+    );
+    expect(mcp.tools.length).toBeGreaterThan(2);
+    await mcp.close();
+    const names = await readdir(folder.path);
+    const texts = await Promise.all(names.map((name) => readFile(join(folder.path, name), "utf8")));
+    const keys = await store.list("");
+    expect(keys.filter((key) => key.startsWith("tools/"))).toHaveLength(3);
+    expect(keys.filter((key) => key.startsWith("pins/"))).toHaveLength(3);
+    const all = [...names, ...texts, ...keys].join("\n");
+    for (const encoded of [CANARY, Buffer.from(CANARY).toString("base64").replace(/=+$/, "")])
+      expect(all).not.toContain(encoded);
   });
 });
 
@@ -202,7 +186,7 @@ describe("pins of an agent's tools", () => {
     await using mcp = await createMcpToolsFromAgent(agent, {
       servers: { bank: { url: server.url } },
       pin: "block",
-      logger: recordWarnings().logger,
+      logger: new RecordingLogger(),
     });
     server.tools = [evil];
     await mcp.refresh();

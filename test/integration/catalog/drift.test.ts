@@ -1,17 +1,15 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import {
-  createMcpTools,
-  createMcpToolsFromAgent,
-  type CallContext,
-  type Logger,
-} from "../../../src/index.js";
+import { createMcpTools, createMcpToolsFromAgent, type CallContext } from "../../../src/index.js";
 import { fileStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { rejection } from "../../fixtures/clients.js";
+import { NO_RETRY, rejection } from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { ERAS, type ServedEra, startEraServer } from "../../fixtures/era-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { invokeTool } from "../../fixtures/toolsets.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const FORECAST: TestTool = {
   name: "forecast",
@@ -36,13 +34,6 @@ const WITH_UNIT: TestTool = {
   },
 };
 
-function recordWarnings() {
-  const logged: string[] = [];
-  const quiet = () => undefined;
-  const logger: Logger = { debug: quiet, info: quiet, warn: (text) => logged.push(text), error: quiet };
-  return { logged, logger };
-}
-
 const AGENT = {
   resources: [
     {
@@ -55,21 +46,13 @@ const AGENT = {
   ],
 };
 
-const call = (args: object) => ({ type: "tool_call" as const, id: "1", name: "forecast", args });
-
 async function createFixture(tools: readonly TestTool[], options: object = {}, era: ServedEra = "legacy") {
   const server = await startEraServer(era, { tools });
-  const mcp = await createMcpToolsFromAgent(AGENT, { servers: { weather: { url: server.url } }, ...options });
-  return {
-    server,
-    mcp,
-    invoke: async (args: object) =>
-      (await mcp.tools[0]?.invoke(call(args))) as { content: string; status?: string; artifact: unknown },
-    async [Symbol.asyncDispose]() {
-      await mcp.close();
-      await server.close();
-    },
-  };
+  const mcp = await createMcpToolsFromAgent(AGENT, {
+    servers: { weather: { url: server.url, ...NO_RETRY } },
+    ...options,
+  });
+  return disposeWith({ server, mcp, invoke: (args: object) => invokeTool(mcp.tools[0], args) }, mcp, server);
 }
 
 describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
@@ -110,11 +93,11 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
   });
 
   it("is called unchecked if the server cannot be listed", async () => {
-    const { logged, logger } = recordWarnings();
+    const logger = new RecordingLogger();
     await using fixture = await createFixture([FORECAST], { logger }, era);
     fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
     expect((await fixture.invoke({ city: "Oslo" })).content).toBe("sun in Oslo");
-    expect(logged.join()).toContain("could not be compared");
+    expect(logger.warnings.join()).toContain("could not be compared");
   });
 
   it("is not compared with refreshSchemaBeforeCall: false", async () => {
@@ -123,7 +106,7 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
     const agent = { resources: [{ ...resource, toolsConfiguration: { discoveryMode } }] };
     await using server = await startEraServer(era, { tools: [WITH_DAYS] });
     await using mcp = await createMcpToolsFromAgent(agent, { servers: { weather: { url: server.url } } });
-    await mcp.tools[0]?.invoke(call({ city: "Oslo" }));
+    await invokeTool(mcp.tools[0], { city: "Oslo" });
     expect(server.received("tools/list")).toEqual([]);
     expect(server.executions).toHaveLength(1);
   });
@@ -223,7 +206,7 @@ describe("pins", () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const identity = ({ configurable }: CallContext) => String(configurable["user"] ?? "");
     const weather = { url: server.url, identity, auth: identity, optional: true } as const;
-    const { logger } = recordWarnings();
+    const logger = new RecordingLogger();
     await using mcp = await createMcpTools({ weather }, { pin: "block", logger });
     const config = { configurable: { user: "alice" } };
     expect(await mcp.toolsFor(config)).toHaveLength(1);
@@ -242,17 +225,17 @@ describe("pins", () => {
   });
 
   it("log a warning when a description changes", async () => {
-    const { logged, logger } = recordWarnings();
+    const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger });
     server.tools = [evil];
     await mcp.refresh();
-    expect(logged).toEqual([expect.stringContaining("description changed")]);
+    expect(logger.warnings).toEqual([expect.stringContaining("description changed")]);
     expect((await mcp.callTool({ name: "forecast", args: { city: "Oslo" } })).text()).toBe("sun in Oslo");
   });
 
   it("block a changed tool until it is approved", async () => {
-    const { logger } = recordWarnings();
+    const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "block", logger });
     server.tools = [evil];
@@ -267,31 +250,27 @@ describe("pins", () => {
   });
 
   it("are persisted in a store", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "pins-"));
-    const { logged, logger } = recordWarnings();
-    try {
-      await using store = fileStore(folder);
-      await using server = await startMcpTestServer({ tools: [FORECAST] });
-      const options = { pin: "block", logger, cache: { store, staleAfterMs: 0 } } as const;
-      const first = await createMcpTools({ weather: { url: server.url } }, options);
-      await first.close();
-      server.tools = [evil];
-      const second = await createMcpTools({ weather: { url: server.url } }, options);
-      // From the cache of the last run; the next list from the server is checked.
-      expect(second.tools.map(({ description }) => description)).toEqual([FORECAST.description]);
-      await second.refresh();
-      expect(logged).toHaveLength(1);
-      await second.close();
-      const third = await createMcpTools({ weather: { url: server.url } }, options);
-      expect(third.tools).toEqual([]);
-      await third.close();
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    using folder = new TemporaryFolder();
+    const logger = new RecordingLogger();
+    await using store = fileStore(folder.path);
+    await using server = await startMcpTestServer({ tools: [FORECAST] });
+    const options = { pin: "block", logger, cache: { store, staleAfterMs: 0 } } as const;
+    const first = await createMcpTools({ weather: { url: server.url } }, options);
+    await first.close();
+    server.tools = [evil];
+    const second = await createMcpTools({ weather: { url: server.url } }, options);
+    // From the cache of the last run; the next list from the server is checked.
+    expect(second.tools.map(({ description }) => description)).toEqual([FORECAST.description]);
+    await second.refresh();
+    expect(logger.warnings).toHaveLength(1);
+    await second.close();
+    const third = await createMcpTools({ weather: { url: server.url } }, options);
+    expect(third.tools).toEqual([]);
+    await third.close();
   });
 
   it("are the snapshots, for an agent", async () => {
-    await using fixture = await createFixture([evil], { pin: "block", logger: recordWarnings().logger });
+    await using fixture = await createFixture([evil], { pin: "block", logger: new RecordingLogger() });
     expect(await fixture.invoke({ city: "Oslo" })).toMatchObject({
       status: "error",
       artifact: { error: { kind: "denied" } },
@@ -302,28 +281,24 @@ describe("pins", () => {
 
 describe("a start with a filled cache", () => {
   it("has the tools without a server, and no secret in the file", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "catalog-"));
-    try {
-      await using store = fileStore(folder);
-      await using server = await startMcpTestServer({ tools: [FORECAST] });
-      const servers = {
-        weather: {
-          url: `${server.url}?key=Query-Secret-1`,
-          headers: { authorization: "Bearer Header-Secret-2" },
-        },
-      };
-      await using first = await createMcpTools(servers, { cache: { store } });
-      expect(first.tools).toHaveLength(1);
-      await server.stop();
-      await using second = await createMcpTools(servers, { cache: { store } });
-      expect(second.tools.map(({ name }) => name)).toEqual(["weather__forecast"]);
-      const files = await Promise.all(
-        (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")),
-      );
-      expect(files.join()).toContain("forecast");
-      expect(`${files.join()}${(await readdir(folder)).join()}`).not.toMatch(/Secret/);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    using folder = new TemporaryFolder();
+    await using store = fileStore(folder.path);
+    await using server = await startMcpTestServer({ tools: [FORECAST] });
+    const servers = {
+      weather: {
+        url: `${server.url}?key=Query-Secret-1`,
+        headers: { authorization: "Bearer Header-Secret-2" },
+      },
+    };
+    await using first = await createMcpTools(servers, { cache: { store } });
+    expect(first.tools).toHaveLength(1);
+    await server.stop();
+    await using second = await createMcpTools(servers, { cache: { store } });
+    expect(second.tools.map(({ name }) => name)).toEqual(["weather__forecast"]);
+    const files = await Promise.all(
+      (await readdir(folder.path)).map((name) => readFile(join(folder.path, name), "utf8")),
+    );
+    expect(files.join()).toContain("forecast");
+    expect(`${files.join()}${(await readdir(folder.path)).join()}`).not.toMatch(/Secret/);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { createTestClient, rejection, times } from "../../fixtures/clients.js";
+import { createTestClient, rejection, times, recordWarnings } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 
 const tool = (name: string): TestTool => ({ name, run: () => name });
@@ -55,8 +55,7 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
       ],
     });
     await using client = createTestClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     const tools = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["good", "odd", "twice"]);
     expect(tools[1]).toEqual({ name: "odd", inputSchema: {} });

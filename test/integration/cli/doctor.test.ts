@@ -1,15 +1,16 @@
 import { createServer, type AddressInfo } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { FINDINGS } from "../../../src/cli/findings/finding.js";
+import { describe, expect, it, vi } from "vitest";
+import { FINDINGS } from "../../../src/cli/report/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { startEraServer } from "../../fixtures/era-server.js";
-import { cli, createFakeTerminal, createProject, runOn, createFolder } from "../../fixtures/fake-terminal.js";
+import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fake-terminal.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
 import { startTlsProxy } from "../../fixtures/tls-proxy.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 interface ReportedFinding {
   readonly code: string;
@@ -37,13 +38,9 @@ async function findErrorAt(url: string, ...args: string[]): Promise<ReportedFind
   return findings.find(({ severity }) => severity === "error");
 }
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
-
 describe("doctor: invalid config files", () => {
   it("no config file is an error with a hint", async () => {
-    using folder = createFolder();
+    using folder = new TemporaryFolder();
     const { code, findings } = await runDoctor(folder);
     expect([code, findings[0]?.code, findings[0]?.severity]).toEqual([1, "config-missing", "error"]);
     const { stdout } = await cli(folder, "doctor");
@@ -52,7 +49,7 @@ describe("doctor: invalid config files", () => {
 
   it("syntax errors, invalid servers and unset variables are reported with their location", async () => {
     await using server = await startMcpTestServer();
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       ".mcp.json": '{\n  "mcpServers": {\n    "a": { "url" "x" }\n  }\n}\n',
       "mcp.json": {
         mcpServers: { bad: { url: "ftp://x" }, unset: { url: "${NOT_SET_HERE}" }, good: { url: server.url } },
@@ -83,7 +80,7 @@ describe("doctor: invalid config files", () => {
 describe("doctor: valid config files", () => {
   it("unused servers and ignored keys are notes, which list does not show", async () => {
     await using server = await startMcpTestServer({ tools: [] });
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       ".mcp.json": { mcpServers: { a: { url: server.url, color: "red" } } },
       "mcp.json": { mcpServers: { a: { url: `${server.url}?second` } } },
     });
@@ -245,7 +242,7 @@ describe("doctor: connections", () => {
 
 describe("doctor: commands", () => {
   it("each failure of a command has its own code", async () => {
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       "some.json": {
         mcpServers: {
           missing: { command: "no-such-command-here" },
@@ -386,7 +383,7 @@ describe("secrets", () => {
     };
     const saved = { name: "removed", inputSchema: { type: "object" } };
     const resource = { $resourceType: "mcp", name: "echoing", availableTools: [saved] };
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       ".mcp.json": { mcpServers: servers },
       "agent.json": { resources: [resource] },
     });

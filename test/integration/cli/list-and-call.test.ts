@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runCli } from "../../../src/cli/run-cli.js";
-import { textWidth } from "../../../src/cli/terminal/text-format.js";
+import { textWidth } from "../../../src/cli/text-format.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, deferred } from "../../fixtures/clients.js";
-import { cli, createFakeTerminal, createProject, runOn, createFolder } from "../../fixtures/fake-terminal.js";
+import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fake-terminal.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const FORECAST = {
   name: "forecast",
@@ -86,7 +87,7 @@ describe("list", () => {
 
   it("servers are selected by --url, by a command after --, by --config and by name", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       "some.json": { mcpServers: { a: { url: server.url }, b: quickServer() } },
     });
     const byUrl = await cli(folder, "list", "--url", server.url.replace("http://", ""));
@@ -112,7 +113,7 @@ describe("list", () => {
   });
 
   it("without any server, the error names the config files and how to create one", async () => {
-    using folder = createFolder();
+    using folder = new TemporaryFolder();
     const { code, stderr } = await cli(folder, "list");
     expect(code).toBe(2);
     expect(stderr).toMatch(/^✗ No config file.*\.mcp\.json/);
@@ -231,8 +232,8 @@ describe("consent for project files", () => {
   });
 
   it("files of the user need no consent", async () => {
-    using home = createFolder({ ".claude.json": { mcpServers: { mine: quickServer() } } });
-    using folder = createFolder();
+    using home = new TemporaryFolder({ ".claude.json": { mcpServers: { mine: quickServer() } } });
+    using folder = new TemporaryFolder();
     const terminal = createFakeTerminal({ cwd: folder.path, env: { HOME: home.path } });
     const { code, stdout } = await runOn(terminal, "list", "--user");
     expect([code, stdout]).toEqual([0, expect.stringContaining("✓ mine")]);
@@ -278,7 +279,7 @@ describe("consent for project files", () => {
   it("--input sets inputs of VS Code files, which need consent like variables", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const servers = { weather: { url: server.url, headers: { "x-key": "${input:key}" } } };
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       ".vscode/mcp.json": { servers, inputs: [{ id: "key", type: "promptString" }] },
     });
     const missing = await cli(folder, "list");
@@ -300,7 +301,7 @@ describe("call", () => {
 
   it("accepts name=value, @file and stdin, the model's tool name, and no name for a single server", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
-    using folder = createFolder({
+    using folder = new TemporaryFolder({
       ".mcp.json": { servers: { weather: { url: server.url } } },
       "a.json": '{"city":"7"}',
     });

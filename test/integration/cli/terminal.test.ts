@@ -6,8 +6,9 @@ import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually } from "../../fixtures/clients.js";
-import { createProject, createFolder } from "../../fixtures/fake-terminal.js";
+import { createProject } from "../../fixtures/fake-terminal.js";
 import { quickServer, waitForExit } from "../../fixtures/stdio-servers.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** Needs `npm run build`: this tests the published files. */
 const MAIN = [process.execPath, fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url))];
@@ -75,7 +76,7 @@ describe.runIf(hasScript)("on a pseudo-terminal", () => {
   });
 
   it("yes starts the command, and Ctrl-C stops it with exit code 130", SLOW, async () => {
-    using pids = createFolder();
+    using pids = new TemporaryFolder();
     const pidFile = join(pids.path, "pid");
     using folder = createProject({ child: quickServer("silent", pidFile) });
     const list = runOnTerminal(folder.path, 80, "list");
@@ -106,7 +107,7 @@ describe("on a pipe", () => {
     "an output that cannot be written is reported in one line",
     SLOW,
     async () => {
-      using folder = createFolder();
+      using folder = new TemporaryFolder();
       const sh = (redirection: string) =>
         run(["/bin/sh", "-c", `exec "$0" "$@" ${redirection}`, ...MAIN, "--help"], folder.path);
       const full = sh("> /dev/full");

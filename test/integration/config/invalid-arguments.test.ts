@@ -12,7 +12,7 @@ import {
 } from "../../../src/index.js";
 import { McpServerManager, ToolRegistry } from "../../../src/manager/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
-import { McpToolNode } from "../../../src/langchain/langgraph.js";
+import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
 import { dynamoStore, fileStore, fromBaseStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";

@@ -9,7 +9,7 @@ import {
 } from "../../../src/index.js";
 import { McpServerManager } from "../../../src/manager/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
-import { McpToolNode } from "../../../src/langchain/langgraph.js";
+import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
 import { uipathServers } from "../../../src/uipath/index.js";

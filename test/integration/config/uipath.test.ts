@@ -1,11 +1,13 @@
 import { inspect } from "node:util";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpToolsFromAgent, type McpRuntimeError } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { type UipathOptions, uipathServers } from "../../../src/uipath/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { startTlsProxy } from "../../fixtures/tls-proxy.js";
 import { sendJson, startFakeUipath } from "../../fixtures/fake-uipath.js";
 
@@ -29,14 +31,7 @@ async function start() {
   const platform = await startFakeUipath({ token: TOKEN, mcp: mcp.url });
   platform.folders.set("Shared/Travel", "folder-7");
   platform.servers.set("folder-7/travel-server", `${platform.url}/mcp`);
-  return {
-    mcp,
-    platform,
-    async [Symbol.asyncDispose]() {
-      await platform[Symbol.asyncDispose]();
-      await mcp.close();
-    },
-  };
+  return disposeWith({ mcp, platform }, platform, mcp);
 }
 
 /** Looks up a server as a toolset does, and collects the warnings. */
@@ -49,9 +44,6 @@ async function lookUp(options: UipathOptions, own: object = {}) {
 const VARIABLES = ["UIPATH_URL", "UIPATH_ACCESS_TOKEN", "UNATTENDED_USER_ACCESS_TOKEN", "UIPATH_FOLDER_PATH"];
 beforeEach(() => {
   for (const name of VARIABLES) vi.stubEnv(name, undefined);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
 });
 
 describe("servers of an agent on UiPath", () => {
@@ -129,14 +121,14 @@ describe("the token", () => {
   it("is not sent to a server at another origin, with a warning", async () => {
     await using env = await start();
     env.platform.servers.set("folder-7/travel-server", env.mcp.url);
-    const warnings: unknown[] = [];
+    const logger = new RecordingLogger();
     await using toolset = await createMcpToolsFromAgent(agent(), {
       servers: uipathServers({ url: env.platform.url, token: TOKEN }),
-      logger: { debug: () => {}, info: () => {}, error: () => {}, warn: (message) => warnings.push(message) },
+      logger,
     });
     expect(await toolset.tools[0]?.invoke({ text: "hi" })).toBe("hi");
     expect(env.mcp.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
-    expect(warnings).toEqual([
+    expect(logger.warnings).toEqual([
       `Server "travel": its URL is at ${new URL(env.mcp.url).origin}, not at the platform (${new URL(env.platform.url).origin}), so the UiPath token is not sent there.`,
     ]);
   });

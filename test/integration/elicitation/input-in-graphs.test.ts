@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
@@ -16,6 +14,7 @@ import {
 import { type EraServer, type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
 import { FileSaver } from "../../fixtures/file-saver.js";
 import { resumeInOtherProcess } from "../../fixtures/resume-in-other-process.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const requestedSchema = {
   type: "object",
@@ -173,42 +172,38 @@ describe.each(nodes)("in %s, where all calls of a message are one task", (_, ope
 describe.each(["createAgent with mcpMiddleware", "a StateGraph with McpToolNode"])("in %s", (door) => {
   it("another process sends the response, and no other call runs again", { timeout: 60_000 }, async () => {
     await using server = await startEraServer("modern", { tools: [book, look] });
-    const folder = mkdtempSync(join(tmpdir(), "input-"));
-    try {
-      const path = join(folder, "checkpoints");
-      const lookAt = (place: string) => ({ name: "inn__look", args: { place } });
-      const calls = [lookAt("door"), bookFor("ann"), lookAt("roof")];
-      {
-        await using mcp = await createTools(server);
-        const agent = agentIntegrations[door]?.({
-          model: createScriptedModel(calls),
-          mcp,
-          checkpointer: new FileSaver(path),
-        });
-        const paused = await agent?.invoke(userInput, threadConfig("1"));
-        expect(paused?.__interrupt__).toHaveLength(1);
-      }
-      expect(getExecutions(server)).toEqual([
-        'book {"guest":"ann"}',
-        'look {"place":"door"}',
-        'look {"place":"roof"}',
-      ]);
-      const servers = { inn: { url: server.url } };
-      const resume = { answers: { "call-2": { where: accept("Rome") } } };
-      expect(await resumeInOtherProcess({ integration: door, servers, path, resume })).toEqual([
-        "looked",
-        'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
-        "looked",
-      ]);
-      // In both processes together: `book` once without and once with the response, `look` once per call.
-      expect(getExecutions(server)).toEqual([
-        'book {"guest":"ann"}',
-        'book {"guest":"ann"}',
-        'look {"place":"door"}',
-        'look {"place":"roof"}',
-      ]);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+    using folder = new TemporaryFolder();
+    const path = join(folder.path, "checkpoints");
+    const lookAt = (place: string) => ({ name: "inn__look", args: { place } });
+    const calls = [lookAt("door"), bookFor("ann"), lookAt("roof")];
+    {
+      await using mcp = await createTools(server);
+      const agent = agentIntegrations[door]?.({
+        model: createScriptedModel(calls),
+        mcp,
+        checkpointer: new FileSaver(path),
+      });
+      const paused = await agent?.invoke(userInput, threadConfig("1"));
+      expect(paused?.__interrupt__).toHaveLength(1);
     }
+    expect(getExecutions(server)).toEqual([
+      'book {"guest":"ann"}',
+      'look {"place":"door"}',
+      'look {"place":"roof"}',
+    ]);
+    const servers = { inn: { url: server.url } };
+    const resume = { answers: { "call-2": { where: accept("Rome") } } };
+    expect(await resumeInOtherProcess({ integration: door, servers, path, resume })).toEqual([
+      "looked",
+      'offer for ann: {"action":"accept","content":{"city":"Rome","nights":1}}',
+      "looked",
+    ]);
+    // In both processes together: `book` once without and once with the response, `look` once per call.
+    expect(getExecutions(server)).toEqual([
+      'book {"guest":"ann"}',
+      'book {"guest":"ann"}',
+      'look {"place":"door"}',
+      'look {"place":"roof"}',
+    ]);
   });
 });

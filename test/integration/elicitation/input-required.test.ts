@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TestTool } from "../../../src/testing/index.js";
-import { createTestClient, rejection } from "../../fixtures/clients.js";
+import { createTestClient, rejection, recordWarnings } from "../../fixtures/clients.js";
 import { type ModernToolContext, startEraServer } from "../../fixtures/era-server.js";
 
 const nameForm = {
@@ -109,8 +109,7 @@ describe("a modern server that requires input", () => {
       throw new Error("no window");
     };
     await using client = createTestClient(server, { onElicitationRequest });
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     const failure = await rejection(client.callTool({ name: "greet", args: { word: "Hello" } }));
     expect(failure).toMatchObject({ kind: "denied", server: "test", tool: "greet" });
     expect(failure.message).not.toContain("no window");

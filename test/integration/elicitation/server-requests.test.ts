@@ -7,7 +7,15 @@ import {
   type ServerRequestContext,
 } from "../../../src/index.js";
 import { BOOKING, createElicitingServer } from "../../fixtures/eliciting-server.js";
-import { eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  deferred,
+  eventually,
+  NO_RETRY,
+  recordWarnings,
+  rejection,
+  times,
+} from "../../fixtures/clients.js";
 import { openStream, startRawServer } from "../../fixtures/raw-server.js";
 import { type SdkServer, startSdkServer } from "../../fixtures/sdk-server.js";
 
@@ -28,21 +36,9 @@ const HANDLERS = {
   },
 } satisfies Handlers;
 
-function createClient({ url }: { readonly url: string }, handlers: Handlers = HANDLERS): McpClient {
-  return new McpClient({ name: "asking", url, ...NO_RETRY, ...handlers });
-}
-
 async function callTool(client: McpClient, tool: string, params: object = {}): Promise<unknown> {
   const result = await client.callTool({ name: tool, args: { params } });
   return result.isError ? result.text() : result.json();
-}
-
-async function collectWarnings(client: McpClient, work: () => Promise<unknown>): Promise<string> {
-  const warnings: string[] = [];
-  const unsubscribe = client.on("warning", ({ message }) => warnings.push(message));
-  await work();
-  unsubscribe();
-  return warnings.join("\n");
 }
 
 function getDeclaredCapabilities({ requests: received }: SdkServer): unknown {
@@ -67,7 +63,7 @@ describe.each([
 ])("a server that sends requests %s", (_, open) => {
   it("gets responses from the handlers, also during the first call", async () => {
     const { definition, close } = await open();
-    await using client = new McpClient({ name: "asking", ...definition, ...HANDLERS } as never);
+    await using client = new McpClient({ name: "test", ...definition, ...HANDLERS } as never);
     expect(await callTool(client, "sample")).toMatchObject({
       role: "assistant",
       model: "poet",
@@ -110,7 +106,7 @@ describe("the declared capabilities", () => {
     ],
   ])("match the handlers: %s", async (_, handlers: Handlers, capabilities) => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, handlers);
+    await using client = createTestClient(server, handlers);
     await client.listTools();
     expect(getDeclaredCapabilities(server)).toEqual(capabilities);
     const hasStream = server.requests.some(({ httpMethod }) => httpMethod === "GET");
@@ -119,7 +115,7 @@ describe("the declared capabilities", () => {
 
   it("limit the requests: others get an error", async () => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       onElicitationRequest: { form: HANDLERS.onElicitationRequest.form },
     });
     expect(await callTool(client, "sample")).toContain("-32601");
@@ -140,7 +136,7 @@ describe("after a lost session", () => {
     "the handlers work on the new one (request related to the call: %s)",
     async (relatedToCall) => {
       await using server = await startSdkServer(() => createElicitingServer({ relatedToCall }));
-      await using client = createClient(server);
+      await using client = createTestClient(server, HANDLERS);
       await callTool(client, "sample");
       await server.restart();
       expect(await callTool(client, "form")).toMatchObject({ action: "accept" });
@@ -158,14 +154,14 @@ describe("a form", () => {
     ["cancelled", { action: "cancel" }],
   ])("can be %s", async (_, answer) => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, form(answer));
+    await using client = createTestClient(server, form(answer));
     expect(await callTool(client, "form")).toEqual(answer);
   });
 
   it("reaches the handler without hidden characters", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const seen: unknown[] = [];
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       onElicitationRequest: (request) => {
         seen.push(request);
         return { action: "cancel" };
@@ -192,20 +188,19 @@ describe("a form", () => {
     ["has a nested value", { action: "accept", content: { name: { first: "Ada-secret" } } }, "content.name:"],
   ])("whose result %s is an error for the server and a warning for the user", async (_, answer, problem) => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, form(answer as never));
-    const warning = await collectWarnings(client, async () => {
-      const response = await callTool(client, "form");
-      expect(response).toContain("-32603");
-      expect(response).not.toContain("secret");
-    });
-    expect(warning).toContain(problem);
-    expect(warning).not.toContain("secret");
+    await using client = createTestClient(server, form(answer as never));
+    const warnings = recordWarnings(client);
+    const response = await callTool(client, "form");
+    expect(response).toContain("-32603");
+    expect(response).not.toContain("secret");
+    expect(warnings.join("\n")).toContain(problem);
+    expect(warnings.join("\n")).not.toContain("secret");
   });
 
   it("that is nested, or a URL that is not a web page, never reaches the handler", async () => {
     await using server = await startSdkServer(createElicitingServer);
     let handled = 0;
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       onElicitationRequest: () => ((handled += 1), { action: "cancel" }),
     });
     const nested = { type: "object", properties: { a: { type: "object", properties: {} } } };
@@ -223,7 +218,7 @@ describe("a failing handler", () => {
   it("is reported to the user, and the server receives no details", async () => {
     await using server = await startSdkServer(createElicitingServer);
     await using client = new McpClient({
-      name: "asking",
+      name: "test",
       url: server.url,
       headers: { authorization: "Bearer s3cret-token" },
       onSamplingRequest: () => {
@@ -233,19 +228,18 @@ describe("a failing handler", () => {
         });
       },
     });
-    const warning = await collectWarnings(client, async () => {
-      const response = await callTool(client, "sample");
-      expect(response).toContain("-32603");
-      expect(response).not.toMatch(/no model|s3cret|42|inside/);
-    });
-    expect(warning).toMatch(/sampling\/createMessage.*no model at \/home\/me/);
-    expect(warning).not.toContain("s3cret");
+    const warnings = recordWarnings(client);
+    const response = await callTool(client, "sample");
+    expect(response).toContain("-32603");
+    expect(response).not.toMatch(/no model|s3cret|42|inside/);
+    expect(warnings.join("\n")).toMatch(/sampling\/createMessage.*no model at \/home\/me/);
+    expect(warnings.join("\n")).not.toContain("s3cret");
     expect(JSON.stringify(server.requests.filter(({ body }) => "error" in body))).not.toContain("inside");
   });
 
   it("can reject the request with the code of the protocol", async () => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       onSamplingRequest: () => {
         throw new McpRuntimeError("denied", "Not on my watch.");
       },
@@ -266,25 +260,23 @@ describe("a failing handler", () => {
     ["undefined", undefined, "expected an object"],
   ])("is one that returns %s for sampling", async (_, answer, problem) => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, { onSamplingRequest: () => answer as never });
-    const warning = await collectWarnings(client, async () => {
-      expect(await callTool(client, "sample")).toContain("-32603");
-    });
-    expect(warning).toContain(`onSamplingRequest returned an invalid result: ${problem}`);
+    await using client = createTestClient(server, { onSamplingRequest: () => answer as never });
+    const warnings = recordWarnings(client);
+    expect(await callTool(client, "sample")).toContain("-32603");
+    expect(warnings.join("\n")).toContain(`onSamplingRequest returned an invalid result: ${problem}`);
   });
 
   it("is one that returns invalid roots", async () => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server, { roots: () => [{ uri: "https://example.com" }] });
-    const warning = await collectWarnings(client, async () => {
-      expect(await callTool(client, "roots")).toContain("-32603");
-    });
-    expect(warning).toContain("[0].uri:");
+    await using client = createTestClient(server, { roots: () => [{ uri: "https://example.com" }] });
+    const warnings = recordWarnings(client);
+    expect(await callTool(client, "roots")).toContain("-32603");
+    expect(warnings.join("\n")).toContain("[0].uri:");
   });
 
   it("does not run for sampling with tools, which is not declared", async () => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server);
+    await using client = createTestClient(server, HANDLERS);
     const request = { method: "sampling/createMessage", messages: [], maxTokens: 1, tools: [] };
     expect(await callTool(client, "request", request)).toContain("-32602");
   });
@@ -315,7 +307,7 @@ describe("concurrent requests", () => {
   it("are handled eight at a time", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, contexts, open, maxRunning } = createSlowHandler();
-    await using client = createClient(server, { onSamplingRequest, roots: HANDLERS.roots });
+    await using client = createTestClient(server, { onSamplingRequest, roots: HANDLERS.roots });
     const many = callTool(client, "many", { count: 20 });
     await eventually(() => contexts.length === 8);
     // Roots are returned at once, even when all slots are in use.
@@ -329,7 +321,7 @@ describe("concurrent requests", () => {
   it("are limited by limits.serverRequests", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, open, contexts, maxRunning } = createSlowHandler();
-    await using client = createClient(server, { onSamplingRequest, limits: { serverRequests: 2 } });
+    await using client = createTestClient(server, { onSamplingRequest, limits: { serverRequests: 2 } });
     const many = callTool(client, "many", { count: 5 });
     await eventually(() => contexts.length === 2);
     open();
@@ -340,7 +332,7 @@ describe("concurrent requests", () => {
   it("above the limit are rejected", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, open } = createSlowHandler();
-    await using client = createClient(server, { onSamplingRequest });
+    await using client = createTestClient(server, { onSamplingRequest });
     expect(await callTool(client, "many", { count: 300 })).toContain("-32603: Too many");
     open();
   });
@@ -350,12 +342,12 @@ describe("an obsolete request", () => {
   it("is aborted without a response when its call is cancelled", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, contexts, open } = createSlowHandler();
-    await using client = createClient(server, { onSamplingRequest });
+    await using client = createTestClient(server, { onSamplingRequest });
     const controller = new AbortController();
     const call = rejection(client.callTool({ name: "sample" }, { signal: controller.signal }));
     await eventually(() => contexts.length === 1);
     expect(contexts[0]?.signal.aborted).toBe(false);
-    expect(contexts[0]).toMatchObject({ server: "asking" });
+    expect(contexts[0]).toMatchObject({ server: "test" });
     controller.abort("enough");
     expect(await call).toBe("enough");
     await eventually(() => contexts[0]?.signal.aborted === true);
@@ -368,7 +360,7 @@ describe("an obsolete request", () => {
   it("is aborted when its call fails", async () => {
     await using server = await startSdkServer(createElicitingServer);
     const { onSamplingRequest, contexts, open } = createSlowHandler();
-    await using client = createClient(server, { onSamplingRequest });
+    await using client = createTestClient(server, { onSamplingRequest });
     const call = rejection(client.callTool({ name: "sample" }));
     await eventually(() => contexts.length === 1);
     await server.restart();
@@ -383,7 +375,7 @@ describe("an obsolete request", () => {
     const { onSamplingRequest, contexts, open } = createSlowHandler();
     const definition = isHttp ? { url: server.url } : { server: createServer };
     await using client = new McpClient({
-      name: "asking",
+      name: "test",
       ...definition,
       ...NO_RETRY,
       onSamplingRequest,
@@ -406,7 +398,7 @@ describe("an obsolete request", () => {
       const { onSamplingRequest, contexts } = createSlowHandler();
       const definition =
         where === "over HTTP" ? { url: server.url } : { server: () => createElicitingServer() };
-      const client = new McpClient({ name: "asking", ...definition, onSamplingRequest } as never);
+      const client = new McpClient({ name: "test", ...definition, onSamplingRequest } as never);
       const call = rejection(client.callTool({ name: "sample" }));
       await eventually(() => contexts.length === 1);
       await client.close();
@@ -419,7 +411,7 @@ describe("an obsolete request", () => {
   it("is aborted when the session ends", async () => {
     const server = createElicitingServer();
     const { onSamplingRequest, contexts } = createSlowHandler();
-    await using client = new McpClient({ name: "asking", server, ...NO_RETRY, onSamplingRequest });
+    await using client = new McpClient({ name: "test", server, ...NO_RETRY, onSamplingRequest });
     const call = rejection(client.callTool({ name: "sample" }));
     await eventually(() => contexts.length === 1);
     await server.close();
@@ -432,7 +424,7 @@ describe("two users of one server", () => {
   it("are distinguished by the identity in the context", async () => {
     await using server = await startSdkServer(createElicitingServer);
     await using client = new McpClient({
-      name: "asking",
+      name: "test",
       url: server.url,
       headers: ({ configurable }) => ({ "x-user": String(configurable["user"]) }),
       identity: ({ configurable }) => String(configurable["user"]),
@@ -452,7 +444,7 @@ describe("two users of one server", () => {
 describe("the server stream", () => {
   it("delays calls only briefly when it never opens", async () => {
     await using server = await startRawServer(({ httpMethod }) => (httpMethod === "GET" ? undefined : false));
-    await using client = createClient(server);
+    await using client = createTestClient(server, HANDLERS);
     const result = await client.callTool({ name: "echo" });
     expect(result.text()).toBe("ok");
     expect(server.requests.filter(({ httpMethod }) => httpMethod === "GET")).toHaveLength(1);
@@ -460,7 +452,7 @@ describe("the server stream", () => {
 
   it("is optional", async () => {
     await using server = await startRawServer();
-    await using client = createClient(server);
+    await using client = createTestClient(server, HANDLERS);
     expect((await client.callTool({ name: "echo" })).text()).toBe("ok");
   });
 });
@@ -492,7 +484,7 @@ describe("a server that sends a request twice", () => {
       return;
     });
     let handled = 0;
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       onSamplingRequest: async () => ((handled += 1), { model: "m", content: "x" }),
     });
     await client.callTool({ name: "any" });
@@ -503,7 +495,7 @@ describe("a server that sends a request twice", () => {
 describe("a notification", () => {
   it("of any method reaches the listeners", async () => {
     await using server = await startSdkServer(createElicitingServer);
-    await using client = createClient(server);
+    await using client = createTestClient(server, HANDLERS);
     const received: string[] = [];
     client.on("notification", ({ method }) => received.push(method));
     await client.ensureSession();

@@ -9,7 +9,9 @@ import {
   type MessageTransport,
 } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const INITIALIZE_RESULT = {
   protocolVersion: "2025-11-25",
@@ -21,12 +23,9 @@ const INITIALIZE_RESULT = {
 function createTransport(
   overrides: Partial<MessageTransport> = {},
   respond?: (message: JsonRpcMessage, transport: MessageTransport) => void,
-) {
-  const transport: MessageTransport = {
-    sessionId: undefined,
-    start: async () => undefined,
-    close: async () => transport.onclose?.(),
-    send: async (message) => {
+): MessageTransport {
+  return createCustomTransport(
+    (message, transport) => {
       if (message.id === undefined) return;
       if (message.method === "initialize")
         transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result: INITIALIZE_RESULT });
@@ -34,13 +33,8 @@ function createTransport(
         transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result: { content: [] } });
       else respond(message, transport);
     },
-    ...overrides,
-  };
-  return transport;
-}
-
-function createCustomClient(open: () => MessageTransport, options: object = {}): McpClient {
-  return new McpClient({ name: "custom", openTransport: open, ...NO_RETRY, ...options });
+    { sessionId: undefined, ...overrides },
+  );
 }
 
 describe("a custom transport", () => {
@@ -219,13 +213,14 @@ describe("a custom transport", () => {
       },
     ],
   ])("whose close %s does not block the client or fail it", async (_, close) => {
-    const failing = createCustomClient(() =>
-      createTransport({ close, start: async () => Promise.reject(new Error("no")) }),
-    );
-    expect(await rejection(failing.callTool(echo()))).toMatchObject({ kind: "not-sent" });
-    const client = createCustomClient(() => createTransport({ close }));
+    const clock = new FakeClock();
+    const start = async () => Promise.reject(new Error("no"));
+    const failing = createCustomClient(() => createTransport({ close, start }), {}, { clock });
+    const failure = await clock.advanceUntilSettled(rejection(failing.callTool(echo())), 1_000);
+    expect(failure).toMatchObject({ kind: "not-sent" });
+    const client = createCustomClient(() => createTransport({ close }), {}, { clock });
     await client.callTool(echo());
-    await client.close();
+    await clock.advanceUntilSettled(client.close(), 1_000);
     expect(client.state).toBe("closed");
   });
 
@@ -316,9 +311,14 @@ describe("closing", () => {
 describe("a caller that waits for a session", () => {
   it("waits no longer than its timeout", async () => {
     await using server = await startMcpTestServer();
-    await using client = createTestClient(server);
+    const clock = new FakeClock();
+    const client = createTestClient(server, {}, { clock });
     server.addFault({ type: "hang" }, { method: "initialize" });
-    expect(await rejection(client.ensureSession({ timeoutMs: 50 }))).toMatchObject({ kind: "timeout" });
+    const waiting = rejection(client.ensureSession({ timeoutMs: 50 }));
+    await server.waitFor("initialize");
+    clock.advance(50);
+    expect(await waiting).toMatchObject({ kind: "timeout" });
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 
   it("that starts between a lost session and the next one gets the next one", async () => {
@@ -339,18 +339,20 @@ describe("a dynamic server", () => {
   it("is resolved once, on the first call, with its own settings", async () => {
     await using server = await startMcpTestServer();
     let resolutions = 0;
-    await using client = new McpClient({
-      name: "dynamic",
-      resolve: async () => {
-        resolutions += 1;
-        return { url: server.url, timeouts: { requestMs: 60 } };
-      },
-    });
+    const resolve = async () => {
+      resolutions += 1;
+      return { url: server.url, timeouts: { requestMs: 60 } };
+    };
+    const clock = new FakeClock();
+    await using client = new McpClient({ name: "dynamic", resolve }, { clock });
     expect(resolutions).toBe(0);
     await Promise.all([client.callTool(echo()), client.callTool(echo())]);
     expect(resolutions).toBe(1);
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "timeout" });
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.received("tools/call").length === 3);
+    clock.advance(60);
+    expect(await call).toMatchObject({ kind: "timeout" });
   });
 
   it("that cannot be resolved is not-sent, and the next call resolves it again", async () => {
@@ -358,6 +360,7 @@ describe("a dynamic server", () => {
     let isAvailable = false;
     await using client = new McpClient({
       name: "dynamic",
+      retry: false,
       resolve: async () =>
         isAvailable ? { url: server.url } : Promise.reject(new Error("directory is down")),
     });

@@ -58,7 +58,7 @@ describe("a message that is nested 20,000 levels deep", () => {
   it.each(responses)("%s over HTTP is an invalid response", async (_, createText) => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/call") return false;
-      response.writeHead(200, { "content-type": "application/json" }).end(createText(Number(id)));
+      return void response.writeHead(200, { "content-type": "application/json" }).end(createText(Number(id)));
     });
     await using client = new McpClient({ name: "hostile", url: server.url, ...NO_RETRY });
     const failure = await rejection(client.callTool(echo()));
@@ -97,7 +97,7 @@ describe("a message that is nested 20,000 levels deep", () => {
   it("as the initialize result fails the handshake", async () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "initialize") return false;
-      response
+      return void response
         .writeHead(200, { "content-type": "application/json" })
         .end(`{"jsonrpc":"2.0","id":${id},"result":{"capabilities":${DEEP}}}`);
     });
@@ -109,7 +109,7 @@ describe("a message that is nested 20,000 levels deep", () => {
     await using server = await startRawServer(({ method, id, response }) => {
       if (method !== "tools/call") return false;
       const text = `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"a":${nested(500)}}}}`;
-      response.writeHead(200, { "content-type": "application/json" }).end(text);
+      return void response.writeHead(200, { "content-type": "application/json" }).end(text);
     });
     await using client = new McpClient({ name: "deep", url: server.url, ...NO_RETRY });
     expect(JSON.stringify((await client.callTool(echo())).structuredContent)).toContain("[[[[");
@@ -129,6 +129,7 @@ describe("a server that sends requests and does not read the responses", () => {
       if (method !== undefined) return false;
       // The response to a ping is never accepted.
       responses += 1;
+      return;
     });
     await using client = new McpClient({ name: "flood", url: server.url, ...NO_RETRY });
     const failure = await rejection(client.callTool(echo()));

@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { McpClient } from "../../../src/index.js";
-import { echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  eventually,
+  recordWarnings,
+  rejection,
+  times,
+} from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { openStream, sendJson, sendText, startRawServer } from "../../fixtures/raw-server.js";
-
-function createClient(url: string, options: object = {}): McpClient {
-  return new McpClient({ name: "raw", url, ...NO_RETRY, ...options });
-}
 
 describe("a server that sends requests on the stream of a call", () => {
   it.each([
@@ -29,7 +32,7 @@ describe("a server that sends requests on the stream of a call", () => {
       finishCall.get(Number(String(body["id"]).replace("request-", "")))?.();
       return;
     });
-    await using client = createClient(server.url, options);
+    await using client = createTestClient(server, options);
     const results = await Promise.all(times(count, () => client.callTool(echo())));
     expect(results).toHaveLength(count);
     const responses = server.requests.filter(({ method, body }) => method === undefined && "id" in body);
@@ -47,11 +50,15 @@ describe("a server that never responds to notifications", () => {
       if (method === "tools/call" && (body["params"] as { name: string }).name === "slow") return;
       return false;
     });
-    await using client = createClient(server.url, { limits: { sockets: 2 } });
+    const clock = new FakeClock();
+    const client = createTestClient(server, { limits: { sockets: 2 } }, { clock });
     await client.ensureSession();
     const slow = times(6, () => rejection(client.callTool({ name: "slow" }, { timeoutMs: 50 })));
+    await eventually(() => server.requests.filter(({ method }) => method === "tools/call").length === 2);
+    clock.advance(50);
     expect((await Promise.all(slow)).map(({ kind }) => kind)).toEqual(times(6, () => "timeout"));
-    expect((await client.callTool(echo())).text()).toBe("ok");
+    expect((await clock.advanceUntilSettled(client.callTool(echo()), 1_000)).text()).toBe("ok");
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 
   it("does not block the handshake by hanging on notifications/initialized, and leaves no socket open on close", async () => {
@@ -61,11 +68,17 @@ describe("a server that never responds to notifications", () => {
       hangs -= 1;
       return;
     });
-    const client = createClient(server.url, { limits: { sockets: 2 }, timeouts: { connectMs: 100 } });
-    for (let n = 0; n < 3; n += 1)
-      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "timeout" });
+    const clock = new FakeClock();
+    const definition = { limits: { sockets: 2 }, timeouts: { connectMs: 100 } };
+    const client = createTestClient(server, definition, { clock });
+    for (let n = 0; n < 3; n += 1) {
+      const call = rejection(client.callTool(echo()));
+      await eventually(() => hangs === 2 - n);
+      clock.advance(100);
+      expect(await clock.advanceUntilSettled(call, 1_000)).toMatchObject({ kind: "timeout" });
+    }
     expect((await client.callTool(echo())).text()).toBe("ok");
-    await client.close();
+    await clock.advanceUntilSettled(client.close(), 1_000);
     await eventually(() => server.sockets.size === 0);
   });
 
@@ -76,7 +89,7 @@ describe("a server that never responds to notifications", () => {
       response.write("…");
       return;
     });
-    await using client = createClient(server.url, { limits: { sockets: 1 } });
+    await using client = createTestClient(server, { limits: { sockets: 1 } });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 });
@@ -95,7 +108,7 @@ describe("a response", () => {
       response.end(isStream ? `\uFEFFdata: ${answer}\n\n` : `\uFEFF${answer}`);
       return;
     });
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     expect((await client.callTool(echo())).text()).toBe("bom");
     expect((await client.callTool(echo())).text()).toBe("bom");
   });
@@ -116,7 +129,7 @@ describe("a response", () => {
       sendMore();
       return;
     });
-    await using client = createClient(server.url, { limits: { responseBytes: 1_000_000 } });
+    await using client = createTestClient(server, { limits: { responseBytes: 1_000_000 } });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "too-large" });
   });
 
@@ -134,8 +147,13 @@ describe("a response", () => {
       if (ends) response.end();
       return;
     });
-    await using client = createClient(server.url);
-    expect((await client.callTool(echo())).text()).toBe("ok");
+    const clock = new FakeClock();
+    await using client = createTestClient(server, {}, { clock });
+    await client.ensureSession();
+    const call = client.callTool(echo());
+    await eventually(() => !isLost);
+    // The beginning of a body is read for a second at most.
+    expect((await clock.advanceUntilSettled(call, 1_000)).text()).toBe("ok");
     expect(server.requests.filter(({ method }) => method === "initialize")).toHaveLength(2);
   });
 
@@ -147,7 +165,7 @@ describe("a response", () => {
         .end("\u001f\u008b…");
       return;
     });
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "invalid-response",
       message: expect.stringContaining("gzip"),
@@ -164,11 +182,13 @@ describe("a response", () => {
       response.once("close", () => clearInterval(timer));
       return;
     });
-    await using client = createClient(server.url);
+    const clock = new FakeClock();
+    await using client = createTestClient(server, {}, { clock });
     client.on("toolsChanged", () => undefined);
-    await client.callTool(echo());
+    const call = client.callTool(echo());
     await eventually(() => gets === 1);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await clock.advanceUntilSettled(call, 500);
+    await client.ping();
     expect(gets).toBe(1);
   });
 });
@@ -176,28 +196,36 @@ describe("a response", () => {
 describe("outcomeUnknown is correct", () => {
   it("when a call was never sent because the only socket was busy", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    await using client = createClient(server.url, { limits: { sockets: 1 } });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { limits: { sockets: 1 } }, { clock });
     await client.ensureSession();
     const first = rejection(client.callTool(echo(), { timeoutMs: 100 }));
     const second = rejection(client.callTool(echo(), { timeoutMs: 60 }));
+    await eventually(() => server.requests.some(({ method }) => method === "tools/call"));
+    clock.advance(60);
     expect(await second).toMatchObject({ kind: "timeout", outcomeUnknown: false });
+    clock.advance(40);
     expect(await first).toMatchObject({ kind: "timeout", outcomeUnknown: true });
   });
 
   it("when the caller's signal times out after the call was sent", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.ensureSession();
     const kinds: unknown[] = [];
     client.on("requestEnded", ({ kind }) => kinds.push(kind));
-    const failure = await rejection(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
-    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1, tool: "echo" });
+    const controller = new AbortController();
+    const call = rejection(client.callTool(echo(), { signal: controller.signal }));
+    await eventually(() => server.requests.some(({ method }) => method === "tools/call"));
+    // As AbortSignal.timeout() does.
+    controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+    expect(await call).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1, tool: "echo" });
     expect(kinds).toEqual(["timeout"]);
   });
 
   it("when close ends a running call", async () => {
     await using server = await startRawServer(({ method }) => (method === "tools/call" ? undefined : false));
-    const client = createClient(server.url);
+    const client = createTestClient(server);
     await client.ensureSession();
     const call = rejection(client.callTool(echo()));
     await eventually(() => server.requests.some(({ method }) => method === "tools/call"));
@@ -213,12 +241,14 @@ describe("outcomeUnknown is correct", () => {
       response.writeHead(404).end();
       return;
     });
-    await using client = createClient(server.url, { timeouts: { requestMs: 150 } });
+    const clock = new FakeClock();
+    const client = createTestClient(server, { timeouts: { requestMs: 150 } }, { clock });
     await client.ensureSession();
-    expect(await rejection(client.callTool(echo()))).toMatchObject({
-      kind: "timeout",
-      outcomeUnknown: false,
-    });
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => handshakes === 2);
+    clock.advance(150);
+    expect(await call).toMatchObject({ kind: "timeout", outcomeUnknown: false });
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 });
 
@@ -229,7 +259,7 @@ describe("a call", () => {
   ])("whose arguments contain %s is rejected before anything is sent", async (_, args) => {
     if ("self" in args) args.self = args;
     await using server = await startRawServer();
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.ensureSession();
     expect(await rejection(client.callTool({ name: "echo", args }))).toMatchObject({
       kind: "invalid-config",
@@ -244,7 +274,7 @@ describe("a call", () => {
       setTimeout(() => sendText(response, id, "ok"), 50);
       return;
     });
-    await using client = createClient(server.url, { limits: { sockets: 1 } });
+    await using client = createTestClient(server, { limits: { sockets: 1 } });
     await client.ensureSession();
     const before = server.socketsOpened;
     const first = client.callTool(echo());
@@ -270,9 +300,8 @@ describe("a call", () => {
       }, 20);
       return;
     });
-    await using client = createClient(server.url);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
     const onProgress = async ({ progress }: { progress: number }) => {
       throw new Error(`no ${progress}`);
     };
@@ -289,7 +318,7 @@ describe("a list", () => {
       sendJson(response, id, { tools: [{ name: "a", inputSchema: {} }], nextCursor: 2 });
       return;
     });
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     expect(await rejection(client.listTools())).toMatchObject({ kind: "invalid-response" });
   });
 
@@ -299,7 +328,7 @@ describe("a list", () => {
       setTimeout(() => sendJson(response, id, { tools: [], nextCursor: `c${id}` }), 20);
       return;
     });
-    const client = createClient(server.url);
+    const client = createTestClient(server);
     const listing = rejection(client.listTools());
     await eventually(() => server.requests.some(({ method }) => method === "tools/list"));
     await client.close({ drainMs: 30 });
@@ -315,12 +344,11 @@ describe("a list", () => {
       sendJson(response, id, { tools: times(500, () => ({ name: "bad" })) });
       return;
     });
-    await using client = createClient(server.url);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
     expect(await client.listTools()).toEqual([]);
     expect(warnings).toHaveLength(11);
-    await using small = createClient(server.url, { limits: { tools: 499 } });
+    await using small = createTestClient(server, { limits: { tools: 499 } });
     expect(await rejection(small.listTools())).toMatchObject({ kind: "too-large" });
   });
 });

@@ -1,16 +1,13 @@
-import type { ToolMessage } from "@langchain/core/messages";
 import { describe, expect, it } from "vitest";
 import {
   createMcpTools,
   createMcpToolsForServer,
   createMcpToolsFromAgent,
   McpClient,
-  type McpToolsOptions,
-  type ServerDefinition,
-  type ToolRules,
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { rejection, deferred } from "../../fixtures/clients.js";
+import { createInProcessToolset, invokeTool } from "../../fixtures/toolsets.js";
 
 const report: TestTool = {
   name: "report",
@@ -22,44 +19,26 @@ const report: TestTool = {
   run: (args) => JSON.stringify(args),
 };
 
-async function setUp(
-  tools: readonly TestTool[],
-  rules: ToolRules = {},
-  options: McpToolsOptions = {},
-  more: Partial<ServerDefinition> = {},
-) {
-  const server = new McpTestServer({ tools });
-  const warnings: string[] = [];
-  const warn = (message: string) => warnings.push(message);
-  const logger = { debug: warn, info: warn, warn, error: warn };
-  const definition = { server, tools: rules, ...more } as ServerDefinition;
-  const mcp = await createMcpTools({ srv: definition }, { logger, ...options });
-  const [tool] = mcp.tools;
-  return {
-    server,
-    mcp,
-    tool,
-    warnings,
-    call: (args: unknown, config: object = {}) =>
-      tool?.invoke({ type: "tool_call", id: "1", name: "x", args } as never, config) as Promise<ToolMessage>,
-    [Symbol.asyncDispose]: () => mcp.close(),
-  };
-}
-
 describe("an injected argument", () => {
   it("is never taken from the model, even without a value to inject", async () => {
-    await using fixture = await setUp([report], {
-      report: { args: { user: ({ configurable }) => configurable["user"] } },
+    await using fixture = await createInProcessToolset({
+      tools: [report],
+      rules: {
+        report: { args: { user: ({ configurable }) => configurable["user"] } },
+      },
     });
     await fixture.call({ q: "a", user: "u-admin" });
     expect(fixture.server.executions[0]?.args).toEqual({ q: "a" });
   });
 
   it("that is invalid is reported without its value, and not as a mistake of the model", async () => {
-    await using fixture = await setUp([report], { report: { args: { user: "canary-99" } } });
+    await using fixture = await createInProcessToolset({
+      tools: [report],
+      rules: { report: { args: { user: "canary-99" } } },
+    });
     const message = await fixture.call({ q: "a" });
     expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
-    expect(JSON.stringify([message, fixture.warnings, fixture.tool?.mcp])).not.toContain("canary-99");
+    expect(JSON.stringify([message, fixture.logger.messages, fixture.tool.mcp])).not.toContain("canary-99");
     expect(String(message.content)).not.toContain("Correct the arguments");
   });
 
@@ -70,8 +49,11 @@ describe("an injected argument", () => {
       anyOf: [{ required: ["user"] }],
       $defs: { who: { type: "object", properties: { user: { type: "string" } }, required: ["user"] } },
     };
-    await using fixture = await setUp([{ ...report, inputSchema }], { report: { args: { user: "u-1" } } });
-    expect(JSON.stringify(fixture.tool?.schema)).not.toContain("user");
+    await using fixture = await createInProcessToolset({
+      tools: [{ ...report, inputSchema }],
+      rules: { report: { args: { user: "u-1" } } },
+    });
+    expect(JSON.stringify(fixture.tool.schema)).not.toContain("user");
     await fixture.call({});
     expect(fixture.server.executions[0]?.args).toEqual({ user: "u-1" });
   });
@@ -146,19 +128,18 @@ describe("rules", () => {
     [false, "denied"],
     [true, undefined],
   ])("use readOnlyHint only with trustAnnotations: %s", async (trustAnnotations, kind) => {
-    await using fixture = await setUp(
-      [danger],
-      { "*": { requireApproval: "unless-read-only" } },
-      {},
-      { trustAnnotations },
-    );
+    await using fixture = await createInProcessToolset({
+      tools: [danger],
+      rules: { "*": { requireApproval: "unless-read-only" } },
+      definition: { trustAnnotations },
+    });
     const expected = kind === undefined ? { isError: false } : { error: { kind } };
     expect((await fixture.call({})).artifact).toMatchObject(expected);
   });
 
   it("keep their timeout when the run has a longer one", async () => {
     const slow: TestTool = { name: "slow", run: () => new Promise(() => undefined) };
-    await using fixture = await setUp([slow], { slow: { timeoutMs: 50 } });
+    await using fixture = await createInProcessToolset({ tools: [slow], rules: { slow: { timeoutMs: 50 } } });
     expect((await fixture.call({}, { timeout: 60_000 })).artifact).toMatchObject({
       error: { kind: "timeout" },
     });
@@ -170,10 +151,10 @@ describe("user callbacks", () => {
     const beforeToolCall = () => {
       throw new Error("ENOENT /home/me/.secrets http://10.0.0.5:5432");
     };
-    await using fixture = await setUp([report], {}, { beforeToolCall });
+    await using fixture = await createInProcessToolset({ tools: [report], options: { beforeToolCall } });
     const message = await fixture.call({ q: "a" });
     expect(String(message.content)).not.toMatch(/home|10\.0\.0\.5/);
-    expect(fixture.warnings.join()).toContain("ENOENT");
+    expect(fixture.logger.messages.join()).toContain("ENOENT");
     expect(fixture.server.executions).toEqual([]);
   });
 
@@ -181,7 +162,7 @@ describe("user callbacks", () => {
     const afterToolCall = () => {
       throw new Error("no disk");
     };
-    await using fixture = await setUp([report], {}, { afterToolCall });
+    await using fixture = await createInProcessToolset({ tools: [report], options: { afterToolCall } });
     const message = await fixture.call({ q: "a" });
     expect(message).toMatchObject({
       status: "error",
@@ -198,7 +179,7 @@ describe("user callbacks", () => {
     ["afterToolCall", { afterToolCall: () => "text" }],
     ["content", { afterToolCall: () => ({ content: [{ text: "no type" }] }) }],
   ])("that return an invalid %s are invalid-config", async (_, options) => {
-    await using fixture = await setUp([report], {}, options as never);
+    await using fixture = await createInProcessToolset({ tools: [report], options: options as never });
     expect(await rejection(fixture.call({ q: "a" }))).toMatchObject({ kind: "invalid-config" });
   });
 
@@ -210,11 +191,11 @@ describe("user callbacks", () => {
         return new Promise<never>(() => undefined);
       },
     };
-    await using fixture = await setUp(
-      [report],
-      { report: { requireApproval: hook === "onApproval" } },
+    await using fixture = await createInProcessToolset({
+      tools: [report],
+      rules: { report: { requireApproval: hook === "onApproval" } },
       options,
-    );
+    });
     const controller = new AbortController();
     const call = rejection(fixture.call({ q: "a" }, { signal: controller.signal }));
     await started.promise;
@@ -231,7 +212,7 @@ describe("user callbacks", () => {
       controller.abort("enough");
       throw new DOMException("The operation was aborted", "AbortError");
     };
-    await using fixture = await setUp([report], {}, { beforeToolCall });
+    await using fixture = await createInProcessToolset({ tools: [report], options: { beforeToolCall } });
     expect(await rejection(fixture.call({ q: "a" }, { signal: controller.signal }))).toBe("enough");
   });
 
@@ -244,7 +225,11 @@ describe("user callbacks", () => {
     const beforeToolCall = ({ context }: { context: { config: Record<string, unknown> } }) => {
       (context.config["toolCall"] as { args: { q: string } }).args.q = "evil";
     };
-    await using fixture = await setUp([report], rules as never, { beforeToolCall } as never);
+    await using fixture = await createInProcessToolset({
+      tools: [report],
+      rules: rules as never,
+      options: { beforeToolCall } as never,
+    });
     await fixture.call(args);
     expect(args.q).toBe("a");
     expect(fixture.server.executions).toMatchObject([{ tool: "report", args: { q: "a" } }]);
@@ -254,17 +239,20 @@ describe("user callbacks", () => {
     ["throws", () => Promise.reject(new Error("no"))],
     ["does not return a string", () => undefined],
   ])("onToolError that %s falls back to the default message", async (_, onToolError) => {
-    await using fixture = await setUp([report], {}, { onToolError: onToolError as never });
+    await using fixture = await createInProcessToolset({
+      tools: [report],
+      options: { onToolError: onToolError as never },
+    });
     const message = await fixture.call({});
     expect(message.content).toContain("q");
-    expect(fixture.warnings.join()).toContain("onToolError");
+    expect(fixture.logger.messages.join()).toContain("onToolError");
   });
 
   it("that throw in one of many calls do not affect the others", async () => {
     const beforeToolCall = ({ args }: { args: Record<string, unknown> }) => {
       if (args["q"] === "bad") throw new Error("no");
     };
-    await using fixture = await setUp([report], {}, { beforeToolCall });
+    await using fixture = await createInProcessToolset({ tools: [report], options: { beforeToolCall } });
     const outcomes = await fixture.mcp.callTools([
       { name: "report", args: { q: "bad" } },
       { name: "report", args: { q: "good" } },
@@ -280,7 +268,9 @@ describe("user callbacks", () => {
 
 describe("the message to the model", () => {
   it("is ours when a tool fails without content", async () => {
-    await using fixture = await setUp([{ name: "silent", run: () => ({ isError: true, content: [] }) }]);
+    await using fixture = await createInProcessToolset({
+      tools: [{ name: "silent", run: () => ({ isError: true, content: [] }) }],
+    });
     expect((await fixture.call({})).content).toMatch(/^Tool "srv__silent" failed/);
   });
 
@@ -302,24 +292,19 @@ describe("the message to the model", () => {
     await using server = await startMcpTestServer({ tools: [report] });
     await using mcp = await createMcpTools({ srv: { url: server.url, retry: false } });
     server.addFault({ type: "status", ...fault }, { method: "tools/call" });
-    const message = (await mcp.tools[0]?.invoke({
-      type: "tool_call",
-      id: "1",
-      name: "x",
-      args: { q: "a" },
-    })) as ToolMessage;
+    const message = await invokeTool(mcp.tools[0], { q: "a" });
     expect(message.content).toContain(expected);
     expect(String(message.content)).not.toMatch(/https?:|127\.0\.0\.1|10\.1\.1\.1|Is the path/);
   });
 
   it.each([undefined, ""])("is returned for a call without an id (%j), too", async (id) => {
-    await using fixture = await setUp([report]);
+    await using fixture = await createInProcessToolset({ tools: [report] });
     const call = { type: "tool_call", id, name: "x", args: {} } as never;
-    expect(await fixture.tool?.invoke(call)).toMatchObject({ status: "error", tool_call_id: "" });
+    expect(await fixture.tool.invoke(call)).toMatchObject({ status: "error", tool_call_id: "" });
   });
 
   it.each([undefined, null])("is the result when arguments are %j", async (args) => {
-    await using fixture = await setUp([{ name: "now", run: () => "noon" }]);
+    await using fixture = await createInProcessToolset({ tools: [{ name: "now", run: () => "noon" }] });
     expect((await fixture.call(args)).content).toBe("noon");
   });
 });
@@ -396,7 +381,7 @@ describe("an agent's input", () => {
     const agent = {
       resources: [{ $resourceType: "mcp", name: "x", dynamicTools: "all", availableTools: [] }],
     };
-    const servers = { x: { url: "http://127.0.0.1:1/mcp", optional: true } };
+    const servers = { x: { url: "http://127.0.0.1:1/mcp", retry: false, optional: true } } as const;
     await using mcp = await createMcpToolsFromAgent(agent, { servers });
     expect(mcp.status()).toMatchObject({ x: { state: "failed", error: { kind: "not-sent" } } });
   });

@@ -8,6 +8,7 @@ import {
 import { memoryStore } from "../../../src/stores/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const say: TestTool = { name: "say", run: ({ text }) => String(text) };
 const more: TestTool = { name: "more", run: () => "more" };
@@ -94,12 +95,10 @@ describe("a start", () => {
     dead.addFault({ type: "hang" });
     const silent = { url: dead.url, ...NO_RETRY, timeouts: { requestMs: 50 } };
     expect(await rejection(createMcpTools({ silent }))).toMatchObject({ kind: "timeout", server: "silent" });
-    const warnings: string[] = [];
-    const warn = (text: string) => void warnings.push(text);
-    const logger = { debug: () => undefined, info: () => undefined, warn, error: warn };
+    const logger = new RecordingLogger();
     await using mcp = await createMcpTools({ silent: { ...silent, optional: true } }, { logger });
     expect(mcp.tools).toEqual([]);
-    expect(warnings).toEqual([expect.stringMatching(/"silent" is excluded.*timeouts\.requestMs/)]);
+    expect(logger.messages).toEqual([expect.stringMatching(/"silent" is excluded.*timeouts\.requestMs/)]);
   });
 
   it("does not wait with waitForUncached: false, and adds the tools later", async () => {
@@ -209,16 +208,15 @@ describe("the tools of a toolset", () => {
   });
 
   it("of an added server whose names collide are excluded with a warning", async () => {
-    const warnings: string[] = [];
-    const warn = (text: string) => warnings.push(text);
+    const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [say] });
     await using mcp = await createMcpTools(
       { a: { url: server.url } },
-      { naming: { prefix: "none" }, logger: { debug: warn, info: warn, warn, error: warn } },
+      { naming: { prefix: "none" }, logger },
     );
     await mcp.servers.add("b", { url: server.url });
     expect(namesOf(mcp)).toEqual(["say"]);
-    expect(warnings.join()).toContain('update the tools of server "b"');
+    expect(logger.messages.join()).toContain('update the tools of server "b"');
   });
 });
 

@@ -1,12 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  type JsonObject,
-  type JsonRpcMessage,
-  McpClient,
-  type MessageTransport,
-} from "../../../src/index.js";
+import type { JsonObject, JsonRpcMessage, McpClient, MessageTransport } from "../../../src/index.js";
 import { createTestClient, echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
 import { startEraServer } from "../../fixtures/era-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 import { sendJson, startRawServer } from "../../fixtures/raw-server.js";
 
 const VERSION = "2026-07-28";
@@ -25,19 +22,14 @@ type Respond = (message: JsonRpcMessage, transport: MessageTransport) => void;
 
 /** A custom transport to a server with a configurable response to `server/discover`. */
 function createTransport(respond: Respond, sent: JsonRpcMessage[] = []): MessageTransport {
-  const transport: MessageTransport = {
-    start: async () => undefined,
-    close: async () => transport.onclose?.(),
-    send: async (message) => {
-      sent.push(message);
-      if (message.method === "server/discover") respond(message, transport);
-      else if (message.method === "initialize")
-        transport.onmessage?.(errorResponse(message.id, -32_601, "Method not found"));
-      else if (message.method === "tools/call")
-        transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result: { content: [] } });
-    },
-  };
-  return transport;
+  return createCustomTransport((message, transport) => {
+    sent.push(message);
+    if (message.method === "server/discover") respond(message, transport);
+    else if (message.method === "initialize")
+      transport.onmessage?.(errorResponse(message.id, -32_601, "Method not found"));
+    else if (message.method === "tools/call")
+      transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result: { content: [] } });
+  });
 }
 
 function errorResponse(
@@ -54,22 +46,19 @@ function withResult(result: unknown, extra: object = {}): Respond {
     transport.onmessage?.({ jsonrpc: "2.0", id, result, ...extra } as JsonRpcMessage);
 }
 
-function createClient(respond: Respond, sent: JsonRpcMessage[] = [], options: object = {}): McpClient {
-  return new McpClient({
-    name: "odd",
-    ...PINNED,
-    openTransport: () => createTransport(respond, sent),
-    ...options,
-  });
+function createDiscoveringClient(
+  respond: Respond,
+  sent: JsonRpcMessage[] = [],
+  definition: Parameters<typeof createCustomClient>[1] = {},
+): McpClient {
+  return createCustomClient(() => createTransport(respond, sent), { ...PINNED, ...definition });
 }
-
-const countTimers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
 
 describe("the server/discover result", () => {
   it("is requested once with client info, capabilities and version", async () => {
     const sent: JsonRpcMessage[] = [];
     const onElicitationRequest = () => ({ action: "decline" }) as const;
-    await using client = createClient(withResult(RESULT), sent, { onElicitationRequest });
+    await using client = createDiscoveringClient(withResult(RESULT), sent, { onElicitationRequest });
     await client.callTool(echo());
     expect(sent.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
     expect(sent[0]?.params).toEqual({
@@ -111,7 +100,7 @@ describe("the server/discover result", () => {
     ["an invalid ttl", { ttlMs: "long", cacheScope: 7 }, {}],
     ["unknown versions", { supportedVersions: ["2031-01-01", VERSION, "draft"] }, {}],
   ])("may have %s", async (_, change, expected) => {
-    await using client = createClient(withResult({ ...RESULT, ...change }));
+    await using client = createDiscoveringClient(withResult({ ...RESULT, ...change }));
     expect((await client.callTool(echo())).content).toEqual([]);
     expect(client.protocolVersion).toBe(VERSION);
     expect(client).toMatchObject(expected);
@@ -123,7 +112,7 @@ describe("the server/discover result", () => {
     ["fields that are null", () => ({ method: null, error: null })],
     ["no jsonrpc field", () => ({ jsonrpc: undefined })],
   ])("may come with %s", async (_, createExtra) => {
-    await using client = createClient((message, transport) =>
+    await using client = createDiscoveringClient((message, transport) =>
       withResult(RESULT, createExtra(message.id))(message, transport),
     );
     await client.callTool(echo());
@@ -143,9 +132,9 @@ describe("the server/discover result", () => {
     ["no version", { ...RESULT, supportedVersions: [] }, "supports MCP (no version);"],
   ])("fails the call when it is %s", async (_, result, text) => {
     const sent: JsonRpcMessage[] = [];
-    await using client = createClient(withResult(result), sent);
+    await using client = createDiscoveringClient(withResult(result), sent);
     const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "unsupported-protocol", outcomeUnknown: false, server: "odd" });
+    expect(failure).toMatchObject({ kind: "unsupported-protocol", outcomeUnknown: false, server: "custom" });
     expect(failure.message).toContain(text);
     expect(failure.message).toContain(`protocol: "${VERSION}"`);
     expect(sent.map(({ method }) => method)).toEqual(["server/discover"]);
@@ -153,7 +142,7 @@ describe("the server/discover result", () => {
 
   it("may come with notifications and with a request, which gets no response", async () => {
     const sent: JsonRpcMessage[] = [];
-    await using client = createClient((message, transport) => {
+    await using client = createDiscoveringClient((message, transport) => {
       const params = { level: "info", data: "hello" };
       transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/message", params });
       transport.onmessage?.({ jsonrpc: "2.0", id: 7, method: "roots/list" });
@@ -167,12 +156,12 @@ describe("the server/discover result", () => {
 
 describe("a server that rejects server/discover", () => {
   it.each([-32_000, -32_601, -32_602, -32_020])("with %i is quoted in the error", async (code) => {
-    await using client = createClient(({ id }, transport) =>
+    await using client = createDiscoveringClient(({ id }, transport) =>
       transport.onmessage?.(errorResponse(id, code, "not for you", { why: 1 })),
     );
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "unsupported-protocol", code, outcomeUnknown: false });
-    expect(failure.message).toContain(`Server "odd" returned error ${code}: not for you`);
+    expect(failure.message).toContain(`Server "custom" returned error ${code}: not for you`);
     expect(failure.cause).toMatchObject({ name: "RpcServerError", data: { why: 1 } });
   });
 
@@ -186,7 +175,7 @@ describe("a server that rejects server/discover", () => {
       sent.length === 1
         ? transport.onmessage?.(errorResponse(message.id, -32_022, "Unsupported protocol version", data))
         : withResult(RESULT)(message, transport);
-    await using client = createClient(respond, sent);
+    await using client = createDiscoveringClient(respond, sent);
     await client.callTool(echo());
     const methods = sent.map(({ method }) => method);
     expect(methods).toEqual(["server/discover", "server/discover", "tools/call"]);
@@ -194,7 +183,7 @@ describe("a server that rejects server/discover", () => {
 
   it("because of the version twice fails the call", async () => {
     const sent: JsonRpcMessage[] = [];
-    await using client = createClient(
+    await using client = createDiscoveringClient(
       ({ id }, transport) =>
         transport.onmessage?.(errorResponse(id, -32_022, "no such version", { supported: [VERSION] })),
       sent,
@@ -214,7 +203,7 @@ describe("a server that rejects server/discover", () => {
       response.writeHead(400, { "content-type": "application/json" });
       response.end(JSON.stringify(errorResponse(id, -32_022, "Unsupported", { supported: [VERSION] })));
     });
-    await using client = createTestClient(server as never, PINNED);
+    await using client = createTestClient(server, PINNED);
     await client.callTool(echo());
     expect(server.requests.map(({ method }) => method)).toEqual([
       "server/discover",
@@ -234,14 +223,16 @@ describe("server/discover", () => {
     ["an HTML page", { type: "html" }, "unsupported-protocol", {}],
   ] as const)("fails with %s, and the next call sends it again", async (_, fault, kind, details) => {
     await using server = await startEraServer("modern");
-    await using client = createTestClient(server, { ...PINNED, timeouts: { connectMs: 300 } });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { ...PINNED, timeouts: { connectMs: 300 } }, { clock });
     await client.callTool(echo());
     await client.close();
-    const before = countTimers();
     const removeFault = server.addFault(fault, { method: "server/discover" });
-    const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind, outcomeUnknown: false, attempts: 0, ...details });
-    expect(countTimers()).toBeLessThanOrEqual(before + 1);
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.received("server/discover").length === 2);
+    if (kind === "timeout") clock.advance(300);
+    expect(await call).toMatchObject({ kind, outcomeUnknown: false, attempts: 0, ...details });
+    expect(clock.pending).toBe(0);
     removeFault();
     expect((await client.callTool(echo("again"))).text()).toBe("again");
   });
@@ -250,7 +241,7 @@ describe("server/discover", () => {
     ["before the response", () => undefined],
     ["right after the response", withResult(RESULT)],
   ])("fails if the transport closes %s", async (_, respond) => {
-    await using client = createClient((message, transport) => {
+    await using client = createDiscoveringClient((message, transport) => {
       respond(message, transport);
       transport.onclose?.();
     });
@@ -260,7 +251,7 @@ describe("server/discover", () => {
   });
 
   it("leaves nothing open when it is cancelled", async () => {
-    const before = countTimers();
+    const clock = new FakeClock();
     let isClosed = false;
     const sent: JsonRpcMessage[] = [];
     const openTransport = () => {
@@ -272,13 +263,13 @@ describe("server/discover", () => {
       };
       return transport;
     };
-    const client = new McpClient({ name: "odd", ...PINNED, openTransport, timeouts: { connectMs: 0 } });
+    const client = createCustomClient(openTransport, { ...PINNED, timeouts: { connectMs: 0 } }, { clock });
     const call = rejection(client.callTool(echo()));
     await eventually(() => sent.length === 1);
     await client.close();
     expect(await call).toMatchObject({ kind: "closed", outcomeUnknown: false });
     expect(isClosed).toBe(true);
-    expect(countTimers()).toBeLessThanOrEqual(before);
+    expect(clock.pending).toBe(0);
   });
 
   it("reuses the transport on which initialize was rejected", async () => {
@@ -288,7 +279,7 @@ describe("server/discover", () => {
       opened += 1;
       return createTransport(withResult(RESULT), sent);
     };
-    await using client = new McpClient({ name: "odd", ...NO_RETRY, openTransport });
+    await using client = createCustomClient(openTransport);
     await client.callTool(echo());
     expect(sent.map(({ method }) => method)).toEqual(["initialize", "server/discover", "tools/call"]);
     expect(opened).toBe(1);
@@ -299,7 +290,7 @@ describe("server/discover", () => {
       ...createTransport(() => undefined),
       send: async () => Promise.reject(new Error("pipe broken")),
     });
-    await using client = new McpClient({ name: "odd", ...PINNED, openTransport });
+    await using client = createCustomClient(openTransport, PINNED);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
     expect(failure.message).toContain("pipe broken");

@@ -1,12 +1,13 @@
 import { StreamableHTTPClientTransport as ModernHttpTransport } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { McpClient, type MessageTransport, type ServerDefinition } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
 import { echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
 import { EraServer, startEraServer } from "../../fixtures/era-server.js";
-import { AWS_ENVIRONMENT, LambdaEndpoint } from "../../fixtures/lambda-endpoint.js";
+import { LambdaEndpoint, stubAwsEnvironment } from "../../fixtures/lambda-endpoint.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 
 /** A connection to a server that does not use HTTP. */
@@ -99,40 +100,29 @@ describe.each(Object.keys(CONNECTIONS))("a modern server, %s", (transportName) =
 
 /** Sends the modern headers and reports a rejection by its status, as SDK v2 does. */
 function createHttpTransport(url: string): MessageTransport {
-  const transport: MessageTransport = {
-    start: async () => undefined,
-    close: async () => transport.onclose?.(),
-    send: async (message) => {
-      const { method = "", params = {} } = message;
-      const response = await fetch(url, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          "mcp-protocol-version": "2026-07-28",
-          "mcp-method": method,
-          "mcp-name": String(params["name"] ?? ""),
-        },
-        body: JSON.stringify(message),
-      });
-      const text = await response.text();
-      if (!response.ok) throw Object.assign(new Error(text), { data: { status: response.status } });
-      transport.onmessage?.(JSON.parse(text) as never);
-    },
-  };
-  return transport;
-}
-
-function createClient(
-  openTransport: () => MessageTransport | StreamableHTTPClientTransport | ModernHttpTransport,
-): McpClient {
-  return new McpClient({ name: "own", ...NO_RETRY, openTransport });
+  return createCustomTransport(async (message, transport) => {
+    const { method = "", params = {} } = message;
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+        "mcp-name": String(params["name"] ?? ""),
+      },
+      body: JSON.stringify(message),
+    });
+    const text = await response.text();
+    if (!response.ok) throw Object.assign(new Error(text), { data: { status: response.status } });
+    transport.onmessage?.(JSON.parse(text) as never);
+  });
 }
 
 describe("a modern server, over a custom HTTP transport", () => {
   it.each(["modern", "dual"] as const)("is detected (%s)", async (era) => {
     await using server = await startEraServer(era);
-    await using client = createClient(() => createHttpTransport(server.url));
+    await using client = createCustomClient(() => createHttpTransport(server.url));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(client.protocolVersion).toBe("2026-07-28");
   });
@@ -141,7 +131,7 @@ describe("a modern server, over a custom HTTP transport", () => {
 describe("a modern server, over the HTTP transport of SDK v2", () => {
   it.each(["modern", "dual"] as const)("is detected and listed (%s)", async (era) => {
     await using server = await startEraServer(era);
-    await using client = createClient(() => new ModernHttpTransport(new URL(server.url)));
+    await using client = createCustomClient(() => new ModernHttpTransport(new URL(server.url)));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo"]);
     expect(client.protocolVersion).toBe("2026-07-28");
@@ -151,7 +141,7 @@ describe("a modern server, over the HTTP transport of SDK v2", () => {
 describe("a modern server, over the HTTP transport of SDK v1", () => {
   it("is used with sessions if it also supports the legacy era", async () => {
     await using server = await startEraServer("dual");
-    await using client = createClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
+    await using client = createCustomClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     await client.close();
     await client.callTool(echo());
@@ -169,7 +159,7 @@ describe("a modern server, over the HTTP transport of SDK v1", () => {
 
   it("fails with a hint if it supports the modern era only", async () => {
     await using server = await startEraServer("modern");
-    await using client = createClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
+    await using client = createCustomClient(() => new StreamableHTTPClientTransport(new URL(server.url)));
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 400, outcomeUnknown: false });
     expect(failure.message).toContain("use url instead of openTransport in the server definition");
@@ -177,12 +167,8 @@ describe("a modern server, over the HTTP transport of SDK v1", () => {
 });
 
 describe("a modern server in a Lambda function", () => {
-  afterEach(() => {
-    vi.unstubAllEnvs();
-  });
-
   it("receives calls and no listen requests", async () => {
-    for (const [name, value] of Object.entries(AWS_ENVIRONMENT)) vi.stubEnv(name, value);
+    stubAwsEnvironment();
     const server = new EraServer("modern", { tools: [COPY], resources: [{ uri: "a:1", read: () => "a" }] });
     await using endpoint = await LambdaEndpoint.serve(server);
     const definition = { functionName: "tools", region: "eu-north-1", endpoint: endpoint.url };

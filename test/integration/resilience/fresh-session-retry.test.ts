@@ -9,43 +9,38 @@ import {
   startMcpTestServer,
 } from "../../../src/testing/index.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
-import { echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  deferred,
+  echo,
+  eventually,
+  QUICK_RETRY,
+  rejection,
+  times,
+  type UrlDefinition,
+} from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
-const FRESH_SESSION = {
-  retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 5, freshSession: true },
-  circuitBreaker: false,
-} as const;
+const FRESH_SESSION = { ...QUICK_RETRY, retry: { ...QUICK_RETRY.retry, freshSession: true } } as const;
 const IDEMPOTENT = { idempotent: true } as const;
 const cut: Fault = { type: "disconnect", when: "before" };
-
-function createClient(
-  server: McpTestServer,
-  definition: object = {},
-  options: McpClientOptions = {},
-): McpClient {
-  return new McpClient({ name: "test", url: server.url, ...FRESH_SESSION, ...definition } as never, options);
-}
 
 const sessionIdOf = ({ headers }: ReceivedRequest) => headers["mcp-session-id"];
 const callSessionIds = (server: McpTestServer) => server.received("tools/call").map(sessionIdOf);
 
 /** A server and a client with an open session. */
-async function startScene(era: (typeof ERAS)[number], options: McpTestServerOptions, definition: object) {
-  const server = await startEraServer(era, options);
-  const client = createClient(server, definition);
+async function startScene(
+  era: (typeof ERAS)[number],
+  serverOptions: McpTestServerOptions = {},
+  definition: UrlDefinition = {},
+  options: McpClientOptions = {},
+) {
+  const server = await startEraServer(era, serverOptions);
+  const client = createTestClient(server, { ...FRESH_SESSION, ...definition }, options);
   await client.ensureSession();
-  return {
-    server,
-    client,
-    async [Symbol.asyncDispose]() {
-      await client.close();
-      await server.close();
-    },
-  };
+  return disposeWith({ server, client }, client, server);
 }
-
-const start = (options: McpTestServerOptions = {}, definition: object = {}) =>
-  startScene("legacy", options, definition);
 
 /** The handshake method of each era. */
 const HANDSHAKE_METHODS = { legacy: "initialize", modern: "server/discover" } as const;
@@ -53,26 +48,27 @@ const HANDSHAKE_METHODS = { legacy: "initialize", modern: "server/discover" } as
 describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) => {
   const countHandshakes = (server: McpTestServer) => server.received(HANDSHAKE_METHODS[era]).length;
 
-  const startHere = (options: McpTestServerOptions = {}, definition: object = {}) =>
-    startScene(era, options, definition);
-
   it.each([
     ["connection-lost", cut],
     ["unavailable", { type: "status", status: 502 }],
     ["timeout", { type: "hang" }],
   ] as const)("is retried after %s", async (kind, fault) => {
-    await using scene = await startHere({}, { timeouts: { requestMs: 1_000 } });
+    const clock = new FakeClock();
+    await using scene = await startScene(era, {}, { timeouts: { requestMs: 1_000 } }, { clock });
     const { server, client } = scene;
     const kinds: string[] = [];
     client.on("requestRetried", (event) => kinds.push(event.kind));
     server.addFault(fault, { method: "tools/call", times: 1 });
-    expect((await client.callTool(echo("again"), IDEMPOTENT)).text()).toBe("again");
+    const call = client.callTool(echo("again"), IDEMPOTENT);
+    await server.waitFor("tools/call");
+    if (kind === "timeout") clock.advance(1_000);
+    expect((await clock.advanceUntilSettled(call, 1)).text()).toBe("again");
     expect(kinds).toEqual([kind]);
     expect(client.sessions()).toMatchObject([{ generation: 1, inFlight: 0 }]);
   });
 
   it("has the same retry limit as without it", async () => {
-    await using scene = await startHere();
+    await using scene = await startScene(era);
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call" });
     const failure = await rejection(client.callTool(echo(), IDEMPOTENT));
@@ -80,7 +76,7 @@ describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) =
   });
 
   it("is not retried unless it is idempotent", async () => {
-    await using scene = await startHere();
+    await using scene = await startScene(era);
     const { server, client } = scene;
     const before = countHandshakes(server);
     server.addFault(cut, { method: "tools/call", times: 1 });
@@ -90,7 +86,7 @@ describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) =
 
   it("does not affect other calls", async () => {
     const { promise, resolve } = deferred();
-    await using scene = await startHere({
+    await using scene = await startScene(era, {
       tools: [
         { name: "slow", run: async () => (await promise, "slow") },
         { name: "echo", run: ({ text }) => String(text) },
@@ -107,7 +103,7 @@ describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) =
 
   it("gets its own response when many calls fail together", async () => {
     // As many retries as faults: a retry may run before the first attempt of another call and hit its fault.
-    await using scene = await startHere({}, { retry: { ...FRESH_SESSION.retry, maxRetries: 8 } });
+    await using scene = await startScene(era, {}, { retry: { ...FRESH_SESSION.retry, maxRetries: 8 } });
     const { server, client } = scene;
     server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 8 });
     const results = await Promise.all(times(8, (n) => client.callTool(echo(`n${n}`), IDEMPOTENT)));
@@ -122,7 +118,8 @@ describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) =
       running -= 1;
       return "ok";
     };
-    await using scene = await startHere(
+    await using scene = await startScene(
+      era,
       { tools: [{ name: "echo", run }] },
       { session: { sequential: true } },
     );
@@ -137,7 +134,7 @@ describe.each(ERAS)("with retry.freshSession, a request to a %s server", (era) =
     await using server = await startEraServer(era, {
       tools: [{ name: "slow", run: async () => (await promise, "slow") }],
     });
-    const client = createClient(server);
+    const client = createTestClient(server, FRESH_SESSION);
     await client.ensureSession();
     server.addFault(cut, { method: "tools/call", times: 1 });
     const call = rejection(client.callTool({ name: "slow" }, IDEMPOTENT));
@@ -156,7 +153,7 @@ describe("a server that changes its protocol era before the retry", () => {
     ["modern", "legacy"],
   ] as const)("still responds: %s, then %s", async (before, after) => {
     await using server = await startEraServer(before);
-    await using client = createClient(server);
+    await using client = createTestClient(server, FRESH_SESSION);
     await client.ensureSession();
     client.on("requestRetried", () => {
       server.era = after;
@@ -174,14 +171,18 @@ describe("a retry on a fresh session", () => {
     ["server-error", { type: "status", status: 500 }],
     ["timeout", { type: "hang" }],
   ] as const)("follows %s, and its session is closed afterwards", async (kind, fault) => {
-    await using scene = await start({}, { timeouts: { requestMs: 1_000 } });
+    const clock = new FakeClock();
+    await using scene = await startScene("legacy", {}, { timeouts: { requestMs: 1_000 } }, { clock });
     const { server, client } = scene;
     const kinds: string[] = [];
     client.on("requestRetried", (event) => kinds.push(event.kind));
     const shared = client.sessionId;
     server.addFault(fault, { method: "tools/call", times: 1 });
 
-    expect((await client.callTool(echo("again"), IDEMPOTENT)).text()).toBe("again");
+    const call = client.callTool(echo("again"), IDEMPOTENT);
+    await server.waitFor("tools/call");
+    if (kind === "timeout") clock.advance(1_000);
+    expect((await clock.advanceUntilSettled(call, 1)).text()).toBe("again");
 
     expect(kinds).toEqual([kind]);
     const [first, second] = callSessionIds(server);
@@ -197,7 +198,7 @@ describe("a retry on a fresh session", () => {
   });
 
   it("uses another session each time, within the retry limit", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call" });
     expect(await rejection(client.callTool(echo(), IDEMPOTENT))).toMatchObject({
@@ -210,7 +211,7 @@ describe("a retry on a fresh session", () => {
   });
 
   it("uses one session per call when many fail together", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
     const shared = client.sessionId;
     server.addFault({ type: "status", status: 502 }, { method: "tools/call", times: 8 });
@@ -222,7 +223,7 @@ describe("a retry on a fresh session", () => {
   });
 
   it("does not follow failures that are unrelated to the session", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
     server.addFault({ type: "status", status: 429 }, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
@@ -231,7 +232,7 @@ describe("a retry on a fresh session", () => {
 
   it("is off by default", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
+    await using client = createTestClient(server, QUICK_RETRY);
     server.addFault(cut, { method: "tools/call", times: 1 });
     await client.callTool(echo(), IDEMPOTENT);
     expect(server.received("initialize")).toHaveLength(1);
@@ -241,7 +242,7 @@ describe("a retry on a fresh session", () => {
 
 describe("a fresh session that cannot be opened", () => {
   it("keeps the original failure when the server rejects a second session", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "status", status: 400 }, { method: "initialize" });
@@ -254,30 +255,38 @@ describe("a fresh session that cannot be opened", () => {
   });
 
   it("is abandoned after the handshake timeout; then the shared session is used", async () => {
-    await using scene = await start({}, { timeouts: { connectMs: 100 } });
+    const clock = new FakeClock();
+    await using scene = await startScene("legacy", {}, { timeouts: { connectMs: 100 } }, { clock });
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "hang" }, { method: "initialize" });
-    const outcome = await client.tryCallTool(echo("x"), IDEMPOTENT);
+    const call = client.tryCallTool(echo("x"), IDEMPOTENT);
+    const isHanging = eventually(() => server.received("initialize").length === 2);
+    await clock.advanceUntilSettled(isHanging, 1);
+    clock.advance(100);
+    const outcome = await clock.advanceUntilSettled(call, 1);
     expect(outcome).toMatchObject({ ok: true, attempts: 2 });
     expect(new Set(callSessionIds(server))).toEqual(new Set([client.sessionId]));
     expect(server.openSessions).toEqual([client.sessionId]);
   });
 
   it("is abandoned at once when the call is aborted", async () => {
-    await using scene = await start();
+    const clock = new FakeClock();
+    await using scene = await startScene("legacy", {}, {}, { clock });
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "hang" }, { method: "initialize" });
     const controller = new AbortController();
     const call = rejection(client.callTool(echo(), { ...IDEMPOTENT, signal: controller.signal }));
-    await eventually(() => server.received("initialize").length === 2);
+    const isHanging = eventually(() => server.received("initialize").length === 2);
+    await clock.advanceUntilSettled(isHanging, 1);
     controller.abort("enough");
     expect(await call).toBe("enough");
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 
   it("is terminated on the server when the call is aborted during the handshake", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "delay", ms: 100 }, { method: "initialize" });
@@ -294,13 +303,15 @@ describe("a fresh session that cannot be opened", () => {
 describe("close()", () => {
   it("cancels the handshake of a fresh session", async () => {
     await using server = await startMcpTestServer();
-    const client = createClient(server);
+    const clock = new FakeClock();
+    const client = createTestClient(server, FRESH_SESSION, { clock });
     await client.ensureSession();
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "hang" }, { method: "initialize" });
     const call = rejection(client.callTool(echo(), IDEMPOTENT));
-    await eventually(() => server.received("initialize").length === 2);
-    await client.close();
+    const isHanging = eventually(() => server.received("initialize").length === 2);
+    await clock.advanceUntilSettled(isHanging, 1);
+    await clock.advanceUntilSettled(client.close(), 1_000);
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => server.openSockets === 0);
   });
@@ -309,7 +320,7 @@ describe("close()", () => {
 describe("the same session is used for the retry", () => {
   it("with a modern server, which has no sessions", async () => {
     await using server = await startEraServer("modern");
-    await using client = createClient(server);
+    await using client = createTestClient(server, FRESH_SESSION);
     await client.ensureSession();
     const requestsBefore = server.requests.length;
     server.addFault(cut, { method: "tools/call", times: 1 });
@@ -321,7 +332,7 @@ describe("the same session is used for the retry", () => {
   });
 
   it("with a stateless server", async () => {
-    await using scene = await start({ sessionMode: "stateless" });
+    await using scene = await startScene("legacy", { sessionMode: "stateless" });
     const { server, client } = scene;
     server.addFault(cut, { method: "tools/call", times: 1 });
     expect((await client.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
@@ -329,10 +340,10 @@ describe("the same session is used for the retry", () => {
   });
 
   it("with a configured session id", async () => {
-    await using scene = await start();
+    await using scene = await startScene("legacy");
     const { server, client } = scene;
-    const session = { id: client.sessionId, protocolVersion: "2025-06-18" };
-    await using configured = createClient(server, { session });
+    const session = { id: client.sessionId ?? "", protocolVersion: "2025-06-18" };
+    await using configured = createTestClient(server, { ...FRESH_SESSION, session });
     server.addFault(cut, { method: "tools/call", times: 1 });
     expect((await configured.callTool(echo("x"), IDEMPOTENT)).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(1);
@@ -341,17 +352,19 @@ describe("the same session is used for the retry", () => {
 
   it("with an in-process server", async () => {
     const server = new McpTestServer({ tools: [{ name: "slow", run: () => new Promise(() => undefined) }] });
-    await using client = new McpClient({
-      name: "test",
-      server,
-      ...FRESH_SESSION,
-      timeouts: { requestMs: 100 },
-    });
+    const clock = new FakeClock();
+    await using client = new McpClient(
+      { name: "test", server, ...FRESH_SESSION, timeouts: { requestMs: 100 } },
+      { clock },
+    );
     await client.ensureSession();
-    expect(await rejection(client.callTool({ name: "slow" }, IDEMPOTENT))).toMatchObject({
-      kind: "timeout",
-      attempts: 3,
-    });
+    const call = rejection(client.callTool({ name: "slow" }, IDEMPOTENT));
+    for (let attempts = 1; attempts <= 3; attempts += 1) {
+      const isRunning = eventually(() => server.executions.length === attempts);
+      await clock.advanceUntilSettled(isRunning, 1);
+      clock.advance(100);
+    }
+    expect(await call).toMatchObject({ kind: "timeout", attempts: 3 });
     expect(new Set(server.executions.map(({ sessionId }) => sessionId)).size).toBe(1);
   });
 });

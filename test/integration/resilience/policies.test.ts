@@ -1,32 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { createMcpTools, type FallbackCall, lastGoodResult } from "../../../src/index.js";
+import { type Fault, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import {
-  createMcpTools,
-  type FallbackCall,
-  lastGoodResult,
-  McpClient,
-  type McpClientOptions,
-} from "../../../src/index.js";
-import {
-  type Fault,
-  type McpTestServer,
-  startMcpTestServer,
-  type TestTool,
-} from "../../../src/testing/index.js";
-import { echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
+  createTestClient,
+  echo,
+  eventually,
+  rejection,
+  deferred,
+  QUICK_RETRY,
+  times,
+} from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
-
-const QUICK = { retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 5 }, circuitBreaker: false } as const;
-
-function createClient(
-  server: McpTestServer,
-  definition: object = {},
-  options: McpClientOptions = {},
-): McpClient {
-  return new McpClient({ name: "test", url: server.url, ...QUICK, ...definition } as never, {
-    random: () => 0,
-    ...options,
-  });
-}
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const cut: Fault = { type: "disconnect", when: "during" };
 
@@ -37,7 +22,7 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     ["server-error", { type: "status", status: 500 }],
   ] as const)("is not retried after %s", async (kind, fault) => {
     await using server = await startEraServer(era);
-    await using client = createClient(server);
+    await using client = createTestClient(server, QUICK_RETRY);
     await client.ensureSession();
     server.addFault(fault, { method: "tools/call" });
     expect(await rejection(client.callTool(echo()))).toMatchObject({
@@ -52,12 +37,9 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
     ["connection-lost", cut],
     ["unavailable", { type: "status", status: 503 }],
     ["server-error", { type: "status", status: 500 }],
-    ["timeout", { type: "hang" }],
   ] as const)("is retried after %s if it is idempotent", async (kind, fault) => {
     await using server = await startEraServer(era);
-    // Short only where it has to expire: a busy machine needs longer to respond.
-    const requestMs = kind === "timeout" ? 300 : 10_000;
-    await using client = createClient(server, { timeouts: { requestMs } });
+    await using client = createTestClient(server, QUICK_RETRY);
     await client.ensureSession();
     const retries: unknown[] = [];
     client.on("requestRetried", (event) => retries.push(event.kind));
@@ -71,26 +53,57 @@ describe.each(ERAS)("a call that may have run (%s)", (era) => {
       attempts: 3,
     });
   });
+
+  it("is retried after timeout if it is idempotent", async () => {
+    await using server = await startEraServer(era);
+    const clock = new FakeClock();
+    const definition = { ...QUICK_RETRY, timeouts: { requestMs: 300 } };
+    await using client = createTestClient(server, definition, { clock });
+    await client.ensureSession();
+    const retries: unknown[] = [];
+    client.on("requestRetried", (event) => retries.push(event.kind));
+    let received = 0;
+    /** Lets the next attempts expire, each when the server has received it. */
+    const expire = async (attempts: number) => {
+      for (let n = 0; n < attempts; n += 1) {
+        received += 1;
+        await clock.advanceUntilSettled(
+          eventually(() => server.received("tools/call").length === received),
+          1,
+        );
+        clock.advance(300);
+      }
+    };
+    server.addFault({ type: "hang" }, { method: "tools/call", times: 2 });
+    const call = client.tryCallTool(echo("third"), { idempotent: true });
+    await expire(2);
+    expect(await clock.advanceUntilSettled(call, 1)).toMatchObject({ ok: true, attempts: 3 });
+    expect(retries).toEqual(["timeout", "timeout"]);
+    received += 1;
+    server.addFault({ type: "hang" }, { method: "tools/call" });
+    const failing = rejection(client.callTool(echo(), { idempotent: true }));
+    await expire(3);
+    expect(await failing).toMatchObject({ kind: "timeout", attempts: 3 });
+  });
 });
 
 describe("a call that provably did not run", () => {
   it("is retried after a refused connection", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, {
-      retry: { maxRetries: 2, baseDelayMs: 150, maxDelayMs: 150 },
-    });
+    const clock = new FakeClock();
+    const retry = { maxRetries: 1, baseDelayMs: 150, maxDelayMs: 150 };
+    await using client = createTestClient(server, { retry }, { clock });
     await server.stop();
     const call = client.callTool(echo("up again"));
-    const retried = new Promise((resolve) => client.on("requestRetried", resolve));
-    await retried;
+    await new Promise((resolve) => client.on("requestRetried", resolve));
     await server.start();
-    expect((await call).text()).toBe("up again");
+    expect((await clock.advanceUntilSettled(call, 150)).text()).toBe("up again");
     expect(server.executions).toHaveLength(1);
   });
 
   it("is retried after a failed handshake, within the same retry limit", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server);
+    await using client = createTestClient(server, QUICK_RETRY);
     server.addFault({ type: "status", status: 500 }, { method: "initialize", times: 2 });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
     expect(server.received("initialize")).toHaveLength(3);
@@ -102,29 +115,37 @@ describe("a call that provably did not run", () => {
 
   it("is not retried after a handshake timeout", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, { timeouts: { connectMs: 50 } });
+    const clock = new FakeClock();
+    const client = createTestClient(server, { ...QUICK_RETRY, timeouts: { connectMs: 50 } }, { clock });
     server.addFault({ type: "hang" }, { method: "initialize" });
-    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "timeout", attempts: 0 });
+    const call = rejection(client.callTool(echo()));
+    await server.waitFor("initialize");
+    clock.advance(50);
+    expect(await call).toMatchObject({ kind: "timeout", attempts: 0 });
     expect(server.received("initialize")).toHaveLength(1);
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 
   it("is retried after a 429, after the Retry-After time", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server);
+    const clock = new FakeClock();
+    await using client = createTestClient(server, QUICK_RETRY, { clock });
     await client.ensureSession();
     const waits: number[] = [];
     client.on("requestRetried", ({ waitMs }) => waits.push(waitMs));
     server.addFault(
-      { type: "status", status: 429, headers: { "retry-after": "1" } },
+      { type: "status", status: 429, headers: { "retry-after": "30" } },
       { method: "tools/call", times: 1 },
     );
-    expect((await client.callTool(echo("later"))).text()).toBe("later");
-    expect(waits).toEqual([expect.toSatisfy((ms: number) => ms > 500 && ms <= 1_000)]);
+    const call = client.callTool(echo("later"));
+    expect((await clock.advanceUntilSettled(call, 30_000)).text()).toBe("later");
+    expect(waits).toEqual([expect.toSatisfy((ms: number) => ms > 15_000 && ms <= 30_000)]);
+    expect(clock.now()).toBe(waits[0]);
   });
 
   it("fails at once if the Retry-After time exceeds its deadline", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, { timeouts: { totalMs: 5_000 } });
+    await using client = createTestClient(server, { ...QUICK_RETRY, timeouts: { totalMs: 5_000 } });
     await client.ensureSession();
     server.addFault(
       { type: "status", status: 429, headers: { "retry-after": "60" } },
@@ -139,7 +160,7 @@ describe("a call that provably did not run", () => {
 
   it("stops waiting for the retry when it is aborted", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       retry: { maxRetries: 2, baseDelayMs: 60_000, maxDelayMs: 60_000 },
     });
     await client.ensureSession();
@@ -155,7 +176,7 @@ describe("a call that provably did not run", () => {
 describe("an invalid request", () => {
   it("is not retried", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server);
+    await using client = createTestClient(server, QUICK_RETRY);
     await client.ensureSession();
     server.addFault({ type: "status", status: 400 }, { method: "tools/call" });
     expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
@@ -168,7 +189,7 @@ describe("an invalid request", () => {
 describe("the retry budget", () => {
   it("limits retries to a tenth of the calls plus the initial ten", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server);
+    await using client = createTestClient(server, QUICK_RETRY);
     await client.ensureSession();
     server.addFault({ type: "status", status: 429 }, { method: "tools/call" });
     for (let n = 0; n < 40; n += 1) await rejection(client.callTool(echo()));
@@ -182,7 +203,8 @@ describe("the circuit breaker", () => {
 
   it("opens after failures, probes the server and closes again", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { circuitBreaker: breaker }, { clock });
     const states: string[] = [];
     client.on("breakerChanged", ({ state }) => states.push(state));
     await client.ensureSession();
@@ -197,7 +219,10 @@ describe("the circuit breaker", () => {
     });
     expect(server.received("tools/call")).toHaveLength(seen);
     clearFault();
-    await eventually(() => client.breaker?.stats().recoversInMs === 0);
+    clock.advance(99);
+    expect(client.breaker?.stats().recoversInMs).toBe(1);
+    clock.advance(1);
+    expect(client.breaker?.stats().recoversInMs).toBe(0);
     expect((await client.callTool(echo("probe"))).text()).toBe("probe");
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(states).toEqual(["open", "half-open", "closed"]);
@@ -205,13 +230,11 @@ describe("the circuit breaker", () => {
 
   it("lets one trial call through at a time, and frees its slot when it is aborted", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, {
-      retry: false,
-      circuitBreaker: { ...breaker, recoveryTimeoutMs: 1 },
-    });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { circuitBreaker: breaker }, { clock });
     await client.ensureSession();
     client.breaker?.forceOpen();
-    await eventually(() => client.breaker?.stats().recoversInMs === 0);
+    clock.advance(100);
     const clearFault = server.addFault({ type: "hang" }, { method: "tools/call" });
     const controller = new AbortController();
     const probe = rejection(client.callTool(echo(), { signal: controller.signal }));
@@ -226,7 +249,7 @@ describe("the circuit breaker", () => {
   it("does not count tool errors and rejected credentials", async () => {
     const broken: TestTool = { name: "echo", run: () => Promise.reject(new Error("no")) };
     await using server = await startMcpTestServer({ tools: [broken] });
-    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
+    await using client = createTestClient(server, { circuitBreaker: breaker });
     for (let n = 0; n < 5; n += 1) expect((await client.callTool(echo())).isError).toBe(true);
     server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
     for (let n = 0; n < 5; n += 1)
@@ -242,7 +265,7 @@ describe("the circuit breaker", () => {
         { name: "echo", run: () => "fine" },
       ],
     });
-    await using client = createClient(server, { retry: false, circuitBreaker: breaker });
+    await using client = createTestClient(server, { circuitBreaker: breaker });
     await client.ensureSession();
     const running = times(20, () => rejection(client.callTool({ name: "slow" })));
     await eventually(() => server.executions.length === 20);
@@ -254,7 +277,7 @@ describe("the circuit breaker", () => {
 
   it("that opens during a call keeps the original failure of the call", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, {
+    await using client = createTestClient(server, {
       retry: { maxRetries: 5, baseDelayMs: 1, maxDelayMs: 1 },
       circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 },
     });
@@ -271,7 +294,7 @@ describe("the circuit breaker", () => {
     await using bad = await startMcpTestServer();
     await using good = await startMcpTestServer();
     await using mcp = await createMcpTools({
-      bad: { url: bad.url, retry: false, circuitBreaker: breaker },
+      bad: { url: bad.url, retry: false, circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 } },
       good: { url: good.url },
     });
     bad.addFault({ type: "status", status: 500 }, { method: "tools/call" });
@@ -295,7 +318,7 @@ describe("retries of a tool", () => {
     await using server = await startMcpTestServer({
       tools: [{ name: "get", annotations: { readOnlyHint: true }, run: () => "x" }],
     });
-    await using mcp = await createMcpTools({ srv: { url: server.url, ...QUICK, ...definition } });
+    await using mcp = await createMcpTools({ srv: { url: server.url, ...QUICK_RETRY, ...definition } });
     server.addFault(cut, { method: "tools/call", times: 1 });
     await mcp.tryCallTool({ name: "get" });
     expect(server.received("tools/call")).toHaveLength(sent);
@@ -322,7 +345,7 @@ describe("limits.concurrentCalls", () => {
   it("limits concurrent calls; waiting calls honor their signal and deadline", async () => {
     const { tool, seen, open } = createBlockingTool();
     await using server = await startMcpTestServer({ tools: [tool] });
-    await using client = createClient(server, { limits: { concurrentCalls: 2 } });
+    await using client = createTestClient(server, { limits: { concurrentCalls: 2 } });
     await client.ensureSession();
     const first = times(2, () => client.callTool(echo()));
     await eventually(() => seen.running === 2);
@@ -340,7 +363,7 @@ describe("limits.concurrentCalls", () => {
   it("is shared by calls before and after the connection is open", async () => {
     const { tool, seen, open } = createBlockingTool();
     await using server = await startMcpTestServer({ tools: [tool] });
-    await using client = createClient(server, { limits: { concurrentCalls: 2 } });
+    await using client = createTestClient(server, { limits: { concurrentCalls: 2 } });
     const early = times(2, () => client.callTool(echo()));
     await eventually(() => seen.running === 2);
     const late = rejection(client.callTool(echo(), { signal: AbortSignal.timeout(50) }));
@@ -359,7 +382,7 @@ describe("a fallback", () => {
     const fallback = ({ kind }: { kind: string }, { tool, args }: FallbackCall) => ({
       content: [{ type: "text", text: `${tool} ${String(args["text"])}: ${kind}` }],
     });
-    await using client = createClient(server, { fallback });
+    await using client = createTestClient(server, { ...QUICK_RETRY, fallback });
     expect((await client.callTool(echo("x"))).text()).toBe("x");
     server.addFault(down, { method: "tools/call" });
     expect((await client.callTool(echo("x"))).text()).toBe("echo x: unavailable");
@@ -373,17 +396,14 @@ describe("a fallback", () => {
     server.addFault(down, { method: "tools/call" });
     const fallbacks = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
     for (const fallback of fallbacks) {
-      await using client = createClient(server, { fallback });
+      await using client = createTestClient(server, { ...QUICK_RETRY, fallback } as never);
       expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });
     }
   });
 
   it("of lastGoodResult needs the same arguments, an idempotent tool and a fresh result", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, {
-      retry: false,
-      fallback: lastGoodResult({ maxAgeMs: 60_000 }),
-    });
+    await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
     const callEcho = (args: Record<string, unknown>, idempotent = true) =>
       client.callTool({ name: "echo", args }, { idempotent });
     await callEcho({ text: "a", b: 1 });
@@ -396,7 +416,7 @@ describe("a fallback", () => {
     });
     expect(await rejection(callEcho({ text: "b" }))).toMatchObject({ kind: "unavailable" });
     expect(await rejection(callEcho({ text: "unsafe" }, false))).toMatchObject({ kind: "unavailable" });
-    await using stale = createClient(server, { retry: false, fallback: lastGoodResult({ maxAgeMs: 0 }) });
+    await using stale = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 0 }) });
     server.clearFaults();
     await stale.callTool(echo(), { idempotent: true });
     server.addFault(down, { method: "tools/call" });
@@ -410,7 +430,7 @@ describe("a fallback", () => {
 describe("a failure after several attempts", () => {
   it("has outcomeUnknown when an earlier attempt may have run", async () => {
     await using server = await startMcpTestServer();
-    await using client = createClient(server, { retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 } });
+    await using client = createTestClient(server, QUICK_RETRY);
     await client.ensureSession();
     server.addFault(cut, { method: "tools/call", times: 1 });
     server.addFault({ type: "status", status: 401 }, { method: "tools/call" });
@@ -426,10 +446,15 @@ describe("a failure after several attempts", () => {
     await using server = await startMcpTestServer();
     const seen: unknown[] = [];
     const fallback = (failure: unknown) => void seen.push(failure);
-    await using client = createClient(server, { fallback, timeouts: { requestMs: 100 } });
+    const clock = new FakeClock();
+    const definition = { ...QUICK_RETRY, fallback, timeouts: { requestMs: 100 } };
+    await using client = createTestClient(server, definition, { clock });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    const failure = await rejection(client.callTool(echo()));
+    const call = rejection(client.callTool(echo()));
+    await server.waitFor("tools/call");
+    clock.advance(100);
+    const failure = await call;
     const expected = { kind: "timeout", server: "test", tool: "echo", attempts: 1, outcomeUnknown: true };
     expect(failure).toMatchObject(expected);
     expect(seen).toMatchObject([expected]);

@@ -1,17 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, echo, rejection } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe.each(ERAS)("a timeout (%s)", (era) => {
   it.each(["json", "sse"] as const)(
     "applies to a server that trickles bytes (%s)",
     async (responseFormat) => {
       await using server = await startEraServer(era, { responseFormat });
-      await using client = createTestClient(server, { timeouts: { requestMs: 150 } });
+      const clock = new FakeClock();
+      await using client = createTestClient(server, { timeouts: { requestMs: 150 } }, { clock });
       await client.ensureSession();
-      server.addFault({ type: "trickle", everyMs: 20 }, { method: "tools/call" });
-      expect(await rejection(client.callTool(echo()))).toMatchObject({
+      server.addFault({ type: "trickle", everyMs: 5 }, { method: "tools/call" });
+      const call = rejection(client.callTool(echo()));
+      await server.waitFor("tools/call");
+      clock.advance(149);
+      await client.ping();
+      clock.advance(1);
+      expect(await call).toMatchObject({
         kind: "timeout",
         outcomeUnknown: true,
         attempts: 1,
@@ -21,10 +28,14 @@ describe.each(ERAS)("a timeout (%s)", (era) => {
 
   it("applies to a server that never responds, and sends it a cancellation", async () => {
     await using server = await startEraServer(era);
-    await using client = createTestClient(server, { timeouts: { requestMs: 100 } });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { timeouts: { requestMs: 100 } }, { clock });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method: "tools/call" });
-    const failure = await rejection(client.callTool(echo()));
+    const call = rejection(client.callTool(echo()));
+    await server.waitFor("tools/call");
+    clock.advance(100);
+    const failure = await call;
     expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, tool: "echo" });
     expect(failure.message).toContain("timeouts.requestMs");
     // Without sessions, closing the response is the cancellation.
@@ -39,58 +50,73 @@ describe.each(ERAS)("a timeout (%s)", (era) => {
           run: async (_, { signal, progress }) => {
             for (let n = 1; !signal.aborted; n += 1) {
               await progress(n);
-              await new Promise((resolve) => setTimeout(resolve, 20));
+              await new Promise((resolve) => setTimeout(resolve, 1));
             }
           },
         },
       ],
     });
-    await using client = createTestClient(server, { timeouts: { requestMs: 200, totalMs: 600 } });
+    const clock = new FakeClock();
+    const timeouts = { requestMs: 200, totalMs: 600 };
+    await using client = createTestClient(server, { timeouts }, { clock });
     let reports = 0;
-    const failure = await rejection(client.callTool({ name: "busy" }, { onProgress: () => (reports += 1) }));
+    const onProgress = () => {
+      reports += 1;
+      clock.advance(100);
+    };
+    const failure = await rejection(client.callTool({ name: "busy" }, { onProgress }));
     expect(failure.kind).toBe("timeout");
     expect(failure.message).toContain("timeouts.totalMs");
-    expect(reports).toBeGreaterThan(5);
+    expect(reports).toBe(6);
   });
 
   it("of requestMs includes the handshake", async () => {
     await using server = await startEraServer(era);
-    await using client = createTestClient(server, { timeouts: { requestMs: 100 } });
+    const clock = new FakeClock();
+    const client = createTestClient(server, { timeouts: { requestMs: 100 } }, { clock });
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
-    expect(await rejection(client.callTool(echo()))).toMatchObject({
-      kind: "timeout",
-      outcomeUnknown: false,
-      attempts: 0,
-    });
+    const call = rejection(client.callTool(echo()));
+    await server.waitFor("initialize");
+    clock.advance(100);
+    expect(await call).toMatchObject({ kind: "timeout", outcomeUnknown: false, attempts: 0 });
+    await clock.advanceUntilSettled(client.close(), 1_000);
   });
 
   it("of totalMs covers all pages of a list", async () => {
     await using server = await startEraServer(era, { pagination: { type: "endless" } });
-    await using client = createTestClient(server, { timeouts: { totalMs: 400 } });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { timeouts: { totalMs: 400 } }, { clock });
     await client.ensureSession();
-    server.addFault({ type: "delay", ms: 50 }, { method: "tools/list" });
-    expect(await rejection(client.listTools())).toMatchObject({ kind: "timeout" });
+    server.addFault({ type: "delay", ms: 10 }, { method: "tools/list" });
+    const listing = rejection(client.listTools());
+    for (let pages = 1; pages <= 8; pages += 1) {
+      await eventually(() => server.received("tools/list").length >= pages);
+      clock.advance(50);
+    }
+    expect(await listing).toMatchObject({ kind: "timeout" });
     expect(server.received("tools/list").length).toBeLessThan(20);
   });
 });
 
 describe("a timeout", () => {
   it("is restarted by progress, also without an onProgress listener", async () => {
+    const clock = new FakeClock();
     await using server = await startMcpTestServer({
       tools: [
         {
           name: "long",
           run: async (_, { progress }) => {
             for (let n = 1; n <= 8; n += 1) {
-              await new Promise((resolve) => setTimeout(resolve, 50));
+              clock.advance(200);
               await progress(n, 8);
+              await eventually(() => clock.hasTimerIn(250));
             }
             return "done";
           },
         },
       ],
     });
-    await using client = createTestClient(server, { timeouts: { requestMs: 250 } });
+    await using client = createTestClient(server, { timeouts: { requestMs: 250 } }, { clock });
     expect((await client.callTool({ name: "long" })).text()).toBe("done");
   });
 
@@ -104,9 +130,17 @@ describe("a timeout", () => {
 
   it("of 0 is disabled", async () => {
     await using server = await startMcpTestServer();
-    await using client = createTestClient(server, { timeouts: { connectMs: 0, requestMs: 0, totalMs: 0 } });
-    server.addFault({ type: "delay", ms: 100 }, { times: 3 });
-    expect((await client.callTool(echo("no hurry"))).text()).toBe("no hurry");
+    const clock = new FakeClock();
+    const timeouts = { connectMs: 0, requestMs: 0, totalMs: 0 };
+    await using client = createTestClient(server, { timeouts }, { clock });
+    server.addFault({ type: "delay", ms: 20 }, { method: "initialize" });
+    server.addFault({ type: "delay", ms: 20 }, { method: "tools/call" });
+    const call = client.callTool(echo("no hurry"));
+    for (const method of ["initialize", "tools/call"]) {
+      await server.waitFor(method);
+      clock.advance(1_000_000);
+    }
+    expect((await call).text()).toBe("no hurry");
   });
 
   it.each([Number.NaN, -1, Number.POSITIVE_INFINITY])(

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  type JsonObject,
-  type JsonRpcMessage,
-  McpClient,
-  type McpRuntimeError,
-  type MessageTransport,
-} from "../../../src/index.js";
-import { eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import type { JsonObject, JsonRpcMessage, McpClient, McpRuntimeError } from "../../../src/index.js";
+import { eventually, rejection } from "../../fixtures/clients.js";
+import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const DISCOVERED = {
@@ -18,20 +13,13 @@ const DISCOVERED = {
 class StreamingServer {
   /** The open stream requests, oldest first. */
   readonly streams: JsonRpcMessage[] = [];
-  readonly transport: MessageTransport = {
-    start: async () => undefined,
-    close: async () => this.transport.onclose?.(),
-    send: async (message) => this.#handle(message),
-  };
+  readonly transport = createCustomTransport((message) => this.#handle(message));
   onStream: (stream: JsonRpcMessage) => void = () => undefined;
 
   client(clock?: FakeClock): McpClient {
     const openTransport = () => this.transport;
     const timeouts = clock === undefined ? {} : { connectMs: 0, requestMs: 0, totalMs: 0 };
-    return new McpClient(
-      { name: "streams", protocol: "2026-07-28", openTransport, ...NO_RETRY, timeouts },
-      { clock },
-    );
+    return createCustomClient(openTransport, { protocol: "2026-07-28", timeouts }, { clock });
   }
 
   send(message: Omit<JsonRpcMessage, "jsonrpc">): void {

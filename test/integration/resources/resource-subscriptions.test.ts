@@ -9,7 +9,15 @@ import {
 import { McpServerManager } from "../../../src/manager/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  eventually,
+  rejection,
+  NO_RETRY,
+  times,
+  recordWarnings,
+} from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const NEWS = { uri: "news:today", read: () => "news" };
@@ -152,8 +160,7 @@ describe("updates of resources", () => {
   it("that a new session rejects are logged, and calls succeed", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS] });
     await using client = createTestClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     await client.subscribeResource("news:today");
     await server.restart();
     server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe", times: 1 });
@@ -164,8 +171,7 @@ describe("updates of resources", () => {
   it("that a new session rejects in large numbers are logged in few warnings", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS] });
     await using client = createTestClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     await Promise.all(times(20, (n) => client.subscribeResource(`news:${n}`)));
     await server.restart();
     server.addFault({ type: "status", status: 403 }, { method: "resources/subscribe" });
@@ -190,8 +196,7 @@ describe("updates of resources", () => {
     await using server = await startMcpTestServer({ resources: [NEWS] });
     await using store = memoryStore();
     await using client = createTestClient(server, { session: { store } });
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     await client.subscribeResource("news:today");
     await client.close();
     server.dropSessions();
@@ -204,8 +209,7 @@ describe("updates of resources", () => {
   it("do not delay close or leave a session open while they are restored", async () => {
     await using server = await startMcpTestServer({ resources: [NEWS] });
     const client = createPatientClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     recordUpdates(client);
     await client.subscribeResource("news:today");
     await server.restart();
@@ -285,8 +289,7 @@ describe("updates of resources over a connection-based transport", () => {
       { clock },
     );
     const updates = recordUpdates(client);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     await client.subscribeResource("news:today");
     await links[0]?.close();
     await eventually(() => {

@@ -1,4 +1,4 @@
-import { AIMessage, ToolMessage } from "@langchain/core/messages";
+import { AIMessage } from "@langchain/core/messages";
 import { fakeModel } from "@langchain/core/testing";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { describe, expect, it } from "vitest";
@@ -10,8 +10,10 @@ import {
   type ToolArtifact,
 } from "../../../src/index.js";
 import { startMcpTestServer, type TestResource } from "../../../src/testing/index.js";
-import { createTestClient, eventually, rejection } from "../../fixtures/clients.js";
+import { createTestClient, eventually, NO_RETRY, rejection } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { invokeTool } from "../../fixtures/toolsets.js";
 
 const README: TestResource = {
   uri: "file:///readme.md",
@@ -23,15 +25,6 @@ const DOT: TestResource = { uri: "image:dot", mimeType: "image/png", read: () =>
 const FILES = { uriTemplate: "file:///{path}", name: "files" };
 
 const namesOf = (tools: readonly McpTool[]) => tools.map(({ name }) => name).toSorted();
-
-async function invokeTool(
-  tool: McpTool | undefined,
-  args: Record<string, unknown> = {},
-): Promise<ToolMessage> {
-  const message: unknown = await tool?.invoke({ type: "tool_call", id: "c1", name: tool.name, args });
-  if (!(message instanceof ToolMessage)) throw new Error("expected a ToolMessage");
-  return message;
-}
 
 const findTool = (tools: readonly McpTool[], name: string) => tools.find((tool) => tool.name === name);
 
@@ -113,7 +106,7 @@ describe("tools for resources", () => {
 
   it("report errors to the model, and throw for direct callers", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    const definition = { url: server.url, limits: { responseBytes: 10_000 } };
+    const definition = { url: server.url, ...NO_RETRY, limits: { responseBytes: 10_000 } };
     await using mcp = await createMcpTools({ docs: definition }, { resourceTools: true });
     const read = findTool(mcp.tools, "docs__read_resource");
     const unknown = await invokeTool(read, { uri: "file:///gone" });
@@ -141,9 +134,7 @@ describe("tools for resources", () => {
 
   it("follow tool rules by their names", async () => {
     await using server = await startMcpTestServer({ resources: [README] });
-    const warnings: string[] = [];
-    const warn = (message: string) => warnings.push(message);
-    const logger = { debug: () => undefined, info: () => undefined, warn, error: warn };
+    const logger = new RecordingLogger();
     const tools = { list_resources: false, read_resource: { requireApproval: true } } as const;
     await using mcp = await createMcpTools(
       { docs: { url: server.url, tools } },
@@ -153,7 +144,7 @@ describe("tools for resources", () => {
     const denied = await invokeTool(findTool(mcp.tools, "docs__read_resource"), { uri: README.uri });
     expect(denied.status).toBe("error");
     expect(server.received("resources/read")).toEqual([]);
-    expect(warnings).toEqual([]);
+    expect(logger.messages).toEqual([]);
   });
 
   it("do not replace a server tool with the same name", async () => {

@@ -6,7 +6,14 @@ import {
   type TestPrompt,
   type TestResource,
 } from "../../../src/testing/index.js";
-import { createTestClient, echo, rejection, deferred, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  rejection,
+  deferred,
+  times,
+  recordWarnings,
+} from "../../fixtures/clients.js";
 
 const page = (uri: string, text = `text of ${uri}`): TestResource => ({ uri, read: () => text });
 const README: TestResource = {
@@ -149,8 +156,7 @@ describe("hostile resource responses", () => {
   it("exclude only malformed resources, with a warning", async () => {
     await using server = await startMcpTestServer({ resources: [] });
     await using client = createTestClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     const resources = [
       null,
       [],
@@ -367,8 +373,7 @@ describe("the prompts of a server", () => {
   it("exclude only malformed ones, with a warning", async () => {
     await using server = await startMcpTestServer({ prompts: [] });
     await using client = createTestClient(server);
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     const prompts = [
       7,
       { title: "nameless" },

@@ -118,11 +118,14 @@ describe.each([
 ] as const)("a subscription without a response from a %s server", (era, method) => {
   it("times out with an unknown outcome", async () => {
     await using server = await startEraServer(era, LIBRARY);
-    await using client = createTestClient(server, { retry: false });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, {}, { clock });
     await client.ensureSession();
     server.addFault({ type: "hang" }, { method });
-    const failure = await rejection(client.subscribeResource("a:1", { timeoutMs: 200 }));
-    expect(failure).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
+    const subscribing = rejection(client.subscribeResource("a:1", { timeoutMs: 200 }));
+    await server.waitFor(method);
+    clock.advance(200);
+    expect(await subscribing).toMatchObject({ kind: "timeout", outcomeUnknown: true, attempts: 1 });
     expect(server.received(method)).toHaveLength(1);
   });
 });

@@ -3,7 +3,15 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  eventually,
+  recordWarnings,
+  rejection,
+  times,
+} from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("the first calls", () => {
   it("open the connection, not the constructor", async () => {
@@ -61,13 +69,17 @@ describe("a failed handshake", () => {
     ["an invalid result", { type: "result", result: { weather: "fine" } }, "invalid-response"],
   ] as const)("with %s rejects all waiting calls, and the next call tries again", async (_, fault, kind) => {
     await using server = await startMcpTestServer();
-    await using client = createTestClient(server, { timeouts: { connectMs: 200 } });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, { timeouts: { connectMs: 200 } }, { clock });
     const removeFault = server.addFault(fault, { method: "initialize" });
 
-    const outcomes = await client.callTools(
+    const calls = client.callTools(
       times(10, () => echo()),
       { concurrency: 10 },
     );
+    await server.waitFor("initialize");
+    if (kind === "timeout") clock.advance(200);
+    const outcomes = await calls;
 
     expect(outcomes.map((outcome) => !outcome.ok && outcome.error.kind)).toEqual(times(10, () => kind));
     expect(outcomes[0]).toMatchObject({
@@ -184,7 +196,6 @@ describe("redirects", () => {
 describe("configured headers", () => {
   it("do not replace headers of the protocol, and a warning names them", async () => {
     await using server = await startMcpTestServer();
-    const warnings: string[] = [];
     await using client = createTestClient(server, {
       headers: {
         "Mcp-Session-Id": "mine",
@@ -193,7 +204,7 @@ describe("configured headers", () => {
         "Accept-Encoding": "gzip",
       },
     });
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     await client.callTool(echo());
     for (const { headers } of server.received("POST")) {
       expect(headers).toMatchObject({

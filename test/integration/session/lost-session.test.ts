@@ -4,7 +4,14 @@ import {
   type UnknownSessionResponse,
   startMcpTestServer,
 } from "../../../src/testing/index.js";
-import { createTestClient, echo, rejection, deferred, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  rejection,
+  deferred,
+  times,
+  recordWarnings,
+} from "../../fixtures/clients.js";
 
 const RESPONSES = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
 
@@ -188,8 +195,7 @@ describe("classify", () => {
       () => "no-such-kind" as never,
     ];
     await using client = createTestClient(server, { classify: () => replies.shift()?.() });
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    const warnings = recordWarnings(client);
     server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });

@@ -7,8 +7,17 @@ import {
   type UnknownSessionResponse,
   startMcpTestServer,
 } from "../../../src/testing/index.js";
-import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
+import {
+  createTestClient,
+  echo,
+  eventually,
+  rejection,
+  deferred,
+  times,
+  recordWarnings,
+} from "../../fixtures/clients.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const RESPONSES = Object.keys(UNKNOWN_SESSION_RESPONSES) as UnknownSessionResponse[];
 
@@ -22,12 +31,6 @@ async function getEntry(store: KeyValueStore): Promise<Record<string, unknown>> 
 async function replaceEntry(store: KeyValueStore, value: unknown): Promise<void> {
   const [key = ""] = await store.list("session/");
   await store.set(key, value);
-}
-
-function collectWarnings(client: McpClient): string[] {
-  const warnings: string[] = [];
-  client.on("warning", ({ message }) => warnings.push(message));
-  return warnings;
 }
 
 describe("a session in a store", () => {
@@ -249,7 +252,7 @@ describe("a failing store", () => {
     const store = { ...delegateTo(memoryStore()), get: fail, set: async () => void (writes += 1) };
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { session: { store } });
-    const warnings = collectWarnings(client);
+    const warnings = recordWarnings(client);
     expect((await client.callTool(echo("works"))).text()).toBe("works");
     expect(warnings).toEqual([
       expect.stringContaining("failed to read; continuing without it: no store today"),
@@ -261,7 +264,7 @@ describe("a failing store", () => {
     const store = { ...delegateTo(memoryStore()), set: fail };
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { session: { store } });
-    const warnings = collectWarnings(client);
+    const warnings = recordWarnings(client);
     expect((await client.callTool(echo("works"))).text()).toBe("works");
     expect(warnings).toEqual([expect.stringContaining("failed to write")]);
   });
@@ -359,13 +362,8 @@ describe("users with separate sessions", () => {
     await using server = await startMcpTestServer({ responseFormat: "json" });
     await using first = createTestClient(server, { session: { store } });
     await first.callTool(echo());
-    const logged: unknown[] = [];
-    const log = (line: unknown) => logged.push(line);
-    await using second = createTestClient(
-      server,
-      { session: { store } },
-      { logger: { debug: log, info: log, warn: log, error: log } },
-    );
+    const logger = new RecordingLogger();
+    await using second = createTestClient(server, { session: { store } }, { logger });
     await second.ensureSession();
     const id = second.sessionId ?? "";
     server.addFault({ type: "status", status: 500, body: `session ${id} is busy` }, { times: 2 });
@@ -374,7 +372,7 @@ describe("users with separate sessions", () => {
       expect.stringContaining("session [redacted] is busy"),
       expect.stringContaining("session [redacted] is busy"),
     ]);
-    expect(inspect([failures, logged], { depth: 9 })).not.toContain(id);
+    expect(inspect([failures, logger.messages], { depth: 9 })).not.toContain(id);
   });
 });
 

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { McpClient } from "../../../src/index.js";
 import { redisStore } from "../../../src/stores/index.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { ClientProcess } from "../../fixtures/client-process.js";
-import { createTestClient, echo, deferred, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, deferred, recordWarnings, times } from "../../fixtures/clients.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** Starting two compilers and two processes takes long on a busy machine. */
 const SLOW = { timeout: 60_000 };
@@ -74,12 +71,8 @@ async function runTwoProcesses({ store, location: place, responseFormat: answers
 
 describe("two processes on one session", SLOW, () => {
   it("share it through files, get their own responses, and need one handshake when it is lost", async () => {
-    const place = mkdtempSync(join(tmpdir(), "shared-session-"));
-    try {
-      await runTwoProcesses({ store: "file", location: place, responseFormat: "sse" });
-    } finally {
-      rmSync(place, { recursive: true });
-    }
+    using folder = new TemporaryFolder();
+    await runTwoProcesses({ store: "file", location: folder.path, responseFormat: "sse" });
   });
 
   it.skipIf(!HAS_REDIS)("share it through Redis, with JSON responses", async () => {
@@ -93,14 +86,10 @@ describe.skipIf(!HAS_REDIS)("a Redis session store", SLOW, () => {
     await using redis = await RedisServer.start();
     await using store = redisStore(redis.url);
     await using server = await startMcpTestServer();
-    const warnings: string[] = [];
-    const start = (): McpClient => {
-      const client = createTestClient(server, { session: { store } });
-      client.on("warning", ({ message }) => warnings.push(message));
-      return client;
-    };
+    const start = () => createTestClient(server, { session: { store } });
     await redis.kill();
     await using without = start();
+    const warnings = recordWarnings(without);
     expect((await without.callTool(echo("works"))).text()).toBe("works");
     expect(warnings).toEqual([expect.stringContaining("the session store failed to read")]);
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const run = promisify(execFile);
 
@@ -64,11 +65,12 @@ describe("close", () => {
 
   it("cancels a running handshake", async () => {
     await using server = await startMcpTestServer();
-    const client = createTestClient(server);
+    const clock = new FakeClock();
+    const client = createTestClient(server, {}, { clock });
     server.addFault({ type: "hang" }, { method: "initialize", times: 1 });
     const waiting = [rejection(client.callTool(echo())), rejection(client.ensureSession())];
     await server.waitFor("initialize");
-    await client.close();
+    await clock.advanceUntilSettled(client.close(), 1_000);
     expect(await Promise.all(waiting)).toMatchObject([{ kind: "closed" }, { kind: "closed" }]);
     await eventually(() => server.openSockets === 0);
   });
@@ -106,10 +108,11 @@ describe("close", () => {
     await server.stop();
     await stopped.close();
     await server.start();
-    const hanging = createTestClient(server);
+    const clock = new FakeClock();
+    const hanging = createTestClient(server, {}, { clock });
     await hanging.callTool(echo());
     server.addFault({ type: "hang" }, { method: "DELETE" });
-    await hanging.close();
+    await clock.advanceUntilSettled(hanging.close(), 2_000);
     await eventually(() => server.openSockets === 0);
   });
 

@@ -1,11 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { fileStore, redisStore } from "../../../src/stores/index.js";
 import { eventually, times } from "../../fixtures/clients.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 import { StoreProcess } from "../../fixtures/store-process.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** Starting two compilers and two processes is slow on a busy machine. */
 const LONG_TIMEOUT = { timeout: 60_000 };
@@ -22,49 +21,41 @@ function isComplete(value: unknown): boolean {
 
 describe("two processes on one file store", LONG_TIMEOUT, () => {
   it("lose no entries and never read a partial file", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "shared-store-"));
-    try {
-      await using own = fileStore(folder, { timeoutMs: 30_000 });
-      await using first = new StoreProcess("file", folder);
-      await using second = new StoreProcess("file", folder);
-      await own.set("contended", createValue("own", 0));
-      await Promise.all([first.get("contended"), second.get("contended")]);
-      const reads: unknown[] = [];
-      const writeAndRead = async (name: string, store: StoreProcess) => {
-        for (const n of times(60, (index) => index)) {
-          await Promise.all([store.set("contended", createValue(name, n)), store.set(`${name}/${n}`, n)]);
-          reads.push(await own.get("contended"));
-        }
-      };
-      await Promise.all([writeAndRead("first", first), writeAndRead("second", second)]);
-      expect(reads).toHaveLength(120);
-      expect(reads.filter((value) => !isComplete(value))).toEqual([]);
-      expect(await first.list("second/")).toHaveLength(60);
-      expect(await second.list("first/")).toHaveLength(60);
-      expect(await Promise.all(times(60, (n) => own.get(`first/${n}`)))).toEqual(times(60, (n) => n));
-    } finally {
-      rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
-    }
+    using folder = new TemporaryFolder();
+    await using own = fileStore(folder.path, { timeoutMs: 30_000 });
+    await using first = new StoreProcess("file", folder.path);
+    await using second = new StoreProcess("file", folder.path);
+    await own.set("contended", createValue("own", 0));
+    await Promise.all([first.get("contended"), second.get("contended")]);
+    const reads: unknown[] = [];
+    const writeAndRead = async (name: string, store: StoreProcess) => {
+      for (const n of times(60, (index) => index)) {
+        await Promise.all([store.set("contended", createValue(name, n)), store.set(`${name}/${n}`, n)]);
+        reads.push(await own.get("contended"));
+      }
+    };
+    await Promise.all([writeAndRead("first", first), writeAndRead("second", second)]);
+    expect(reads).toHaveLength(120);
+    expect(reads.filter((value) => !isComplete(value))).toEqual([]);
+    expect(await first.list("second/")).toHaveLength(60);
+    expect(await second.list("first/")).toHaveLength(60);
+    expect(await Promise.all(times(60, (n) => own.get(`first/${n}`)))).toEqual(times(60, (n) => n));
   });
 
   it("a process that is killed while writing does not corrupt entries", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "shared-store-"));
-    try {
-      await using own = fileStore(folder, { timeoutMs: 30_000 });
-      await own.set("k", createValue("own", 0));
-      await using killed = new StoreProcess("file", folder);
-      await killed.set("k", createValue("killed", 0));
-      for (const n of times(200, (index) => index + 1)) void killed.set("k", createValue("killed", n));
-      await eventually(async () => JSON.stringify(await own.get("k")).includes("killed1"));
-      killed.kill();
-      expect(isComplete(await own.get("k"))).toBe(true);
-      await own.set("k", createValue("own", 1));
-      expect(isComplete(await own.get("k"))).toBe(true);
-      expect(await own.list("")).toEqual(["k"]);
-      expect(readdirSync(folder).filter((name) => name.endsWith(".json"))).toHaveLength(1);
-    } finally {
-      rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
-    }
+    using folder = new TemporaryFolder();
+    await using own = fileStore(folder.path, { timeoutMs: 30_000 });
+    await own.set("k", createValue("own", 0));
+    await using killed = new StoreProcess("file", folder.path);
+    await killed.set("k", createValue("killed", 0));
+    for (const n of times(200, (index) => index + 1)) void killed.set("k", createValue("killed", n));
+    await eventually(async () => JSON.stringify(await own.get("k")).includes("killed1"));
+    killed.kill();
+    expect(isComplete(await own.get("k"))).toBe(true);
+    await own.set("k", createValue("own", 1));
+    expect(isComplete(await own.get("k"))).toBe(true);
+    expect(await own.list("")).toEqual(["k"]);
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".json"))).toHaveLength(1);
   });
 });
 

@@ -1,12 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
-import { describe, expect, it } from "vitest";
-import { createMcpTools, type Logger, McpClient, McpRuntimeError, onMcpEvent } from "../../../src/index.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createMcpTools, McpClient, McpRuntimeError, onMcpEvent } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { ProcessEvents } from "../../fixtures/process-events.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 describe("on", () => {
   it("rejects an unknown event name and a listener that is not a function", async () => {
@@ -164,7 +165,10 @@ describe("process events", () => {
     const tool = (description: string) => ({ name: "forecast", description, run: () => "sun" });
     await using server = await startMcpTestServer({ tools: [tool("Old.")] });
     using events = new ProcessEvents();
-    await using mcp = await createMcpTools({ weather: { url: server.url } }, { pin: "warn", logger: SILENT });
+    await using mcp = await createMcpTools(
+      { weather: { url: server.url } },
+      { pin: "warn", logger: new RecordingLogger() },
+    );
     const received: unknown[] = [];
     mcp.on("driftChecked", (event) => received.push(event));
     await mcp.toolsFor({});
@@ -194,6 +198,7 @@ describe("process events", () => {
       addMeta("traceparent", "listener");
       addMeta("tenant", "listener");
     });
+    onTestFinished(unsubscribe);
     await client.callTool(echo(), { meta: { tenant: "caller" } });
     unsubscribe();
     await client.callTool(echo());
@@ -204,12 +209,8 @@ describe("process events", () => {
 
   it("a listener can wrap a request and its handshake; an error in the wrapper does not fail the request", async () => {
     await using server = await startMcpTestServer();
-    const warnings: string[] = [];
-    await using client = createTestClient(
-      server,
-      {},
-      { logger: { ...SILENT, warn: (text) => warnings.push(text) } },
-    );
+    const logger = new RecordingLogger();
+    await using client = createTestClient(server, {}, { logger });
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
     const unsubscribers = [
@@ -226,11 +227,11 @@ describe("process events", () => {
       onMcpEvent("sessionOpened", () => seen.push(storage.getStore())),
       onMcpEvent("requestEnded", () => seen.push(storage.getStore())),
     ];
+    onTestFinished(() => unsubscribers.forEach((unsubscribe) => unsubscribe()));
     await client.callTool(echo());
-    for (const unsubscribe of unsubscribers) unsubscribe();
     expect(seen).toEqual(["outer", "outer", undefined]);
     expect(server.executions).toHaveLength(1);
-    expect(warnings).toEqual([expect.stringContaining("listener error")]);
+    expect(logger.warnings).toEqual([expect.stringContaining("listener error")]);
   });
 
   it("an unknown event name is rejected", () => {
@@ -337,8 +338,7 @@ describe("metrics", () => {
 describe("the log", () => {
   it("has a debug line for every call, retry, handshake and session", async () => {
     await using server = await startMcpTestServer();
-    const lines: string[] = [];
-    const logger: Logger = { ...SILENT, debug: (line) => lines.push(line), isDebugEnabled: () => true };
+    const logger = Object.assign(new RecordingLogger(), { isDebugEnabled: () => true });
     const client = new McpClient(
       {
         name: "test",
@@ -352,7 +352,7 @@ describe("the log", () => {
     server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
     await rejection(client.callTool(echo(), { idempotent: true }));
     await client.close();
-    expect(lines.map((line) => line.replaceAll(/[\d.]+ ms/g, "N ms"))).toEqual([
+    expect(logger.messages.map((line) => line.replaceAll(/[\d.]+ ms/g, "N ms"))).toEqual([
       expect.stringMatching(/^Server "test": handshake ok after N ms, protocol 20/),
       'Server "test": tools/call echo ok after N ms',
       'Server "test": tools/call echo unavailable, attempt 1; retrying in N ms',
@@ -363,40 +363,32 @@ describe("the log", () => {
   });
 
   it("has no such lines without isDebugEnabled", async () => {
-    const lines: string[] = [];
-    const logger: Logger = { ...SILENT, debug: (line) => lines.push(line) };
+    const logger = new RecordingLogger();
     await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
     await client.callTool(echo());
-    expect(lines).toEqual([]);
+    expect(logger.messages).toEqual([]);
   });
 
   it("an error in isDebugEnabled does not affect calls", async () => {
     const isDebugEnabled = () => {
       throw new Error("listener error");
     };
-    const logger: Logger = { ...SILENT, isDebugEnabled };
+    const logger = Object.assign(new RecordingLogger(), { isDebugEnabled });
     await using client = new McpClient({ name: "linked", server: new McpTestServer() }, { logger });
     expect((await client.callTool(echo())).text()).toBe("hello");
   });
 
   it("contains every warning event", async () => {
     await using server = await startMcpTestServer();
-    const warnings: string[] = [];
-    await using client = createTestClient(
-      server,
-      { headers: { accept: "text/html" } },
-      { logger: { ...SILENT, warn: (text) => warnings.push(text) } },
-    );
+    const logger = new RecordingLogger();
+    await using client = createTestClient(server, { headers: { accept: "text/html" } }, { logger });
     using events = new ProcessEvents();
     await client.ensureSession();
-    await eventually(() => warnings.length > 0);
-    expect(events.of("warning")).toEqual(warnings.map((message) => ({ server: "test", message })));
+    await eventually(() => logger.warnings.length > 0);
+    expect(events.of("warning")).toEqual(logger.warnings.map((message) => ({ server: "test", message })));
   });
 });
 
 interface Call {
   readonly params: { readonly _meta?: Record<string, unknown> };
 }
-
-const noop = () => undefined;
-const SILENT: Logger = { debug: noop, info: noop, warn: noop, error: noop };

@@ -11,15 +11,16 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createMcpTools, createMcpToolsFromAgent, McpClient } from "../../../src/index.js";
 import { instrumentMcp } from "../../../src/telemetry/opentelemetry/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { userInput, createScriptedModel } from "../../fixtures/agents.js";
-import { createTestClient, echo, rejection, deferred } from "../../fixtures/clients.js";
+import { createTestClient, eventually, echo, rejection, deferred } from "../../fixtures/clients.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { createStdioClient } from "../../fixtures/stdio-servers.js";
 import { Tracing } from "../../fixtures/tracing.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const weather = { name: "get_weather", run: () => "sun" };
 const call = { name: "get_weather" };
@@ -255,14 +256,18 @@ describe("a failure in OpenTelemetry", () => {
     const fail = { name: "fail", run: () => Promise.reject(new Error("private")) };
     await using server = await startMcpTestServer({ tools: [weather, fail] });
     await using tracing = await Tracing.start();
-    await using client = createTestClient(server);
+    const clock = new FakeClock();
+    await using client = createTestClient(server, {}, { clock });
     await client.ensureSession();
     const rpcError = { jsonrpc: "2.0", id: null, error: { code: -32602, message: "no such city" } };
     server.addFault({ type: "status", status: 400, body: JSON.stringify(rpcError) }, { times: 1 });
     const rejected = await rejection(client.callTool(call));
     await client.callTool({ name: "fail" });
     server.addFault({ type: "hang" }, { times: 1 });
-    const late = await rejection(client.callTool(call, { timeoutMs: 20 }));
+    const hanging = rejection(client.callTool(call, { timeoutMs: 20 }));
+    await eventually(() => server.received("tools/call").length === 3);
+    clock.advance(20);
+    const late = await hanging;
     const failures = tracing.spans
       .filter(({ name }) => name.startsWith("tools/call"))
       .map(({ status, attributes }) => [
@@ -392,12 +397,10 @@ describe("instrumentMcp", () => {
     const options = { recordContents: true, parent: "span", recordContent: "yes", tracerProvider: {} };
     const failure = await rejection(instrumentMcp(options as never));
     expect(failure.kind).toBe("invalid-config");
-    expect(failure.issues.map(({ path }) => path)).toEqual([
-      "recordContents",
-      "parent",
-      "recordContent",
-      "tracerProvider",
-    ]);
+    expect(failure.issues.map(({ path }) => path)).toEqual(["tracerProvider", "recordContent", "parent", ""]);
+    expect(failure.issues.at(-1)?.message).toContain(
+      'unknown key "recordContents" (did you mean "recordContent"?)',
+    );
   });
 
   it.each([[null], [5], ["otlp"], [[]]])("rejects options that are not an object: %j", async (options) => {
@@ -434,6 +437,7 @@ describe("instrumentMcp", () => {
     await using server = await startMcpTestServer({ tools: [weather] });
     await using tracing = await Tracing.start();
     trace.setGlobalTracerProvider(tracing.providers.tracerProvider);
+    onTestFinished(() => trace.disable());
     const instrumentations = [
       await instrumentMcp(),
       await instrumentMcp({ tracerProvider: trace.getTracerProvider() }),
@@ -442,7 +446,6 @@ describe("instrumentMcp", () => {
     await client.callTool(call);
     expect(tracing.spans).toHaveLength(2);
     for (const instrumentation of instrumentations) instrumentation.disable();
-    trace.disable();
   });
 
   it("supports two tracer providers, and measures once for a shared meter provider", async () => {

@@ -1,57 +1,48 @@
-import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages";
-import { fakeModel } from "@langchain/core/testing";
+import { AIMessage } from "@langchain/core/messages";
 import { createReactAgent, ToolNode } from "@langchain/langgraph/prebuilt";
 import { createAgent, createMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, type McpTool, type McpToolset } from "../../../src/index.js";
-import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import type { McpTool } from "../../../src/index.js";
+import type { TestTool } from "../../../src/testing/index.js";
+import {
+  type AgentResult,
+  createScriptedModel,
+  getToolMessages,
+  type ScriptedCall,
+  userInput,
+} from "../../fixtures/agents.js";
+import { startToolset } from "../../fixtures/toolsets.js";
+import { NO_RETRY } from "../../fixtures/clients.js";
 
-interface Call {
-  readonly name: string;
-  readonly args: Record<string, unknown>;
-}
-
-/** Runs an agent whose model makes these calls, then responds; returns all messages. */
-type RunAgent = (tools: McpTool[], calls: readonly Call[]) => Promise<BaseMessage[]>;
-
-const question = { messages: [new HumanMessage("Please.")] };
-
-function createModel(calls: readonly Call[]) {
-  const withIds = calls.map((call, index) => ({ ...call, id: `call-${index + 1}` }));
-  return fakeModel().respondWithTools(withIds).respond(new AIMessage("done"));
-}
+/** Runs an agent whose model makes these calls, then responds. */
+type RunAgent = (tools: McpTool[], calls: readonly ScriptedCall[]) => Promise<AgentResult>;
 
 const frameworks: readonly (readonly [string, RunAgent])[] = [
   [
     "createReactAgent",
-    async (tools, calls) =>
-      (await createReactAgent({ llm: createModel(calls), tools }).invoke(question)).messages,
+    (tools, calls) => createReactAgent({ llm: createScriptedModel(calls), tools }).invoke(userInput),
   ],
   [
     "createAgent",
-    async (tools, calls) =>
-      (await createAgent({ model: createModel(calls), tools }).invoke(question)).messages,
+    (tools, calls) => createAgent({ model: createScriptedModel(calls), tools }).invoke(userInput),
   ],
   [
     "createAgent with a wrapToolCall middleware",
-    async (tools, calls) => {
+    (tools, calls) => {
       const middleware = createMiddleware({
         name: "watch",
         wrapToolCall: (request, handler) => handler(request),
       });
-      return (
-        await createAgent({ model: createModel(calls), tools, middleware: [middleware] }).invoke(question)
-      ).messages;
+      const model = createScriptedModel(calls);
+      return createAgent({ model, tools, middleware: [middleware] }).invoke(userInput);
     },
   ],
   [
     "ToolNode",
     async (tools, calls) => {
-      const request = await createModel(calls).invoke(question.messages);
-      const { messages } = (await new ToolNode(tools).invoke({ messages: [request] })) as {
-        messages: BaseMessage[];
-      };
-      return [...messages, new AIMessage("done")];
+      const request = await createScriptedModel(calls).invoke(userInput.messages);
+      const { messages } = (await new ToolNode(tools).invoke({ messages: [request] })) as AgentResult;
+      return { messages: [...messages, new AIMessage("done")] };
     },
   ],
 ];
@@ -72,30 +63,11 @@ const broken: TestTool = {
   },
 };
 
-async function createFixture(
-  tools: readonly TestTool[],
-): Promise<{ server: McpTestServer; mcp: McpToolset } & AsyncDisposable> {
-  const server = await startMcpTestServer({ tools });
-  const mcp = await createMcpTools({ srv: { url: server.url, tools: { slow: { timeoutMs: 200 } } } });
-  return {
-    server,
-    mcp,
-    async [Symbol.asyncDispose]() {
-      await mcp.close();
-      await server.close();
-    },
-  };
-}
-
-function toolMessages(messages: readonly BaseMessage[]): ToolMessage[] {
-  return messages.filter((message) => message instanceof ToolMessage);
-}
-
 describe.each(frameworks)("in %s", (_, run) => {
   it("a tool returns its result", async () => {
-    await using fixture = await createFixture([forecast]);
-    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
-    expect(toolMessages(messages)).toMatchObject([
+    await using fixture = await startToolset({ tools: [forecast] });
+    const result = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
+    expect(getToolMessages(result)).toMatchObject([
       {
         content: "Oslo: rain",
         name: "srv__forecast",
@@ -104,13 +76,13 @@ describe.each(frameworks)("in %s", (_, run) => {
         artifact: { isError: false },
       },
     ]);
-    expect(messages.at(-1)?.content).toBe("done");
+    expect(result.messages.at(-1)?.content).toBe("done");
   });
 
   it("an isError result is passed to the model, and the run continues", async () => {
-    await using fixture = await createFixture([broken]);
-    const messages = await run(fixture.mcp.tools, [{ name: "srv__broken", args: {} }]);
-    expect(toolMessages(messages)).toMatchObject([
+    await using fixture = await startToolset({ tools: [broken] });
+    const result = await run(fixture.mcp.tools, [{ name: "srv__broken", args: {} }]);
+    expect(getToolMessages(result)).toMatchObject([
       {
         content: "out of paper",
         name: "srv__broken",
@@ -119,13 +91,13 @@ describe.each(frameworks)("in %s", (_, run) => {
         metadata: { tool_type: "mcp" },
       },
     ]);
-    expect(messages.at(-1)?.content).toBe("done");
+    expect(result.messages.at(-1)?.content).toBe("done");
   });
 
   it("invalid arguments are reported with their paths, without a request or a stack trace", async () => {
-    await using fixture = await createFixture([forecast]);
-    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { days: "three" } }]);
-    const [message] = toolMessages(messages);
+    await using fixture = await startToolset({ tools: [forecast] });
+    const result = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { days: "three" } }]);
+    const [message] = getToolMessages(result);
     expect(message).toMatchObject({
       status: "error",
       name: "srv__forecast",
@@ -135,41 +107,45 @@ describe.each(frameworks)("in %s", (_, run) => {
     expect(message?.content).toContain("days");
     expect(message?.content).not.toMatch(/\.(?:ts|js):\d+|node_modules|file:\/\//);
     expect(fixture.server.executions).toEqual([]);
-    expect(messages.at(-1)?.content).toBe("done");
+    expect(result.messages.at(-1)?.content).toBe("done");
   });
 
   it("a dead server and a timeout are reported to the model, and the run continues", async () => {
     const slow: TestTool = { name: "slow", run: () => new Promise(() => undefined) };
-    await using fixture = await createFixture([forecast, slow]);
+    await using fixture = await startToolset({
+      tools: [forecast, slow],
+      rules: { slow: { timeoutMs: 200 } },
+      definition: NO_RETRY,
+    });
     const late = await run(fixture.mcp.tools, [{ name: "srv__slow", args: {} }]);
-    expect(toolMessages(late)).toMatchObject([
+    expect(getToolMessages(late)).toMatchObject([
       { status: "error", artifact: { error: { kind: "timeout", outcomeUnknown: true } } },
     ]);
-    expect(toolMessages(late)[0]?.content).toContain("may have run");
+    expect(getToolMessages(late)[0]?.content).toContain("may have run");
     await fixture.server.stop();
     const dead = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
-    expect(toolMessages(dead)).toMatchObject([
+    expect(getToolMessages(dead)).toMatchObject([
       { status: "error", artifact: { error: { kind: "not-sent" } } },
     ]);
-    expect(dead.at(-1)?.content).toBe("done");
+    expect(dead.messages.at(-1)?.content).toBe("done");
   });
 
   it("a restart of the server between two calls does not matter", async () => {
-    await using fixture = await createFixture([forecast]);
+    await using fixture = await startToolset({ tools: [forecast] });
     await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Oslo" } }]);
     await fixture.server.restart();
-    const messages = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Rome" } }]);
-    expect(toolMessages(messages)).toMatchObject([{ content: "Rome: rain", status: "success" }]);
+    const result = await run(fixture.mcp.tools, [{ name: "srv__forecast", args: { city: "Rome" } }]);
+    expect(getToolMessages(result)).toMatchObject([{ content: "Rome: rain", status: "success" }]);
   });
 
   it("several calls of one message run, and a failure does not affect the others", async () => {
-    await using fixture = await createFixture([forecast, broken]);
-    const messages = await run(fixture.mcp.tools, [
+    await using fixture = await startToolset({ tools: [forecast, broken] });
+    const result = await run(fixture.mcp.tools, [
       { name: "srv__forecast", args: { city: "Oslo" } },
       { name: "srv__broken", args: {} },
       { name: "srv__forecast", args: { city: "Rome" } },
     ]);
-    expect(toolMessages(messages).map(({ content, status }) => [content, status])).toEqual([
+    expect(getToolMessages(result).map(({ content, status }) => [content, status])).toEqual([
       ["Oslo: rain", "success"],
       ["out of paper", "error"],
       ["Rome: rain", "success"],

@@ -8,6 +8,7 @@ import {
 } from "../../../src/index.js";
 import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const say: TestTool = { name: "say", run: ({ text }) => String(text) };
 
@@ -82,17 +83,14 @@ describe("createMcpTools", () => {
 
   it("continues without an optional server, with a warning", async () => {
     await using good = await startMcpTestServer({ tools: [say] });
-    const warnings: string[] = [];
-    const warn = (message: string) => warnings.push(message);
+    const logger = new RecordingLogger();
     const servers = { good: { url: good.url }, bad: { url: "http://127.0.0.1:1/mcp", optional: true } };
-    await using mcp = await createMcpTools(servers, {
-      logger: { debug: warn, info: warn, warn, error: warn },
-    });
+    await using mcp = await createMcpTools(servers, { logger });
     expect(mcp.status()).toMatchObject({
       good: { state: "connected", tools: 1 },
       bad: { state: "failed", tools: 0, error: { kind: "not-sent" } },
     });
-    expect(warnings).toEqual([expect.stringContaining('"bad" is excluded')]);
+    expect(logger.messages).toEqual([expect.stringContaining('"bad" is excluded')]);
   });
 
   it("closes all servers if names collide or it is aborted", async () => {

@@ -1,30 +1,26 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startEraServer } from "../../fixtures/era-server.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 const script = fileURLToPath(new URL("../../fixtures/call-once.mjs", import.meta.url));
 
 /** The files that a process loads to make one call with the built package. */
 async function listLoadedFiles(url: string, protocol: string): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "loaded-"));
-  try {
-    const env = { ...process.env, NODE_V8_COVERAGE: folder };
-    const args = [script, url, protocol];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-    expect(stdout.trim()).toBe("hi");
-    const files = await readdir(folder);
-    const reports = await Promise.all(files.map((name) => readFile(join(folder, name), "utf8")));
-    return reports.flatMap((text) =>
-      (JSON.parse(text) as { result: { url: string }[] }).result.map(({ url: file }) => file),
-    );
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  using folder = new TemporaryFolder();
+  const env = { ...process.env, NODE_V8_COVERAGE: folder.path };
+  const args = [script, url, protocol];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  expect(stdout.trim()).toBe("hi");
+  const files = await readdir(folder.path);
+  const reports = await Promise.all(files.map((name) => readFile(join(folder.path, name), "utf8")));
+  return reports.flatMap((text) =>
+    (JSON.parse(text) as { result: { url: string }[] }).result.map(({ url: file }) => file),
+  );
 }
 
 const has = (files: readonly string[], path: string) => files.some((file) => file.includes(path));

@@ -3,9 +3,9 @@ import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import type { fakeModel } from "@langchain/core/testing";
 import { createAgent, createMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, createMcpToolsFromAgent, type McpToolset } from "../../../src/index.js";
+import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
-import { McpToolNode } from "../../../src/langchain/langgraph.js";
+import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import {
   type Agent,
@@ -15,7 +15,8 @@ import {
   getToolMessages,
 } from "../../fixtures/agents.js";
 import { emitUntil } from "../../fixtures/clients.js";
-import { ERAS, startEraServer, type ServedEra } from "../../fixtures/era-server.js";
+import { ERAS } from "../../fixtures/era-server.js";
+import { startToolset, type TestToolset } from "../../fixtures/toolsets.js";
 
 const early: TestTool = { name: "early", run: () => "early ran" };
 const late: TestTool = { name: "late", run: () => "late ran" };
@@ -26,26 +27,14 @@ const changed: TestTool = {
   run: ({ city }) => `early in ${String(city)}`,
 };
 
-async function createFixture(tools: readonly TestTool[], era: ServedEra = "legacy") {
-  const server = await startEraServer(era, { tools });
-  const mcp: McpToolset = await createMcpTools({ srv: { url: server.url } });
-  return {
-    server,
-    mcp,
-    /** Changes the server's tools and waits until the toolset has them. The integration's listener keeps the stream open. */
-    async setTools(...next: readonly TestTool[]) {
-      await server.waitForListener();
-      server.tools = next;
-      const isUpdated = () =>
-        mcp.tools.length === next.length &&
-        mcp.tools.every(({ description }, n) => hasDescription(next[n], description));
-      await emitUntil(() => server.notifyToolsChanged(), isUpdated);
-    },
-    async [Symbol.asyncDispose]() {
-      await mcp.close();
-      await server.close();
-    },
-  };
+/** Changes the server's tools and waits until the toolset has them. The integration's listener keeps the stream open. */
+async function setTools({ server, mcp }: TestToolset, ...next: readonly TestTool[]): Promise<void> {
+  await server.waitForListener();
+  server.tools = next;
+  const isUpdated = () =>
+    mcp.tools.length === next.length &&
+    mcp.tools.every(({ description }, n) => hasDescription(next[n], description));
+  await emitUntil(() => server.notifyToolsChanged(), isUpdated);
 }
 
 function hasDescription(testTool: TestTool | undefined, description: string): boolean {
@@ -67,23 +56,23 @@ function recordTools(model: ReturnType<typeof fakeModel>) {
 
 describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
   it.each(ERAS)("a tool that is added later is bound to the model, and runs (%s)", async (era) => {
-    await using fixture = await createFixture([early], era);
+    await using fixture = await startToolset({ tools: [early], era });
     const { model, boundTools } = recordTools(createScriptedModel([{ name: "srv__late", args: {} }]));
     const agent = open({ model, mcp: fixture.mcp });
-    await fixture.setTools(early, late);
+    await setTools(fixture, early, late);
     const result = await agent.invoke(userInput);
     expect(boundTools[0]?.map(({ name }) => name)).toEqual(["srv__early", "srv__late"]);
     expect(getToolMessages(result)).toMatchObject([{ content: "late ran", status: "success" }]);
   });
 
   it("a changed tool is bound and called in its current version", async () => {
-    await using fixture = await createFixture([early]);
+    await using fixture = await startToolset({ tools: [early] });
     const calls = [{ name: "srv__early", args: {} }];
     const { model, boundTools } = recordTools(
       createScriptedModel(calls, [{ name: "srv__early", args: { city: "Oslo" } }]),
     );
     const agent = open({ model, mcp: fixture.mcp });
-    await fixture.setTools(changed);
+    await setTools(fixture, changed);
     const result = await agent.invoke(userInput);
     expect(boundTools[0]).toMatchObject([
       { name: "srv__early", description: "Changed.", schema: { required: ["city"] } },
@@ -95,10 +84,10 @@ describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
   });
 
   it("a removed tool is not bound, and a call of it fails with not-found", async () => {
-    await using fixture = await createFixture([early, late]);
+    await using fixture = await startToolset({ tools: [early, late] });
     const { model, boundTools } = recordTools(createScriptedModel([{ name: "srv__late", args: {} }]));
     const agent = open({ model, mcp: fixture.mcp });
-    await fixture.setTools(early);
+    await setTools(fixture, early);
     const result = await agent.invoke(userInput);
     expect(boundTools[0]?.map(({ name }) => name)).toEqual(["srv__early"]);
     expect(getToolMessages(result)).toMatchObject([
@@ -108,7 +97,7 @@ describe.each(Object.entries(agentIntegrations))("in %s", (_, open) => {
   });
 
   it("a tool that never existed is handled by the framework", async () => {
-    await using fixture = await createFixture([early]);
+    await using fixture = await startToolset({ tools: [early] });
     const result = await open({
       model: createScriptedModel([{ name: "srv__none", args: {} }]),
       mcp: fixture.mcp,
@@ -121,7 +110,7 @@ describe("mcpMiddleware", () => {
   const other = tool(() => "other ran", { name: "other", description: "Not of MCP." });
 
   it("keeps other tools and the tool selection of other middleware", async () => {
-    await using fixture = await createFixture([early, late]);
+    await using fixture = await startToolset({ tools: [early, late] });
     const onlyEarly = createMiddleware({
       name: "select",
       wrapModelCall: (request, handler) =>
@@ -142,14 +131,14 @@ describe("mcpMiddleware", () => {
   });
 
   it("can be used once per toolset", async () => {
-    await using one = await createFixture([early]);
-    await using two = await createFixture([]);
+    await using one = await startToolset({ tools: [early] });
+    await using two = await startToolset({ tools: [] });
     const agent = createAgent({
       model: createScriptedModel([{ name: "srv__late", args: {} }]),
       tools: one.mcp.tools,
       middleware: [mcpMiddleware(one.mcp), mcpMiddleware(two.mcp, { name: "second" })],
     }) as unknown as Agent;
-    await two.setTools(late);
+    await setTools(two, late);
     expect(getToolMessages(await agent.invoke(userInput))).toMatchObject([{ content: "late ran" }]);
   });
 });

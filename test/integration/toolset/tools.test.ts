@@ -3,15 +3,10 @@ import { ToolMessage } from "@langchain/core/messages";
 import { RunnableLambda } from "@langchain/core/runnables";
 import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
 import { describe, expect, it } from "vitest";
-import {
-  createMcpTools,
-  type McpRuntimeError,
-  type McpTool,
-  type McpToolsOptions,
-  type ToolRules,
-} from "../../../src/index.js";
-import { McpTestServer, type TestTool } from "../../../src/testing/index.js";
+import type { McpRuntimeError, ToolRules } from "../../../src/index.js";
+import type { TestTool } from "../../../src/testing/index.js";
 import { rejection, deferred } from "../../fixtures/clients.js";
+import { createInProcessToolset } from "../../fixtures/toolsets.js";
 
 const echo: TestTool = {
   name: "echo",
@@ -28,30 +23,11 @@ const echo: TestTool = {
   run: (args) => JSON.stringify(args),
 };
 
-async function createFixture(tools: readonly TestTool[], options: McpToolsOptions = {}, rules?: ToolRules) {
-  const server = new McpTestServer({ tools });
-  const mcp = await createMcpTools(
-    { srv: { server, ...(rules === undefined ? {} : { tools: rules }) } },
-    options,
-  );
-  return {
-    server,
-    mcp,
-    tool: mcp.tools[0] as McpTool,
-    call: (args: Record<string, unknown>, config = {}) =>
-      mcp.tools[0]?.invoke(
-        { type: "tool_call", id: "call-1", name: mcp.tools[0].name, args },
-        config,
-      ) as Promise<ToolMessage>,
-    [Symbol.asyncDispose]: () => mcp.close(),
-  };
-}
-
 describe("a tool", () => {
   it("has a safe name, a description and metadata of its server", async () => {
-    await using fixture = await createFixture([
-      { ...echo, name: "say it/again", annotations: { title: "Say it", readOnlyHint: true } },
-    ]);
+    await using fixture = await createInProcessToolset({
+      tools: [{ ...echo, name: "say it/again", annotations: { title: "Say it", readOnlyHint: true } }],
+    });
     expect(fixture.tool.name).toBe("srv__say_it_again");
     expect(fixture.tool.description).toBe("Gives it back.");
     expect(fixture.tool.mcp).toMatchObject({
@@ -73,7 +49,7 @@ describe("a tool", () => {
   });
 
   it("exposes its schema to models, and sends defaults", async () => {
-    await using fixture = await createFixture([echo]);
+    await using fixture = await createInProcessToolset({ tools: [echo] });
     const { function: shown } = convertToOpenAITool(fixture.tool);
     expect(shown).toMatchObject({
       name: "srv__echo",
@@ -84,15 +60,17 @@ describe("a tool", () => {
   });
 
   it("invoked directly returns its content or throws", async () => {
-    await using fixture = await createFixture([
-      echo,
-      {
-        name: "fails",
-        run: () => {
-          throw new Error("no");
+    await using fixture = await createInProcessToolset({
+      tools: [
+        echo,
+        {
+          name: "fails",
+          run: () => {
+            throw new Error("no");
+          },
         },
-      },
-    ]);
+      ],
+    });
     expect(await fixture.tool.invoke({ text: "a", user: "u" })).toBe('{"text":"a","user":"u","times":1}');
     expect(await rejection(fixture.tool.invoke({ text: 1 }))).toMatchObject({
       kind: "invalid-request",
@@ -106,13 +84,13 @@ describe("a tool", () => {
   });
 
   it("works in a chain", async () => {
-    await using fixture = await createFixture([echo]);
+    await using fixture = await createInProcessToolset({ tools: [echo] });
     const chain = RunnableLambda.from((text: string) => ({ text, user: "u" })).pipe(fixture.tool);
     expect(await chain.invoke("piped")).toContain("piped");
   });
 
   it("does not expose its client when serialized", async () => {
-    await using fixture = await createFixture([echo]);
+    await using fixture = await createInProcessToolset({ tools: [echo] });
     expect(JSON.stringify(fixture.tool)).not.toContain("settings");
     expect(Object.keys(fixture.tool)).not.toContain("inside");
   });
@@ -133,7 +111,7 @@ describe("callbacks", () => {
         seen.push(["error", error.kind]);
       }
     }
-    await using fixture = await createFixture([echo]);
+    await using fixture = await createInProcessToolset({ tools: [echo] });
     const callbacks = [new Watch()];
     await fixture.call({ text: "a", user: "u" }, { callbacks });
     await fixture.call({ text: 1, user: "u" }, { callbacks });
@@ -151,12 +129,15 @@ describe("callbacks", () => {
 
 describe("a failed tool call", () => {
   it("throws with onToolError: throw", async () => {
-    await using fixture = await createFixture([echo], { onToolError: "throw" });
+    await using fixture = await createInProcessToolset({ tools: [echo], options: { onToolError: "throw" } });
     expect(await rejection(fixture.call({}))).toMatchObject({ kind: "invalid-request" });
   });
 
   it("returns the text of an onToolError function", async () => {
-    await using fixture = await createFixture([echo], { onToolError: ({ kind }) => `sorry: ${kind}` });
+    await using fixture = await createInProcessToolset({
+      tools: [echo],
+      options: { onToolError: ({ kind }) => `sorry: ${kind}` },
+    });
     expect(await fixture.call({})).toMatchObject({
       status: "error",
       content: "sorry: invalid-request",
@@ -166,7 +147,7 @@ describe("a failed tool call", () => {
 
   it("throws the caller's reason after an abort", async () => {
     const { promise, resolve } = deferred();
-    await using fixture = await createFixture([{ name: "slow", run: () => promise }]);
+    await using fixture = await createInProcessToolset({ tools: [{ name: "slow", run: () => promise }] });
     const controller = new AbortController();
     const call = rejection(fixture.call({}, { signal: controller.signal }));
     controller.abort("enough");
@@ -175,7 +156,7 @@ describe("a failed tool call", () => {
   });
 
   it("throws kind closed after the toolset was closed", async () => {
-    const fixture = await createFixture([echo]);
+    const fixture = await createInProcessToolset({ tools: [echo] });
     await fixture.mcp.close();
     expect(await rejection(fixture.call({ text: "a", user: "u" }))).toMatchObject({ kind: "closed" });
   });
@@ -185,12 +166,14 @@ describe("a failed tool call", () => {
     const beforeToolCall = () => {
       throw interrupt;
     };
-    await using fixture = await createFixture([echo], { beforeToolCall });
+    await using fixture = await createInProcessToolset({ tools: [echo], options: { beforeToolCall } });
     expect(await rejection(fixture.call({ text: "a", user: "u" }))).toBe(interrupt);
   });
 
   it("has kind timeout after LangChain's timeout", async () => {
-    await using fixture = await createFixture([{ name: "slow", run: () => new Promise(() => undefined) }]);
+    await using fixture = await createInProcessToolset({
+      tools: [{ name: "slow", run: () => new Promise(() => undefined) }],
+    });
     expect(await fixture.call({}, { timeout: 50 })).toMatchObject({
       status: "error",
       artifact: { error: { kind: "timeout" } },
@@ -205,7 +188,7 @@ describe("rules", () => {
         args: { user: ({ configurable }) => configurable["user"] },
       },
     };
-    await using fixture = await createFixture([echo], {}, rules);
+    await using fixture = await createInProcessToolset({ tools: [echo], rules });
     const { function: shown } = convertToOpenAITool(fixture.tool);
     expect(JSON.stringify(shown)).not.toContain("user");
     await fixture.call({ text: "a", user: "mallory" }, { configurable: { user: "alice" } });
@@ -214,14 +197,13 @@ describe("rules", () => {
 
   it("set timeouts and descriptions, and exclude tools", async () => {
     const slow: TestTool = { name: "slow", run: () => new Promise(() => undefined) };
-    await using fixture = await createFixture(
-      [slow, { ...echo, name: "admin_x" }],
-      {},
-      {
+    await using fixture = await createInProcessToolset({
+      tools: [slow, { ...echo, name: "admin_x" }],
+      rules: {
         slow: { timeoutMs: 50, description: "Takes its time." },
         "admin_*": false,
       },
-    );
+    });
     expect(fixture.mcp.tools.map(({ name, description }) => [name, description])).toEqual([
       ["srv__slow", "Takes its time."],
     ]);
@@ -239,21 +221,18 @@ describe("rules", () => {
         running -= 1;
       },
     };
-    await using fixture = await createFixture([tool], {}, { t: { maxConcurrent: 2 } });
+    await using fixture = await createInProcessToolset({ tools: [tool], rules: { t: { maxConcurrent: 2 } } });
     await Promise.all(Array.from({ length: 8 }, () => fixture.call({})));
     expect(max).toBe(2);
   });
 
   it("that match no tool are logged once", async () => {
-    const warnings: string[] = [];
-    const warn = (message: string) => warnings.push(message);
-    const logger = { debug: warn, info: warn, warn, error: warn };
-    await using _ = await createFixture(
-      [echo],
-      { logger, tools: { "x_*": {} } },
-      { ecko: { idempotent: true } },
-    );
-    expect(warnings).toEqual([
+    await using fixture = await createInProcessToolset({
+      tools: [echo],
+      rules: { ecko: { idempotent: true } },
+      options: { tools: { "x_*": {} } },
+    });
+    expect(fixture.logger.messages).toEqual([
       expect.stringContaining('rule for "ecko"'),
       expect.stringContaining('rule for "x_*"'),
     ]);
@@ -262,7 +241,7 @@ describe("rules", () => {
   it("require approval, and deny without an onApproval callback", async () => {
     const approvals: unknown[] = [];
     const rules: ToolRules = { echo: { requireApproval: true } };
-    await using denied = await createFixture([echo], {}, rules);
+    await using denied = await createInProcessToolset({ tools: [echo], rules });
     expect(await denied.call({ text: "a", user: "u" })).toMatchObject({
       status: "error",
       artifact: { error: { kind: "denied" } },
@@ -271,7 +250,7 @@ describe("rules", () => {
       approvals.push(args["text"]);
       return args["text"] === "yes";
     };
-    await using fixture = await createFixture([echo], { onApproval }, rules);
+    await using fixture = await createInProcessToolset({ tools: [echo], rules, options: { onApproval } });
     expect(await fixture.call({ text: "yes", user: "u" })).toMatchObject({ status: "success" });
     expect(await fixture.call({ text: "no", user: "u" })).toMatchObject({
       status: "error",
@@ -285,22 +264,28 @@ describe("rules", () => {
 describe("hooks", () => {
   it("change arguments and results, and receive copies", async () => {
     const args = Object.freeze({ text: "a", user: "u" });
-    await using fixture = await createFixture([echo], {
-      beforeToolCall: (call) => {
-        (call.args as Record<string, unknown>)["text"] = "mutated";
-        return call.args["text"] === "mutated" ? { args: { text: "changed", user: "u" } } : undefined;
+    await using fixture = await createInProcessToolset({
+      tools: [echo],
+      options: {
+        beforeToolCall: (call) => {
+          (call.args as Record<string, unknown>)["text"] = "mutated";
+          return call.args["text"] === "mutated" ? { args: { text: "changed", user: "u" } } : undefined;
+        },
+        afterToolCall: ({ result }) => ({
+          content: [{ type: "text", text: `${(result.content[0] as { text?: string }).text}!` }],
+        }),
       },
-      afterToolCall: ({ result }) => ({
-        content: [{ type: "text", text: `${(result.content[0] as { text?: string }).text}!` }],
-      }),
     });
     expect((await fixture.call(args)).content).toBe('{"text":"changed","user":"u"}!');
     expect(args.text).toBe("a");
   });
 
   it("can deny a call", async () => {
-    await using fixture = await createFixture([echo], {
-      beforeToolCall: ({ args }) => (args["text"] === "bad" ? { deny: "not today" } : undefined),
+    await using fixture = await createInProcessToolset({
+      tools: [echo],
+      options: {
+        beforeToolCall: ({ args }) => (args["text"] === "bad" ? { deny: "not today" } : undefined),
+      },
     });
     const message = await fixture.call({ text: "bad", user: "u" });
     expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
@@ -309,7 +294,10 @@ describe("hooks", () => {
   });
 
   it("arguments changed by a hook are validated", async () => {
-    await using fixture = await createFixture([echo], { beforeToolCall: () => ({ args: { text: 7 } }) });
+    await using fixture = await createInProcessToolset({
+      tools: [echo],
+      options: { beforeToolCall: () => ({ args: { text: 7 } }) },
+    });
     expect(await fixture.call({ text: "a", user: "u" })).toMatchObject({
       artifact: { error: { kind: "invalid-request" } },
     });
@@ -324,12 +312,18 @@ describe("results", () => {
   };
 
   it("carry everything in the artifact", async () => {
-    await using fixture = await createFixture([
-      {
-        name: "t",
-        run: () => ({ content: [{ type: "text", text: "x" }], structuredContent: { a: 1 }, _meta: { b: 2 } }),
-      },
-    ]);
+    await using fixture = await createInProcessToolset({
+      tools: [
+        {
+          name: "t",
+          run: () => ({
+            content: [{ type: "text", text: "x" }],
+            structuredContent: { a: 1 },
+            _meta: { b: 2 },
+          }),
+        },
+      ],
+    });
     expect(await fixture.call({})).toMatchObject({
       content: "x",
       artifact: {
@@ -342,19 +336,21 @@ describe("results", () => {
   });
 
   it("contain structured content with structuredContent: prefer", async () => {
-    await using fixture = await createFixture([structured], { structuredContent: "prefer" });
+    await using fixture = await createInProcessToolset({
+      tools: [structured],
+      options: { structuredContent: "prefer" },
+    });
     expect((await fixture.call({ n: 1 })).content).toBe('{"n":1}');
   });
 
   it("that do not match the output schema are logged, or fail the call", async () => {
-    const warnings: string[] = [];
-    const warn = (message: string) => warnings.push(message);
-    await using warned = await createFixture([structured], {
-      logger: { debug: warn, info: warn, warn, error: warn },
-    });
+    await using warned = await createInProcessToolset({ tools: [structured] });
     expect(await warned.call({ n: "x" })).toMatchObject({ status: "success" });
-    expect(warnings).toEqual([expect.stringContaining("output schema")]);
-    await using strict = await createFixture([structured], { outputValidation: "error" });
+    expect(warned.logger.messages).toEqual([expect.stringContaining("output schema")]);
+    await using strict = await createInProcessToolset({
+      tools: [structured],
+      options: { outputValidation: "error" },
+    });
     expect(await strict.call({ n: "x" })).toMatchObject({
       status: "error",
       artifact: { error: { kind: "invalid-response" } },
@@ -362,8 +358,11 @@ describe("results", () => {
   });
 
   it("that are long are truncated for the model, and complete for a direct caller", async () => {
-    await using fixture = await createFixture([{ name: "t", run: () => "x".repeat(500) }], {
-      limits: { contentChars: 100 },
+    await using fixture = await createInProcessToolset({
+      tools: [{ name: "t", run: () => "x".repeat(500) }],
+      options: {
+        limits: { contentChars: 100 },
+      },
     });
     const { content } = await fixture.call({});
     expect(String(content).startsWith("x".repeat(50))).toBe(true);

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createMcpTools, McpClient, type McpClientOptions } from "../../../src/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
 import { echo, eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
@@ -7,17 +7,13 @@ import { FakeClock } from "../../fixtures/fake-clock.js";
 import {
   RESPONDED,
   AWS_ENVIRONMENT,
+  stubAwsEnvironment,
   type Invocation,
   LambdaEndpoint,
   respondWithError,
 } from "../../fixtures/lambda-endpoint.js";
 
-beforeEach(() => {
-  for (const [name, value] of Object.entries(AWS_ENVIRONMENT)) vi.stubEnv(name, value);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+beforeEach(stubAwsEnvironment);
 
 const INITIALIZE_RESULT = {
   protocolVersion: "2025-11-25",
@@ -325,9 +321,13 @@ describe("an invocation", () => {
     await using endpoint = await LambdaEndpoint.start(
       createFunction(async (call) => (await promise, respond(call))),
     );
-    await using client = createLambdaClient(endpoint, { timeouts: { requestMs: 100 } });
+    const clock = new FakeClock();
+    await using client = createLambdaClient(endpoint, { timeouts: { requestMs: 100 } }, { clock });
     await client.ensureSession();
-    expect(await rejection(client.callTool(echo()))).toMatchObject({
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => endpoint.received("tools/call").length === 1);
+    clock.advance(100);
+    expect(await call).toMatchObject({
       kind: "timeout",
       outcomeUnknown: true,
       message: expect.stringContaining("It may still be running on the server."),

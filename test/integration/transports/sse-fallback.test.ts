@@ -1,17 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { McpClient, type McpClientOptions, type ServerDefinition } from "../../../src/index.js";
-import { echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
-
-function createClient(
-  url: string,
-  definition: Partial<Extract<ServerDefinition, { url: unknown }>> = {},
-  options: McpClientOptions = {},
-): McpClient {
-  return new McpClient({ name: "web", ...NO_RETRY, ...definition, url } as never, options);
-}
 
 /** Everything that the server has written before is received after it: both sides run in this process. */
 async function roundTrip(url: string): Promise<void> {
@@ -32,7 +23,7 @@ describe("a server that is older than Streamable HTTP", () => {
   ])("and rejects initialize with $status $body is used over SSE", async (postResponse) => {
     await using server = await SseServer.start();
     server.postResponse = postResponse;
-    await using client = createClient(server.url, { headers: { authorization: "Bearer of-both" } });
+    await using client = createTestClient(server, { headers: { authorization: "Bearer of-both" } });
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(server.requests.slice(0, 3).map(({ httpMethod, path }) => `${httpMethod} ${path}`)).toEqual([
       "POST /mcp",
@@ -46,7 +37,7 @@ describe("a server that is older than Streamable HTTP", () => {
 
   it("is detected once: later sessions use SSE directly", async () => {
     await using server = await SseServer.start();
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     await server.restart();
     await client.callTool(echo());
@@ -58,7 +49,7 @@ describe("a server that is older than Streamable HTTP", () => {
 
   it("stays detected after it was down", async () => {
     await using server = await SseServer.start();
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     await server.stop();
     await eventually(() => client.state !== "ready");
@@ -72,7 +63,7 @@ describe("a server that is older than Streamable HTTP", () => {
 
   it("is detected again after its stream failed once, and the error reports that failure", async () => {
     await using server = await SseServer.start();
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     await server.restart();
     server.respondNext("GET", { status: 500 });
@@ -88,7 +79,7 @@ describe("a server that is older than Streamable HTTP", () => {
 
   it("is detected again by a client that was closed", async () => {
     await using server = await SseServer.start();
-    const client = createClient(server.url);
+    const client = createTestClient(server);
     await client.callTool(echo());
     await client.close();
     await client.callTool(echo());
@@ -99,7 +90,7 @@ describe("a server that is older than Streamable HTTP", () => {
 
   it("may be upgraded: without an SSE stream the handshake continues over Streamable HTTP", async () => {
     await using server = await SseServer.start();
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.callTool(echo());
     server.transport = "http";
     await server.restart();
@@ -122,7 +113,7 @@ describe("a server that is older than Streamable HTTP", () => {
       return;
     });
     const clock = new FakeClock();
-    await using client = createClient(server.url, {}, { clock });
+    await using client = createTestClient(server, {}, { clock });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
     isUpgraded = true;
     const call = client.callTool(echo());
@@ -137,7 +128,7 @@ describe("a server that supports both", () => {
   it("is used over Streamable HTTP, and no stream is opened", async () => {
     await using server = await SseServer.start();
     server.transport = "both";
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect(server.received("GET")).toHaveLength(0);
   });
@@ -165,7 +156,7 @@ describe("SSE is not tried after", () => {
   ])("%s, which is reported without a GET", async (_, postResponse, kind) => {
     await using server = await SseServer.start();
     server.postResponse = postResponse;
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     const failure = await rejection(client.callTool(echo()));
     expect(failure.status ?? 200).toBe(postResponse.status);
     expect(server.received("GET")).toHaveLength(0);
@@ -174,7 +165,7 @@ describe("SSE is not tried after", () => {
 
   it("a rejected request of a pinned session", async () => {
     await using server = await SseServer.start();
-    await using client = createClient(server.url, { session: { id: "pinned" } });
+    await using client = createTestClient(server, { session: { id: "pinned" } });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ status: 405 });
     expect(server.received("GET")).toHaveLength(0);
   });
@@ -182,7 +173,7 @@ describe("SSE is not tried after", () => {
   it("a rejected request after initialize", async () => {
     await using server = await SseServer.start();
     server.transport = "both";
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     await client.ensureSession();
     server.respondNext("tools/call", { status: 405 });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", status: 405 });
@@ -203,7 +194,7 @@ describe("a server that accepts neither the POST nor the GET", () => {
     await using server = await SseServer.start();
     server.postResponse = { status: 404 };
     server.respondNext("GET", response);
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 404, attempts: 0, cause });
     expect(failure.message).toContain("path of the URL");
@@ -216,7 +207,7 @@ describe("a server that accepts neither the POST nor the GET", () => {
       return;
     });
     const clock = new FakeClock();
-    await using client = createClient(server.url, { timeouts: { connectMs: 1_000 } }, { clock });
+    await using client = createTestClient(server, { timeouts: { connectMs: 1_000 } }, { clock });
     const call = rejection(client.callTool(echo()));
     await eventually(() => server.requests.length === 2);
     await roundTrip(server.url);
@@ -236,7 +227,7 @@ describe("a server that accepts neither the POST nor the GET", () => {
   ])("because the GET returns %i for now: the error is that of the GET", async (status, kind) => {
     await using server = await SseServer.start();
     server.respondNext("GET", { status });
-    await using client = createClient(server.url);
+    await using client = createTestClient(server);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind, status });
     expect((await client.callTool(echo("then"))).text()).toBe("then");
   });
@@ -245,7 +236,7 @@ describe("a server that accepts neither the POST nor the GET", () => {
     await using server = await startRawServer(({ httpMethod, response }) => {
       if (httpMethod === "POST") response.writeHead(405).end();
     });
-    const client = createClient(server.url);
+    const client = createTestClient(server);
     const call = rejection(client.callTool(echo()));
     await eventually(() => server.requests.length === 2);
     await client.close();

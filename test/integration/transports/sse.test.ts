@@ -1,30 +1,18 @@
 import { describe, expect, it } from "vitest";
-import {
-  type CallContext,
-  createMcpTools,
-  McpClient,
-  type McpClientOptions,
-  type ServerDefinition,
-} from "../../../src/index.js";
-import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import { type CallContext, createMcpTools, McpClient } from "../../../src/index.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { EverythingServer } from "../../fixtures/everything-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { SseServer } from "../../fixtures/sse-server.js";
 import { startRawSseServer } from "../../fixtures/raw-sse-server.js";
 import { startRawServer } from "../../fixtures/raw-server.js";
 
-function createSseClient(
-  url: string,
-  definition: Partial<Extract<ServerDefinition, { url: unknown }>> = {},
-  options: McpClientOptions = {},
-): McpClient {
-  return new McpClient({ name: "old", type: "sse", ...NO_RETRY, ...definition, url } as never, options);
-}
+const SSE = { type: "sse" } as const;
 
 describe("an SSE server", () => {
   it("is called over one stream and the endpoint that it names", async () => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect((await client.callTool(echo("hi"))).text()).toBe("hi");
     expect((await client.listTools()).map(({ name }) => name)).toEqual(["echo"]);
     expect(client.serverInfo?.name).toBe("mcp-test-server");
@@ -37,7 +25,7 @@ describe("an SSE server", () => {
   it("receives the configured headers with every request, and per-call headers only with that call", async () => {
     await using server = await SseServer.start();
     const headers = { authorization: "Bearer of-this-server", accept: "nothing", "mcp-session-id": "mine" };
-    await using client = createSseClient(server.url, { headers });
+    await using client = createTestClient(server, { ...SSE, headers });
     await client.callTool(echo(), { headers: { "x-call": "one" } });
     await client.callTool(echo());
     expect(new Set(server.requests.map((request) => request.headers.authorization))).toEqual(
@@ -53,7 +41,8 @@ describe("an SSE server", () => {
       tools: [{ name: "who", run: (_, { headers }) => String(headers["authorization"]) }],
     });
     const userOf = ({ configurable }: CallContext) => String(configurable["user"]);
-    await using client = createSseClient(server.url, {
+    await using client = createTestClient(server, {
+      ...SSE,
       identity: userOf,
       auth: (context: CallContext) => `of-${userOf(context)}-${String(context.configurable["turn"])}`,
     });
@@ -72,7 +61,7 @@ describe("an SSE server", () => {
 
   it("can send notifications and requests on the same stream", async () => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     let changes = 0;
     client.on("toolsChanged", () => (changes += 1));
     await client.ensureSession();
@@ -97,7 +86,7 @@ describe("an SSE server", () => {
         },
       ],
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     const controller = new AbortController();
     const { promise: progressed, resolve } = deferred();
     const call = rejection(
@@ -111,7 +100,7 @@ describe("an SSE server", () => {
   });
 
   it("has a session that cannot be pinned", () => {
-    expect(() => createSseClient("http://localhost/sse", { session: { id: "pinned" } })).toThrow(
+    expect(() => createTestClient("http://localhost/sse", { ...SSE, session: { id: "pinned" } })).toThrow(
       expect.objectContaining({
         kind: "invalid-config",
         issues: [expect.objectContaining({ path: "session.id" })],
@@ -123,7 +112,7 @@ describe("an SSE server", () => {
 describe("a stream that ends", () => {
   it("causes exactly one new handshake for 50 concurrent calls, after a restart and after a closed stream", async () => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     for (const end of [() => server.restart(), () => server.endStreams()]) {
       await client.callTool(echo());
       const before = server.received("initialize").length;
@@ -149,7 +138,7 @@ describe("a stream that ends", () => {
     await using server = await SseServer.start({
       tools: [{ name: "slow", run: () => new Promise(() => undefined) }],
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     await client.ensureSession();
     const calls = times(20, () => rejection(client.callTool({ name: "slow" })));
     await eventually(() => server.executions.length === 20);
@@ -177,7 +166,7 @@ describe("a stream that ends", () => {
       },
       { acceptsPost: false },
     );
-    await using client = createSseClient(server.url, { limits: { sockets: 1 } });
+    await using client = createTestClient(server, { ...SSE, limits: { sockets: 1 } });
     await client.ensureSession();
     const first = rejection(client.callTool(echo()));
     await promise;
@@ -202,7 +191,7 @@ describe("a silently dropped stream", () => {
   it("is detected by a ping after a call timed out, and the next call opens another stream", async () => {
     await using server = await startSilentServer();
     const clock = new FakeClock();
-    await using client = createSseClient(server.url, { timeouts: { requestMs: 1_000 } }, { clock });
+    await using client = createTestClient(server, { ...SSE, timeouts: { requestMs: 1_000 } }, { clock });
     await client.callTool(echo());
     server.state.isSilent = true;
     const concurrent = rejection(client.callTool(echo(), { timeoutMs: 60_000 }));
@@ -223,7 +212,7 @@ describe("a silently dropped stream", () => {
       tools: [{ name: "slow", run: () => new Promise(() => undefined) }],
     });
     const clock = new FakeClock();
-    await using client = createSseClient(server.url, { timeouts: { requestMs: 1_000 } }, { clock });
+    await using client = createTestClient(server, { ...SSE, timeouts: { requestMs: 1_000 } }, { clock });
     await client.ensureSession();
     const call = rejection(client.callTool({ name: "slow" }));
     await eventually(() => server.executions.length === 1);
@@ -245,7 +234,7 @@ describe("a POST that fails", () => {
     { status: 400, body: "Invalid session ID" },
   ])("with $status, $body opens a new session and retries the call", async (forgottenAnswer) => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     await client.callTool(echo());
     server.unknownSessionResponse = forgottenAnswer;
     server.dropSessions();
@@ -264,7 +253,7 @@ describe("a POST that fails", () => {
     [503, "unavailable", true],
   ])("with %i is kind %s and keeps the session", async (status, kind, outcomeUnknown) => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     await client.ensureSession();
     server.respondNext("tools/call", { status });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind, status, outcomeUnknown });
@@ -274,7 +263,7 @@ describe("a POST that fails", () => {
 
   it("because the connection is refused is kind not-sent and keeps the stream", async () => {
     await using server = await startRawSseServer();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     await client.ensureSession();
     await server.stopListening();
     expect(await rejection(client.callTool(echo()))).toMatchObject({
@@ -295,7 +284,7 @@ describe("a POST that fails", () => {
       },
       { acceptsPost: false },
     );
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect((await client.callTool(echo())).text()).toBe("on the stream");
   });
 
@@ -303,7 +292,7 @@ describe("a POST that fails", () => {
     await using server = await startRawSseServer(({ response }) => void response.socket?.destroy(), {
       acceptsPost: false,
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     await client.ensureSession();
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
@@ -330,7 +319,7 @@ describe("a handshake", () => {
       },
       { acceptsPost: false },
     );
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: false,
@@ -341,7 +330,7 @@ describe("a handshake", () => {
 
   it("that reaches another server mentions proxies and load balancers", async () => {
     await using server = await SseServer.start();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     server.respondNext("initialize", { status: 404, body: "Session not found" });
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 404 });
@@ -357,7 +346,7 @@ describe("a stream may contain", () => {
         stream.write(`: ${"keep-alive".repeat(50)}\n\nevent: ping\ndata: 1\n\n`);
       respond("still here");
     });
-    await using client = createSseClient(server.url, { limits: { responseBytes: 10_000 } });
+    await using client = createTestClient(server, { ...SSE, limits: { responseBytes: 10_000 } });
     expect((await client.callTool(echo())).text()).toBe("still here");
     expect((await client.callTool(echo())).text()).toBe("still here");
   });
@@ -372,7 +361,7 @@ describe("a stream may contain", () => {
         { jsonrpc: "2.0", id: String(id), result },
       ]);
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect((await client.callTool(echo())).text()).toBe("mine");
   });
 
@@ -384,7 +373,7 @@ describe("a stream may contain", () => {
     await using server = await startRawSseServer(({ id, stream }) => {
       if (id !== undefined) stream.write(`data: ${data}\n\n`);
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
     expect(failure.message).toContain(reason);
@@ -397,7 +386,7 @@ describe("a stream may contain", () => {
       stream.write('data: {"weather":\n\n');
       for (const respond of waiting) respond("mine");
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     const results = await Promise.all([client.callTool(echo()), client.callTool(echo())]);
     expect(results.map((result) => result.text())).toEqual(["mine", "mine"]);
   });
@@ -407,7 +396,7 @@ describe("a stream may contain", () => {
       if (id !== undefined)
         send({ jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } });
     });
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "invalid-request",
       code: -32_700,
@@ -431,7 +420,7 @@ describe("a response over the limit", () => {
       };
       more();
     });
-    await using client = createSseClient(server.url, { limits: { responseBytes: 1_000_000 } });
+    await using client = createTestClient(server, { ...SSE, limits: { responseBytes: 1_000_000 } });
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "too-large",
       outcomeUnknown: true,
@@ -448,7 +437,7 @@ describe("a response over the limit", () => {
       calls += 1;
       if (calls === 2) stream.write(`data: ${"x".repeat(200_000)}`);
     });
-    await using client = createSseClient(server.url, { limits: { responseBytes: 100_000 } });
+    await using client = createTestClient(server, { ...SSE, limits: { responseBytes: 100_000 } });
     const failures = await Promise.all(times(2, () => rejection(client.callTool(echo()))));
     expect(failures.map(({ kind }) => kind)).toEqual(["too-large", "too-large"]);
     expect(failures[0]?.message).toContain("concurrent");
@@ -491,9 +480,9 @@ describe("a server that does not support SSE", () => {
       await using server = await startRawServer(({ response }) => {
         response.writeHead(status, headers).end(body);
       });
-      await using client = createSseClient(server.url);
+      await using client = createTestClient(server, SSE);
       const failure = await rejection(client.callTool(echo()));
-      expect(failure).toMatchObject({ ...expected, server: "old", outcomeUnknown: false });
+      expect(failure).toMatchObject({ ...expected, server: "test", outcomeUnknown: false });
       expect(server.requests.map(({ httpMethod }) => httpMethod)).toEqual(["GET"]);
       if (status === 405) expect(failure.message).toContain('type "http"');
     },
@@ -504,7 +493,7 @@ describe("a server that does not support SSE", () => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
     });
     const clock = new FakeClock();
-    const client = createSseClient(server.url, { timeouts: { connectMs: 3_000 } }, { clock });
+    const client = createTestClient(server, { ...SSE, timeouts: { connectMs: 3_000 } }, { clock });
     const call = rejection(client.callTool(echo()));
     await eventually(() => server.requests.length === 1);
     clock.advance(3_000);
@@ -516,7 +505,7 @@ describe("a server that does not support SSE", () => {
   it("because it is not running is kind not-sent", async () => {
     const server = await startRawServer();
     await server[Symbol.asyncDispose]();
-    await using client = createSseClient(server.url);
+    await using client = createTestClient(server, SSE);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "not-sent" });
   });
 
@@ -530,7 +519,8 @@ describe("a server that does not support SSE", () => {
         events.write(`event: endpoint\ndata: ${other.url}?sessionId=1\n\n`);
         return;
       });
-      await using client = createSseClient(server.url, {
+      await using client = createTestClient(server, {
+        ...SSE,
         type,
         headers: { authorization: "Bearer secret" },
       } as never);

@@ -1,9 +1,10 @@
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
-import { McpClient } from "../../../src/index.js";
+import type { Clock } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred } from "../../fixtures/clients.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 
 describe("an interrupted stream", () => {
   it("is resumed if the server assigns event ids: one execution, one POST, and the response by GET", async () => {
@@ -66,63 +67,51 @@ function stream(response: ServerResponse, text: string) {
   return response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
 }
 
-/** A minimal server that ends its streams and sends a `retry` time. */
-async function startPollingServer() {
-  const gets: { lastEventId: string | undefined; at: number }[] = [];
-  const http = createServer((request, response) => {
-    if (request.method === "GET") {
-      gets.push({ lastEventId: String(request.headers["last-event-id"]), at: performance.now() });
-      if (gets.length < 5) return stream(response, `id: e${gets.length + 1}\ndata:\n\n`);
+/** A server that ends its streams and sends a `retry` time. `gets` has the resumptions with their times. */
+async function startPollingServer(clock: Clock) {
+  const gets: { readonly lastEventId: unknown; readonly at: number }[] = [];
+  const server = await startRawServer(({ httpMethod, method, id, request, response }) => {
+    if (httpMethod === "GET") {
+      gets.push({ lastEventId: request.headers["last-event-id"], at: clock.now() });
+      if (gets.length < 5) return void stream(response, `id: e${gets.length + 1}\ndata:\n\n`);
       const message = { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "polled" }] } };
-      return stream(response, `id: last\ndata: ${JSON.stringify(message)}\n\n`);
+      return void stream(response, `id: last\ndata: ${JSON.stringify(message)}\n\n`);
     }
-    let body = "";
-    request.on("data", (chunk) => (body += String(chunk)));
-    request.on("end", () => {
-      const { id, method } = JSON.parse(body || "{}") as { id?: number; method?: string };
-      if (method === "tools/call") return stream(response, "id: e1\nretry: 120\ndata:\n\n");
-      if (id === undefined) return response.writeHead(202).end();
-      const result = {
-        protocolVersion: "2025-11-25",
-        capabilities: {},
-        serverInfo: { name: "p", version: "1" },
-      };
-      response.writeHead(200, { "content-type": "application/json" });
-      return response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
-    });
-    return undefined;
+    if (method !== "tools/call" || id !== 1) return false;
+    return void stream(response, "id: e1\nretry: 120\ndata:\n\n");
   });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  return {
-    gets,
-    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
-    async [Symbol.asyncDispose]() {
-      http.closeAllConnections();
-      await new Promise((resolve) => http.close(resolve));
-    },
-  };
+  return Object.assign(server, { gets });
 }
 
 describe("a stream that the server ends", () => {
   it("is resumed after the retry time until the response arrives", async () => {
-    await using server = await startPollingServer();
-    await using client = new McpClient({ name: "polling", url: server.url });
-    expect((await client.callTool(echo())).text()).toBe("polled");
-    expect(server.gets.map(({ lastEventId }) => lastEventId)).toEqual(["e1", "e2", "e3", "e4", "e5"]);
-    const waits = server.gets.slice(1).map(({ at }, index) => at - (server.gets[index]?.at ?? 0));
-    expect(Math.min(...waits)).toBeGreaterThan(100);
+    const clock = new FakeClock();
+    await using server = await startPollingServer(clock);
+    await using client = createTestClient(server, {}, { clock });
+    expect((await clock.advanceUntilSettled(client.callTool(echo()), 600)).text()).toBe("polled");
+    expect(server.gets).toEqual([
+      { lastEventId: "e1", at: 120 },
+      { lastEventId: "e2", at: 240 },
+      { lastEventId: "e3", at: 360 },
+      { lastEventId: "e4", at: 480 },
+      { lastEventId: "e5", at: 600 },
+    ]);
   });
 
   it("is not resumed after the call was cancelled", async () => {
-    await using server = await startPollingServer();
-    await using client = new McpClient({ name: "polling", url: server.url });
+    const clock = new FakeClock();
+    await using server = await startPollingServer(clock);
+    await using client = createTestClient(server, {}, { clock });
     const controller = new AbortController();
     const call = rejection(client.callTool(echo(), { signal: controller.signal }));
-    await eventually(() => server.gets.length === 2);
+    await clock.advanceUntilSettled(
+      eventually(() => server.gets.length === 2),
+      240,
+    );
     controller.abort("enough");
     expect(await call).toBe("enough");
-    const count = server.gets.length;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(server.gets.length).toBeLessThanOrEqual(count + 1);
+    clock.advance(10_000);
+    expect((await client.callTool(echo())).text()).toBe("ok");
+    expect(server.gets).toHaveLength(2);
   });
 });

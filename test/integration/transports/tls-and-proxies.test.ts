@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { inspect, promisify } from "node:util";
 import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { Agent, fetch as undiciFetch } from "undici";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { McpClient, type ServerDefinition } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
 import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
@@ -18,14 +18,6 @@ const authority = readPemFile("authority");
 const clientCertificate = { cert: readPemFile("client"), key: readPemFile("client-key") };
 const requiresClientCertificate = { ca: authority, requestCert: true, rejectUnauthorized: true };
 
-function client(definition: ServerDefinition): McpClient {
-  return new McpClient({ name: "far", ...NO_RETRY, ...definition } as never);
-}
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
-
 const containing = (text: string): unknown => expect.stringContaining(text);
 
 describe("a server with a certificate of a private CA", () => {
@@ -37,7 +29,7 @@ describe("a server with a certificate of a private CA", () => {
   ])("is trusted when tls.ca contains its CA: %s", async (_, ca) => {
     await using server = await startMcpTestServer();
     await using front = await startTlsProxy(server.url);
-    await using far = client({ url: front.url, tls: { ca } });
+    await using far = createTestClient(front, { tls: { ca } });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
   });
 
@@ -71,16 +63,16 @@ describe("a server with a certificate of a private CA", () => {
   ])("receives nothing when %s", async (_, front, tls, expected) => {
     await using server = await startMcpTestServer();
     await using tlsProxy = await startTlsProxy(server.url, front);
-    await using far = client({ url: tlsProxy.url, ...(tls && { tls }) });
+    await using far = createTestClient(tlsProxy, { ...(tls && { tls }) });
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false, server: "far", ...expected });
+    expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false, server: "test", ...expected });
     expect(server.requests).toEqual([]);
   });
 
   it("that requires a client certificate receives it", async () => {
     await using server = await startMcpTestServer();
     await using front = await startTlsProxy(server.url, requiresClientCertificate);
-    await using far = client({ url: front.url, tls: { ca: authority, ...clientCertificate } });
+    await using far = createTestClient(front, { tls: { ca: authority, ...clientCertificate } });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
     expect(front.clientNames).toContain("Test only: client");
   });
@@ -89,7 +81,7 @@ describe("a server with a certificate of a private CA", () => {
     await using server = await startMcpTestServer();
     await using front = await startTlsProxy(server.url, requiresClientCertificate);
     const tls = { ca: authority, cert: readPemFile("other-client"), key: clientCertificate.key };
-    await using far = client({ url: front.url, tls });
+    await using far = createTestClient(front, { tls });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ outcomeUnknown: false });
     expect(server.requests).toEqual([]);
@@ -99,16 +91,16 @@ describe("a server with a certificate of a private CA", () => {
 
   it("over plain HTTP causes a warning that tls has no effect", async () => {
     await using server = await startMcpTestServer();
-    await using far = client({ url: server.url, tls: { ca: authority } });
+    await using far = createTestClient(server, { tls: { ca: authority } });
     const warnings: unknown[] = [];
     far.on("warning", (warning) => warnings.push(warning));
     await far.callTool(echo());
-    expect(warnings).toEqual([{ server: "far", message: containing("tls has no effect") }]);
+    expect(warnings).toEqual([{ server: "test", message: containing("tls has no effect") }]);
   });
 
   it("that uses plain HTTP is reported as such", async () => {
     await using server = await startMcpTestServer();
-    await using far = client({ url: server.url.replace("http:", "https:") });
+    await using far = createTestClient(server.url.replace("http:", "https:"));
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent" });
     expect(failure.message).toContain("does not use TLS");
@@ -122,7 +114,7 @@ describe("with a proxy", () => {
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
     const headers = { authorization: "Bearer canary7f3a91" };
-    await using far = client({ url: "https://mcp.test/mcp", headers, tls: { ca: authority } });
+    await using far = createTestClient("https://mcp.test/mcp", { headers, tls: { ca: authority } });
     expect((await far.callTool(echo("canary7f3a91"))).text()).toBe("canary7f3a91");
     expect(new Set(proxy.connectRequests.map((request) => request.authority))).toEqual(
       new Set(["mcp.test:443"]),
@@ -139,7 +131,7 @@ describe("with a proxy", () => {
     });
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": Number(new URL(server.url).port) } });
     vi.stubEnv("HTTP_PROXY", proxy.url);
-    const far = client({ url: "http://mcp.test/mcp", limits: { sockets: 1 } });
+    const far = createTestClient("http://mcp.test/mcp", { limits: { sockets: 1 } });
     far.on("notification", () => undefined);
     await far.ensureSession();
     await server.waitFor("GET");
@@ -174,7 +166,7 @@ describe("with a proxy", () => {
     const hosts = { "mcp.test": Number(new URL(server.url).port) };
     await using proxy = await startConnectProxy({ hosts, credentials: "ann:pass:word" });
     vi.stubEnv("HTTP_PROXY", proxy.url.replace("//", "//ann:pass%3Aword@"));
-    await using far = client({ url: "http://mcp.test/mcp" });
+    await using far = createTestClient("http://mcp.test/mcp");
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
     expect(server.requests.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
   });
@@ -186,7 +178,7 @@ describe("with a proxy", () => {
   ])("a proxy that %s is reported without its password", async (_, options, status) => {
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": 1 }, ...options });
     vi.stubEnv("HTTPS_PROXY", proxy.url.replace("//", "//ann:canary7f3a91@"));
-    await using far = client({ url: "https://mcp.test/mcp" });
+    await using far = createTestClient("https://mcp.test/mcp");
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
     expect(failure.message).toContain(`${proxy.url} (HTTPS_PROXY)`);
@@ -199,7 +191,7 @@ describe("with a proxy", () => {
     const proxy = await startConnectProxy({ hosts: {} });
     await proxy[Symbol.asyncDispose]();
     vi.stubEnv("https_proxy", proxy.url.replace("//", "//ann:canary7f3a91@"));
-    await using far = client({ url: "https://mcp.test/mcp" });
+    await using far = createTestClient("https://mcp.test/mcp");
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", cause: { cause: { code: "ECONNREFUSED" } } });
     expect(failure.message).toContain(`${proxy.url} (https_proxy)`);
@@ -209,14 +201,14 @@ describe("with a proxy", () => {
   it("a proxy that never responds fails the handshake after connectMs", async () => {
     await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    await using far = client({ url: "https://mcp.test/mcp", timeouts: { connectMs: 100 } });
+    await using far = createTestClient("https://mcp.test/mcp", { timeouts: { connectMs: 100 } });
     expect(await rejection(far.callTool(echo()))).toMatchObject({ kind: "timeout" });
   });
 
   it("close aborts a tunnel that is being opened", async () => {
     await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    const far = client({ url: "https://mcp.test/mcp" });
+    const far = createTestClient("https://mcp.test/mcp");
     const call = rejection(far.callTool(echo()));
     await eventually(() => proxy.connectRequests.length === 1);
     await far.close();
@@ -228,7 +220,7 @@ describe("with a proxy", () => {
     await using silent = await startSilentServer();
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": silent.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    const far = client({ url: "https://mcp.test/mcp" });
+    const far = createTestClient("https://mcp.test/mcp");
     const call = rejection(far.callTool(echo()));
     await eventually(() => silent.receivedBytes > 0);
     await far.close();
@@ -240,10 +232,10 @@ describe("with a proxy", () => {
     await using server = await startMcpTestServer();
     await using proxy = await startConnectProxy({ hosts: {}, response: 403 });
     vi.stubEnv("HTTP_PROXY", proxy.url);
-    await using near = client({ url: server.url });
+    await using near = createTestClient(server);
     expect((await near.callTool(echo("hi"))).text()).toBe("hi");
     vi.stubEnv("NO_PROXY", "example.com, .test");
-    await using exempt = client({ url: "http://mcp.test/mcp" });
+    await using exempt = createTestClient("http://mcp.test/mcp");
     expect(await rejection(exempt.callTool(echo()))).toMatchObject({
       kind: "not-sent",
       cause: { syscall: "getaddrinfo", hostname: "mcp.test" },
@@ -253,9 +245,9 @@ describe("with a proxy", () => {
 
   it("an unsupported proxy protocol is a configuration error that does not contain the URL", async () => {
     vi.stubEnv("HTTPS_PROXY", "socks5://ann:canary7f3a91@127.0.0.1:1");
-    await using far = client({ url: "https://mcp.test/mcp" });
+    await using far = createTestClient("https://mcp.test/mcp");
     const failure = await rejection(far.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "invalid-config", server: "far" });
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "test" });
     expect(failure.message).toMatch(/HTTPS_PROXY .* socks5:/);
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain("canary7f3a91");
   });
@@ -270,7 +262,7 @@ describe("a user-supplied dispatcher", () => {
       sent.push(options.method);
       return dispatch(options, handler);
     });
-    const far = client({ url: server.url, dispatcher });
+    const far = createTestClient(server, { dispatcher });
     far.on("notification", () => undefined);
     await Promise.all(times(5, (n) => far.callTool(echo(String(n)))));
     await server.waitFor("GET");
@@ -289,7 +281,7 @@ describe("a user-supplied dispatcher", () => {
         throw Object.assign(new Error("invalid onError method"), { code: "UND_ERR_INVALID_ARG" });
       },
     };
-    await using far = client({ url: "http://127.0.0.1:1/mcp", dispatcher });
+    await using far = createTestClient("http://127.0.0.1:1/mcp", { dispatcher });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "not-sent", cause: { code: "UND_ERR_INVALID_ARG" } });
     expect(failure.message).toContain("undici 7");
@@ -301,8 +293,7 @@ describe("a user-supplied fetch", () => {
     await using server = await startMcpTestServer();
     await using agent = closing(new Agent());
     const sent: string[] = [];
-    const far = client({
-      url: server.url,
+    const far = createTestClient(server, {
       fetch: (url, request) => {
         sent.push(request.method);
         return undiciFetch(url, { ...request, dispatcher: agent.value });
@@ -318,7 +309,7 @@ describe("a user-supplied fetch", () => {
 
   it("may be the global fetch", async () => {
     await using server = await startMcpTestServer();
-    await using far = client({ url: server.url, fetch });
+    await using far = createTestClient(server, { fetch });
     expect((await far.callTool(echo("hi"))).text()).toBe("hi");
   });
 
@@ -326,7 +317,7 @@ describe("a user-supplied fetch", () => {
     await using server = await startMcpTestServer();
     await using elsewhere = await startMcpTestServer();
     server.addFault({ type: "status", status: 307, headers: { location: elsewhere.url } });
-    await using far = client({ url: server.url, fetch, headers: { authorization: "Bearer canary7f3a91" } });
+    await using far = createTestClient(server, { fetch, headers: { authorization: "Bearer canary7f3a91" } });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-request", status: 307 });
     expect(elsewhere.requests).toEqual([]);
@@ -335,19 +326,19 @@ describe("a user-supplied fetch", () => {
   it("follows a redirect within the origin", async () => {
     await using server = await startMcpTestServer();
     server.addFault({ type: "status", status: 307, headers: { location: "/mcp/" } }, { times: 1 });
-    await using far = client({ url: server.url, fetch });
+    await using far = createTestClient(server, { fetch });
     expect((await far.callTool(echo("there"))).text()).toBe("there");
   });
 
   it("with a refused connection has sent nothing", async () => {
-    await using far = client({ url: `http://127.0.0.1:${await unusedPort()}/mcp`, fetch });
+    await using far = createTestClient(`http://127.0.0.1:${await unusedPort()}/mcp`, { fetch });
     expect(await rejection(far.callTool(echo()))).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
   });
 
   it("with an untrusted certificate has sent nothing", async () => {
     await using server = await startMcpTestServer();
     await using front = await startTlsProxy(server.url);
-    await using far = client({ url: front.url, fetch });
+    await using far = createTestClient(front, { fetch });
     const failure = await rejection(far.callTool(echo()));
     expect(failure).toMatchObject({
       kind: "not-sent",
@@ -356,14 +347,13 @@ describe("a user-supplied fetch", () => {
   });
 
   it("that throws or rejects fails the call immediately", async () => {
-    const throwing = client({
-      url: "http://far.test/mcp",
+    const throwing = createTestClient("http://far.test/mcp", {
       fetch: () => {
         throw new Error("no network today");
       },
     });
     expect(await rejection(throwing.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
-    const rejecting = client({ url: "http://far.test/mcp", fetch: () => Promise.reject("no") });
+    const rejecting = createTestClient("http://far.test/mcp", { fetch: () => Promise.reject("no") });
     expect(await rejection(rejecting.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
   });
 
@@ -373,8 +363,7 @@ describe("a user-supplied fetch", () => {
       tools: [{ name: "slow", run: async () => (await promise, "slow") }],
     });
     await using agent = closing(new Agent({ pipelining: 0 }));
-    const far = client({
-      url: server.url,
+    const far = createTestClient(server, {
       fetch: (url, { method, headers, body = null }) =>
         undiciFetch(url, { method, headers, body, dispatcher: agent.value }),
     });
@@ -400,7 +389,7 @@ describe("a request to an authorization server", () => {
     await using front = await startTlsProxy(`http://127.0.0.1:${gated.port}/mcp`);
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": front.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    const far = client({ url: "https://mcp.test/mcp", auth: oauth(gated), tls: { ca: authority } });
+    const far = createTestClient("https://mcp.test/mcp", { auth: oauth(gated), tls: { ca: authority } });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
     expect(gated.tokenRequests).toHaveLength(1);
     await far.close();
@@ -418,7 +407,7 @@ describe("a request to an authorization server", () => {
     await using world = await startWithSeparateIssuer();
     vi.stubEnv("HTTPS_PROXY", world.proxy.url);
     const tls = { ca: authority, ...clientCertificate, ...more };
-    await using far = client({ url: "https://mcp.test/mcp", auth: world.auth, tls });
+    await using far = createTestClient("https://mcp.test/mcp", { auth: world.auth, tls });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
     expect(new Set(world.server.clientNames)).toEqual(new Set(["Test only: client"]));
     expect(new Set(world.login.clientNames)).toEqual(new Set([presented]));
@@ -448,7 +437,7 @@ describe("a request to an authorization server", () => {
       sent.push(options.path);
       return dispatch(options, handler);
     });
-    await using far = client({ url: gated.url, auth: oauth(gated), dispatcher });
+    await using far = createTestClient(gated, { auth: oauth(gated), dispatcher });
     expect((await far.callTool(echo("in"))).text()).toBe("in");
     expect(sent).toContain("/token");
   });
@@ -457,8 +446,7 @@ describe("a request to an authorization server", () => {
     await using server = await startMcpTestServer();
     await using gated = await OAuthServer.start(server.url);
     const sent: string[] = [];
-    await using far = client({
-      url: gated.url,
+    await using far = createTestClient(gated, {
       auth: oauth(gated),
       fetch: (url, request) => {
         sent.push(new URL(url).pathname);

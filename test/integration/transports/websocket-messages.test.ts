@@ -3,22 +3,11 @@ import { Worker } from "node:worker_threads";
 import type { WebSocket } from "ws";
 import { describe, expect, it } from "vitest";
 import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
-import {
-  createWebSocketClient,
-  isToolCall,
-  type RawMessage,
-  sendText,
-  startRawWebSocket,
-} from "../../fixtures/websocket-server.js";
+import { isToolCall, type RawMessage, sendText, startRawWebSocket } from "../../fixtures/websocket-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 function toResponse(id: number | undefined, text: string): string {
   return JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } });
-}
-
-function createRecordingLogger() {
-  const logged: string[] = [];
-  const log = (message: string) => logged.push(message);
-  return { logged, logger: { debug: log, info: log, warn: log, error: log } };
 }
 
 describe("a message over a WebSocket", () => {
@@ -34,10 +23,10 @@ describe("a message over a WebSocket", () => {
       if (isToolCall(message)) socket.send(data);
       return false;
     });
-    const { logged, logger } = createRecordingLogger();
-    await using client = createWebSocketClient(host.url, {}, { logger });
+    const logger = new RecordingLogger();
+    await using client = createTestClient(host, {}, { logger });
     expect((await client.callTool(echo())).text()).toBe("ok");
-    expect(logged.join("\n")).toContain(reason ?? "");
+    expect(logger.messages.join("\n")).toContain(reason ?? "");
     expect(host.upgrades).toHaveLength(1);
   });
 
@@ -65,7 +54,7 @@ describe("a message over a WebSocket", () => {
       send(socket, toResponse(message.id, "grüße"));
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     expect((await client.callTool(echo())).text()).toBe("grüße");
   });
 
@@ -78,7 +67,7 @@ describe("a message over a WebSocket", () => {
       sendText(socket, waiting[1]?.id, "mine");
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     const [bad, good] = await Promise.allSettled([client.callTool(echo()), client.callTool(echo())]);
     expect(bad).toMatchObject({ reason: { kind: "invalid-response", outcomeUnknown: true } });
     expect(good).toMatchObject({ status: "fulfilled" });
@@ -99,7 +88,7 @@ describe("a message over a WebSocket", () => {
       for (const { id } of waiting.length === 3 ? waiting : []) sendText(socket, id, "ok");
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-request", code: -32700 });
     const results = await Promise.all(times(2, () => client.callTool(echo())));
     expect(results.map((result) => result.text())).toEqual(["ok", "ok"]);
@@ -111,7 +100,7 @@ describe("a message over a WebSocket", () => {
       socket.send(toResponse(message.id, "x".repeat(100)).slice(0, 60));
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
   });
 
@@ -122,7 +111,7 @@ describe("a message over a WebSocket", () => {
       rawSocketOf(socket).write(Buffer.from([0x81, 0x01, 0xff]));
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "invalid-response",
       message: expect.stringContaining("WS_ERR_INVALID_UTF8"),
@@ -141,7 +130,7 @@ describe("a message over limits.responseBytes", () => {
       sendText(socket, message.id, "x".repeat(host.upgrades.length > 1 ? 40_000 : 60_000));
       return;
     });
-    await using client = createWebSocketClient(host.url, { limits });
+    await using client = createTestClient(host, { limits });
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "too-large",
       outcomeUnknown: true,
@@ -157,7 +146,7 @@ describe("a message over limits.responseBytes", () => {
       if (waiting.push(message) === 3) sendText(socket, message.id, "x".repeat(60_000));
       return;
     });
-    await using client = createWebSocketClient(host.url, { limits });
+    await using client = createTestClient(host, { limits });
     const failures = await Promise.all(times(3, () => rejection(client.callTool(echo()))));
     expect(failures.map(({ kind }) => kind)).toEqual(times(3, () => "too-large"));
     expect(failures[0]?.message).toContain("for all 3 pending requests");
@@ -189,7 +178,7 @@ describe("a message over limits.responseBytes", () => {
       write();
       return;
     });
-    await using client = createWebSocketClient(host.url, { limits: { responseBytes: 4_000_000 } });
+    await using client = createTestClient(host, { limits: { responseBytes: 4_000_000 } });
     await client.ensureSession();
     let peakBytes = 0;
     const before = process.memoryUsage().arrayBuffers;
@@ -256,7 +245,7 @@ describe("a call after the event loop was blocked", () => {
     worker.on("message", (message: { port?: number }) => messages.push(message));
     try {
       await eventually(() => messages[0]?.port !== undefined);
-      await using client = createWebSocketClient(`ws://127.0.0.1:${messages[0]?.port}/`);
+      await using client = createTestClient(`ws://127.0.0.1:${messages[0]?.port}/`);
       await client.callTool(echo());
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage("cut");

@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { McpClient } from "../../../src/index.js";
-import { echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { describe, expect, it, vi } from "vitest";
+import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
 import { startTlsProxy, type TlsProxy } from "../../fixtures/tls-proxy.js";
@@ -10,23 +9,15 @@ const ca = readPemFile("authority");
 const clientCertificate = { cert: readPemFile("client"), key: readPemFile("client-key") };
 const requiresClientCertificate = { ca, requestCert: true, rejectUnauthorized: true };
 
-function createClient(url: string, definition: object = {}): McpClient {
-  return new McpClient({ name: "far", ...NO_RETRY, url, ...definition });
-}
-
 function toSecureUrl({ url }: TlsProxy): string {
   return url.replace("https:", "wss:");
 }
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 describe("a WebSocket over TLS", () => {
   it("trusts the authority of tls.ca and presents the client certificate", async () => {
     await using host = await startRawWebSocket();
     await using tlsProxy = await startTlsProxy(host.url, requiresClientCertificate);
-    await using client = createClient(toSecureUrl(tlsProxy), { tls: { ca, ...clientCertificate } });
+    await using client = createTestClient(toSecureUrl(tlsProxy), { tls: { ca, ...clientCertificate } });
     expect((await client.callTool(echo())).text()).toBe("ok");
     expect(tlsProxy.clientNames).toEqual(["Test only: client"]);
   });
@@ -48,7 +39,7 @@ describe("a WebSocket over TLS", () => {
   ])("is not opened when %s", async (_, options, definition, expected) => {
     await using host = await startRawWebSocket();
     await using tlsProxy = await startTlsProxy(host.url, options);
-    await using client = createClient(toSecureUrl(tlsProxy), definition);
+    await using client = createTestClient(toSecureUrl(tlsProxy), definition);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "not-sent",
       outcomeUnknown: false,
@@ -59,11 +50,11 @@ describe("a WebSocket over TLS", () => {
 
   it("needs wss://: with ws:// the tls options have no effect, which is a warning", async () => {
     await using host = await startRawWebSocket();
-    await using client = createClient(host.url, { tls: { ca } });
+    await using client = createTestClient(host, { tls: { ca } });
     const warnings: unknown[] = [];
     client.on("warning", (warning) => warnings.push(warning));
     expect((await client.callTool(echo())).text()).toBe("ok");
-    expect(warnings).toEqual([{ server: "far", message: expect.stringContaining("tls has no effect") }]);
+    expect(warnings).toEqual([{ server: "test", message: expect.stringContaining("tls has no effect") }]);
   });
 });
 
@@ -77,7 +68,7 @@ describe("a WebSocket through the proxy of the environment", () => {
     const hosts = { "mcp.test:80": Number(new URL(host.url).port), "mcp.test:443": tlsProxy.port };
     await using proxy = await startConnectProxy({ hosts });
     vi.stubEnv(variable, proxy.url);
-    await using client = createClient(`${protocol}://mcp.test/mcp`, { tls: { ca } });
+    await using client = createTestClient(`${protocol}://mcp.test/mcp`, { tls: { ca } });
     expect((await client.callTool(echo())).text()).toBe("ok");
     expect(proxy.connectRequests.map(({ authority: asked }) => asked)).toEqual([authority]);
     expect(host.upgrades[0]?.headers.host).toBe("mcp.test");
@@ -86,7 +77,7 @@ describe("a WebSocket through the proxy of the environment", () => {
   it("that never responds is aborted when the client is closed", async () => {
     await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTP_PROXY", proxy.url);
-    const client = createClient("ws://far.test/mcp");
+    const client = createTestClient("ws://far.test/mcp");
     const call = rejection(client.callTool(echo()));
     await eventually(() => proxy.connectRequests.length === 1);
     await client.close();

@@ -1,15 +1,11 @@
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { McpClient } from "../../../src/index.js";
-import { echo, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
 import { startRawWebSocket } from "../../fixtures/websocket-server.js";
 
 const CANARY = "canary7f3a91secret";
-
-function createClient(url: string, definition: object = {}): McpClient {
-  return new McpClient({ name: "socket", ...NO_RETRY, url, headers: { "x-key": CANARY }, ...definition });
-}
+const HEADERS = { headers: { "x-key": CANARY } };
 
 interface Listener extends AsyncDisposable {
   readonly url: string;
@@ -65,12 +61,12 @@ describe("a server that does not open a WebSocket", () => {
     await using server = await startHttpServer((response) =>
       response.writeHead(status, headers).end(`no ${CANARY}`),
     );
-    await using client = createClient(server.url);
+    await using client = createTestClient(server, HEADERS);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({
       kind,
       outcomeUnknown: false,
-      server: "socket",
+      server: "test",
       ...expected,
     });
     expect(failure.message).not.toContain(CANARY);
@@ -83,7 +79,7 @@ describe("a server that does not open a WebSocket", () => {
       const endless = setInterval(() => response.write("and away, "), 50);
       response.once("close", () => clearInterval(endless));
     });
-    await using client = createClient(server.url);
+    await using client = createTestClient(server, HEADERS);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
     await eventually(() => server.sockets.size === 0);
   });
@@ -102,14 +98,14 @@ describe("a server that does not open a WebSocket", () => {
     ],
   ])("but %s is rejected", async (_, bytes, kind) => {
     await using server = await startTcpServer((socket) => socket.write(bytes));
-    await using client = createClient(server.url);
+    await using client = createTestClient(server, HEADERS);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind, outcomeUnknown: false });
     await eventually(() => server.sockets.size === 0);
   });
 
   it("but closes the connection is kind not-sent", async () => {
     await using server = await startTcpServer((socket) => socket.destroy());
-    await using client = createClient(server.url);
+    await using client = createTestClient(server, HEADERS);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "not-sent",
       outcomeUnknown: false,
@@ -118,7 +114,7 @@ describe("a server that does not open a WebSocket", () => {
 
   it("with the subprotocol mcp is kind unsupported-protocol", async () => {
     await using host = await startRawWebSocket(() => false, { handleProtocols: () => false });
-    await using client = createClient(host.url);
+    await using client = createTestClient(host, HEADERS);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "unsupported-protocol",
       message: expect.stringContaining('subprotocol "mcp"'),
@@ -130,7 +126,7 @@ describe("a server that does not open a WebSocket", () => {
     const server = await startHttpServer(() => undefined);
     const { url } = server;
     await server[Symbol.asyncDispose]();
-    await using client = createClient(url);
+    await using client = createTestClient(url, HEADERS);
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "not-sent",
       cause: { code: "ECONNREFUSED" },
@@ -139,7 +135,7 @@ describe("a server that does not open a WebSocket", () => {
 
   it("and never responds is aborted after connectMs, and nothing stays open", async () => {
     await using server = await startTcpServer(() => undefined);
-    await using client = createClient(server.url, { timeouts: { connectMs: 100 } });
+    await using client = createTestClient(server, { ...HEADERS, timeouts: { connectMs: 100 } });
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "timeout",
       outcomeUnknown: false,
@@ -149,7 +145,7 @@ describe("a server that does not open a WebSocket", () => {
 
   it("leaves nothing open when the client is closed meanwhile", async () => {
     await using server = await startTcpServer(() => undefined);
-    const client = createClient(server.url);
+    const client = createTestClient(server, HEADERS);
     const call = rejection(client.callTool(echo()));
     await eventually(() => server.sockets.size === 1);
     await client.close();

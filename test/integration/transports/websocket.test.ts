@@ -1,10 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import {
+  echo,
+  eventually,
+  rejection,
+  deferred,
+  NO_RETRY,
+  times,
+  recordWarnings,
+} from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import {
-  createWebSocketClient,
   isToolCall,
   type RawMessage,
   sendText,
@@ -24,7 +31,7 @@ describe("over a WebSocket", () => {
         sendText(socket, id, (params["arguments"] as { text: string }).text);
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     const results = await Promise.all(times(100, (n) => client.callTool(echo(`n${n}`))));
     expect(results.map((result) => result.text())).toEqual(times(100, (n) => `n${n}`));
     expect(host.upgrades).toHaveLength(1);
@@ -34,9 +41,8 @@ describe("over a WebSocket", () => {
     await using host = await startRawWebSocket();
     const reserved = { "Sec-WebSocket-Protocol": "other", "Sec-WebSocket-Key": "x", Upgrade: "h2" };
     const url = `${host.url.replace("ws://", "ws://ann:p%40ss@")}?tenant=a#part`;
-    await using client = createWebSocketClient(url, { headers: { "X-Key": "k", ...reserved } });
-    const warnings: string[] = [];
-    client.on("warning", ({ message }) => warnings.push(message));
+    await using client = createTestClient(url, { headers: { "X-Key": "k", ...reserved } });
+    const warnings = recordWarnings(client);
     expect((await client.callTool(echo())).text()).toBe("ok");
     const { headers, url: path } = host.upgrades[0] ?? { headers: {}, url: "" };
     expect(path).toBe("/mcp?tenant=a");
@@ -55,7 +61,7 @@ describe("over a WebSocket", () => {
 
   it("each identity has its own connection, opened with its own credentials", async () => {
     await using host = await startRawWebSocket();
-    await using client = createWebSocketClient(host.url, {
+    await using client = createTestClient(host, {
       headers: ({ configurable }: { configurable: { user?: string } }) => ({
         "x-user": configurable.user ?? "",
       }),
@@ -71,7 +77,7 @@ describe("over a WebSocket", () => {
     await using host = await startRawWebSocket(() => false, {
       verifyClient: ({ req }, done) => done(req.headers.authorization === "Bearer new", 401),
     });
-    await using client = createWebSocketClient(host.url, {
+    await using client = createTestClient(host, {
       auth: () => tokens.shift() ?? "none",
       identity: () => "me",
     });
@@ -89,7 +95,7 @@ describe("over a WebSocket", () => {
       else return false;
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     let changes = 0;
     client.on("toolsChanged", () => (changes += 1));
     await client.ensureSession();
@@ -103,7 +109,7 @@ describe("over a WebSocket", () => {
       seen.push(message);
       return isToolCall(message) ? undefined : false;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     await client.ensureSession();
     const controller = new AbortController();
     const call = rejection(client.callTool(echo(), { signal: controller.signal }));
@@ -124,7 +130,7 @@ describe("over a WebSocket", () => {
       seen.push(message);
       return false;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     const controller = new AbortController();
     const call = rejection(client.callTool(echo("first"), { signal: controller.signal }));
     controller.abort("enough");
@@ -139,7 +145,7 @@ describe("over a WebSocket", () => {
 
   it("arguments that cannot be serialized are rejected before anything is sent", async () => {
     await using host = await startRawWebSocket();
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     const failure = await rejection(client.callTool({ name: "echo", args: { n: 1n } }));
     expect(failure).toMatchObject({ kind: "invalid-config", outcomeUnknown: false });
     expect((await client.callTool(echo())).text()).toBe("ok");
@@ -177,7 +183,7 @@ describe("a WebSocket that is lost", () => {
       socket.close(1012, "going down for token canary7f3a91");
       return;
     });
-    await using client = createWebSocketClient(host.url, { headers: { "x-key": "canary7f3a91" } });
+    await using client = createTestClient(host, { headers: { "x-key": "canary7f3a91" } });
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "connection-lost",
       outcomeUnknown: true,
@@ -188,7 +194,7 @@ describe("a WebSocket that is lost", () => {
 
   it("while idle does not fail any call", async () => {
     await using host = await startRawWebSocket();
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     await client.callTool(echo());
     for (const socket of host.sockets) socket.terminate();
     await eventually(() => client.state === "idle");
@@ -204,7 +210,7 @@ describe("a WebSocket that is lost", () => {
       socket.pause();
       return;
     });
-    await using client = createWebSocketClient(host.url);
+    await using client = createTestClient(host);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "connection-lost" });
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
@@ -215,7 +221,7 @@ describe("the heartbeat of a WebSocket", () => {
     const clock = new FakeClock();
     let pings = 0;
     await using host = await startRawWebSocket();
-    await using client = createWebSocketClient(host.url, {}, { clock });
+    await using client = createTestClient(host, {}, { clock });
     await client.callTool(echo());
     for (const socket of host.sockets) socket.on("ping", () => (pings += 1));
     for (const count of [1, 2, 3]) {
@@ -235,11 +241,7 @@ describe("the heartbeat of a WebSocket", () => {
     await using host = await startRawWebSocket((message) => (isToolCall(message) ? undefined : false), {
       autoPong: false,
     });
-    await using client = createWebSocketClient(
-      host.url,
-      { timeouts: { requestMs: 0, totalMs: 0 } },
-      { clock },
-    );
+    await using client = createTestClient(host.url, { timeouts: { requestMs: 0, totalMs: 0 } }, { clock });
     await client.ensureSession();
     for (const socket of host.sockets) socket.on("ping", () => (pings += 1));
     const call = rejection(client.callTool(echo()));
@@ -261,7 +263,7 @@ describe("the heartbeat of a WebSocket", () => {
     const clock = new FakeClock();
     let pings = 0;
     await using host = await startRawWebSocket(() => false, { autoPong: false });
-    await using client = createWebSocketClient(host.url, {}, { clock });
+    await using client = createTestClient(host, {}, { clock });
     let notifications = 0;
     client.on("notification", () => (notifications += 1));
     await client.ensureSession();
@@ -280,7 +282,7 @@ describe("the heartbeat of a WebSocket", () => {
 describe("closing a WebSocket", () => {
   it("sends the close code 1000", async () => {
     await using host = await startRawWebSocket();
-    const client = createWebSocketClient(host.url);
+    const client = createTestClient(host);
     await client.ensureSession();
     const [socket] = host.sockets;
     const code = new Promise((resolve) => socket?.once("close", resolve));
@@ -290,7 +292,7 @@ describe("closing a WebSocket", () => {
 
   it("does not wait for a server that does not complete the closing handshake", async () => {
     await using host = await startRawWebSocket();
-    const client = createWebSocketClient(host.url);
+    const client = createTestClient(host);
     await client.ensureSession();
     for (const socket of host.sockets) socket.pause();
     await client.close();
@@ -304,7 +306,7 @@ describe("closing a WebSocket", () => {
       isReceived ||= isToolCall(message);
       return isToolCall(message) ? undefined : false;
     });
-    const client = createWebSocketClient(host.url);
+    const client = createTestClient(host);
     await client.ensureSession();
     const call = rejection(client.callTool(echo()));
     await eventually(() => isReceived);

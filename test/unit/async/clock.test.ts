@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../src/async/clock.js";
 
 const MAX_TIMER_MS = 2_147_483_647;
@@ -7,9 +7,6 @@ const MAX_TIMER_MS = 2_147_483_647;
 describe("systemClock", () => {
   beforeEach(() => {
     vi.useFakeTimers();
-  });
-  afterEach(() => {
-    vi.useRealTimers();
   });
 
   it("runs an action once, after the delay", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
-import { withDeadline } from "../../../src/async/deadline.js";
+import { withDeadline } from "../../../src/async/clock.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 function createOptions(ms: number) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CancelScope } from "../../../src/async/cancel-scope.js";
-import { delay } from "../../../src/async/delay.js";
+import { delay } from "../../../src/async/clock.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
 describe("delay", () => {

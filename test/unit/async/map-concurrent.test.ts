@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mapConcurrent } from "../../../src/async/map-concurrent.js";
+import { mapConcurrent } from "../../../src/async/semaphore.js";
 
 /** Work that the test completes item by item. */
 function controlledWork() {

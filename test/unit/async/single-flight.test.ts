@@ -17,4 +17,12 @@ describe("SingleFlight", () => {
     await expect(flights.run("a", () => Promise.reject(new Error("down")))).rejects.toThrow("down");
     expect(await flights.run("a", async () => "up")).toBe("up");
   });
+
+  it("returns the operation in progress, for callers that wait for it without starting one", async () => {
+    const flights = new SingleFlight<string, string>();
+    const started = flights.run("a", async () => "done");
+    expect(flights.get("a")).toBe(started);
+    await started;
+    expect(flights.get("a")).toBeUndefined();
+  });
 });

@@ -18,9 +18,9 @@ function createFixture(store?: KeyValueStore) {
   const warn = (text: string) => warnings.push(text);
   const server = { tools: [tool("a")], lists: 0, beforeResponse: async () => undefined as void };
   const createCatalog = (name = "test") =>
-    new ToolCatalog({
-      server: name,
-      source: {
+    new ToolCatalog(
+      {
+        name,
         identityOf: ({ context }) => String(context?.configurable?.["user"] ?? ""),
         listTools: async () => {
           server.lists += 1;
@@ -28,17 +28,22 @@ function createFixture(store?: KeyValueStore) {
           await server.beforeResponse();
           return tools;
         },
+        protocolVersion: undefined,
+        hintProtocolVersion: () => undefined,
+        on: () => () => undefined,
       },
-      staleAfterMs: HOUR_MS,
-      store:
-        store === undefined
-          ? undefined
-          : new ToolListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
-      clock,
-      now,
-      verify: async () => undefined,
-      warn,
-    });
+      {
+        staleAfterMs: HOUR_MS,
+        store:
+          store === undefined
+            ? undefined
+            : new ToolListStore({ server: name, fingerprint: "f", store, ttlMs: 9 * HOUR_MS, now, warn }),
+        clock,
+        now,
+        events: { emit: () => undefined },
+        warn,
+      },
+    );
   const listNames = async (catalog: ToolCatalog) => (await catalog.list()).map(({ name }) => name);
   const findState = async (catalog: ToolCatalog, name: string) => {
     const limits = { maxAgeMs: HOUR_MS, waitMs: 1_000, caller: {}, cancellation: new CancelScope() };

@@ -29,9 +29,7 @@ async function createFixture(store?: KeyValueStore, definition: object = {}) {
   const client = createTestClient(server, definition);
   const now = () => 1_000_000 + clock.now();
   const createCatalog = () =>
-    new ToolCatalog({
-      server: "test",
-      source: client,
+    new ToolCatalog(client, {
       staleAfterMs: STALE_AFTER_MS,
       store:
         store === undefined
@@ -46,7 +44,7 @@ async function createFixture(store?: KeyValueStore, definition: object = {}) {
             }),
       clock,
       now,
-      verify: async () => undefined,
+      events: { emit: () => undefined },
       warn,
     });
   const catalog = createCatalog();

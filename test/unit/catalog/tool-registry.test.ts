@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Logger, type McpClient } from "../../../src/index.js";
+import type { McpClient } from "../../../src/index.js";
 import { ToolRegistry, type ToolRegistryOptions } from "../../../src/manager/index.js";
 import { dynamoStore, type KeyValueStore, memoryStore, redisStore } from "../../../src/stores/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -7,10 +7,10 @@ import { createTestClient, eventually, rejection, times } from "../../fixtures/c
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const MINUTE_MS = 60_000;
 const tool = (name: string) => ({ name, run: () => "ok" });
-const nothing = () => undefined;
 /** These tests do not measure time, and the machine may be busy. */
 const PATIENT = { timeoutMs: 15_000 };
 
@@ -18,13 +18,7 @@ async function createFixture() {
   const server = await startMcpTestServer({ tools: [tool("a")] });
   const clock = new FakeClock();
   const now = () => 1_000_000 + clock.now();
-  const warnings: string[] = [];
-  const logger: Logger = {
-    debug: nothing,
-    info: nothing,
-    warn: (text) => warnings.push(text),
-    error: nothing,
-  };
+  const logger = new RecordingLogger();
   const opened: (McpClient | ToolRegistry)[] = [];
   const createRegistry = (options: ToolRegistryOptions = {}, definition: object = {}) => {
     const client = createTestClient(server, definition);
@@ -38,7 +32,7 @@ async function createFixture() {
   return {
     server,
     clock,
-    warnings,
+    warnings: logger.warnings,
     createRegistry,
     lists: () => server.received("tools/list").length,
     async [Symbol.asyncDispose]() {
@@ -104,7 +98,7 @@ describe("a registry", () => {
     await using one = createTestClient(fixture.server);
     await using two = createTestClient(other, { name: "two" } as never);
     const now = () => 1_000_000 + fixture.clock.now();
-    const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+    const logger = new RecordingLogger();
     await using registry = new ToolRegistry({ clients: { one, two } }, { clock: fixture.clock, now, logger });
     await registry.refresh();
     const heal = fixture.server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
@@ -324,7 +318,7 @@ describe.skipIf(!HAS_REDIS)("on a real Redis and a DynamoDB", { timeout: 60_000 
   });
   const openStores = () => {
     const { client } = dynamo;
-    const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+    const logger = new RecordingLogger();
     return [
       redisStore(redis.url, { ...PATIENT, logger }),
       dynamoStore("registry", { client, ...PATIENT, logger }),

@@ -1,10 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { parseCommandLine } from "../../../src/cli/command-line.js";
-import { COMMAND_NAMES } from "../../../src/cli/commands.js";
+import { parseCommandLine, COMMAND_NAMES } from "../../../src/cli/command-line.js";
 import { UsageError } from "../../../src/cli/exit-codes.js";
 import { PROJECT_FILES } from "../../../src/config/files/config-locations.js";
-import { textWidth } from "../../../src/cli/terminal/text-format.js";
+import { textWidth } from "../../../src/cli/text-format.js";
 import { packagesLoadedBy, readSource } from "../../fixtures/layers.js";
 import { cli, createFakeTerminal, runOn } from "../../fixtures/fake-terminal.js";
 

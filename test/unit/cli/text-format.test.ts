@@ -3,8 +3,9 @@ import {
   truncateToWidth,
   padToWidth,
   textWidth,
+  wrapIndented,
   wrapToWidth,
-} from "../../../src/cli/terminal/text-format.js";
+} from "../../../src/cli/text-format.js";
 
 describe("textWidth", () => {
   it.each([
@@ -48,5 +49,12 @@ describe("wrapToWidth", () => {
     expect(wrapToWidth("天気予報", 4)).toEqual(["天気", "予報"]);
     expect(wrapToWidth("a\nb", 10)).toEqual(["a", "b"]);
     expect(wrapToWidth("no line is too long", Number.POSITIVE_INFINITY)).toEqual(["no line is too long"]);
+  });
+});
+
+describe("wrapIndented", () => {
+  it("starts with a prefix and indents the other lines", () => {
+    expect(wrapIndented("one two three", 9, 2, "- ")).toEqual(["- one two", "  three"]);
+    expect(wrapIndented("one two", 5, 2)).toEqual(["  one", "  two"]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { serverFingerprint } from "../../../src/config/server-fingerprint.js";
 import { parseServer } from "../../../src/config/parse-server.js";
 import type { ServerDefinition } from "../../../src/index.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const url = "https://crm.example/mcp";
 const jwt = "eyJh.eyJz.c2ln";

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parseServer, parseServers } from "../../../src/config/parse-server.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 /** Everything that a log or a span could contain of the error. */
 function inspectError(json: unknown): string {

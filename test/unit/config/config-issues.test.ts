@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { configError } from "../../../src/errors/config-error.js";
-import { zodToIssues, ZOD_ERROR_MAP } from "../../../src/config/schema/zod-issues.js";
+import { configError } from "../../../src/errors/mcp-runtime-error.js";
+import { zodToIssues, ZOD_ERROR_MAP } from "../../../src/config/parse-options.js";
 import { formatPath } from "../../../src/json/describe-value.js";
 
 /** The issues of a value that the schema rejects. */

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parseServer, parseServers } from "../../../src/config/parse-server.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const ca = readPemFile("authority");
 const cert = readPemFile("client");

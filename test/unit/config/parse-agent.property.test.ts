@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseAgent } from "../../../src/config/agent/parse-agent.js";
+import { parseAgent } from "../../../src/config/parse-agent.js";
 import { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 
 /** Parses the input, and fails on errors other than kind `invalid-config` with issues. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseAgent } from "../../../src/config/agent/parse-agent.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { parseAgent } from "../../../src/config/parse-agent.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const weather = { $resourceType: "mcp", name: "Weather" };
 const schema = { type: "object", properties: { city: { type: "string" } } };

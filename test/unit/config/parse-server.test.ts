@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseServer } from "../../../src/config/parse-server.js";
 import type { ServerDefinition } from "../../../src/config/server-definition.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const unused = () => expect.unreachable();
 

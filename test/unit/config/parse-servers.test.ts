@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseServers } from "../../../src/config/parse-server.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const findIssues = (json: unknown) => catchConfigError(() => parseServers(json)).issues;
 
@@ -89,7 +89,7 @@ describe("unknown keys", () => {
       {
         path: "a",
         message:
-          `unknown key "header", "timeout"; valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
+          `unknown key "header" (did you mean "headers"?), "timeout" (did you mean "timeouts"?); valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
           "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets",
       },
     ]);

@@ -3,7 +3,7 @@ import { parseServer } from "../../../src/config/parse-server.js";
 import { parseServers } from "../../../src/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
-import { catchConfigError } from "./catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const store = memoryStore();
 const url = "https://example.com/mcp";

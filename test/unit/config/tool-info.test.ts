@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseToolInfo } from "../../../src/config/tool-info.js";
+import { parseToolInfo } from "../../../src/config/list-items.js";
 
 const plain = { name: "forecast", inputSchema: { type: "object" } };
 
 describe("a valid tool", () => {
   it("requires a name and a schema, and gets no other properties", () => {
-    expect(parseToolInfo(plain)).toStrictEqual({ tool: plain });
+    expect(parseToolInfo(plain)).toStrictEqual({ item: plain });
   });
 
   it("keeps all known properties", () => {
@@ -19,29 +19,29 @@ describe("a valid tool", () => {
       icons: [{ src: "https://x.test/i.png" }],
       _meta: { version: 2 },
     };
-    expect(parseToolInfo({ ...fields, _meta })).toStrictEqual({ tool: { ...fields, meta: { version: 2 } } });
+    expect(parseToolInfo({ ...fields, _meta })).toStrictEqual({ item: { ...fields, meta: { version: 2 } } });
   });
 
   it("keeps its name unchanged", () => {
     expect(parseToolInfo({ ...plain, name: " wéird name! " })).toMatchObject({
-      tool: { name: " wéird name! " },
+      item: { name: " wéird name! " },
     });
   });
 
   it("may have a schema without a type", () => {
     expect(parseToolInfo({ ...plain, inputSchema: {} })).toStrictEqual({
-      tool: { name: "forecast", inputSchema: {} },
+      item: { name: "forecast", inputSchema: {} },
     });
   });
 
   it("uses the title of the annotations when it has none", () => {
     const annotations = { title: "From annotations" };
-    expect(parseToolInfo({ ...plain, annotations })).toMatchObject({ tool: { title: "From annotations" } });
+    expect(parseToolInfo({ ...plain, annotations })).toMatchObject({ item: { title: "From annotations" } });
   });
 
   it("prefers its own title", () => {
     const annotations = { title: "From annotations" };
-    expect(parseToolInfo({ ...plain, title: "Own", annotations })).toMatchObject({ tool: { title: "Own" } });
+    expect(parseToolInfo({ ...plain, title: "Own", annotations })).toMatchObject({ item: { title: "Own" } });
   });
 
   it.each([
@@ -54,13 +54,13 @@ describe("a valid tool", () => {
     ["_meta", 7],
     ["other", "thing"],
   ])("%s of %j is invalid and dropped", (key, value) => {
-    expect(parseToolInfo({ ...plain, [key]: value })).toStrictEqual({ tool: plain });
+    expect(parseToolInfo({ ...plain, [key]: value })).toStrictEqual({ item: plain });
   });
 
   it("keeps valid icons", () => {
     const icons = [{ src: "a" }, "b", null, { src: "c" }];
     expect(parseToolInfo({ ...plain, icons })).toMatchObject({
-      tool: { icons: [{ src: "a" }, { src: "c" }] },
+      item: { icons: [{ src: "a" }, { src: "c" }] },
     });
   });
 });

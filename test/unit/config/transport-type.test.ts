@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { getTransportType } from "../../../src/config/transport-type.js";
+import { getTransportType } from "../../../src/config/parse-server.js";
 
 describe("type and transport", () => {
   it.each([

@@ -3,7 +3,7 @@ import {
   type FailureEvidence,
   classifyFailure,
   isOutcomeUnknown,
-} from "../../../src/errors/classify-failure.js";
+} from "../../../src/errors/failure-kinds.js";
 
 const rows: readonly (readonly [string, FailureEvidence, string])[] = [
   ["404 for a session id", { status: 404, hadSession: true }, "session-lost"],

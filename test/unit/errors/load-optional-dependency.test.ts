@@ -1,26 +1,22 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { loadOptionalDependency } from "../../../src/errors/load-optional-dependency.js";
 import { rejection } from "../../fixtures/clients.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
 
 /** Imports a module from an empty folder, to get Node's own error for a missing module. */
 async function importFailing(specifier: string): Promise<unknown> {
-  const folder = mkdtempSync(join(tmpdir(), "peer-"));
-  try {
-    const file = join(folder, "importer.mjs");
-    writeFileSync(file, `export const load = () => import(${JSON.stringify(specifier)});`);
-    mkdirSync(join(folder, "node_modules/broken-peer"), { recursive: true });
-    writeFileSync(join(folder, "node_modules/broken-peer/index.js"), `require("its-own-dependency");`);
-    const importer = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
-      load: () => Promise<unknown>;
-    };
-    return await importer.load();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using folder = new TemporaryFolder();
+  const file = join(folder.path, "importer.mjs");
+  writeFileSync(file, `export const load = () => import(${JSON.stringify(specifier)});`);
+  mkdirSync(join(folder.path, "node_modules/broken-peer"), { recursive: true });
+  writeFileSync(join(folder.path, "node_modules/broken-peer/index.js"), `require("its-own-dependency");`);
+  const importer = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
+    load: () => Promise<unknown>;
+  };
+  return await importer.load();
 }
 
 describe("an optional dependency", () => {

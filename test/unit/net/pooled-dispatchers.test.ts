@@ -67,8 +67,11 @@ async function onFirstConnectError(act: () => void, work: () => Promise<void>): 
     isDone = true;
   };
   subscribe("undici:client:connectError", listener);
-  await work();
-  unsubscribe("undici:client:connectError", listener);
+  try {
+    await work();
+  } finally {
+    unsubscribe("undici:client:connectError", listener);
+  }
 }
 
 describe("close", () => {

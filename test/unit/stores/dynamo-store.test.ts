@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dynamoStore } from "../../../src/stores/index.js";
 import { rejection } from "../../fixtures/clients.js";
 import { DynamoServer } from "../../fixtures/dynamo-server.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const CANARY = "canary-4b1e";
 
@@ -52,8 +53,7 @@ describe("a DynamoDB store", () => {
   });
 
   it("ignores items that it did not write", async () => {
-    const warnings: string[] = [];
-    const logger = { ...console, warn: (message: string) => void warnings.push(message) };
+    const logger = new RecordingLogger();
     await using store = dynamoStore("entries", {
       ...options,
       client: server.client,
@@ -67,8 +67,8 @@ describe("a DynamoDB store", () => {
       await server.client.send(new PutItemCommand({ TableName: "entries", Item }));
       expect(await store.get(key)).toBeUndefined();
     }
-    expect(warnings).toHaveLength(3);
-    expect(warnings.join()).not.toContain(CANARY);
+    expect(logger.warnings).toHaveLength(3);
+    expect(logger.warnings.join()).not.toContain(CANARY);
   });
 
   it("accepts a document client and does not close the user's client", async () => {
@@ -83,13 +83,9 @@ describe("a DynamoDB store", () => {
   it("creates a client from the environment", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
-    try {
-      await using store = dynamoStore("entries", { ...options, region: "local", endpoint: server.endpoint });
-      await store.set("k", 1);
-      expect(await store.get("k")).toBe(1);
-    } finally {
-      vi.unstubAllEnvs();
-    }
+    await using store = dynamoStore("entries", { ...options, region: "local", endpoint: server.endpoint });
+    await store.set("k", 1);
+    expect(await store.get("k")).toBe(1);
   });
 
   it.each(["missing", "others"])(
@@ -107,14 +103,10 @@ describe("a DynamoDB store", () => {
   it("fails within its timeout if the endpoint is unreachable, without secrets in the error", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "key");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", CANARY);
-    try {
-      await using store = dynamoStore("entries", { region: "local", endpoint: "http://127.0.0.1:1" });
-      const error = await rejection(store.set("k", CANARY));
-      expect(["unavailable", "timeout"]).toContain(error.kind);
-      expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
-    } finally {
-      vi.unstubAllEnvs();
-    }
+    await using store = dynamoStore("entries", { region: "local", endpoint: "http://127.0.0.1:1" });
+    const error = await rejection(store.set("k", CANARY));
+    expect(["unavailable", "timeout"]).toContain(error.kind);
+    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(CANARY);
   });
 
   it.each([[""], [undefined]])("requires a table name, not %j", (table) => {

@@ -16,10 +16,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { tempPathFor, entryFileName } from "../../../src/stores/drivers/entry-file.js";
+import { tempPathFor, entryFileName } from "../../../src/stores/drivers/file-store.js";
 import { fileStore } from "../../../src/stores/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const run = promisify(execFile);
 
@@ -35,10 +36,6 @@ afterEach(() => {
 
 function getMode(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
-}
-
-function createLogger(warnings: string[]) {
-  return { ...console, warn: (message: string) => void warnings.push(message) };
 }
 
 describe("the folder of a file store", () => {
@@ -63,11 +60,11 @@ describe("the folder of a file store", () => {
   it("causes one warning if other users can write to it", async () => {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o777);
-    const warnings: string[] = [];
-    await using store = fileStore(folder, { logger: createLogger(warnings) });
+    const logger = new RecordingLogger();
+    await using store = fileStore(folder, { logger });
     await store.set("a", 1);
     await store.set("b", 1);
-    expect(warnings).toEqual([`Other users can write to the folder ${folder} of a file store.`]);
+    expect(logger.warnings).toEqual([`Other users can write to the folder ${folder} of a file store.`]);
     expect(getMode(folder)).toBe("777");
   });
 
@@ -94,7 +91,7 @@ describe("a file store", () => {
   });
 
   it("ignores symbolic links, pipes and folders", async () => {
-    await using store = fileStore(folder, { logger: createLogger([]) });
+    await using store = fileStore(folder, { logger: new RecordingLogger() });
     await store.set("real", "original");
     symlinkSync(join(folder, entryFileName("real")), join(folder, entryFileName("link")));
     mkdirSync(join(folder, entryFileName("folder")));

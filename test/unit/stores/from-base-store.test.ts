@@ -3,7 +3,8 @@ import { InMemoryStore as LangGraphStore } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { fromBaseStore } from "../../../src/stores/index.js";
 import { rejection } from "../../fixtures/clients.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 describe("a BaseStore as a store", () => {
   it.each([[{}], [null], ["redis://localhost"], [new Map()]])("is not %o", (store) => {
@@ -25,8 +26,7 @@ describe("a BaseStore as a store", () => {
 
   it("of LangChain may contain foreign entries", async () => {
     const langchain = new LangChainStore<unknown>();
-    const warnings: string[] = [];
-    const logger = { ...console, warn: (message: string) => void warnings.push(message) };
+    const logger = new RecordingLogger();
     await using store = fromBaseStore(langchain, { namespace: "mcp", logger });
     await langchain.mset([
       ["mcp:k", { a: 1 }],
@@ -34,7 +34,7 @@ describe("a BaseStore as a store", () => {
       ["foreign", 1],
     ]);
     expect(await store.get("k")).toBeUndefined();
-    expect(warnings).toEqual([expect.stringMatching(/"k".*neither a string nor bytes/)]);
+    expect(logger.warnings).toEqual([expect.stringMatching(/"k".*neither a string nor bytes/)]);
     expect(await store.list("")).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../../src/stores/index.js";
 import { times } from "../../fixtures/clients.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 describe("a memory store", () => {
   it("evicts the least recently used entries above maxEntries", async () => {

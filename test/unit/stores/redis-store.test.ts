@@ -5,7 +5,8 @@ import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const PASSWORD = "canary p@55word";
 const VALUE = "canary-value-3c55";
@@ -29,10 +30,6 @@ function isWritable(store: KeyValueStore): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function createLogger(warnings: string[]) {
-  return { ...console, warn: (message: string) => void warnings.push(message) };
 }
 
 describe("the target of a Redis store", () => {
@@ -103,12 +100,12 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
   });
 
   it("ignores a value that is not a string, and overwrites it", async () => {
-    const warnings: string[] = [];
-    await using store = redisStore(server.url, { ...LONG_TIMEOUT, logger: createLogger(warnings) });
+    const logger = new RecordingLogger();
+    await using store = redisStore(server.url, { ...LONG_TIMEOUT, logger });
     await admin.del("langchain-mcp-runtime:list");
     await admin.rpush("langchain-mcp-runtime:list", VALUE);
     expect(await store.get("list")).toBeUndefined();
-    expect(warnings).toEqual([expect.stringMatching(/"list".*not a string/)]);
+    expect(logger.warnings).toEqual([expect.stringMatching(/"list".*not a string/)]);
     await store.set("list", 1);
     expect(await store.get("list")).toBe(1);
   });
@@ -269,11 +266,11 @@ describe.skipIf(!HAS_REDIS)("the change feed of a Redis store", () => {
   it("starts once Redis is up", async () => {
     await using server = await RedisServer.start();
     await server.kill();
-    const warnings: string[] = [];
-    await using store = redisStore(server.url, { ...SHORT_TIMEOUT, logger: createLogger(warnings) });
+    const logger = new RecordingLogger();
+    await using store = redisStore(server.url, { ...SHORT_TIMEOUT, logger });
     const changes: (string | undefined)[] = [];
     await store.watch?.((key) => changes.push(key));
-    expect(warnings).toEqual([expect.stringContaining("subscribe")]);
+    expect(logger.warnings).toEqual([expect.stringContaining("subscribe")]);
     await server.start();
     await eventually(() => changes.length === 1);
     expect(changes).toEqual([undefined]);

@@ -1,8 +1,7 @@
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { subscribeSafely, createChannels } from "../../../src/telemetry/event-channels.js";
-import { TypedEmitter } from "../../../src/telemetry/typed-emitter.js";
+import { subscribeSafely, createChannels, TypedEmitter } from "../../../src/telemetry/typed-emitter.js";
 
 interface Events {
   sent: { text: string };

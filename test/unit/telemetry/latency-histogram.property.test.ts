@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MAX_RELATIVE_ERROR, LatencyHistogram } from "../../../src/telemetry/latency-histogram.js";
+import { MAX_RELATIVE_ERROR, LatencyHistogram } from "../../../src/telemetry/request-metrics.js";
 
 /** The smallest value that is not exceeded by this share of all values. */
 function exactQuantile(values: readonly number[], quantile: number): number {

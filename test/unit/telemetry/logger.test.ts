@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createConsoleLogger, type Logger } from "../../../src/telemetry/logger.js";
 
 let lines: unknown[];
@@ -12,11 +12,6 @@ function logAllLevels(logger: Logger): unknown[] {
 beforeEach(() => {
   lines = [];
   vi.spyOn(console, "error").mockImplementation((line: unknown) => void lines.push(line));
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
 });
 
 const DEBUG = "[langchain-mcp-runtime] debug: hello";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { ArgumentProperty } from "../../../src/config/agent/argument-property.js";
+import type { ArgumentProperty } from "../../../src/config/agent-definition.js";
 import type { JsonObject } from "../../../src/json/json.js";
-import { createArgumentInjector } from "../../../src/tools/argument-injector.js";
+import { ArgumentInjector } from "../../../src/tools/argument-injector.js";
 
 const fixed = (value: unknown): ArgumentProperty => ({ variant: "static", value, isSensitive: false });
 const secret: ArgumentProperty = { variant: "static", value: "s3cr3t", isSensitive: true };
@@ -10,7 +10,7 @@ const text = { type: "string" };
 const REPLACED = "any value given here is replaced.";
 
 function modelSchema(properties: Readonly<Record<string, ArgumentProperty>>, schema: JsonObject): JsonObject {
-  return createArgumentInjector(properties, schema).modelSchema;
+  return new ArgumentInjector(properties, schema).modelSchema;
 }
 
 function object(properties: JsonObject, ...required: string[]): JsonObject {

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ArgumentProperty } from "../../../src/config/agent/argument-property.js";
+import type { ArgumentProperty } from "../../../src/config/agent-definition.js";
 import type { JsonObject } from "../../../src/json/json.js";
-import { createArgumentInjector } from "../../../src/tools/argument-injector.js";
+import { ArgumentInjector } from "../../../src/tools/argument-injector.js";
 
 const SECRET = "s3cr3t";
 const name = fc.constantFrom("a", "b", "__proto__", "constructor");
@@ -45,10 +45,10 @@ describe("for any properties, arguments and schema", () => {
     fc.assert(
       fc.property(properties, args, schemas, (argumentProperties, modelArgs, schema) => {
         const before = fc.stringify([argumentProperties, modelArgs, schema]);
-        const { inject, mask, modelSchema } = createArgumentInjector(argumentProperties, schema);
-        const injected = inject(modelArgs, { key: SECRET });
-        expect(JSON.stringify(mask(injected))).not.toContain(SECRET);
-        expect(JSON.stringify(modelSchema)).not.toContain(SECRET);
+        const injector = new ArgumentInjector(argumentProperties, schema);
+        const injected = injector.inject(modelArgs, { key: SECRET });
+        expect(JSON.stringify(injector.mask(injected))).not.toContain(SECRET);
+        expect(JSON.stringify(injector.modelSchema)).not.toContain(SECRET);
         expect(fc.stringify([argumentProperties, modelArgs, schema])).toBe(before);
       }),
       { numRuns: 2_000 },
@@ -60,9 +60,9 @@ describe("for any properties, arguments and schema", () => {
       fc.property(properties, args, (argumentProperties, modelArgs) => {
         // Overlapping [*] paths depend on the items that the other path creates.
         const exact = Object.entries(argumentProperties).filter(([key]) => !key.includes("*"));
-        const { inject } = createArgumentInjector(Object.fromEntries(exact), {});
-        const injected = inject(modelArgs, { key: SECRET });
-        expect(JSON.stringify(inject(injected, { key: SECRET }))).toBe(JSON.stringify(injected));
+        const injector = new ArgumentInjector(Object.fromEntries(exact), {});
+        const injected = injector.inject(modelArgs, { key: SECRET });
+        expect(JSON.stringify(injector.inject(injected, { key: SECRET }))).toBe(JSON.stringify(injected));
       }),
       { numRuns: 1_000 },
     );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ArgumentProperty } from "../../../src/config/agent/argument-property.js";
+import type { ArgumentProperty } from "../../../src/config/agent-definition.js";
 import type { JsonObject } from "../../../src/json/json.js";
-import { createArgumentInjector } from "../../../src/tools/argument-injector.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { ArgumentInjector } from "../../../src/tools/argument-injector.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 const fixed = (value: unknown, isSensitive = false): ArgumentProperty => ({
   variant: "static",
@@ -25,9 +25,9 @@ const textBuilder = (
 
 type Properties = Readonly<Record<string, ArgumentProperty>>;
 const inject = (properties: Properties, args: JsonObject = {}, agentInput: JsonObject = {}) =>
-  createArgumentInjector(properties, {}).inject(args, agentInput);
+  new ArgumentInjector(properties, {}).inject(args, agentInput);
 
-const mask = (properties: Properties, args: JsonObject) => createArgumentInjector(properties, {}).mask(args);
+const mask = (properties: Properties, args: JsonObject) => new ArgumentInjector(properties, {}).mask(args);
 
 function deepFreeze<Value>(value: Value): Value {
   if (typeof value === "object" && value !== null) Object.values(value).forEach(deepFreeze);
@@ -36,7 +36,7 @@ function deepFreeze<Value>(value: Value): Value {
 
 describe("without properties", () => {
   const schema = { type: "object", properties: { a: {} } };
-  const injector = createArgumentInjector({}, schema);
+  const injector = new ArgumentInjector({}, schema);
 
   it("there is nothing to inject, and the schema is unchanged", () => {
     expect(injector.isEmpty).toBe(true);
@@ -102,12 +102,12 @@ describe("a static value", () => {
 
   it("is copied for every path", () => {
     const value = { tags: ["a"] };
-    const { inject: injectInto } = createArgumentInjector({ "$.list[*]": fixed(value) }, {});
-    const injected = injectInto({ list: [1, 2] }, {}) as { list: { tags: string[] }[] };
+    const injector = new ArgumentInjector({ "$.list[*]": fixed(value) }, {});
+    const injected = injector.inject({ list: [1, 2] }, {}) as { list: { tags: string[] }[] };
     injected.list[0]?.tags.push("b");
     expect(injected.list[1]).toEqual({ tags: ["a"] });
     expect(value).toEqual({ tags: ["a"] });
-    expect(injectInto({}, {})).toEqual({ list: [{ tags: ["a"] }] });
+    expect(injector.inject({}, {})).toEqual({ list: [{ tags: ["a"] }] });
   });
 });
 
@@ -295,7 +295,7 @@ describe("inputs", () => {
       required: ["a", "s"],
       $defs: { A: { type: "object", properties: { b: {} } } },
     });
-    const injector = createArgumentInjector(properties, schema);
+    const injector = new ArgumentInjector(properties, schema);
     const injected = injector.inject(deepFreeze({ a: { x: 1 }, l: [{}], gone: 1 }), deepFreeze({ id: 7 }));
     expect(injected).toEqual({ a: { x: 1, b: { c: [1] } }, l: [{ id: 7 }], s: "secret" });
     expect(injector.mask(deepFreeze(injected))).toEqual({
@@ -361,7 +361,7 @@ describe("mask", () => {
 describe("an unsupported path", () => {
   it("is reported together with all others", () => {
     const properties = { "$.a[?(@.b)]": fixed(1), "$[*]": fixed(1), "$.ok": fixed(1), "$.x": input("$..y") };
-    expect(catchConfigError(() => createArgumentInjector(properties, {})).issues).toEqual([
+    expect(catchConfigError(() => new ArgumentInjector(properties, {})).issues).toEqual([
       {
         path: `argumentProperties["$.a[?(@.b)]"]`,
         message: expect.stringContaining("not a supported argument path"),
@@ -379,7 +379,7 @@ describe("an unsupported path", () => {
 
   it("in two notations is reported as a duplicate", () => {
     const properties = { "$.a": fixed(1), "$['a']": fixed(2) };
-    expect(catchConfigError(() => createArgumentInjector(properties, {})).issues).toEqual([
+    expect(catchConfigError(() => new ArgumentInjector(properties, {})).issues).toEqual([
       {
         path: `argumentProperties["$['a']"]`,
         message: expect.stringContaining("duplicate"),

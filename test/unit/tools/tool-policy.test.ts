@@ -1,16 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { McpToolInfo, ToolRules } from "../../../src/index.js";
-import { RuleSet, ToolPolicy } from "../../../src/tools/tool-policy.js";
-import { catchConfigError } from "../config/catch-config-error.js";
+import { resolveRule, RuleSet } from "../../../src/tools/tool-policy.js";
+import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 function tool(name: string): McpToolInfo {
   return { name, inputSchema: { type: "object" } };
 }
 
 function ruleFor(name: string, serverRules: ToolRules, allRules: ToolRules = {}) {
-  return new ToolPolicy([new RuleSet(serverRules), new RuleSet(allRules)], () => undefined).ruleFor(
-    tool(name),
-  );
+  return resolveRule(tool(name), [new RuleSet(serverRules), new RuleSet(allRules)], () => undefined);
 }
 
 describe("the rule for a tool", () => {
@@ -98,13 +96,9 @@ describe("the rule for a tool", () => {
       if (info.name === "odd") return { timeout: 5 } as never;
       return info.name === "no" ? false : undefined;
     };
-    const policy = new ToolPolicy([new RuleSet(ruleFunction)], (message) => warnings.push(message));
-    expect(["yes", "no", "bad", "odd"].map((name) => policy.ruleFor(tool(name)))).toEqual([
-      {},
-      false,
-      false,
-      false,
-    ]);
+    const ruleSets = [new RuleSet(ruleFunction)];
+    const resolve = (name: string) => resolveRule(tool(name), ruleSets, (message) => warnings.push(message));
+    expect(["yes", "no", "bad", "odd"].map(resolve)).toEqual([{}, false, false, false]);
     expect(warnings).toEqual([expect.stringContaining("boom"), expect.stringContaining("timeout")]);
   });
 });
@@ -128,7 +122,7 @@ describe("a pattern", () => {
 describe("unmatched patterns", () => {
   it("are reported by name", () => {
     const rules = new RuleSet({ get_a: {}, "put_*": {}, "*": {} });
-    new ToolPolicy([rules], () => undefined).ruleFor(tool("get_a"));
+    resolveRule(tool("get_a"), [rules], () => undefined);
     expect(rules.unmatchedPatterns()).toEqual(["put_*"]);
   });
 });

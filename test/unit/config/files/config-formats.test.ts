@@ -355,7 +355,7 @@ describe("a file of", () => {
       folders.write("other/servers.json", { d: { command: "d", args: ["${workspaceFolder}"] } }),
     ];
     const { servers, sources } = await loadMcpServers(folders.options({ files, project: false }));
-    const other = `${folders.root}/other`;
+    const other = `${folders.path}/other`;
     expect(servers).toEqual({
       a: { command: "a", cwd: other },
       b: { type: "sse", url: "https://b.example" },

@@ -159,14 +159,14 @@ describe("the content of a config file that is", () => {
 describe("shell commands in values", () => {
   it.runIf(posix)("are never run", async () => {
     using folders = new ConfigFolders();
-    const marker = join(folders.root, "ran");
+    const marker = join(folders.path, "ran");
     folders.write("project/.mcp.json", {
       mcpServers: {
         a: {
           command: "true",
           args: [`$(touch ${marker})`, `\`touch ${marker}\``, `; touch ${marker}`],
           env: { X: `$(touch ${marker})` },
-          cwd: folders.root,
+          cwd: folders.path,
           timeouts: { connectMs: 5_000 },
           optional: true,
           retry: false,

@@ -7,9 +7,9 @@ import { ConfigFolders } from "../../../fixtures/config-folders.js";
 const httpServer = (host: string) => ({ type: "http", url: `https://${host}.example/mcp` });
 
 /** The state of each server, in order: `file name state`. */
-function states({ sources }: LoadedMcpServers, { root }: ConfigFolders): string[] {
+function states({ sources }: LoadedMcpServers, { path }: ConfigFolders): string[] {
   return sources.flatMap(({ file, servers }) =>
-    servers.map(({ name, state }) => `${file.slice(root.length + 1)} ${name} ${state}`),
+    servers.map(({ name, state }) => `${file.slice(path.length + 1)} ${name} ${state}`),
   );
 }
 
@@ -317,7 +317,8 @@ describe("invalid options", () => {
     const options = { files: "x", user: "yes", filter: true, inputs: { a: 1 }, file: "typo" };
     const error = await rejection(loadMcpServers(options as never));
     expect(error.kind).toBe("invalid-config");
-    expect(error.issues.map(({ path }) => path)).toEqual(["files", "user", "filter", "inputs", "file"]);
+    expect(error.issues.map(({ path }) => path)).toEqual(["files", "user", "inputs", "filter", ""]);
+    expect(error.issues.at(-1)?.message).toContain('unknown key "file" (did you mean "files"?)');
   });
 
   it("an aborted signal rejects with its reason", async () => {

@@ -1,0 +1,155 @@
+import type { McpToolInfo } from "../../config/list-items.js";
+import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { toPortableSchema } from "../../json-schema/portable-schema.js";
+import { createFinding, type Finding, type FindingCode } from "../report/finding.js";
+import type { SelectedServer } from "../servers/selected-server.js";
+import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
+import { type NamedTool, assignToolNames, resolveNaming } from "../../tools/tool-names.js";
+
+/** Checks the tools of one server. */
+export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]): Finding[] {
+  if (tools.length === 0) {
+    const hint = "If it should have tools, check its configuration and its log.";
+    return [createFinding("no-tools", { server: server.name, text: "The server lists no tools.", hint })];
+  }
+  return tools.flatMap((tool) => checkTool(server, tool));
+}
+
+function checkTool({ name: server, redactor }: SelectedServer, tool: McpToolInfo): Finding[] {
+  const name = excerpt(tool.name);
+  const findings: Finding[] = [];
+  const add = (code: FindingCode, problem: string, hint: string) => {
+    const text = redactor.redact(`Tool "${name}" ${problem}`);
+    findings.push(createFinding(code, { server, tool: name, text, hint }));
+  };
+  const hidden = findHiddenCharacters(tool);
+  if (hidden !== "")
+    add(
+      "hidden-characters",
+      `has ${hidden} in its text.`,
+      "They are removed before models see them. Ask the operator of the server about them.",
+    );
+  const { warnings } = toPortableSchema(tool.inputSchema);
+  if (warnings.length > 0)
+    add(
+      "schema-loosened",
+      `has a schema that cannot be used completely: ${warnings.join(" ")}`,
+      "Correct the schema on the server.",
+    );
+  const providerIssues = findProviderIssues(tool.inputSchema);
+  if (providerIssues.length > 0)
+    add(
+      "schema-changed",
+      `has a schema that some providers reject: ${providerIssues.join(", ")}.`,
+      "No action needed: models see a portable schema; calls are validated against the original.",
+    );
+  if ((tool.description ?? "").trim() === "")
+    add(
+      "no-description",
+      "has no description.",
+      'Add one on the server, or as tools: { name: { description: "…" } } in code.',
+    );
+  return findings;
+}
+
+/** Labels of invisible characters that can hide instructions. */
+const HIDDEN_CHARACTERS: readonly (readonly [RegExp, string])[] = [
+  [/[\u{e0000}-\u{e007f}]/u, "tag characters"],
+  [/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/u, "text direction overrides"],
+  [/[\u200b-\u200d\u2060-\u2065\ufeff\u00ad]/u, "zero-width characters"],
+  // oxlint-disable-next-line no-control-regex -- control characters are what this pattern detects
+  [/\u001b/u, "terminal escapes"],
+];
+const MAX_STRINGS = 5_000;
+
+/** Describes the invisible characters in the text of a tool; empty if there are none. */
+function findHiddenCharacters({ name, title, description, inputSchema }: McpToolInfo): string {
+  const hidden = [name, title ?? "", description ?? "", ...collectStrings(inputSchema)]
+    .filter((text) => stripHiddenCharacters(text) !== text)
+    .join("");
+  if (hidden === "") return "";
+  const kinds = HIDDEN_CHARACTERS.filter(([pattern]) => pattern.test(hidden)).map(([, label]) => label);
+  return kinds.length === 0 ? "control characters" : kinds.join(", ");
+}
+
+function collectStrings(schema: unknown): string[] {
+  const strings: string[] = [];
+  for (const value of walkSchema(schema)) {
+    if (typeof value === "string") strings.push(value);
+    else if (isPlainObject(value)) strings.push(...Object.keys(value));
+    if (strings.length >= MAX_STRINGS) break;
+  }
+  return strings;
+}
+
+/** Yields all values of a schema. Iterative, since the depth is controlled by the server. */
+function* walkSchema(schema: unknown): Generator {
+  const queue: unknown[] = [schema];
+  while (queue.length > 0) {
+    const value = queue.pop();
+    yield value;
+    if (Array.isArray(value) || isPlainObject(value)) queue.push(...Object.values(value));
+  }
+}
+
+const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "enum", "const"] as const;
+const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+/** Describes why providers reject the original schema. The portable schema has none of these problems. */
+function findProviderIssues(schema: JsonObject): string[] {
+  const names = Object.keys(toObject(schema["properties"]));
+  const badNames = names.filter((name) => !PROPERTY_NAME.test(name));
+  return [
+    ...(schema["type"] === "object" ? [] : ["the root is not of type object"]),
+    ...UNIONS.filter((keyword) => keyword in schema).map((keyword) => `${keyword} at the root`),
+    ...(badNames.length === 0 ? [] : [`argument names with unsupported characters (${badNames.length})`]),
+    ...(hasReference(schema) ? ["references ($ref)"] : []),
+  ];
+}
+
+function hasReference(schema: JsonObject): boolean {
+  for (const value of walkSchema(schema)) if (typeof toObject(value)["$ref"] === "string") return true;
+  return false;
+}
+
+/** The default naming of `createMcpTools`. */
+const NAMING = resolveNaming({}, "server");
+
+/** Checks the names that models see for changes, collisions and names shared by servers. */
+export function checkNames(tools: readonly NamedTool[]): Finding[] {
+  const named = tools.map((tool) => ({ ...tool, modelName: assignToolNames([tool], NAMING)[0] ?? "" }));
+  const changed = named.filter(({ server, tool, modelName }) => modelName !== `${server}__${tool}`);
+  return [
+    ...changed.map(({ server, tool, modelName }) => {
+      const text = `Models see the tool "${excerpt(tool)}" as ${modelName}.`;
+      const hint = "No action needed: calls use the original name.";
+      return createFinding("name-changed", { server, tool: excerpt(tool), text, hint });
+    }),
+    ...findShared(named, ({ modelName }) => modelName).map(([first, ...others]) => {
+      const owners = [first, ...others].map(({ server, tool }) => `"${excerpt(tool)}" of "${server}"`);
+      const text = `${owners.join(" and ")} get the same name: ${first.modelName}.`;
+      const hint =
+        'createMcpTools throws: set naming: { onCollision: "suffix" }, or exclude one with tools: { name: false }.';
+      return createFinding("name-collision", { server: first.server, text, hint });
+    }),
+    ...findShared(tools, ({ tool }) => tool).flatMap(([first, ...others]) => {
+      const servers = [...new Set([first, ...others].map(({ server }) => server))];
+      if (servers.length < 2) return [];
+      const tool = excerpt(first.tool);
+      const text = `Servers ${servers.join(", ")} all have a tool "${tool}".`;
+      const hint = 'No action needed, unless you set naming: { prefix: "none" }.';
+      return [createFinding("name-shared", { tool, text, hint })];
+    }),
+  ];
+}
+
+/** Groups tools by key and returns the groups with more than one tool. */
+function findShared<Tool>(tools: readonly Tool[], keyOf: (tool: Tool) => string): [Tool, ...Tool[]][] {
+  const groups = new Map<string, [Tool, ...Tool[]]>();
+  for (const tool of tools) {
+    const group = groups.get(keyOf(tool));
+    if (group === undefined) groups.set(keyOf(tool), [tool]);
+    else group.push(tool);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+}

@@ -1,0 +1,186 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { isAbsolute, relative, resolve } from "node:path";
+import { styleText } from "node:util";
+import { UsageError } from "./exit-codes.js";
+import type { Severity } from "./report/finding.js";
+import { formatSeconds, truncateToWidth } from "./text-format.js";
+import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+
+/** An output stream of the process. */
+export interface OutputStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+/** The streams and environment of a command, passed as a parameter so that tests can replace them. */
+export interface Terminal {
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The current folder. */
+  readonly cwd: string;
+}
+
+const MIN_WIDTH = 20;
+
+/** Returns the width of a terminal; infinite for a pipe. */
+function getColumns({ isTTY, columns }: OutputStream): number {
+  if (isTTY !== true || columns === undefined || columns === 0) return Number.POSITIVE_INFINITY;
+  return Math.max(MIN_WIDTH, columns);
+}
+
+/** Shortens a path: relative to the current folder or to the home folder if it is inside. */
+export function displayPath(path: string, { cwd, env }: Pick<Terminal, "cwd" | "env">): string {
+  const fromHere = relative(cwd, path);
+  if (isBelow(fromHere)) return fromHere;
+  const home = env["HOME"] ?? env["USERPROFILE"] ?? "";
+  const fromHome = home === "" ? ".." : relative(home, path);
+  return isBelow(fromHome) ? `~/${fromHome}` : path;
+}
+
+function isBelow(path: string): boolean {
+  return path !== "" && !path.startsWith("..") && !isAbsolute(path);
+}
+
+/** The text styles. Apply them after layout: the width functions would count escape sequences. */
+const STYLES = { success: "green", error: "red", warning: "yellow", dim: "dim", bold: "bold" } as const;
+
+type Colors = Readonly<Record<keyof typeof STYLES, (text: string) => string>>;
+
+/** Layout parameters of the output. */
+export interface Page {
+  readonly colors: Colors;
+  readonly columns: number;
+}
+
+export function createPage(stream: OutputStream, env: Terminal["env"]): Page {
+  const isColored = supportsColor(stream, env);
+  const entries = Object.entries(STYLES).map(([name, style]) => {
+    // The decision is made here, not by `styleText`, which checks the streams of the process.
+    const apply = (text: string) =>
+      isColored && text !== "" ? styleText(style, text, { validateStream: false }) : text;
+    return [name, apply];
+  });
+  return { colors: Object.fromEntries(entries) as Colors, columns: getColumns(stream) };
+}
+
+/** Same order as Node: FORCE_COLOR, then NO_COLOR, then whether the stream is a terminal. */
+function supportsColor(stream: OutputStream, env: Terminal["env"]): boolean {
+  const { FORCE_COLOR, NO_COLOR, TERM } = env;
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== "0" && FORCE_COLOR !== "false";
+  if (NO_COLOR !== undefined && NO_COLOR !== "") return false;
+  return stream.isTTY === true && TERM !== "dumb";
+}
+
+export type Status = "ok" | Severity;
+
+const SYMBOLS: Readonly<Record<Status, readonly [symbol: string, style: keyof Colors]>> = {
+  ok: ["✓", "success"],
+  error: ["✗", "error"],
+  warning: ["!", "warning"],
+  note: ["·", "dim"],
+};
+
+export function renderStatus(status: Status, colors: Colors): string {
+  const [symbol, style] = SYMBOLS[status];
+  return colors[style](symbol);
+}
+
+/** Throws a `UsageError` if the file exists. */
+export function assertDoesNotExist(file: string, { cwd }: Terminal): void {
+  if (existsSync(resolve(cwd, file)))
+    throw new UsageError(`${file} already exists.`, "Use --force to overwrite it, or choose another name.");
+}
+
+export async function writeOutput(
+  file: string,
+  content: string | Uint8Array,
+  { cwd }: Terminal,
+): Promise<void> {
+  try {
+    await writeFile(resolve(cwd, file), content);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(
+      `${file} cannot be written: ${reason}.`,
+      "Choose another file for --output.",
+      "failed",
+    );
+  }
+}
+
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
+const FRAME_MS = 100;
+const ERASE = "\r\u001b[2K";
+
+/**
+ * A progress line on stderr, shown only on a terminal. Other output to stderr must use `log`, so that the two do
+ * not overwrite each other.
+ */
+export class Spinner {
+  readonly #terminal: Terminal;
+  readonly #isShown: boolean;
+  #text: (() => string) | undefined;
+  #frame = 0;
+
+  constructor(terminal: Terminal, { isQuiet }: { readonly isQuiet: boolean }) {
+    this.#terminal = terminal;
+    const { stdout, stderr, env } = terminal;
+    const canRedraw = stdout.isTTY === true && stderr.isTTY === true && env["TERM"] !== "dumb";
+    this.#isShown = !isQuiet && canRedraw;
+  }
+
+  /** Shows a line while `work` runs. `text` is called for every frame, with the time so far. */
+  async during<Result>(text: (elapsed: string) => string, work: () => Promise<Result>): Promise<Result> {
+    if (!this.#isShown) return work();
+    const startedAt = performance.now();
+    this.#text = () => text(formatSeconds(performance.now() - startedAt));
+    const timer = setInterval(() => this.#draw(), FRAME_MS);
+    this.#draw();
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+      this.#text = undefined;
+      this.#terminal.stderr.write(ERASE);
+    }
+  }
+
+  /** Prints a permanent line. */
+  log(line: string): void {
+    const isLive = this.#text !== undefined;
+    this.#terminal.stderr.write(`${isLive ? ERASE : ""}${line}\n`);
+    if (isLive) this.#draw();
+  }
+
+  #draw(): void {
+    if (this.#text === undefined) return;
+    const { stderr } = this.#terminal;
+    const frame = FRAMES[this.#frame++ % FRAMES.length] ?? "";
+    // A line that fills the last column wraps and could not be erased.
+    stderr.write(`${ERASE}${truncateToWidth(`${frame} ${this.#text()}`, getColumns(stderr) - 1)}`);
+  }
+}
+
+const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+
+/** Creates a logger with the format and levels of the library. */
+export function createStderrLogger(env: Terminal["env"], write: (text: string) => void): Logger {
+  const configured = LEVELS.findIndex((level) => level === env["LANGCHAIN_MCP_LOG"]?.toLowerCase());
+  const threshold = configured === -1 ? LEVELS.indexOf("warn") : configured;
+  const createMethod = (level: (typeof LEVELS)[number]) => (message: string) => {
+    if (LEVELS.indexOf(level) >= threshold) write(`[langchain-mcp-runtime] ${level}: ${message}`);
+  };
+  return {
+    debug: createMethod("debug"),
+    info: createMethod("info"),
+    warn: createMethod("warn"),
+    error: createMethod("error"),
+  };
+}
+
+/** Discards log lines, for commands that report warnings as findings. */
+export const SILENT_LOGGER = createConsoleLogger("silent");

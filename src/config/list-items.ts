@@ -1,0 +1,170 @@
+import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
+
+/** Common fields of tools, resources, templates and prompts. */
+interface BaseInfo {
+  /** The display name; `undefined` if the server provides none. */
+  readonly title?: string | undefined;
+  /** What it is for, in the words of the server. */
+  readonly description?: string | undefined;
+  /** Icons for user interfaces, as sent by the server. */
+  readonly icons?: readonly JsonObject[] | undefined;
+  /** `_meta` as sent by the server. */
+  readonly meta?: JsonObject | undefined;
+}
+
+/** A tool as listed by its server. */
+export interface McpToolInfo extends BaseInfo {
+  /** The name on the server, unchanged. */
+  readonly name: string;
+  /** The JSON Schema of the arguments, unchanged. */
+  readonly inputSchema: JsonObject;
+  /** The JSON Schema of `structuredContent`; `undefined` if the server provides none for an object. */
+  readonly outputSchema?: JsonObject | undefined;
+  /** Hints of the server about the behavior of the tool, such as `readOnlyHint`. They may be wrong. */
+  readonly annotations?: JsonObject | undefined;
+}
+
+/** Fields of resources and templates. Hidden characters are removed from texts. */
+interface ContentInfo extends BaseInfo {
+  /** The name for programs; the URI or the template when the server provides none. */
+  readonly name: string;
+  /** The MIME type of the content, if the server provides it. */
+  readonly mimeType?: string | undefined;
+  /** Hints of the server, such as `audience` and `priority`. */
+  readonly annotations?: JsonObject | undefined;
+}
+
+/** A resource as listed by its server. */
+export interface McpResourceInfo extends ContentInfo {
+  /** The URI that `readResource` takes. */
+  readonly uri: string;
+  /** The size in bytes, before any encoding. */
+  readonly size?: number | undefined;
+}
+
+/** A resource template as listed by its server: filling in the variables results in the URI of a resource. */
+export interface McpResourceTemplateInfo extends ContentInfo {
+  /** A URI template (RFC 6570): `file:///{path}`. */
+  readonly uriTemplate: string;
+}
+
+/** An argument of a prompt. */
+export interface McpPromptArgument extends Pick<BaseInfo, "title" | "description"> {
+  /** The key in the arguments of `getPrompt`. */
+  readonly name: string;
+  /** Whether the prompt cannot be resolved without the argument. */
+  readonly required: boolean;
+}
+
+/** A prompt as listed by its server. */
+export interface McpPromptInfo extends BaseInfo {
+  /** The name on the server, unchanged. */
+  readonly name: string;
+  /** The arguments that the prompt takes; empty if it takes none. */
+  readonly arguments: readonly McpPromptArgument[];
+}
+
+/** A parsed list item, or why it is invalid. */
+export type ParsedInfo<Item> = { readonly item: Item } | { readonly problem: string };
+
+/** Lenient: invalid optional fields are dropped; only a tool that cannot be called is a problem. */
+export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
+  if (!isPlainObject(value)) return { problem: "is not an object" };
+  const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
+  if (typeof name !== "string") return { problem: "has no name" };
+  if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
+  const optional: Partial<McpToolInfo> = {
+    title:
+      optionalString(title) ?? optionalString(isPlainObject(annotations) ? annotations["title"] : undefined),
+    description: optionalString(description),
+    outputSchema: isObjectSchema(outputSchema) ? outputSchema : undefined,
+    annotations: optionalObject(annotations),
+    icons: optionalObjects(icons),
+    meta: optionalObject(_meta),
+  };
+  const item: Record<string, unknown> & McpToolInfo = { name, inputSchema };
+  for (const key in optional) {
+    const field = optional[key as keyof McpToolInfo];
+    if (field !== undefined) item[key] = field;
+  }
+  return { item };
+}
+
+function isObjectSchema(value: unknown): value is JsonObject {
+  return isPlainObject(value) && (value["type"] === undefined || value["type"] === "object");
+}
+
+/** Lenient: invalid optional fields are dropped; only a resource without a usable URI is a problem. */
+export function parseResourceInfo(value: unknown): ParsedInfo<McpResourceInfo> {
+  const parsed = parseContentInfo(value, "uri");
+  const size = isPlainObject(value) ? value["size"] : undefined;
+  const hasSize = typeof size === "number" && size >= 0;
+  return "item" in parsed && hasSize ? { item: { ...parsed.item, size } } : parsed;
+}
+
+export function parseResourceTemplateInfo(value: unknown): ParsedInfo<McpResourceTemplateInfo> {
+  return parseContentInfo(value, "uriTemplate");
+}
+
+/** Parses an item that is identified by the URI or template in `key`. */
+function parseContentInfo<Key extends "uri" | "uriTemplate">(
+  value: unknown,
+  key: Key,
+): ParsedInfo<ContentInfo & Readonly<Record<Key, string>>> {
+  if (!isPlainObject(value)) return { problem: "is not an object" };
+  const { [key]: address, name, mimeType, annotations } = value;
+  if (typeof address !== "string" || address === "") return { problem: `has no ${key}` };
+  // URIs are ASCII and shown to models: hidden characters would be an attempt to deceive.
+  if (stripHiddenCharacters(address) !== address) return { problem: `has hidden characters in its ${key}` };
+  const id = { [key]: address } as Record<Key, string>;
+  const optional = omitUndefined({
+    mimeType: cleanString(mimeType),
+    annotations: optionalObject(annotations),
+  });
+  return { item: { ...id, name: cleanString(name) ?? address, ...parseBaseInfo(value), ...optional } };
+}
+
+export function parsePromptInfo(value: unknown): ParsedInfo<McpPromptInfo> {
+  if (!isPlainObject(value)) return { problem: "is not an object" };
+  const { name, arguments: promptArguments } = value;
+  if (typeof name !== "string") return { problem: "has no name" };
+  if (promptArguments !== undefined && promptArguments !== null && !Array.isArray(promptArguments))
+    return { problem: "has arguments that are not an array" };
+  return {
+    item: { name, arguments: (promptArguments ?? []).flatMap(parsePromptArgument), ...parseBaseInfo(value) },
+  };
+}
+
+function parsePromptArgument(value: unknown): McpPromptArgument[] {
+  if (!isPlainObject(value) || typeof value["name"] !== "string") return [];
+  const { title, description } = parseBaseInfo(value);
+  const texts = omitUndefined({ title, description });
+  return [{ name: value["name"], required: value["required"] === true, ...texts }];
+}
+
+function parseBaseInfo({ title, description, icons, _meta }: JsonObject): BaseInfo {
+  return omitUndefined({
+    title: cleanString(title),
+    description: typeof description === "string" ? sanitizeDescription(description) : undefined,
+    icons: optionalObjects(icons),
+    meta: optionalObject(_meta),
+  });
+}
+
+function cleanString(value: unknown): string | undefined {
+  const text = typeof value === "string" ? stripHiddenCharacters(value).trim() : "";
+  return text === "" ? undefined : text;
+}
+
+function optionalString(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function optionalObject(value: unknown): JsonObject | undefined {
+  return isPlainObject(value) ? value : undefined;
+}
+
+function optionalObjects(value: unknown): JsonObject[] | undefined {
+  return Array.isArray(value) ? value.filter(isPlainObject) : undefined;
+}

@@ -1,0 +1,264 @@
+import { z } from "zod";
+import type { Clock } from "../async/clock.js";
+import { findClosestMatch } from "../errors/find-closest-match.js";
+import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
+import { describeValue, formatPath } from "../json/describe-value.js";
+import { safeClone, UNREADABLE } from "../json/safe-clone.js";
+import type { Logger } from "../telemetry/logger.js";
+
+/** Where an invalid value was passed; part of the error. */
+export interface ErrorLocation {
+  readonly subject: string;
+  /** The path of the whole value, for problems that belong to none of its fields. */
+  readonly path?: string;
+  readonly server?: string;
+}
+
+/** A parsed value, or all its problems. */
+export type Validated<T> = { readonly data: T } | { readonly issues: readonly ConfigIssue[] };
+
+/**
+ * Parses options and throws one error of kind `invalid-config` with all problems. An unknown key is a problem;
+ * its message suggests the valid key that is close to it, and lists all valid keys.
+ */
+export function parseOptions<T>(
+  schema: z.ZodType<T>,
+  options: unknown,
+  { subject, path = "", ...details }: ErrorLocation,
+): T {
+  const validated = validate(schema, options);
+  if ("data" in validated) return validated.data;
+  const issues = validated.issues.map((issue) => (issue.path === "" ? { ...issue, path } : issue));
+  throw configError(subject, issues, details);
+}
+
+export function validate<T>(schema: z.ZodType<T>, value: unknown): Validated<T> {
+  return catchUnreadable(value, () => {
+    const parsed = schema.safeParse(value, ZOD_ERROR_MAP);
+    return parsed.success ? { data: parsed.data } : { issues: zodToIssues(parsed.error) };
+  });
+}
+
+/**
+ * Runs a parser of a value. Values may be built in code: a getter or proxy that throws is a problem of the value,
+ * and not an error of the parser.
+ */
+export function catchUnreadable<T>(value: unknown, parse: () => Validated<T>): Validated<T> {
+  try {
+    return parse();
+  } catch (error) {
+    const { problems } = safeClone(value, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY });
+    const unreadable = problems.filter(({ message }) => message === UNREADABLE);
+    const reason = error instanceof Error ? error.message : describeValue(error);
+    if (unreadable.length === 0) return { issues: [{ path: "", message: `${UNREADABLE}: ${reason}` }] };
+    return { issues: unreadable.map(({ path, message }) => ({ path: formatPath(path), message })) };
+  }
+}
+
+/**
+ * Throws kind `invalid-config` unless the value is an object. JavaScript callers can pass anything;
+ * promises and arrays are rejected.
+ */
+export function assertObject<T>(value: T, { subject, path = "", ...details }: ErrorLocation): T {
+  if (isObject(value)) return value;
+  const message = `expected an object, got ${describeValue(value)}`;
+  throw configError(subject, [{ path, message }], details);
+}
+
+/** Promises are rejected, too: a promise would be serialized as an empty object. */
+export function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Promise);
+}
+
+/**
+ * Throws kind `invalid-config` unless the value is an array or `undefined`. A string would otherwise be
+ * iterated by character.
+ */
+export function assertOptionalArray(value: unknown, { subject, path = "", ...details }: ErrorLocation): void {
+  if (value === undefined || Array.isArray(value)) return;
+  const message = `expected an array, got ${describeValue(value)}`;
+  throw configError(subject, [{ path, message }], details);
+}
+
+/** The schemas of the fields of an options object. */
+export type OptionFields<Options> = { readonly [Key in keyof Required<Options>]: z.ZodType };
+
+/**
+ * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected; `hint`
+ * is added to that message.
+ */
+export function optionsSchema<Options extends object>(
+  fields: OptionFields<Options>,
+  { required = [], hint }: { readonly required?: readonly (keyof Options)[]; readonly hint?: string } = {},
+): z.ZodType<Options> {
+  const entries = Object.entries<z.ZodType>(fields).map(([key, field]) => [
+    key,
+    required.includes(key as keyof Options) ? field : field.optional(),
+  ]);
+  const object = strictObject(Object.fromEntries(entries) as Record<string, z.ZodType>, hint);
+  return opaque("an object", isOptionsObject).pipe(object) as unknown as z.ZodType<Options>;
+}
+
+/** A map or set would otherwise be read as an object without fields. */
+function isOptionsObject(value: unknown): boolean {
+  return isObject(value) && !(Symbol.iterator in (value as object));
+}
+
+/**
+ * A `z.strictObject` whose error suggests the valid key that is close to an unknown one, and lists all valid
+ * keys.
+ */
+export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hint?: string) {
+  const allowed = Object.keys(shape);
+  const validKeys = [`valid keys: ${allowed.join(", ")}`, ...(hint === undefined ? [] : [hint])].join(". ");
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      const unknown = issue.keys.map((key) => describeUnknownKey(key, allowed)).join(", ");
+      return `unknown key ${unknown}; ${validKeys}`;
+    },
+  });
+}
+
+/** Long or unusual keys are not shown: they may be secrets. */
+function describeUnknownKey(key: string, allowed: readonly string[]): string {
+  if (!/^[\w$.-]{1,40}$/.test(key)) return "(name not shown)";
+  const closest = findClosestMatch(key, allowed);
+  return closest === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${closest}"?)`;
+}
+
+/** A value that is passed on unchanged: a function, or an object with certain methods. */
+function opaque<T>(expected: string, isValid: (value: unknown) => boolean) {
+  return z.custom<T>(isValid, { error: ({ input }) => expectedMessage(expected, input) });
+}
+
+export function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
+  const canHaveMethods = (typeof value === "object" && value !== null) || typeof value === "function";
+  return canHaveMethods && names.every((name) => isFunction(Reflect.get(value, name)));
+}
+
+/** An object with these methods. */
+function withMethods<T>(methods: readonly string[], expected = `an object with ${methods.join(", ")}`) {
+  return opaque<T>(expected, (value) => hasMethods(value, ...methods));
+}
+
+/** The schemas of single options. Their messages say what was expected and what was received. */
+export const option = {
+  /** Validated where it is used. */
+  any: z.unknown().optional(),
+  boolean: z.boolean(),
+  count: opaque<number>(
+    "a whole number above 0",
+    (value) => Number.isSafeInteger(value) && Number(value) > 0,
+  ),
+  milliseconds: opaque<number>("milliseconds", (value) => typeof value === "number" && value >= 0),
+  /** Validated up front: an invalid logger would fail only when the first message is logged. */
+  logger: withMethods<Logger>(
+    ["debug", "info", "warn", "error"],
+    "an object with debug, info, warn, error, such as console",
+  ),
+  clock: withMethods<Clock>(["now", "after"]),
+  function: <T>() => opaque<T>("a function", isFunction),
+  oneOf: <const Values extends readonly (string | boolean)[]>(...values: Values) => z.literal<Values>(values),
+  opaque,
+  withMethods,
+};
+
+/** A problem, and the path of the invalid value. */
+export interface PathIssue {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** What refinements and transforms of a schema add issues to. */
+export type IssueContext = Pick<z.core.$RefinementCtx, "addIssue">;
+
+export function addIssueAt(context: IssueContext, path: readonly PropertyKey[], message: string): void {
+  context.addIssue({ code: "custom", path: [...path], message });
+}
+
+/** Converts all issues of a zod error. `basePath` is the path of the input in what the user wrote. */
+export function zodToIssues(error: z.ZodError, basePath: readonly PropertyKey[] = []): ConfigIssue[] {
+  return flattenIssues(error.issues, basePath).map(({ path, message }) => ({
+    path: formatPath(path),
+    message,
+  }));
+}
+
+/** For a union, returns the branch that matched deepest, because that is most likely the one that was meant. */
+export function flattenIssues(
+  issues: readonly z.core.$ZodIssue[],
+  basePath: readonly PropertyKey[] = [],
+): PathIssue[] {
+  return issues.flatMap((issue): PathIssue[] => {
+    const path = [...basePath, ...issue.path];
+    // Do not show the key: it may be a whole header with its secret value, written in place of the name.
+    if (issue.code === "invalid_key")
+      return issue.issues.map(({ message }) => ({ path: path.slice(0, -1), message }));
+    if (issue.code !== "invalid_union" || issue.errors.length === 0)
+      return [{ path, message: issue.message }];
+    const best = issue.errors.reduce((a, b) => (matchDepth(b) > matchDepth(a) ? b : a));
+    if (matchDepth(best) > 0) return flattenIssues(best, path);
+    return [{ path, message: mergeExpectations(issue.errors.flat().map(({ message }) => message)) }];
+  });
+}
+
+/** A branch that only has unknown keys is the right one, too. */
+function matchDepth(branch: readonly z.core.$ZodIssue[]): number {
+  return Math.max(0, ...branch.map(({ code, path }) => path.length + (code === "unrecognized_keys" ? 1 : 0)));
+}
+
+/**
+ * Merges `expected false, got 5` and `expected an object, got 5` into `expected false or an object, got 5`.
+ */
+function mergeExpectations(messages: readonly string[]): string {
+  const matches = messages.map((message) => /^expected (.*?)(?:, got (.*))?$/s.exec(message));
+  const expectations = matches.map((match) => match?.[1]);
+  if (expectations.includes(undefined)) return [...new Set(messages)].join(", or ");
+  const actual = matches.find((match) => match?.[2] !== undefined)?.[2];
+  const sentence = `expected ${[...new Set(expectations)].join(" or ")}`;
+  return actual === undefined ? sentence : `${sentence}, got ${actual}`;
+}
+
+const TYPE_LABELS: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "an array",
+  object: "an object",
+  record: "an object",
+};
+
+/** Makes zod report problems in the format of all our errors. Messages of a schema take precedence. */
+export const ZOD_ERROR_MAP: z.core.ParseContext<z.core.$ZodIssue> = { error: zodErrorMap };
+
+function zodErrorMap(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type")
+    return expectedMessage(TYPE_LABELS[issue.expected] ?? `a ${issue.expected}`, issue.input);
+  if (issue.code === "invalid_value") return expectedMessage(joinQuoted(issue.values), issue.input);
+  // The discriminator of a discriminated union has an unknown value.
+  if (issue.code === "invalid_union" && Array.isArray(issue.options))
+    return `expected ${joinQuoted(issue.options)}`;
+  if (issue.code !== "too_small") return undefined;
+  if (issue.origin === "string") return expectedMessage("a non-empty string", issue.input);
+  return `expected a number ${issue.inclusive === false ? "above" : "of at least"} ${issue.minimum}`;
+}
+
+function joinQuoted(values: readonly unknown[]): string {
+  const quoted = values.map((value) => JSON.stringify(value));
+  return quoted.length > 2 ? `one of ${quoted.join(", ")}` : quoted.join(" or ");
+}
+
+function expectedMessage(what: string, actual: unknown): string {
+  return `expected ${what}, got ${typeof actual === "number" ? describeNumber(actual) : describeValue(actual)}`;
+}
+
+function describeNumber(actual: number): string {
+  if (!Number.isFinite(actual)) return String(actual);
+  return Number.isInteger(actual) ? "a number" : "a fraction";
+}

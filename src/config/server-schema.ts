@@ -1,0 +1,246 @@
+import { z } from "zod";
+import { isPlainObject } from "../json/json.js";
+import { type AuthGrant, AUTH_GRANT_SCHEMA } from "./auth-grant.js";
+import type { AuthOption, HeadersOption, HeaderValues, IdentityOption } from "./credential-options.js";
+import { HEADERS_SCHEMA, HTTP_FIELDS, urlSchema, validateHttpOptions } from "./http-options.js";
+import { hasMethods, isFunction, option, optionsSchema, strictObject } from "./parse-options.js";
+import type { ServerAddress, ServerConfig, TransportType } from "./server-config.js";
+import type {
+  CircuitBreakerOptions,
+  CommonServerOptions,
+  FallbackOption,
+  InProcessServerDefinition,
+  LimitOptions,
+  ResolveContext,
+  RetryOptions,
+  SessionOptions,
+  SessionStore,
+  TimeoutOptions,
+} from "./server-definition.js";
+import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-request-handlers.js";
+import { TOOL_RULES_SCHEMA } from "./tool-rules.js";
+
+/** A definition after its fields are parsed: the address, and the options that do not depend on the transport. */
+export interface ParsedServer extends z.output<typeof COMMON_SCHEMA> {
+  readonly address: ServerAddress | DynamicSource;
+  readonly identity?: IdentityOption | undefined;
+}
+
+/** A server whose definition is returned by `resolve`, which is called later. */
+interface DynamicSource {
+  readonly kind: "dynamic";
+  readonly resolve: (context: ResolveContext) => unknown;
+}
+
+type TransportTags = { readonly type?: unknown; readonly transport?: unknown };
+
+/** The schema of a definition of one transport. */
+function definitionSchema<Shape extends z.ZodRawShape>(shape: Shape) {
+  return strictObject({ type: option.any, transport: option.any, ...shape, ...commonFields });
+}
+
+function withAddress(
+  address: ParsedServer["address"],
+  { type: _, transport: __, ...options }: Omit<ParsedServer, "address"> & TransportTags,
+): ParsedServer {
+  return { ...options, address };
+}
+
+function isModeHandlers(value: unknown): boolean {
+  if (!isPlainObject(value)) return false;
+  const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
+  const areKnown = handlers.every(([mode, handler]) => ["form", "url"].includes(mode) && isFunction(handler));
+  return areKnown && handlers.length > 0;
+}
+
+/** Typed like the address: transports of the SDK have a narrower message type. */
+type OpenTransport = Extract<ServerAddress, { readonly kind: "custom" }>["open"];
+
+const milliseconds = z.number().nonnegative();
+const positiveInt = z.number().int().positive();
+const nonNegativeInt = z.number().int().nonnegative();
+const nonEmptyString = z.string().min(1);
+const visibleAscii = /^[\x21-\x7e]+$/;
+
+const credentials = {
+  headers: z
+    .union([HEADERS_SCHEMA, option.function<Exclude<HeadersOption, HeaderValues>>()])
+    .default({})
+    .transform((headers) =>
+      typeof headers === "function"
+        ? { headers: {}, headersProvider: headers }
+        : { headers, headersProvider: undefined },
+    ),
+  auth: z
+    .union([
+      option.opaque<Exclude<AuthOption, AuthGrant>>(
+        "a function that returns a token, or an OAuth provider",
+        (value) => isFunction(value) || hasMethods(value, "tokens"),
+      ),
+      AUTH_GRANT_SCHEMA,
+    ])
+    .optional(),
+  dpop: z.boolean().optional(),
+  identity: option.opaque<IdentityOption>("a function that returns a string", isFunction).optional(),
+};
+
+/** The operating system cannot pass null characters to a process. */
+const noNullString = z.string().regex(/^[^\0]*$/, { error: "contains a null character" });
+const variableName = z
+  .string()
+  .regex(/^[^\0=]+$/, { error: "contains an invalid environment variable name" });
+const UNKNOWN_ENCODING =
+  'expected an encoding that TextDecoder supports, such as "utf-8" or "windows-1252", except UTF-16';
+
+const commonFields = {
+  timeouts: optionsSchema<TimeoutOptions>({
+    connectMs: milliseconds,
+    requestMs: milliseconds,
+    totalMs: milliseconds,
+  }).optional(),
+  session: optionsSchema<SessionOptions>({
+    id: z.string().regex(visibleAscii, { error: "session ids must be visible ASCII" }),
+    protocolVersion: z.string().regex(visibleAscii, { error: "versions must be visible ASCII" }),
+    store: option.withMethods<SessionStore>(
+      ["get", "set", "delete"],
+      "a store: an object with get, set and delete",
+    ),
+    storeTtlMs: z.number().positive(),
+    maxRecoveries: nonNegativeInt,
+    sequential: z.boolean(),
+    drainMs: milliseconds,
+    terminateOnClose: z.boolean(),
+  }).optional(),
+  limits: optionsSchema<LimitOptions>({
+    responseBytes: positiveInt,
+    sockets: positiveInt,
+    pages: positiveInt,
+    tools: positiveInt,
+    resources: positiveInt,
+    prompts: positiveInt,
+    concurrentCalls: positiveInt,
+    identities: positiveInt,
+    serverRequests: positiveInt,
+  }).optional(),
+  retry: z
+    .union([
+      z.literal(false),
+      optionsSchema<RetryOptions>({
+        maxRetries: nonNegativeInt,
+        baseDelayMs: milliseconds,
+        maxDelayMs: milliseconds,
+        freshSession: z.boolean(),
+      }),
+    ])
+    .optional(),
+  circuitBreaker: z
+    .union([
+      z.literal(false),
+      optionsSchema<CircuitBreakerOptions>({
+        failureThreshold: positiveInt,
+        recoveryTimeoutMs: milliseconds,
+        halfOpenMaxCalls: positiveInt,
+        successThreshold: positiveInt,
+      }),
+    ])
+    .optional(),
+  tools: TOOL_RULES_SCHEMA.optional(),
+  trustAnnotations: z.boolean().optional(),
+  optional: z.boolean().optional(),
+  lazy: z.boolean().optional(),
+  protocol: option.oneOf("auto", "legacy", "2026-07-28").optional(),
+  roots: z
+    .union([
+      z.array(strictObject({ uri: urlSchema("file:"), name: z.string().optional() })),
+      option.function<Extract<RootsOption, (...args: never) => unknown>>(),
+    ])
+    .optional(),
+  onSamplingRequest: option.function<SamplingHandler>().optional(),
+  onElicitationRequest: option
+    .opaque<ElicitationOption>(
+      "a function, or { form, url } with at least one of them",
+      (value) => isFunction(value) || isModeHandlers(value),
+    )
+    .optional(),
+  fallback: option
+    .opaque<FallbackOption>(
+      "a function, or lastGoodResult({ maxAgeMs })",
+      (value) => isFunction(value) || hasMethods(value, "respond"),
+    )
+    .optional(),
+  classify: option.function<NonNullable<ServerConfig["classify"]>>().optional(),
+  secrets: z.array(z.string()).optional(),
+} satisfies Record<keyof CommonServerOptions, z.ZodType>;
+
+/** The common options alone, to validate them when the transport is unknown. */
+export const COMMON_SCHEMA = z.object(commonFields);
+
+function httpSchema(kind: "http" | "sse") {
+  return definitionSchema({ url: urlSchema("http:", "https:"), ...credentials, ...HTTP_FIELDS })
+    .superRefine(validateHttpOptions)
+    .refine(({ session }) => kind === "http" || session?.id === undefined, {
+      path: ["session", "id"],
+      error: "an SSE session ends with its stream and cannot be resumed",
+    })
+    .transform(({ url, headers, auth, dpop, tls, dispatcher, fetch, ...options }) =>
+      withAddress({ kind, url, ...headers, auth, dpop, tls, dispatcher, fetch }, options),
+    );
+}
+
+/** The schemas of server definitions by transport. */
+export const SERVER_SCHEMAS: Readonly<Record<TransportType, z.ZodType<ParsedServer>>> = {
+  http: httpSchema("http"),
+  sse: httpSchema("sse"),
+  websocket: definitionSchema({
+    url: urlSchema("ws:", "wss:"),
+    ...credentials,
+    tls: HTTP_FIELDS.tls,
+  }).transform(({ url, headers, auth, dpop, tls, ...options }) =>
+    withAddress({ kind: "websocket", url, ...headers, auth, dpop, tls }, options),
+  ),
+  stdio: definitionSchema({
+    command: noNullString.min(1),
+    args: z.array(noNullString).default([]),
+    env: z.record(variableName, noNullString).default({}),
+    cwd: noNullString.min(1).optional(),
+    encoding: z.string().refine(isNewlineSafeEncoding, { error: UNKNOWN_ENCODING }).optional(),
+  }).transform(({ command, args, env, cwd, encoding, ...options }) =>
+    withAddress({ kind: "stdio", command, args, env, cwd, encoding }, options),
+  ),
+  lambda: definitionSchema({
+    functionName: nonEmptyString,
+    qualifier: nonEmptyString.optional(),
+    region: nonEmptyString.optional(),
+    endpoint: urlSchema("http:", "https:").optional(),
+  }).transform(({ functionName, qualifier, region, endpoint, ...options }) =>
+    withAddress({ kind: "lambda", functionName, qualifier, region, endpoint }, options),
+  ),
+  custom: definitionSchema({ openTransport: option.function<OpenTransport>() }).transform(
+    ({ openTransport, ...options }) => withAddress({ kind: "custom", open: openTransport }, options),
+  ),
+  "in-process": definitionSchema({
+    server: option.opaque<InProcessServerDefinition["server"]>(
+      "an MCP server with a connect() method, or a function that returns one",
+      (value) => isFunction(value) || hasMethods(value, "connect"),
+    ),
+  }).transform(({ server, ...options }) => {
+    const open = typeof server === "function" ? server : () => server;
+    return withAddress({ kind: "in-process", open }, options);
+  }),
+  dynamic: definitionSchema({
+    resolve: option.function<DynamicSource["resolve"]>(),
+    identity: credentials.identity,
+  }).transform(({ resolve, ...options }) => withAddress({ kind: "dynamic", resolve }, options)),
+};
+
+/**
+ * Whether bytes in this encoding can be split into lines before decoding. In all encodings of `TextDecoder`
+ * except UTF-16, a line break is one byte that occurs in no other character.
+ */
+function isNewlineSafeEncoding(label: string): boolean {
+  try {
+    return !new TextDecoder(label).encoding.startsWith("utf-16");
+  } catch {
+    return false;
+  }
+}

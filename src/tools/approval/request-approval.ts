@@ -1,0 +1,214 @@
+import type { ToolCall } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { describeValue } from "../../json/describe-value.js";
+import { isPlainObject, toObject } from "../../json/json.js";
+import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
+import type { McpTool } from "../mcp-tool.js";
+import { runHook, toCallPreview } from "../prepare-call.js";
+import { deniedError } from "../tool-failure.js";
+import type { PreparedCall, ToolRun } from "../tool-run.js";
+import { mayNeedApproval } from "../tool-policy.js";
+import {
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type Decision,
+  DECISIONS,
+  previousApproval,
+  type RequestedAction,
+  ReviewableCall,
+} from "./reviewable-call.js";
+
+const NO_APPROVER =
+  "it needs approval, but there is no way to request it (set the option onApproval, or use mcpMiddleware or McpToolNode in a graph with a checkpointer).";
+const NOT_ONLY_CALL =
+  "it needs approval, which a tool cannot request before the other calls of its message run. " +
+  'Use mcpMiddleware(toolset) in createAgent, or McpToolNode(toolset) in a graph (in createReactAgent with version "v1").';
+
+/**
+ * Requests approval from inside the tool, where neither middleware nor tool node has done so: calls `onApproval`,
+ * or interrupts the graph if this is the only call of its message.
+ */
+export async function requestApproval(run: ToolRun, prepared: PreparedCall): Promise<PreparedCall> {
+  const { runtime, context } = run;
+  const { onApproval } = runtime.settings;
+  if (onApproval !== undefined) {
+    const preview = toCallPreview(run, runtime.schema.injector.mask(prepared.args));
+    const isApproved: unknown = await runHook(run.cancellation, () => onApproval(preview));
+    // Only `true` approves: a truthy value may be a mistake.
+    if (isApproved !== true) throw deniedError(runtime, "it was not approved.");
+    return prepared;
+  }
+  const task = new GraphTask(context.runConfig);
+  if (task.interrupt === undefined) throw deniedError(runtime, NO_APPROVER);
+  // A resumed task runs again from its start, with every call it makes.
+  if (!task.hasOnlyCall(context.toolCallId)) throw deniedError(runtime, NOT_ONLY_CALL);
+  const call = new ReviewableCall(run, prepared);
+  const [decision = null] = await interruptForApproval([call], task);
+  return call.resolve(decision, run);
+}
+
+/** The message and the run that a call belongs to. */
+export interface CallLocation {
+  readonly messageId: string | undefined;
+  readonly config: RunnableConfig;
+}
+
+/** A call that may need approval. */
+interface PendingCall {
+  readonly call: ToolCall;
+  readonly review: ReviewableCall;
+}
+
+/** The oldest calls are evicted above this; a resumed graph prepares them again. */
+const MAX_PENDING = 1_000;
+
+/**
+ * Calls that wait for approval. Each is prepared once, so hooks do not run again when the graph resumes in this
+ * process. Prepared calls may contain secrets and are never written to a checkpoint, so another process
+ * prepares them again.
+ */
+export class PendingApprovals {
+  readonly #findTool: (name: string) => McpTool | undefined;
+  readonly #pending = new Map<string, Promise<ReviewableCall>>();
+
+  constructor(findTool: (name: string) => McpTool | undefined) {
+    this.#findTool = findTool;
+  }
+
+  /** Prepares those of the calls that may need approval. */
+  async prepare(calls: readonly ToolCall[], location: CallLocation): Promise<PendingCall[]> {
+    const prepared = calls.map(async (call) => {
+      const tool = this.#findTool(call.name);
+      if (tool === undefined || !mayNeedApproval(tool.runtime)) return [];
+      return [{ call, review: await this.#prepareOnce(tool, call, location) }];
+    });
+    return (await Promise.all(prepared)).flat();
+  }
+
+  /**
+   * Requests decisions with one interrupt for all calls that need approval. The map has only those calls; it is
+   * empty when no call needs approval or the graph cannot be interrupted.
+   */
+  async requestDecisions(
+    pending: readonly PendingCall[],
+    config: RunnableConfig,
+  ): Promise<ReadonlyMap<ReviewableCall, ApprovalDecision>> {
+    const undecided = pending.map(({ review }) => review).filter(({ action }) => action !== undefined);
+    const task = new GraphTask(config);
+    if (undecided.length === 0 || task.interrupt === undefined) return new Map();
+    const decisions = await interruptForApproval(undecided, task);
+    return new Map(undecided.map((review, index) => [review, decisions[index] ?? null]));
+  }
+
+  /** Call before the call runs: running it again requires a new approval. */
+  delete(call: ToolCall, location: CallLocation): void {
+    this.#pending.delete(keyOf(call, location) ?? "");
+  }
+
+  #prepareOnce({ runtime }: McpTool, call: ToolCall, location: CallLocation): Promise<ReviewableCall> {
+    const key = keyOf(call, location);
+    const existing = this.#pending.get(key ?? "");
+    if (existing !== undefined) return existing;
+    const review = ReviewableCall.prepare(runtime, call, location.config);
+    if (key === undefined) return review;
+    this.#pending.set(key, review);
+    review.catch(() => this.#pending.delete(key));
+    for (const oldestKey of this.#pending.keys()) {
+      if (this.#pending.size <= MAX_PENDING) break;
+      this.#pending.delete(oldestKey);
+    }
+    return review;
+  }
+}
+
+/** Call ids alone are not unique: some models number their calls and start again with every message. */
+function keyOf({ id, name }: ToolCall, { messageId, config }: CallLocation): string | undefined {
+  if (id === undefined || messageId === undefined) return undefined;
+  return JSON.stringify([new GraphTask(config).graphKey, messageId, id, name]);
+}
+
+/**
+ * Interrupts the graph once for all these calls and returns the decisions when it is resumed. Interrupts again
+ * after an invalid answer.
+ *
+ * A resumed task runs again from its start, possibly in another process that has prepared the calls again. So
+ * the arguments are compared with those that were requested.
+ */
+async function interruptForApproval(
+  calls: readonly ReviewableCall[],
+  task: GraphTask,
+): Promise<readonly ApprovalDecision[]> {
+  const decisions = interruptUntilDecided(calls, task);
+  if (calls.every(({ wasRequested }) => wasRequested)) return decisions;
+  const { actionRequests } = toObject(previousApproval(await task.lastQuestion()));
+  const requested = Array.isArray(actionRequests) ? (actionRequests as RequestedAction[]) : [];
+  return calls.map((call, index) => {
+    const isSame = requested.length === calls.length && call.matches(requested[index]);
+    return isSame ? (decisions[index] ?? null) : null;
+  });
+}
+
+function interruptUntilDecided(calls: readonly ReviewableCall[], task: GraphTask): Decision[] {
+  let problem = "";
+  for (let attempt = 0; attempt < MAX_INTERRUPTS; attempt += 1) {
+    const decisions = readDecisions(interrupt(calls, task, problem), calls);
+    if (typeof decisions !== "string") return decisions;
+    problem = decisions;
+  }
+  throw new McpRuntimeError("denied", `No valid answer was received: ${problem}`);
+}
+
+function interrupt(calls: readonly ReviewableCall[], task: GraphTask, problem: string): unknown {
+  const request: ApprovalRequest = {
+    actionRequests: calls.map((call) => ({
+      ...(call.action ?? { name: "", args: {} }),
+      description: [problem, call.describe()].filter((text) => text !== "").join("\n"),
+    })),
+    reviewConfigs: calls.map(({ reviewConfig }) => reviewConfig),
+  };
+  try {
+    return task.interrupt?.(request);
+  } catch (error) {
+    for (const call of calls) call.wasRequested = true;
+    throw error;
+  }
+}
+
+/** Returns the decisions of an answer (LangChain's `HITLResponse`), or a description of what is wrong with it. */
+function readDecisions(answer: unknown, calls: readonly ReviewableCall[]): Decision[] | string {
+  const { decisions } = toObject(answer);
+  if (!Array.isArray(decisions)) return "The answer has no array of decisions: { decisions: [{ type }] }.";
+  if (decisions.length !== calls.length) {
+    return `The answer has ${count(decisions.length, "decision")} for ${count(calls.length, "call")}.`;
+  }
+  const problems = calls.flatMap(({ name }, index) => validateDecision(decisions[index], name) ?? []);
+  if (problems.length > 0) return problems.join(" ");
+  const valid = decisions as Decision[];
+  const invalidEdits = valid.flatMap((decision, index) => calls[index]?.validateEdits(decision) ?? []);
+  return invalidEdits.length > 0 ? invalidEdits.join("\n") : valid;
+}
+
+function validateDecision(decision: unknown, name: string): string | undefined {
+  const { type, editedAction, message } = toObject(decision);
+  switch (type) {
+    case "approve":
+      return undefined;
+    case "reject": {
+      const isText = message === undefined || message === null || typeof message === "string";
+      return isText ? undefined : `The message about ${name} is not a string.`;
+    }
+    case "edit": {
+      if (!isPlainObject(editedAction) || !isPlainObject(editedAction["args"]))
+        return `The edited call of ${name} has no arguments: { editedAction: { name, args } }.`;
+      const { name: editedName = name } = editedAction;
+      return editedName === name ? undefined : `A call of ${name} cannot be changed to another tool.`;
+    }
+    default:
+      return `The decision about ${name} must be one of ${DECISIONS.join(", ")}, got ${describeValue(type)}.`;
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,160 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { CancelScope } from "../async/cancel-scope.js";
+import type { Semaphore } from "../async/semaphore.js";
+import type { ToolLookup, ToolLookupOptions } from "../catalog/tool-catalog.js";
+import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
+import type { InputRequired, ToolResult } from "../client/tool-result.js";
+import type { CallContext } from "../config/call-context.js";
+import type { ToolRule } from "../config/tool-rules.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { ProgressReporter } from "./progress-reporter.js";
+import type { ToolSettings } from "./tool-options.js";
+import type { ToolSchema } from "./tool-schema.js";
+
+/** The part of a client that a tool needs. */
+export interface ToolCaller {
+  callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult>;
+  /** Cancelled when the toolset is closed. */
+  readonly closed?: CancelScope | undefined;
+}
+
+/** The part of the catalog that a tool needs: whether the server still lists it. */
+interface ToolLookupSource {
+  find(name: string, options: ToolLookupOptions): Promise<ToolLookup>;
+}
+
+/** Everything a tool needs to run its calls. */
+export interface ToolRuntime {
+  /** The tool's name, as models see it. */
+  readonly name: string;
+  readonly server: string;
+  /** The tool as last seen; replaced when the server has changed it. */
+  schema: ToolSchema;
+  readonly lookup: ToolLookupSource;
+  /** Compare the schema with the server's before each call. */
+  readonly refreshSchemaBeforeCall: boolean;
+  readonly rule: ToolRule;
+  readonly caller: ToolCaller;
+  readonly settings: ToolSettings;
+  /** The agent's input, for arguments that are taken from it. */
+  readonly agentInput: JsonObject;
+  /** Set by a rule's `maxConcurrent`. */
+  readonly semaphore: Semaphore | undefined;
+  /** For calls to which the middleware or tool node has not attached another one. */
+  readonly interceptor: CallInterceptor;
+  readonly warn: (message: string) => void;
+}
+
+/** A call that is ready to be sent: injected, validated, and with `beforeToolCall` applied. */
+export interface PreparedCall extends Pick<CallToolOptions, "headers"> {
+  /** The arguments that will be sent. */
+  readonly args: JsonObject;
+  /** Whether these arguments have to be approved first. */
+  readonly needsApproval: boolean;
+}
+
+/** The steps of a call in which a person may take part. `approval/` and `elicitation/` implement them. */
+export interface CallInterceptor {
+  /** Completes and validates the arguments. Throws when the call must not be sent. */
+  readonly prepare: (run: ToolRun) => PreparedCall | Promise<PreparedCall>;
+  /** Requests approval for a call that needs it. Returns the call to send; throws when it is denied. */
+  readonly approve: (run: ToolRun, prepared: PreparedCall) => Promise<PreparedCall>;
+  /** Returns `undefined` when the input that the server needs cannot be requested from here. */
+  readonly openInput: (run: ToolRun) => InputSource | undefined;
+}
+
+/** Provides the input that a server requests before it runs one call. */
+export interface InputSource {
+  /** Returns the input to send first: of an earlier run of the same call, or empty. */
+  first(): CallInput | Promise<CallInput>;
+  /** Returns the input to send next, or `undefined` to end the run without it. */
+  next(required: InputRequired): Promise<CallInput | undefined>;
+}
+
+/** One call of a tool. Dispose it when the call has ended. */
+export class ToolRun {
+  readonly runtime: ToolRuntime;
+  /** As the model sent them: not validated yet. */
+  readonly args: unknown;
+  readonly context: ToolContext;
+  readonly interceptor: CallInterceptor;
+  /** `undefined` when there is no progress listener. */
+  readonly progress: ProgressReporter | undefined;
+  /** Cancelled by the caller's signal, and when the toolset closes. */
+  readonly cancellation: CancelScope;
+  /** A message for the model, set when a reviewer has edited the call. */
+  notice: string | undefined;
+  /** Whether a reviewer has rejected the call. */
+  isRejected = false;
+
+  constructor(runtime: ToolRuntime, call: Pick<ToolRun, "args" | "context" | "interceptor" | "progress">) {
+    this.runtime = runtime;
+    this.args = call.args;
+    this.context = call.context;
+    this.interceptor = call.interceptor;
+    this.progress = call.progress;
+    this.cancellation = CancelScope.fromSignal(call.context.signal);
+    runtime.caller.closed?.attach(this.cancellation);
+  }
+
+  dispose(): void {
+    this.runtime.caller.closed?.detach(this.cancellation);
+    this.cancellation.dispose();
+  }
+}
+
+/** The context of a call, read lazily from the run's config. User callbacks receive `toPlainContext()`. */
+export class ToolContext implements CallContext {
+  readonly purpose = "call";
+  readonly server: string;
+  readonly tool: string;
+  readonly toolCallId: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly runId: string | undefined;
+  readonly #config: RunnableConfig;
+
+  constructor({ server, schema }: ToolRuntime, config: RunnableConfig, runId?: string) {
+    const { toolCall } = config as JsonObject;
+    this.server = server;
+    this.tool = schema.info.name;
+    // A tool call without an id counts, too: its failure is returned, not thrown.
+    if (isPlainObject(toolCall)) this.toolCallId = typeof toolCall["id"] === "string" ? toolCall["id"] : "";
+    this.signal = config.signal;
+    this.runId = runId;
+    this.#config = config;
+  }
+
+  /** The original config. Not for user callbacks, which could mutate it. */
+  get runConfig(): RunnableConfig {
+    return this.#config;
+  }
+
+  get configurable(): JsonObject {
+    return { ...this.#config.configurable };
+  }
+
+  get context(): unknown {
+    return (this.#config as JsonObject)["context"];
+  }
+
+  get state(): unknown {
+    return (this.#config as JsonObject)["state"];
+  }
+
+  get store(): unknown {
+    return (this.#config as JsonObject)["store"];
+  }
+
+  get config(): JsonObject {
+    const config: JsonObject = { ...this.#config };
+    const { toolCall } = config;
+    return isPlainObject(toolCall) ? { ...config, toolCall: structuredClone(toolCall) } : config;
+  }
+
+  /** Returns a plain object with copies where copying is possible. */
+  toPlainContext(): CallContext {
+    const { purpose, server, tool, toolCallId, configurable } = this;
+    const { context, state, store, signal, runId, config } = this;
+    return { purpose, server, tool, toolCallId, configurable, context, state, store, signal, runId, config };
+  }
+}
