@@ -4,8 +4,11 @@ import type { CancelScope } from "./cancel-scope.js";
 export interface Clock {
   /** Monotonic time in milliseconds. Only differences are meaningful. */
   now(): number;
-  /** Runs `action` once after `ms` milliseconds. Returns a function that cancels the timer. */
-  after(ms: number, action: () => void): () => void;
+  /**
+   * Runs `action` once after `ms` milliseconds. Returns a function that cancels the timer. With `unref`, the timer does
+   * not keep the process alive.
+   */
+  after(ms: number, action: () => void, options?: { readonly unref?: boolean }): () => void;
 }
 
 /** `setTimeout` fires immediately for longer delays. */
@@ -14,8 +17,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The clock of the process. */
 export const systemClock: Clock = {
   now: () => performance.now(),
-  after(ms, action) {
+  after(ms, action, options) {
     const timer = setTimeout(action, Math.min(ms, MAX_TIMER_MS));
+    if (options?.unref === true) timer.unref();
     return () => clearTimeout(timer);
   },
 };

@@ -50,6 +50,7 @@ import { Redactor } from "../errors/redaction.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 import { ListReader } from "./list-reader.js";
 import { RetryBudgets } from "./policies/retry-budget.js";
+import { ServerProbe } from "./policies/server-probe.js";
 import { RequestEventEmitter } from "./request-event-emitter.js";
 import { ToolClient } from "./tool-client.js";
 
@@ -77,7 +78,7 @@ export class McpClient implements AsyncDisposable {
   readonly fingerprint: string;
   readonly #events: ClientEvents;
   readonly #lifecycle: ClientLifecycle;
-  readonly #monitoring: Pick<ClientInternals, "breakers" | "metrics">;
+  readonly #monitoring: Pick<ClientInternals, "breakers" | "probe" | "metrics">;
   readonly #runner: RequestRunner;
   readonly #features: Pick<ClientInternals, "tools" | "lists" | "resources" | "prompts">;
 
@@ -330,6 +331,7 @@ export class McpClient implements AsyncDisposable {
    * next request reopens the client.
    */
   async close(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    this.#monitoring.probe.stop();
     await this.#lifecycle.close(options);
   }
 
@@ -384,6 +386,7 @@ export interface ClientInternals {
   readonly events: ClientEvents;
   readonly lifecycle: ClientLifecycle;
   readonly breakers: CircuitBreakers;
+  readonly probe: ServerProbe;
   readonly metrics: RequestMetrics;
   readonly runner: RequestRunner;
   readonly tools: ToolClient;
@@ -403,9 +406,17 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   const redactor = new Redactor(config.secrets);
   const events = new ClientEvents(server, logger, redactor);
   const metrics = new RequestMetrics();
-  const retryBudgets = new RetryBudgets(clock);
+  const maxIdentities = () => lifecycle.config.limits.identities;
+  const retryBudgets = new RetryBudgets(clock, maxIdentities);
+  const probe = new ServerProbe({
+    clock,
+    isReachable: (cancellation) => runner.isReachable(cancellation),
+    onReachable: () => breakers.onReachable(),
+  });
   const breakers = new CircuitBreakers({
     clock,
+    probe,
+    maxIdentities,
     settings: () => lifecycle.config.circuitBreaker,
     onChange: (identity, state) => events.emit("breakerChanged", { server, identity, state }),
   });
@@ -427,7 +438,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
     redactor,
     config: () => lifecycle.config,
   });
-  const policies = { random, retryBudgets, breakers };
+  const policies = { random, retryBudgets, breakers, probe };
   const runner = new RequestRunner({
     server,
     clock,
@@ -448,5 +459,5 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   const lists = new ListReader({ server, clock, events, lifecycle, runner });
   const resources = new ResourceClient({ server, lifecycle, runner, lists });
   const prompts = new PromptClient({ server, runner, lists });
-  return { events, lifecycle, breakers, metrics, runner, tools, lists, resources, prompts };
+  return { events, lifecycle, breakers, probe, metrics, runner, tools, lists, resources, prompts };
 }

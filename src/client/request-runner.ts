@@ -3,6 +3,7 @@ import { withDeadline } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
 import type { ServerConfig } from "../config/server-config.js";
+import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
@@ -14,6 +15,15 @@ import type { ClientLifecycle } from "./client-lifecycle.js";
 import { createPipeline, type PipelineDependencies } from "./pipeline.js";
 import { type Handler, RequestContext } from "./request-context.js";
 import { resolveIdentity, SHARED_IDENTITY, toCallContext } from "./resolve-identity.js";
+
+/** Failures of a handshake that do not show that the server is back. */
+const UNREACHABLE_KINDS: ReadonlySet<FailureKind> = new Set([
+  "not-sent",
+  "connection-lost",
+  "timeout",
+  "unavailable",
+  "closed",
+]);
 
 const SHARED_CALLER = { identity: SHARED_IDENTITY, context: undefined } as const;
 
@@ -135,6 +145,22 @@ export class RequestRunner {
         const { pool } = await limited.race(Promise.resolve(connect()));
         await pool.withSlot(identity, context, (slot) => work(slot, limited));
       });
+    } finally {
+      release();
+      cancellation.dispose();
+    }
+  }
+
+  /** Tries a handshake without a call. Never rejects. */
+  async isReachable(scope: CancelScope): Promise<boolean> {
+    const cancellation = scope.child();
+    const { connect, release } = this.#deps.lifecycle.beginCall(cancellation);
+    try {
+      const connection = await cancellation.race(Promise.resolve(connect()));
+      await connection.probe(cancellation);
+      return true;
+    } catch (error) {
+      return error instanceof McpRuntimeError && !UNREACHABLE_KINDS.has(error.kind);
     } finally {
       release();
       cancellation.dispose();

@@ -47,6 +47,9 @@ interface SessionOpenOptions extends Pick<
   readonly resumed: ResumedSession | undefined;
 }
 
+/** The identity of all callers on a server without an `identity` option. */
+const SHARED_IDENTITY = "";
+
 /** A session for a single request: not shared, not resumed, not observed. */
 const FRESH_SESSION = {
   resumed: undefined,
@@ -127,6 +130,24 @@ export class Connection {
     return result;
   }
 
+  /**
+   * Tries a handshake that starts no login. Without identities and credentials, it opens the session that the next
+   * request uses.
+   */
+  async probe(cancellation: CancelScope): Promise<void> {
+    const isShared =
+      this.config.identity === undefined && this.#transportFactory.createCredentials === undefined;
+    if (isShared) {
+      await this.pool.withSlot(SHARED_IDENTITY, undefined, ({ currentSession }) =>
+        currentSession.acquire(cancellation),
+      );
+      return;
+    }
+    const slot = { identity: SHARED_IDENTITY, credentials: undefined };
+    const session = await this.#open(slot, { ...FRESH_SESSION, cancellation });
+    await session.close({ terminate: true });
+  }
+
   /** Closes all sessions and the transport factory. The client must end calls and handshakes first. */
   async close(): Promise<void> {
     await Promise.all([this.pool.close(), ...this.#freshSessions]);
@@ -153,7 +174,7 @@ export class Connection {
   }
 
   async #open(
-    { identity, credentials }: SessionSlot,
+    { identity, credentials }: Pick<SessionSlot, "identity" | "credentials">,
     { resumed, ...options }: SessionOpenOptions,
   ): Promise<Session> {
     const { server, redactor, clock, onNotification, onWarning, onError, observeHandshake } = this.#options;

@@ -1,36 +1,73 @@
+import type { Clock } from "../../async/clock.js";
+import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { CircuitBreaker, CircuitPermit, CircuitBreakers } from "../policies/circuit-breaker.js";
+import type { CircuitBreaker, CircuitBreakers, CircuitPermit } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
-import type { Middleware } from "../request-context.js";
+import type { ServerProbe } from "../policies/server-probe.js";
+import type { Handler, Middleware, RequestContext } from "../request-context.js";
+import { RequestDeadline } from "./attempt-deadline.js";
 
 export interface CircuitBreakerDependencies {
   readonly server: string;
+  readonly clock: Clock;
   readonly breakers: Pick<CircuitBreakers, "get">;
+  readonly probe: ServerProbe;
 }
 
+/** A request waits for a probe that is due within this time. */
+const MAX_PROBE_WAIT_MS = 1_000;
+
+/** Nothing answers at the address. */
+const UNREACHABLE_KINDS: ReadonlySet<FailureKind> = new Set(["not-sent", "connection-lost"]);
+
 /** Rejects attempts while the circuit is open, and records the outcome of the others. */
-export function circuitBreaker({ server, breakers }: CircuitBreakerDependencies): Middleware {
+export function circuitBreaker(deps: CircuitBreakerDependencies): Middleware {
   return (next) => (request) => {
-    const breaker = breakers.get(request.identity);
+    const breaker = deps.breakers.get(request.identity);
     if (breaker === undefined) return next(request);
     const permit = breaker.tryAcquire();
-    if (permit === undefined) return Promise.reject(circuitOpenError(server, breaker));
-    return next(request).then(
-      (result) => {
-        permit.succeed();
-        return result;
-      },
-      (error: unknown) => {
-        recordOutcome(error, permit);
-        throw error;
-      },
-    );
+    return permit === undefined ? waitForProbe(request, next, breaker, deps) : run(request, next, permit);
   };
+}
+
+function run(request: RequestContext, next: Handler, permit: CircuitPermit): Promise<unknown> {
+  return next(request).then(
+    (result) => {
+      permit.succeed();
+      return result;
+    },
+    (error: unknown) => {
+      recordOutcome(error, permit);
+      throw error;
+    },
+  );
+}
+
+/** A server that restarts is back soon: the request waits for the next probes within its own deadline. */
+async function waitForProbe(
+  request: RequestContext,
+  next: Handler,
+  breaker: CircuitBreaker,
+  { server, clock, probe }: CircuitBreakerDependencies,
+): Promise<unknown> {
+  const deadline = new RequestDeadline(request, { server, clock, limit: "requestMs" });
+  let permit: CircuitPermit | undefined;
+  deadline.start();
+  try {
+    while (permit === undefined && breaker.isAwaitingProbe && probe.dueInMs() <= MAX_PROBE_WAIT_MS) {
+      await deadline.cancellation.race(probe.next());
+      permit = breaker.tryAcquire();
+    }
+  } finally {
+    deadline.end();
+  }
+  if (permit === undefined) throw circuitOpenError(server, breaker);
+  return run(request, next, permit);
 }
 
 function recordOutcome(error: unknown, permit: CircuitPermit): void {
   const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
-  if (isFailure) permit.fail();
+  if (isFailure) permit.fail(UNREACHABLE_KINDS.has(error.kind));
   else permit.release();
 }
 

@@ -1,10 +1,11 @@
 import type { Clock } from "../../async/clock.js";
 import type { CircuitBreakerSettings } from "../../config/server-config.js";
+import type { ServerProbe } from "./server-probe.js";
 
 /**
  * The state of a circuit breaker.
  * - `closed`: all calls pass; consecutive failures are counted
- * - `open`: no calls pass for `recoveryTimeoutMs`
+ * - `open`: no calls pass for `recoveryTimeoutMs`, or until a probe has reached a server that could not be reached
  * - `half-open`: a few trial calls pass; enough successes close the circuit, one failure opens it again
  */
 export type BreakerState = "closed" | "open" | "half-open";
@@ -30,8 +31,14 @@ export interface BreakerStats {
   readonly recoversInMs: number;
 }
 
-/** `unknown`: the outcome does not indicate the health of the server. */
-type AttemptResult = "success" | "failure" | "unknown";
+/**
+ * - `unreachable`: a failure because nothing answered at the address
+ * - `unknown`: the outcome does not indicate the health of the server
+ */
+type AttemptResult = "success" | "failure" | "unreachable" | "unknown";
+
+/** Failures count at most once in this time, regardless of how many callers and retries meet them. */
+const FAILURE_INTERVAL_MS = 250;
 
 /** Permission for one attempt. Ended by the first call of `succeed`, `fail` or `release`; later calls have no effect. */
 export class CircuitPermit {
@@ -52,8 +59,8 @@ export class CircuitPermit {
     this.#end("success");
   }
 
-  fail(): void {
-    this.#end("failure");
+  fail(isUnreachable = false): void {
+    this.#end(isUnreachable ? "unreachable" : "failure");
   }
 
   /** The outcome does not indicate the health of the server. */
@@ -70,6 +77,8 @@ export class CircuitPermit {
 
 interface CircuitBreakerDependencies {
   readonly clock: Clock;
+  /** Asks an unreachable server in the background whether it is back. */
+  readonly probe: ServerProbe | undefined;
   readonly onChange: (state: BreakerState) => void;
 }
 
@@ -83,9 +92,11 @@ export class CircuitBreaker {
   #trialCalls = 0;
   #blocked = 0;
   #openUntil = 0;
+  #isUnreachable = false;
   #lastSequence = 0;
   /** Permits up to this number were issued before the last counted failure. */
   #lastCountedSequence = 0;
+  #lastCountedAt = Number.NEGATIVE_INFINITY;
   /** Incremented on each state change: outcomes of permits from an earlier epoch are ignored. */
   #epoch = 0;
 
@@ -96,7 +107,8 @@ export class CircuitBreaker {
 
   /** Returns a permit, or `undefined` if no call may pass now. */
   tryAcquire(): CircuitPermit | undefined {
-    if (this.#state === "open" && this.#recoversInMs() === 0) this.#change("half-open");
+    if (this.#state === "open" && this.#recoversInMs() === 0 && !this.isAwaitingProbe)
+      this.#change("half-open");
     const isFull = this.#state === "half-open" && this.#trialCalls >= this.#options.halfOpenMaxCalls;
     if (this.#state === "open" || isFull) {
       this.#blocked += 1;
@@ -115,9 +127,19 @@ export class CircuitBreaker {
     };
   }
 
+  /** The circuit is open because nothing answers at the address, and a probe will close it. */
+  get isAwaitingProbe(): boolean {
+    return this.#state === "open" && this.#isUnreachable && this.#deps.probe?.isActive === true;
+  }
+
   /** Opens the circuit for `recoveryTimeoutMs`. */
   forceOpen(): void {
-    this.#open();
+    this.#open(false);
+  }
+
+  /** A probe has reached the server. */
+  onReachable(): void {
+    if (this.#state === "open" && this.#isUnreachable) this.#change("closed");
   }
 
   /** Closes the circuit and resets the failures. */
@@ -136,7 +158,7 @@ export class CircuitBreaker {
     if (epoch !== this.#epoch) return;
     if (this.#state === "half-open") this.#trialCalls -= 1;
     if (result === "success") this.#onSuccess();
-    if (result === "failure") this.#onFailure(sequence);
+    if (result === "failure" || result === "unreachable") this.#onFailure(sequence, result === "unreachable");
   };
 
   #onSuccess(): void {
@@ -148,18 +170,25 @@ export class CircuitBreaker {
 
   /**
    * Concurrent attempts that fail together, for example when a server restarts during a hundred calls, count as one
-   * failure.
+   * failure, and so do all failures within a short time.
    */
-  #onFailure(sequence: number): void {
-    if (sequence <= this.#lastCountedSequence) return;
+  #onFailure(sequence: number, isUnreachable: boolean): void {
+    const isTrial = this.#state === "half-open";
+    const { failureThreshold, recoveryTimeoutMs } = this.#options;
+    const now = this.#deps.clock.now();
+    const isRecent = now - this.#lastCountedAt < Math.min(FAILURE_INTERVAL_MS, recoveryTimeoutMs);
+    if (!isTrial && (sequence <= this.#lastCountedSequence || isRecent)) return;
     this.#lastCountedSequence = this.#lastSequence;
+    this.#lastCountedAt = now;
     this.#failures += 1;
-    if (this.#state === "half-open" || this.#failures >= this.#options.failureThreshold) this.#open();
+    if (isTrial || this.#failures >= failureThreshold) this.#open(isUnreachable);
   }
 
-  #open(): void {
+  #open(isUnreachable: boolean): void {
     this.#openUntil = this.#deps.clock.now() + this.#options.recoveryTimeoutMs;
+    this.#isUnreachable = isUnreachable;
     this.#change("open");
+    if (isUnreachable) this.#deps.probe?.start(this.#options.recoveryTimeoutMs);
   }
 
   #change(state: BreakerState): void {
@@ -172,7 +201,9 @@ export class CircuitBreaker {
   }
 
   #recoversInMs(): number {
-    return this.#state === "open" ? Math.max(0, this.#openUntil - this.#deps.clock.now()) : 0;
+    if (this.#state !== "open") return 0;
+    if (this.isAwaitingProbe) return this.#deps.probe?.dueInMs() ?? 0;
+    return Math.max(0, this.#openUntil - this.#deps.clock.now());
   }
 }
 
@@ -184,6 +215,9 @@ export type CircuitBreakerHandle = Pick<CircuitBreaker, "stats" | "forceOpen" | 
 
 interface CircuitBreakersDependencies {
   readonly clock: Clock;
+  readonly probe: ServerProbe | undefined;
+  /** How many breakers are kept. */
+  readonly maxIdentities: () => number;
   readonly settings: () => CircuitBreakerSettings | undefined;
   readonly onChange: (identity: string, state: BreakerState) => void;
 }
@@ -200,12 +234,30 @@ export class CircuitBreakers {
   get(identity: string): CircuitBreaker | undefined {
     const existing = this.#byIdentity.get(identity);
     if (existing !== undefined) return existing;
-    const { clock, settings, onChange } = this.#deps;
+    const { clock, probe, settings, onChange, maxIdentities } = this.#deps;
     const options = settings();
     if (options === undefined) return undefined;
-    const breaker = new CircuitBreaker(options, { clock, onChange: (state) => onChange(identity, state) });
+    const breaker = new CircuitBreaker(options, {
+      clock,
+      probe,
+      onChange: (state) => onChange(identity, state),
+    });
     this.#byIdentity.set(identity, breaker);
+    if (this.#byIdentity.size > maxIdentities()) this.#evictOne(identity);
     return breaker;
+  }
+
+  /** A probe has reached the server. */
+  onReachable(): void {
+    for (const breaker of this.#byIdentity.values()) breaker.onReachable();
+  }
+
+  /** Drops the oldest breaker without failures; if all have failures, the oldest. */
+  #evictOne(added: string): void {
+    const others = [...this.#byIdentity.keys()].filter((identity) => identity !== added);
+    const idle = others.find((identity) => this.#byIdentity.get(identity)?.stats().failures === 0);
+    const evicted = idle ?? others[0];
+    if (evicted !== undefined) this.#byIdentity.delete(evicted);
   }
 
   countByState(): BreakerMetrics {

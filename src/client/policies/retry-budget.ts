@@ -3,11 +3,14 @@ import type { Clock } from "../../async/clock.js";
 /** Retry budgets of each identity and of the whole server: one user cannot exhaust the budget of others. */
 export class RetryBudgets {
   readonly #clock: Clock;
+  /** How many budgets are kept. */
+  readonly #maxIdentities: () => number;
   readonly #server: RetryBudget;
   readonly #byIdentity = new Map<string, CombinedBudget>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, maxIdentities: () => number) {
     this.#clock = clock;
+    this.#maxIdentities = maxIdentities;
     this.#server = new RetryBudget(clock);
   }
 
@@ -16,6 +19,9 @@ export class RetryBudgets {
     if (existing !== undefined) return existing;
     const budget = new CombinedBudget(this.#server, new RetryBudget(this.#clock));
     this.#byIdentity.set(identity, budget);
+    const [oldest] = this.#byIdentity.keys();
+    if (this.#byIdentity.size > this.#maxIdentities() && oldest !== undefined)
+      this.#byIdentity.delete(oldest);
     return budget;
   }
 

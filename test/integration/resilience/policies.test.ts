@@ -209,8 +209,10 @@ describe("the circuit breaker", () => {
     client.on("breakerChanged", ({ state }) => states.push(state));
     await client.ensureSession();
     const clearFault = server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
-    for (let n = 0; n < 3; n += 1)
+    for (let n = 0; n < 3; n += 1) {
+      clock.advance(100);
       expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "server-error" });
+    }
     const seen = server.received("tools/call").length;
     expect(await rejection(client.callTool(echo()))).toMatchObject({
       kind: "circuit-open",
@@ -279,13 +281,13 @@ describe("the circuit breaker", () => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, {
       retry: { maxRetries: 5, baseDelayMs: 1, maxDelayMs: 1 },
-      circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 },
+      circuitBreaker: { ...breaker, failureThreshold: 1, recoveryTimeoutMs: 60_000 },
     });
     await client.ensureSession();
     server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
     expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
       kind: "unavailable",
-      attempts: 3,
+      attempts: 1,
     });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
   });
@@ -294,11 +296,11 @@ describe("the circuit breaker", () => {
     await using bad = await startMcpTestServer();
     await using good = await startMcpTestServer();
     await using mcp = await createMcpTools({
-      bad: { url: bad.url, retry: false, circuitBreaker: { ...breaker, recoveryTimeoutMs: 60_000 } },
+      bad: { url: bad.url, retry: false, circuitBreaker: { failureThreshold: 1 } },
       good: { url: good.url },
     });
     bad.addFault({ type: "status", status: 500 }, { method: "tools/call" });
-    for (let n = 0; n < 4; n += 1) await rejection(mcp.callTool({ name: "bad__echo" }));
+    await rejection(mcp.callTool({ name: "bad__echo" }));
     expect(await rejection(mcp.callTool({ name: "bad__echo" }))).toMatchObject({ kind: "circuit-open" });
     expect((await mcp.callTool({ name: "good__echo", args: { text: "x" } })).text()).toBe("x");
   });

@@ -101,7 +101,8 @@ describe("process events", () => {
       {
         name: "test",
         url: server.url,
-        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        // Failures count at most once in 250 ms.
+        retry: { maxRetries: 1, baseDelayMs: 600, maxDelayMs: 600 },
         circuitBreaker: { failureThreshold: 2 },
       },
       { random: () => 0.5 },
@@ -284,7 +285,8 @@ describe("metrics", () => {
       {
         name: "test",
         url: server.url,
-        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        // Failures count at most once in 250 ms.
+        retry: { maxRetries: 1, baseDelayMs: 600, maxDelayMs: 600 },
         circuitBreaker: { failureThreshold: 2 },
       },
       { random: () => 0.5 },
@@ -343,7 +345,8 @@ describe("the log", () => {
       {
         name: "test",
         url: server.url,
-        retry: { maxRetries: 1, baseDelayMs: 1, maxDelayMs: 1 },
+        // Failures count at most once in 250 ms.
+        retry: { maxRetries: 1, baseDelayMs: 600, maxDelayMs: 600 },
         circuitBreaker: { failureThreshold: 2 },
       },
       { logger, random: () => 0.5 },

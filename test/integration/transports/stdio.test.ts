@@ -244,17 +244,23 @@ describe("a stdio server that cannot be started", () => {
     expect(failure.message).toContain(text);
   });
 
-  it("is started as often as the retry policy allows, until the circuit opens", async () => {
+  it("is not started by calls while the circuit is open, only by probes with growing delays", async () => {
     const file = join(folder, "starts");
     const code = `require("fs").appendFileSync(${JSON.stringify(file)}, "x"); process.exit(1)`;
     await using client = new McpClient(
-      { name: "loop", ...scriptServer(code), retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 2 } },
+      {
+        name: "loop",
+        ...scriptServer(code),
+        retry: { maxRetries: 2, baseDelayMs: 1, maxDelayMs: 2 },
+        circuitBreaker: { failureThreshold: 1 },
+      },
       { logger: new RecordingLogger() },
     );
     const kinds: string[] = [];
     for (let call = 0; call < 5; call += 1) kinds.push((await rejection(client.callTool(echo()))).kind);
-    expect(kinds).toEqual(["not-sent", "not-sent", "circuit-open", "circuit-open", "circuit-open"]);
-    expect(readFileSync(file, "utf8")).toBe("xxxxx");
+    // The first call waits for the probes after 250, 500 and 1,000 ms; the next one is due too late to wait for.
+    expect(kinds).toEqual(["not-sent", "circuit-open", "circuit-open", "circuit-open", "circuit-open"]);
+    expect(readFileSync(file, "utf8")).toBe("xxxx");
   });
 
   it("works once it can be started", async () => {

@@ -12,9 +12,17 @@ const OPTIONS = { failureThreshold: 3, recoveryTimeoutMs: 1_000, halfOpenMaxCall
 function createBreaker(options = OPTIONS) {
   const clock = new FakeClock();
   const changes: BreakerState[] = [];
-  const breaker = new CircuitBreaker(options, { clock, onChange: (state) => changes.push(state) });
+  const breaker = new CircuitBreaker(options, {
+    clock,
+    probe: undefined,
+    onChange: (state) => changes.push(state),
+  });
+  /** Failures count at most once in 250 ms. */
   const fail = (times: number) => {
-    for (let n = 0; n < times; n += 1) breaker.tryAcquire()?.fail();
+    for (let n = 0; n < times; n += 1) {
+      clock.advance(250);
+      breaker.tryAcquire()?.fail();
+    }
   };
   return { clock, changes, breaker, fail };
 }
@@ -38,6 +46,17 @@ describe("a circuit breaker", () => {
     breaker.tryAcquire()?.succeed();
     fail(2);
     expect(breaker.stats().state).toBe("closed");
+  });
+
+  it("counts at most one failure in 250 ms", () => {
+    const { breaker, clock } = createBreaker();
+    breaker.tryAcquire()?.fail();
+    clock.advance(249);
+    breaker.tryAcquire()?.fail();
+    expect(breaker.stats().failures).toBe(1);
+    clock.advance(1);
+    breaker.tryAcquire()?.fail();
+    expect(breaker.stats().failures).toBe(2);
   });
 
   it("counts concurrent failures as one", () => {
@@ -108,7 +127,7 @@ describe("a circuit breaker", () => {
 
 /** A reference model for sequential attempts. */
 function createModel() {
-  let [state, failures, successes, openedAt] = ["closed", 0, 0, 0];
+  let [state, failures, successes, openedAt, countedAt] = ["closed", 0, 0, 0, -Infinity];
   return {
     step(outcome: "succeed" | "fail" | "release", now: number): string {
       if (state === "open" && now - openedAt >= OPTIONS.recoveryTimeoutMs)
@@ -119,8 +138,9 @@ function createModel() {
         successes += state === "half-open" ? 1 : 0;
         if (state === "half-open" && successes >= OPTIONS.successThreshold) state = "closed";
       }
-      if (outcome === "fail") {
+      if (outcome === "fail" && (state === "half-open" || now - countedAt >= 250)) {
         failures += 1;
+        countedAt = now;
         if (state === "half-open" || failures >= OPTIONS.failureThreshold) [state, openedAt] = ["open", now];
       }
       return state;

@@ -1,0 +1,193 @@
+import { createServer } from "node:net";
+import { describe, expect, it } from "vitest";
+import { McpClient, type McpRuntimeError } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { EverythingServer } from "../../fixtures/everything-server.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
+import { SseServer } from "../../fixtures/sse-server.js";
+import { stdioServer } from "../../fixtures/stdio-servers.js";
+import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
+
+/** A server that is stopped and started at the same address. */
+interface RestartableServer extends AsyncDisposable {
+  readonly definition: { readonly url: string } | ReturnType<typeof stdioServer>;
+  readonly call: { readonly name: string; readonly args: Record<string, unknown> };
+  stop(client: McpClient): Promise<void>;
+  start(): Promise<void>;
+}
+
+const SERVERS: Record<string, () => Promise<RestartableServer>> = {
+  "server-everything over HTTP": async () => {
+    const server = await EverythingServer.start();
+    return {
+      definition: { url: server.url },
+      call: { name: "echo", args: { message: "hi" } },
+      stop: () => server.kill(),
+      start: () => server.start(),
+      [Symbol.asyncDispose]: () => server.kill(),
+    };
+  },
+  SSE: async () => {
+    const server = new SseServer();
+    await server.start();
+    return {
+      definition: { url: server.url },
+      call: echo(),
+      stop: () => server.stop(),
+      start: () => server.start(),
+      [Symbol.asyncDispose]: () => server.stop(),
+    };
+  },
+  WebSocket: async () => {
+    const upstream = await startMcpTestServer();
+    const server = await WebSocketTestServer.serve(upstream);
+    return {
+      definition: { url: server.url },
+      call: echo(),
+      stop: () => server.stop(),
+      start: () => server.start(),
+      [Symbol.asyncDispose]: async () => {
+        await server[Symbol.asyncDispose]();
+        await upstream.close();
+      },
+    };
+  },
+  stdio: async () => ({
+    definition: stdioServer(),
+    call: echo(),
+    stop: async (client) => {
+      const { pid } = JSON.parse((await client.callTool({ name: "processInfo" })).text()) as { pid: number };
+      const lost = new Promise<void>((resolve) => client.on("connectionLost", () => resolve()));
+      process.kill(pid, "SIGKILL");
+      await lost;
+    },
+    start: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  }),
+};
+
+describe.each(Object.keys(SERVERS))("a restart of a server over %s", (name) => {
+  it.each([1, 30, 300])(
+    "with %i callers: every call that is made once the server is back succeeds",
+    { timeout: 60_000 },
+    async (callers) => {
+      await using server = await (SERVERS[name] as () => Promise<RestartableServer>)();
+      await using client = new McpClient({ name: "restarted", ...server.definition });
+      await client.callTool(server.call);
+      let isBack = false;
+      let isDone = false;
+      const failuresAfterReturn: McpRuntimeError[] = [];
+      let successesAfterReturn = 0;
+      const runCaller = async () => {
+        while (!isDone) {
+          const wasBack = isBack;
+          const outcome = await client.tryCallTool(server.call);
+          if (!wasBack) continue;
+          if (outcome.ok) successesAfterReturn += 1;
+          else failuresAfterReturn.push(outcome.error);
+        }
+      };
+      const running = times(callers, runCaller);
+      await server.stop(client);
+      // Long enough for the circuit to open.
+      await eventually(() => client.breaker?.stats().state === "open" || name === "stdio", 20_000).catch(
+        () => undefined,
+      );
+      await server.start();
+      isBack = true;
+      await eventually(() => successesAfterReturn >= callers * 3 || failuresAfterReturn.length > 0, 30_000);
+      isDone = true;
+      await Promise.all(running);
+      expect(failuresAfterReturn.map(({ kind, message }) => `${kind}: ${message}`)).toEqual([]);
+      expect(client.breaker?.stats().state).toBe("closed");
+    },
+  );
+});
+
+/** An address at which nothing listens; attempts to connect are refused. */
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe("an outage of a minute, on a driven clock", () => {
+  it("causes a bounded number of attempts, and the first probe after the return closes the circuit", async () => {
+    const clock = new FakeClock();
+    await using server = await startMcpTestServer();
+    await server.stop();
+    let handshakes = 0;
+    await using client = new McpClient({ name: "down", url: server.url, retry: false }, { clock });
+    client.on("handshakeStarted", () => (handshakes += 1));
+    const states: string[] = [];
+    client.on("breakerChanged", ({ state }) => states.push(state));
+    // Five failures, at least 250 ms apart, open the circuit.
+    for (let failures = 1; failures <= 5; failures += 1) {
+      expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "not-sent" });
+      expect(client.breaker?.stats().failures).toBe(failures);
+      clock.advance(250);
+    }
+    expect(states).toEqual(["open"]);
+    const attemptsBefore = handshakes;
+    // A minute later, only probes have tried to connect, with growing delays.
+    for (let seconds = 0; seconds < 60; seconds += 0.25) {
+      clock.advance(250);
+      await eventually(() => (client.breaker?.stats().recoversInMs ?? 0) > 0);
+    }
+    const probes = handshakes - attemptsBefore;
+    expect(probes).toBeGreaterThanOrEqual(7);
+    expect(probes).toBeLessThanOrEqual(9);
+    // A call does not wait for a probe that is due later than in a second.
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+    await server.start();
+    clock.advance(30_000);
+    await eventually(() => client.breaker?.stats().state === "closed");
+    expect((await client.callTool(echo("back"))).text()).toBe("back");
+    expect(states).toEqual(["open", "closed"]);
+    expect(server.requests.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+  });
+
+  it("leaves no probe after close()", async () => {
+    const clock = new FakeClock();
+    const port = await findFreePort();
+    const client = new McpClient(
+      {
+        name: "down",
+        url: `http://127.0.0.1:${port}/mcp`,
+        retry: false,
+        circuitBreaker: { failureThreshold: 1 },
+      },
+      { clock },
+    );
+    let handshakes = 0;
+    client.on("handshakeStarted", () => (handshakes += 1));
+    await rejection(client.callTool(echo()));
+    await client.close();
+    clock.advance(60_000);
+    expect(handshakes).toBe(1);
+  });
+});
+
+describe("circuit breakers and retry budgets of identities", () => {
+  it("are bounded, also when no session was ever opened", async () => {
+    const port = await findFreePort();
+    const limits = { identities: 50 };
+    await using client = new McpClient({
+      name: "down",
+      url: `http://127.0.0.1:${port}/mcp`,
+      identity: ({ configurable }: { configurable: Record<string, unknown> }) => String(configurable["user"]),
+      headers: ({ configurable }: { configurable: Record<string, unknown> }) => ({
+        "x-user": String(configurable["user"]),
+      }),
+      retry: false,
+      limits,
+    } as never);
+    const users = times(500, (user) => ({ context: { configurable: { user } } }));
+    for (const options of users) await rejection(client.callTool(echo(), options));
+    const { closed, open, "half-open": halfOpen } = client.metrics().breakers;
+    expect(closed + open + halfOpen).toBeLessThanOrEqual(limits.identities);
+  });
+});
