@@ -12,6 +12,7 @@ import type { SessionSlot } from "../session/session-pool.js";
 import type { Session } from "../session/session.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
+import { clientClosedError } from "../transports/transport.js";
 import type { ClientEvents } from "./client-events.js";
 import { HandshakeEventEmitter, SessionEventEmitter } from "./session-event-emitter.js";
 import { SessionState } from "./session-state.js";
@@ -185,7 +186,7 @@ export class ClientLifecycle {
 
   #closedError(): McpRuntimeError {
     const { name: server } = this.#options.config;
-    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+    return clientClosedError(server);
   }
 
   /** Concurrent callers share one attempt; the next call after a failed attempt starts a new one. */

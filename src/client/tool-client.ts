@@ -81,7 +81,7 @@ export class ToolClient {
       return { ok: true, result, ...details(attempts) };
     } catch (error) {
       if (!(error instanceof McpRuntimeError)) throw error;
-      return { ok: false, error, ...details(error.attempts ?? 0) };
+      return { ok: false, error, ...details(error.attempts) };
     }
   }
 

@@ -117,13 +117,13 @@ export async function toValidatedResult<Output>(
 async function runSchema<Output>(
   value: unknown,
   schema: OutputSchema<Output>,
-  { server, tool }: ResultSource,
+  { server, tool, attempts }: ResultSource,
 ) {
   try {
     return await schema["~standard"].validate(value);
   } catch (cause) {
     const text = `The output schema for tool "${tool}" failed: ${String(cause)}`;
-    throw new McpRuntimeError("invalid-config", text, { server, tool, cause });
+    throw new McpRuntimeError("invalid-config", text, { server, tool, attempts, cause });
   }
 }
 
@@ -140,7 +140,7 @@ function toSegment(segment: unknown): string {
 }
 
 function invalidResultError(
-  { server, tool }: ResultSource,
+  { server, tool, attempts }: ResultSource,
   reason: string,
   issues: McpRuntimeError["issues"] = [],
 ): McpRuntimeError {
@@ -150,6 +150,7 @@ function invalidResultError(
     {
       server,
       tool,
+      attempts,
       issues,
     },
   );

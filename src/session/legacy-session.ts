@@ -5,7 +5,7 @@ import { CLIENT_INFO } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
-import { closedDuringHandshakeError } from "../transports/custom-transport.js";
+import { closedDuringHandshakeError } from "../transports/transport.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
 import { type OpenSessionOptions, runHandshake } from "./open-session.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
@@ -36,7 +36,10 @@ export async function openLegacySession(
   canContinue: (rejection: McpRuntimeError) => boolean = () => false,
 ): Promise<Session | RejectedInitialize> {
   return runHandshake(options, undefined, async (channel, attempt) => {
-    if (channel.sessionId !== undefined) return new LegacySession(channel, options, options.metadata, true);
+    if (channel.sessionId !== undefined) {
+      await openServerStream(channel, attempt, options);
+      return new LegacySession(channel, options, options.metadata, true);
+    }
     const handshake = new InitializeHandshake(channel, options);
     try {
       const metadata = await handshake.run(attempt);
@@ -50,6 +53,16 @@ export async function openLegacySession(
       throw error;
     }
   });
+}
+
+/** Servers drop requests that they send before the stream is open, and then wait for a response forever. */
+async function openServerStream(
+  channel: SessionChannel,
+  attempt: CancelScope,
+  { handlers }: OpenSessionOptions,
+): Promise<void> {
+  const acceptsRequests = Object.keys(toCapabilities(handlers)).length > 0;
+  if (acceptsRequests) await attempt.race(channel.openServerStream());
 }
 
 /** Lenient where servers differ; the session does not use more than this. */
@@ -77,9 +90,7 @@ class InitializeHandshake {
     const metadata = this.#parse(result);
     this.#channel.transport.setProtocolVersion?.(metadata.protocolVersion);
     await attempt.race(this.#channel.notify({ jsonrpc: "2.0", method: "notifications/initialized" }));
-    // Servers drop requests that they send before the stream is open, and then wait for a response forever.
-    const acceptsRequests = Object.keys(toCapabilities(this.#options.handlers)).length > 0;
-    if (acceptsRequests) await attempt.race(this.#channel.openServerStream());
+    await openServerStream(this.#channel, attempt, this.#options);
     return metadata;
   }
 

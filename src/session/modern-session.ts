@@ -4,9 +4,9 @@ import { settleWithin } from "../async/clock.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { closedDuringHandshakeError, connectionLostError } from "../transports/custom-transport.js";
 import { LISTEN_METHOD, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
 import { invalidResponseError } from "../transports/json-rpc.js";
+import { closedDuringHandshakeError, connectionLostError } from "../transports/transport.js";
 import {
   DISCOVER_METHOD,
   HEADER_MISMATCH,
@@ -199,6 +199,7 @@ class ModernSession implements Session {
     this.#closeReason = "closed";
     this.#listenStream.close(sessionClosedError(this.#options.server, this.#closeReason));
     this.#channel.cancelServerRequests();
+    await this.#channel.terminateSession();
     await this.#channel.close();
   }
 

@@ -4,8 +4,7 @@ import type { ServerRequestHandlers } from "../config/server-request-handlers.js
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
-import { closedDuringHandshakeError } from "../transports/custom-transport.js";
-import type { Transport } from "../transports/transport.js";
+import { clientClosedError, closedDuringHandshakeError, type Transport } from "../transports/transport.js";
 import { ServerRequests } from "./server-requests/server-requests.js";
 import { SessionChannel } from "./session-channel.js";
 import type { ServerMetadata, ServerNotification } from "./session.js";
@@ -65,7 +64,7 @@ async function openTransport(options: OpenSessionOptions, attempt: CancelScope):
   try {
     return await attempt.race(opening);
   } catch (error) {
-    const closed = new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+    const closed = clientClosedError(server);
     if (attempt.isCancelled) opening.then((late) => late.close(closed)).catch(() => undefined);
     if (attempt.isCancelled || error instanceof McpRuntimeError) throw error;
     const message = redactor.redact(error instanceof Error ? error.message : String(error));
@@ -93,6 +92,7 @@ export async function runHandshake<T>(
       : clock.after(connectMs, () => attempt.cancel(handshakeTimeoutError(server, connectMs)));
   let channel = existing;
   try {
+    attempt.throwIfCancelled();
     channel ??= await openChannel(options, attempt);
     return await handshake(channel, attempt);
   } catch (error) {

@@ -5,7 +5,7 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
-import type { Transport, TransportRequestOptions } from "../transports/transport.js";
+import { clientClosedError, type Transport, type TransportRequestOptions } from "../transports/transport.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
 import type { ServerNotification } from "./session.js";
 
@@ -81,7 +81,7 @@ export class SessionChannel {
     const previous = this.#transport;
     this.#transport = transport;
     this.#attach(transport);
-    await previous.close(this.#closedError());
+    await previous.close(clientClosedError(this.#options.server));
   }
 
   /** The protocol does not allow to cancel `initialize`. */
@@ -129,7 +129,7 @@ export class SessionChannel {
     await settleWithin(TERMINATE_TIMEOUT_MS, clock, () => this.#transport.terminateSession?.());
   }
 
-  async close(reason: McpRuntimeError = this.#closedError()): Promise<void> {
+  async close(reason: McpRuntimeError = clientClosedError(this.#options.server)): Promise<void> {
     this.#isClosed = true;
     this.cancelServerRequests();
     await settleWithin(CLOSE_TIMEOUT_MS, this.#options.clock, () => this.#transport.close(reason));
@@ -153,6 +153,7 @@ export class SessionChannel {
   #attach(transport: Transport): void {
     transport.onmessage = (message) => this.#onMessage(message);
     transport.onerror = (error) => this.#options.onError(error);
+    transport.oncancel = (notification) => void this.notify(notification);
     transport.onclose = () => {
       if (this.#transport !== transport || this.#isClosed) return;
       this.#isClosed = true;
@@ -168,11 +169,6 @@ export class SessionChannel {
       : this.#options.serverRequests.handle(message, (response) => void this.notify(response));
     if (isHandled || method === undefined) return;
     this.onNotification({ method, params: isPlainObject(params) ? params : {} });
-  }
-
-  #closedError(): McpRuntimeError {
-    const { server } = this.#options;
-    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json/json.js";
-import type { TransportRequestOptions } from "../transports/transport.js";
+import { clientClosedError, type TransportRequestOptions } from "../transports/transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 
 /**
@@ -74,7 +74,6 @@ export type SessionCloseReason = "draining" | "disconnected" | "closed";
 
 /** The error for a request on a session that is already closed. */
 export function sessionClosedError(server: string, reason: SessionCloseReason): McpRuntimeError {
-  if (reason === "closed")
-    return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+  if (reason === "closed") return clientClosedError(server);
   return new McpRuntimeError("not-sent", `The session with server "${server}" has ended.`, { server });
 }

@@ -15,11 +15,13 @@ import {
   TOO_DEEP,
 } from "./json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.js";
-import type {
-  Transport,
-  TransportDependencies,
-  TransportFactory,
-  TransportRequestOptions,
+import {
+  closedDuringHandshakeError,
+  connectionLostError,
+  type Transport,
+  type TransportDependencies,
+  type TransportFactory,
+  type TransportRequestOptions,
 } from "./transport.js";
 
 /** Transports of the user, and linked transports to a server in this process. They share nothing. */
@@ -48,6 +50,7 @@ interface CustomTransportOptions extends ErrorContext {
 }
 
 const CLOSE_TIMEOUT_MS = 1_000;
+const HANDSHAKE_METHODS: ReadonlySet<string> = new Set(["initialize", "server/discover"]);
 
 /** Asks the inner transport whether a request was sent, until the inner transport forgets the request. */
 class CustomRequest implements WireRequest {
@@ -77,12 +80,12 @@ class CustomRequest implements WireRequest {
  */
 export class CustomTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly #inner: MessageTransport;
   readonly #options: CustomTransportOptions;
   readonly #pending: PendingRequests<CustomRequest>;
-  #hasResponded = false;
   #isClosed = false;
 
   constructor(inner: MessageTransport, options: CustomTransportOptions) {
@@ -155,7 +158,7 @@ export class CustomTransport implements Transport {
 
   #onCancelled(request: PendingRequest<CustomRequest>): void {
     request.wire?.freeze();
-    this.#send(request.toCancelNotification()).catch((error: unknown) => this.#reportError(error));
+    this.oncancel?.(request.toCancelNotification());
   }
 
   /** A transport may deliver any value. */
@@ -172,7 +175,6 @@ export class CustomTransport implements Transport {
     if (typeof message.method === "string") return this.#pending.receiveServerMessage(message);
     if (request === undefined)
       return this.#reportError("The server sent a response that matches no pending request.");
-    this.#hasResponded = true;
     request.receive(message);
   }
 
@@ -180,9 +182,12 @@ export class CustomTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { server } = this.#options;
-    const error = this.#hasResponded ? connectionLostError(server) : closedDuringHandshakeError(server);
-    this.#pending.rejectAll(() => error);
+    this.#pending.rejectAll(({ method }) =>
+      HANDSHAKE_METHODS.has(method) ? closedDuringHandshakeError(server) : connectionLostError(server),
+    );
     this.onclose?.();
+    // It may hold resources that only `close()` releases.
+    (async () => this.#inner.close())().catch(() => undefined);
   }
 
   #reportError(error: unknown): void {
@@ -213,17 +218,6 @@ export class CustomTransport implements Transport {
     const details = { server, status, outcomeUnknown, cause: redactor.redactCause(error) };
     return new McpRuntimeError(kind, `${subject}: ${excerpt(redactor.redact(message))}`, details);
   }
-}
-
-/** The error for a request that was in flight when the transport closed. */
-export function connectionLostError(server: string): McpRuntimeError {
-  const text = `The connection to server "${server}" was lost before it answered. It may have run the request.`;
-  return new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true });
-}
-
-export function closedDuringHandshakeError(server: string): McpRuntimeError {
-  const text = `Server "${server}" closed the connection during the handshake.`;
-  return new McpRuntimeError("connection-lost", text, { server });
 }
 
 /** The SDK's HTTP errors have the status as `code` or in `data.status`. */

@@ -198,22 +198,22 @@ export class PendingRequests<Wire extends WireRequest> {
   }
 
   /**
-   * Parses a text with one message or an array of messages and settles the requests that it responds to. Returns whether
-   * the text contained JSON-RPC.
+   * Parses a text with one message or an array of messages and settles the requests that it responds to. With
+   * `attributesErrors`, an error without an id fails the only pending request. Returns whether the text contained JSON-RPC.
    */
-  receive(text: string): boolean {
+  receive(text: string, { attributesErrors = true } = {}): boolean {
     try {
-      return this.#receive(text);
+      return this.#receive(text, attributesErrors);
     } catch (error) {
       this.#events.onFailure?.(unprocessableError(this.context, error));
       return false;
     }
   }
 
-  #receive(text: string): boolean {
+  #receive(text: string, attributesErrors: boolean): boolean {
     const values = parseMessages(text);
     if (typeof values !== "string")
-      return values.map((value) => this.#receiveValue(value, text)).includes(true);
+      return values.map((value) => this.#receiveValue(value, text, attributesErrors)).includes(true);
     // A broken response must fail its request, which would wait for its timeout.
     const truncated = classifyTruncated(text, text);
     const request = truncated.type === "response" ? this.get(truncated.id) : undefined;
@@ -230,12 +230,12 @@ export class PendingRequests<Wire extends WireRequest> {
     else if (isPlainObject(params)) this.get(params["progressToken"])?.reportProgress(params);
   }
 
-  #receiveValue(value: unknown, text: string): boolean {
+  #receiveValue(value: unknown, text: string, attributesErrors: boolean): boolean {
     if (isServerMessage(value)) {
       this.receiveServerMessage(value);
       return true;
     }
-    const request = this.#findByResponse(value);
+    const request = this.#findByResponse(value, attributesErrors);
     if (isResponse(value)) {
       if (request !== undefined) request.receive(value);
       else {
@@ -250,10 +250,11 @@ export class PendingRequests<Wire extends WireRequest> {
     return request !== undefined;
   }
 
-  /** Finds the request that a message responds to. An error without an id belongs to the only pending request. */
-  #findByResponse(message: unknown): PendingRequest<Wire> | undefined {
+  /** Finds the request that a message responds to. An error without an id may be attributed to the only pending request. */
+  #findByResponse(message: unknown, attributesErrors: boolean): PendingRequest<Wire> | undefined {
     if (!isPlainObject(message) || message["method"] != null) return undefined;
     if (message["id"] != null) return this.get(message["id"]);
-    return message["error"] !== undefined && this.size === 1 ? this.values()[0] : undefined;
+    const isAttributed = attributesErrors && message["error"] !== undefined && this.size === 1;
+    return isAttributed ? this.values()[0] : undefined;
   }
 }

@@ -4,7 +4,7 @@ import type { Credentials } from "../auth/credentials.js";
 import type { ClientKeys } from "../auth/dpop.js";
 import type { CallContext } from "../config/call-context.js";
 import type { JsonRpcMessage } from "../config/message-transport.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerLog } from "../telemetry/logger.js";
@@ -55,6 +55,8 @@ export interface TransportRequestOptions {
 export interface Transport {
   /** Called for every request and notification of the server, except progress. */
   onmessage: ((message: JsonRpcMessage) => void) | undefined;
+  /** Called with the notification for the server when a request that it may have received is cancelled. */
+  oncancel: ((notification: JsonRpcMessage) => void) | undefined;
   /** Called once when the connection is closed by the server. Pending requests are rejected before. */
   onclose: (() => void) | undefined;
   /** Called for errors that belong to no request. They are informational. */
@@ -79,6 +81,21 @@ export interface Transport {
   openServerStream?(): void | Promise<void>;
   /** After a failed `initialize`: opens the transport that the server supports instead, if there is one. */
   openFallback?(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined>;
+}
+
+/** The error for a request that was in flight when the transport closed. */
+export function connectionLostError(server: string): McpRuntimeError {
+  const text = `The connection to server "${server}" was lost before it answered. It may have run the request.`;
+  return new McpRuntimeError("connection-lost", text, { server, outcomeUnknown: true });
+}
+
+export function closedDuringHandshakeError(server: string): McpRuntimeError {
+  const text = `Server "${server}" closed the connection during the handshake.`;
+  return new McpRuntimeError("connection-lost", text, { server });
+}
+
+export function clientClosedError(server: string): McpRuntimeError {
+  return new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
 }
 
 /** Opens a transport for each session of a client, and owns the resources that they share. */

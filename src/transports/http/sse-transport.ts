@@ -27,6 +27,7 @@ interface SseTransportOptions extends McpHttpClientOptions {
  */
 export class SseTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly #hint: string | undefined;
@@ -143,7 +144,7 @@ export class SseTransport implements Transport {
     wire?.abort();
     if (wire?.wasSent !== true) return;
     this.#liveness.verifySince(wire.startedAt);
-    void this.#notifications.post(request.toCancelNotification(), this.#isInitialized);
+    this.oncancel?.(request.toCancelNotification());
   }
 
   /**

@@ -97,6 +97,12 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     }
   }
 
+  /** The request is settled, perhaps by a response on another stream: its own stream may stay open for a short time. */
+  complete(): void {
+    if (this.#stream === undefined) return;
+    this.#cancelGrace = this.#httpClient.clock.after(STREAM_GRACE_MS, () => this.abort());
+  }
+
   onHeaders(status: number, headers: ResponseHeaders): BodyReader {
     const hadSession = this.#hadSession;
     if (status < 200 || status > 299)
@@ -164,7 +170,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     this.#failedResumes = 0;
     if (isServerMessage(value)) this.#forward(value);
     else if (!isResponse(value)) this.#failInvalid(NOT_JSON_RPC);
-    else if (isResponseTo(value, this.#pending.id)) this.#complete(value);
+    else if (isResponseTo(value, this.#pending.id)) this.#pending.receive(value);
     // On resumption some servers replay the messages of all streams.
     else if (!this.#isResumed) this.#failInvalid(describeOtherResponse(value));
   }
@@ -172,12 +178,6 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #forward(message: JsonRpcMessage): void {
     if (isRequest(message)) (this.#serverRequestIds ??= []).push(message.id);
     this.#owner.receiveServerMessage(message);
-  }
-
-  #complete(response: Parameters<typeof isResponseTo>[0]): void {
-    if (this.#stream !== undefined)
-      this.#cancelGrace = this.#httpClient.clock.after(STREAM_GRACE_MS, () => this.#handler?.abort());
-    this.#pending.receive(response);
   }
 
   #failInvalid(reason: string): void {
@@ -214,6 +214,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   }
 
   #resume(failure: McpRuntimeError): void {
+    if (this.#pending.isSettled) return;
     this.#isResumed = true;
     this.#handler = this.#httpClient.get(this.#stream?.lastEventId, {
       onHeaders: (status, headers) => {

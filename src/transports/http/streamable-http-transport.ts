@@ -18,6 +18,7 @@ interface StreamableHttpTransportOptions extends McpHttpClientOptions {
 /** Streamable HTTP for one session, on a connection pool that outlives it. */
 export class StreamableHttpTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly #options: StreamableHttpTransportOptions;
@@ -34,6 +35,7 @@ export class StreamableHttpTransport implements Transport {
     this.#pending = new PendingRequests(options, {
       onServerMessage: (message) => this.onmessage?.(message),
       onCancelled: (request) => this.#onCancelled(request),
+      onSettled: ({ wire }) => wire?.complete(),
       onFailure: (failure) => this.onerror?.(failure),
       onUnmatchedResponse: (_, reason) => this.#reportInvalid(reason),
       onInvalidMessage: (_, reason) => this.#reportInvalid(reason),
@@ -73,7 +75,8 @@ export class StreamableHttpTransport implements Transport {
   openServerStream(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#serverStream ??= new ServerEventStream(this.#httpClient, {
-      onData: (data) => void this.#pending.receive(data),
+      // An error without an id for one of our requests would arrive on the stream of that request.
+      onData: (data) => void this.#pending.receive(data, { attributesErrors: false }),
       onError: (error) => this.onerror?.(error),
     });
     return this.#serverStream.whenOpen();
@@ -104,7 +107,7 @@ export class StreamableHttpTransport implements Transport {
   #onCancelled(request: PendingRequest<StreamableHttpRequest>): void {
     const { wire } = request;
     wire?.abort();
-    if (wire?.wasSent === true && !wire.isModern) void this.notify(request.toCancelNotification());
+    if (wire?.wasSent === true && !wire.isModern) this.oncancel?.(request.toCancelNotification());
   }
 
   #reportInvalid(reason: string): void {

@@ -51,6 +51,7 @@ class LambdaInvocation implements WireRequest {
  */
 export class LambdaTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly canReceiveUnsolicited = false;

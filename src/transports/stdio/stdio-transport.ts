@@ -7,7 +7,12 @@ import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
 import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
-import type { Transport, TransportRequestOptions, TransportFactory } from "../transport.js";
+import {
+  type Transport,
+  type TransportRequestOptions,
+  type TransportFactory,
+  clientClosedError,
+} from "../transport.js";
 import { LineReader, type TruncatedLine } from "./line-reader.js";
 import type { LineHandle } from "./line-writer.js";
 import { type ExitStatus, type ProcessListener, ServerProcess, type StdioAddress } from "./server-process.js";
@@ -52,6 +57,7 @@ const MAX_SKIPPED_BYTES = 1024 ** 3;
  */
 export class StdioTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly #options: StdioTransportOptions;
@@ -154,7 +160,7 @@ export class StdioTransport implements Transport {
   #onCancelled(request: PendingRequest<StdioRequest>): void {
     const { wire } = request;
     if (wire === undefined || this.#isClosed) return;
-    if (wire.wasSent) void this.#write(this.#encode(request.toCancelNotification()));
+    if (wire.wasSent) this.oncancel?.(request.toCancelNotification());
     else this.#process?.input.cancel(wire.line);
   }
 
@@ -268,8 +274,7 @@ export class StdioTransportFactory implements TransportFactory {
 
   #start(listener: ProcessListener): ServerProcess {
     const { server, address, clock } = this.#options;
-    if (this.#isClosed)
-      throw new McpRuntimeError("closed", `The client of server "${server}" was closed.`, { server });
+    if (this.#isClosed) throw clientClosedError(server);
     const onStopped = (stopped: ServerProcess) => this.#processes.delete(stopped);
     const started = new ServerProcess({ address, clock, onStopped }, listener);
     this.#processes.add(started);

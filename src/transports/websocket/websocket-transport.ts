@@ -48,6 +48,7 @@ const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
  */
 export class WebSocketTransport implements Transport {
   onmessage: Transport["onmessage"];
+  oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
   readonly #options: WebSocketTransportOptions;
@@ -64,7 +65,7 @@ export class WebSocketTransport implements Transport {
       onServerMessage: (message) => this.onmessage?.(message),
       // A request that was never sent is not cancelled on the server.
       onCancelled: (request) => {
-        if (request.wire?.wasSent === true) void this.notify(request.toCancelNotification());
+        if (request.wire?.wasSent === true) this.oncancel?.(request.toCancelNotification());
       },
       onFailure: (failure) => this.#failAll("a message could not be processed", failure),
       onUnmatchedResponse: () => this.#reportStray("it is a late response"),

@@ -75,13 +75,12 @@ describe.each(Object.keys(SERVERS))("a restart of a server over %s", (name) => {
       await using server = await (SERVERS[name] as () => Promise<RestartableServer>)();
       await using client = new McpClient({ name: "restarted", ...server.definition });
       await client.callTool(server.call);
-      let isBack = false;
-      let isDone = false;
+      const progress = { isBack: false, isDone: false };
       const failuresAfterReturn: McpRuntimeError[] = [];
       let successesAfterReturn = 0;
       const runCaller = async () => {
-        while (!isDone) {
-          const wasBack = isBack;
+        while (!progress.isDone) {
+          const wasBack = progress.isBack;
           const outcome = await client.tryCallTool(server.call);
           if (!wasBack) continue;
           if (outcome.ok) successesAfterReturn += 1;
@@ -95,9 +94,9 @@ describe.each(Object.keys(SERVERS))("a restart of a server over %s", (name) => {
         () => undefined,
       );
       await server.start();
-      isBack = true;
+      progress.isBack = true;
       await eventually(() => successesAfterReturn >= callers * 3 || failuresAfterReturn.length > 0, 30_000);
-      isDone = true;
+      progress.isDone = true;
       await Promise.all(running);
       expect(failuresAfterReturn.map(({ kind, message }) => `${kind}: ${message}`)).toEqual([]);
       expect(client.breaker?.stats().state).toBe("closed");

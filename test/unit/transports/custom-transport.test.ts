@@ -27,11 +27,12 @@ async function open(
   };
   const options = { server: "custom", redactor: new Redactor(), clock: new FakeClock() };
   const transport = new CustomTransport(inner, options);
+  transport.oncancel = (notification) => void transport.notify(notification);
   await transport.start();
   const tracker: RequestTracker = { sendStatus: undefined, wireId: undefined };
   const cancellation = new CancelScope();
-  const request = () =>
-    transport.request({ jsonrpc: "2.0", id: 1, method: "tools/call", params: {} }, { cancellation, tracker });
+  const request = (method = "tools/call") =>
+    transport.request({ jsonrpc: "2.0", id: 1, method, params: {} }, { cancellation, tracker });
   const respond = (message: object) => inner.onmessage?.({ jsonrpc: "2.0", ...message } as JsonRpcMessage);
   return { sent, known, inner, transport, tracker, cancellation, request, respond };
 }
@@ -88,18 +89,14 @@ describe("a pending request", () => {
   });
 
   it.each([
-    ["before the first response: the handshake failed", false, { outcomeUnknown: false }],
-    ["after a response: the request may have run", true, { outcomeUnknown: true }],
-  ])("rejects when the server closes the connection, %s", async (_, hasResponded, expected) => {
-    const { inner, request, respond } = await open();
-    if (hasResponded) {
-      const first = request();
-      respond({ id: 1, result: {} });
-      await first;
-    }
-    const response = request();
+    ["initialize", false],
+    ["server/discover", false],
+    ["tools/call", true],
+  ])("%s rejects when the server closes the connection", async (method, outcomeUnknown) => {
+    const { inner, request } = await open();
+    const response = request(method);
     inner.onclose?.();
-    await expect(response).rejects.toMatchObject({ kind: "connection-lost", ...expected });
+    await expect(response).rejects.toMatchObject({ kind: "connection-lost", outcomeUnknown });
   });
 
   it("ignores responses with another id and reports progress only to its own listener", async () => {
