@@ -202,16 +202,13 @@ export interface RetryOptions {
 /** When the circuit to a failing server opens, and how it closes again. */
 export interface CircuitBreakerOptions {
   /**
-   * Consecutive failures that open the circuit. They count at most once in 250 ms, regardless of how many callers and
-   * retries meet them, so that the restart of a server is one failure.
+   * Consecutive failures that open the circuit.
    *
    * @default 5
    */
   readonly failureThreshold?: number;
   /**
-   * How long the circuit stays open before calls are let through again, in milliseconds. If nothing answers at the
-   * address, the server is probed with handshakes in the background instead, first after 250 ms and then with delays
-   * that double up to this time; a call that arrives up to a second before a probe waits for it.
+   * How long the circuit stays open before calls are let through again, in milliseconds.
    *
    * @default 30_000
    */
