@@ -1,8 +1,7 @@
-import { McpClient } from "../../src/index.js";
-import { NO_RETRY } from "../fixtures/clients.js";
 import { ERAS, EraServer } from "../fixtures/era-server.js";
 import { WebSocketTestServer } from "../fixtures/websocket-server.js";
 import { describeTransport } from "./transport-contract.js";
+import { createTestClient } from "../fixtures/clients.js";
 
 for (const era of ERAS) {
   describeTransport(`WebSocket, a ${era} server`, async (tools) => {

@@ -3,6 +3,7 @@ import type { DocumentInterface } from "@langchain/core/documents";
 import type { BaseMessage } from "@langchain/core/messages";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import {
+  type AgentDefinition,
   createMcpTools,
   createMcpToolsFromAgent,
   type FailureKind,
@@ -92,6 +93,26 @@ export async function optionsAreChecked(): Promise<void> {
   await createMcpTools({}, { tools: { get: { idempotant: true } } });
   // @ts-expect-error two transports
   await createMcpTools({ a: { url: "http://localhost", command: "npx" } });
+}
+
+export async function agentDefinitionsAreChecked(): Promise<void> {
+  const inputSchema = { type: "object" };
+  const imported: { resources: { $resourceType: string; name: string; isEnabled: boolean }[] } = {
+    resources: [],
+  };
+  await createMcpToolsFromAgent(imported);
+  // Unknown keys, snake case, null for absent values and readonly arrays are allowed.
+  const agent = {
+    version: "1.0",
+    resources: [
+      { $resourceType: "mcp", name: "a", slug: null, available_tools: [{ name: "t", inputSchema, cost: 3 }] },
+    ],
+  } as const satisfies AgentDefinition;
+  await createMcpToolsFromAgent(agent);
+  // @ts-expect-error a name is a string
+  await createMcpToolsFromAgent({ resources: [{ $resourceType: "mcp", name: 7 }] });
+  // @ts-expect-error resources are an array
+  await createMcpToolsFromAgent({ resources: {} });
 }
 
 export async function contentsAndCompletionsAreDistinguished(client: McpClient): Promise<void> {

@@ -145,8 +145,6 @@ describe("a server with per-user credentials", () => {
   });
 });
 
-const containing = (text: string): unknown => expect.stringContaining(text);
-
 describe("the identity", () => {
   it.each([
     ["an empty string", () => ""],
@@ -176,7 +174,7 @@ describe("the identity", () => {
     expect(() => new McpClient({ name: "crm", url: "http://x.test", ...definition })).toThrow(
       expect.objectContaining({
         kind: "invalid-config",
-        issues: [{ path: "identity", message: containing(name) }],
+        issues: [{ path: "identity", message: expect.stringContaining(name) }],
       }),
     );
   });
@@ -186,7 +184,7 @@ describe("the identity", () => {
     expect(() => new McpClient({ name: "crm", ...definition })).toThrow(
       expect.objectContaining({
         kind: "invalid-config",
-        issues: [{ path: "session.id", message: containing("identities") }],
+        issues: [{ path: "session.id", message: expect.stringContaining("identities") }],
       }),
     );
   });
@@ -208,7 +206,7 @@ describe("the identity", () => {
 
 describe("a credential that is not available", () => {
   it.each([
-    ["an empty token", { auth: () => " " }, { message: containing("no token") }],
+    ["an empty token", { auth: () => " " }, { message: expect.stringContaining("no token") }],
     [
       "a function that throws",
       {
@@ -236,19 +234,19 @@ describe("a credential that is not available", () => {
       "a header that cannot be sent",
       { headers: () => ({ "x-a": "line\nbreak" }) },
       "headers",
-      { path: "x-a", message: containing("line breaks") },
+      { path: "x-a", message: expect.stringContaining("line breaks") },
     ],
     [
       "a header that is not a string",
       { headers: () => ({ "x-a": 5 }) },
       "headers",
-      { path: "x-a", message: containing("got a number") },
+      { path: "x-a", message: expect.stringContaining("got a number") },
     ],
     [
       "headers that are null",
       { headers: () => null },
       "headers",
-      { path: "", message: containing("got null") },
+      { path: "", message: expect.stringContaining("got null") },
     ],
     ["an unknown grant", { auth: () => ({ grant: "password" }) }, "auth", { path: "grant" }],
     [
@@ -261,7 +259,7 @@ describe("a credential that is not available", () => {
       "an object without tokens",
       { auth: () => ({}) },
       "auth",
-      { path: "", message: containing("got an object") },
+      { path: "", message: expect.stringContaining("got an object") },
     ],
   ])("is a configuration error: %s", async (_what, definition, name, issue) => {
     await using server = await startMcpTestServer();

@@ -10,7 +10,7 @@ import {
 } from "../../../src/index.js";
 import { fileStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { emitUntil, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
@@ -28,11 +28,10 @@ describe("a server that notifies of changed tools", () => {
     let notifications = 0;
     mcp.clients.srv.on("toolsChanged", () => (notifications += 1));
     await server.waitForListener();
-    // The stream may not be open yet when the first notification is sent.
-    await eventually(async () => {
-      await server.notifyToolsChanged();
-      return notifications > 0;
-    });
+    await emitUntil(
+      () => server.notifyToolsChanged(),
+      () => notifications > 0,
+    );
     await eventually(() => server.received("tools/list").length === 2);
     server.tools = [tool("b")];
     for (const _ of [1, 2, 3]) await server.notifyToolsChanged();

@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { FINDINGS } from "../../../src/cli/report/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
@@ -11,6 +11,7 @@ import { startRawServer } from "../../fixtures/raw-server.js";
 import { quickServer } from "../../fixtures/stdio-servers.js";
 import { startTlsProxy } from "../../fixtures/tls-proxy.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
+import { Listener } from "../../fixtures/listener.js";
 
 interface ReportedFinding {
   readonly code: string;
@@ -228,15 +229,9 @@ describe("doctor: connections", () => {
   });
 
   it("a port that accepts connections and never responds", async () => {
-    const silent = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => silent.once("listening", resolve));
-    const { port } = silent.address() as AddressInfo;
-    try {
-      const finding = await findErrorAt(`http://127.0.0.1:${port}/mcp`, "--timeout", "0.3");
-      expect(finding?.code).toBe("handshake-timeout");
-    } finally {
-      silent.close();
-    }
+    await using silent = await Listener.start(createServer());
+    const finding = await findErrorAt(`http://127.0.0.1:${silent.port}/mcp`, "--timeout", "0.3");
+    expect(finding?.code).toBe("handshake-timeout");
   });
 });
 

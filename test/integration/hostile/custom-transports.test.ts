@@ -12,12 +12,7 @@ import { startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { createCustomClient, createCustomTransport } from "../../fixtures/custom-transport.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
-
-const INITIALIZE_RESULT = {
-  protocolVersion: "2025-11-25",
-  capabilities: {},
-  serverInfo: { name: "custom", version: "1" },
-};
+import { INITIALIZE_RESULT } from "../../fixtures/raw-server.js";
 
 /** A custom transport that initializes and responds, except for what is overridden. */
 function createTransport(

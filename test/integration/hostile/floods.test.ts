@@ -1,18 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
-import { echo, eventually, NO_RETRY, rejection, times } from "../../fixtures/clients.js";
-import { openStream, startRawServer } from "../../fixtures/raw-server.js";
+import { createTestClient, echo, eventually, NO_RETRY, rejection, times } from "../../fixtures/clients.js";
+import { INITIALIZE_RESULT, openStream, startRawServer } from "../../fixtures/raw-server.js";
 import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 
 /** JSON that no recursive code can walk. */
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const DEEP = nested(20_000);
-
-const INITIALIZE_RESULT = {
-  protocolVersion: "2025-11-25",
-  capabilities: { tools: {} },
-  serverInfo: { name: "hostile", version: "1" },
-};
 
 /** A stdio server that initializes and responds to calls with these lines, in which it fills in `ID` and `DEEP`. */
 function createStdioClient(lines: readonly string[], options: object = {}): McpClient {
@@ -60,7 +54,7 @@ describe("a message that is nested 20,000 levels deep", () => {
       if (method !== "tools/call") return false;
       return void response.writeHead(200, { "content-type": "application/json" }).end(createText(Number(id)));
     });
-    await using client = new McpClient({ name: "hostile", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
   });
@@ -76,7 +70,7 @@ describe("a message that is nested 20,000 levels deep", () => {
 
   it.each(responses)("%s over a WebSocket is an invalid response", async (_, createText) => {
     await using server = await respondToWebSocket(createText);
-    await using client = new McpClient({ name: "hostile", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
   });
 
@@ -101,7 +95,7 @@ describe("a message that is nested 20,000 levels deep", () => {
         .writeHead(200, { "content-type": "application/json" })
         .end(`{"jsonrpc":"2.0","id":${id},"result":{"capabilities":${DEEP}}}`);
     });
-    await using client = new McpClient({ name: "hostile", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "invalid-response" });
   });
 
@@ -111,7 +105,7 @@ describe("a message that is nested 20,000 levels deep", () => {
       const text = `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"a":${nested(500)}}}}`;
       return void response.writeHead(200, { "content-type": "application/json" }).end(text);
     });
-    await using client = new McpClient({ name: "deep", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     expect(JSON.stringify((await client.callTool(echo())).structuredContent)).toContain("[[[[");
   });
 });
@@ -131,7 +125,7 @@ describe("a server that sends requests and does not read the responses", () => {
       responses += 1;
       return;
     });
-    await using client = new McpClient({ name: "flood", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "invalid-response", outcomeUnknown: true });
     expect(failure.message).toContain("without reading the responses");
@@ -184,7 +178,7 @@ describe("a server that sends requests and does not read the responses", () => {
         request.socket.once("close", () => clearInterval(timer));
       });
     });
-    await using client = new McpClient({ name: "flood", url: server.url, ...NO_RETRY });
+    await using client = createTestClient(server);
     const failure = await rejection(client.callTool(echo()));
     expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: true });
     await eventually(() => client.sessions().length === 0);

@@ -188,9 +188,11 @@ describe("a server that rejects server/discover", () => {
         transport.onmessage?.(errorResponse(id, -32_022, "no such version", { supported: [VERSION] })),
       sent,
     );
-    const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "unsupported-protocol", code: -32_022 });
-    expect(failure.message).toContain("returned error -32022: no such version");
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
+      kind: "unsupported-protocol",
+      code: -32_022,
+      cause: { name: "RpcServerError", message: "no such version" },
+    });
     expect(sent).toHaveLength(2);
   });
 
@@ -291,8 +293,10 @@ describe("server/discover", () => {
       send: async () => Promise.reject(new Error("pipe broken")),
     });
     await using client = createCustomClient(openTransport, PINNED);
-    const failure = await rejection(client.callTool(echo()));
-    expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: false });
-    expect(failure.message).toContain("pipe broken");
+    expect(await rejection(client.callTool(echo()))).toMatchObject({
+      kind: "connection-lost",
+      outcomeUnknown: false,
+      cause: { message: "pipe broken" },
+    });
   });
 });

@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -12,6 +10,7 @@ import {
   times,
 } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 
 describe("the first calls", () => {
   it("open the connection, not the constructor", async () => {
@@ -162,13 +161,8 @@ describe("redirects", () => {
   });
 
   it("to another origin are not followed, so no credentials are sent there", async () => {
-    const visits: string[] = [];
-    const otherServer = createServer((request, response) => {
-      visits.push(request.url ?? "");
-      response.end();
-    });
-    await new Promise<void>((resolve) => otherServer.listen(0, "127.0.0.1", resolve));
-    const origin = `http://127.0.0.1:${(otherServer.address() as AddressInfo).port}`;
+    await using otherServer = await startRawServer();
+    const { origin } = new URL(otherServer.url);
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { headers: { authorization: "Bearer s3cretToken" } });
     server.addFault({
@@ -180,8 +174,7 @@ describe("redirects", () => {
     expect(failure).toMatchObject({ kind: "invalid-request", status: 307 });
     expect(failure.message).toContain(`if ${origin} is correct`);
     expect(failure.message).not.toContain("s3cretToken");
-    expect(visits).toEqual([]);
-    otherServer.close();
+    expect(otherServer.requests).toEqual([]);
   });
 
   it("are limited in number", async () => {

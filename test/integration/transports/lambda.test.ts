@@ -12,14 +12,10 @@ import {
   LambdaEndpoint,
   respondWithError,
 } from "../../fixtures/lambda-endpoint.js";
+import { BufferMonitor } from "../../fixtures/buffer-monitor.js";
+import { INITIALIZE_RESULT } from "../../fixtures/raw-server.js";
 
 beforeEach(stubAwsEnvironment);
-
-const INITIALIZE_RESULT = {
-  protocolVersion: "2025-11-25",
-  capabilities: { tools: {} },
-  serverInfo: { name: "function", version: "1" },
-};
 
 /** A minimal function that responds to `initialize` and passes calls to `handle`. */
 function createFunction(handle: (invocation: Invocation) => unknown) {
@@ -423,17 +419,12 @@ describe("an invocation", () => {
     );
     await using client = createLambdaClient(endpoint, { limits: { responseBytes: 4_000_000 } });
     await client.ensureSession();
-    let peakBytes = 0;
-    const before = process.memoryUsage().arrayBuffers;
-    const monitor = setInterval(() => {
-      peakBytes = Math.max(peakBytes, process.memoryUsage().arrayBuffers - before);
-    }, 1);
+    using monitor = new BufferMonitor();
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "too-large" });
-    clearInterval(monitor);
     await eventually(() => endpoint.openSockets <= 1);
     // Includes the buffers of both sockets and of the kernel.
     expect(written).toBeLessThan(40_000_000);
-    expect(peakBytes).toBeLessThan(40_000_000);
+    expect(monitor.peakBytes).toBeLessThan(40_000_000);
   });
 });
 

@@ -1,10 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createMcpTools, McpClient } from "../../../src/index.js";
 import { echo, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
-import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import {
   EVERYTHING,
@@ -16,6 +15,7 @@ import {
   waitForExit,
 } from "../../fixtures/stdio-servers.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { BufferMonitor } from "../../fixtures/buffer-monitor.js";
 
 let folder: string;
 beforeAll(() => {
@@ -284,24 +284,13 @@ describe("a response that is too large", () => {
     async (idFirst) => {
       await using client = createStdioClient({ limits: { responseBytes: MEBIBYTE } });
       const { pid } = await getProcessInfo(client);
-      let peak = 0;
-      const before = process.memoryUsage().arrayBuffers;
-      let watch: NodeJS.Timeout;
-      const measure = () => {
-        const startedAt = performance.now();
-        collectGarbage();
-        peak = Math.max(peak, process.memoryUsage().arrayBuffers - before);
-        // A collection takes long on a busy machine. It must not keep the client from reading.
-        watch = setTimeout(measure, 50 + 4 * (performance.now() - startedAt));
-      };
-      measure();
-      onTestFinished(() => clearTimeout(watch));
+      using monitor = new BufferMonitor({ collects: true });
       const sibling = rejection(client.callTool({ name: "hang" }, { timeoutMs: 60_000 }));
       const failure = await rejection(
         client.callTool({ name: "flood", args: { bytes: 200 * MEBIBYTE, idFirst } }),
       );
       expect(failure).toMatchObject({ kind: "too-large", outcomeUnknown: true });
-      expect(peak).toBeLessThan(48 * MEBIBYTE);
+      expect(monitor.peakBytes).toBeLessThan(48 * MEBIBYTE);
       expect((await getProcessInfo(client)).pid).toBe(pid);
       process.kill(pid, "SIGKILL");
       expect(await sibling).toMatchObject({ kind: "connection-lost" });

@@ -1,24 +1,24 @@
 import { execFile } from "node:child_process";
-import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
+import { createServer as createTcpServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { inspect, promisify } from "node:util";
 import { ClientCredentialsProvider } from "@modelcontextprotocol/sdk/client/auth-extensions.js";
 import { Agent, fetch as undiciFetch } from "undici";
 import { describe, expect, it, vi } from "vitest";
-import { McpClient, type ServerDefinition } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
-import { echo, eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { createSigningKey, signJwt } from "../../fixtures/jwt.js";
 import { OAuthServer } from "../../fixtures/oauth-server.js";
 import { readPemFile } from "../../fixtures/read-pem-file.js";
 import { startTlsProxy } from "../../fixtures/tls-proxy.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
+import { findFreePort, Listener } from "../../fixtures/listener.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const authority = readPemFile("authority");
 const clientCertificate = { cert: readPemFile("client"), key: readPemFile("client-key") };
 const requiresClientCertificate = { ca: authority, requestCert: true, rejectUnauthorized: true };
-
-const containing = (text: string): unknown => expect.stringContaining(text);
 
 describe("a server with a certificate of a private CA", () => {
   it.each([
@@ -34,8 +34,13 @@ describe("a server with a certificate of a private CA", () => {
   });
 
   it.each([
-    ["its CA is not trusted", {}, undefined, { message: containing("tls.ca") }],
-    ["another CA is trusted", {}, { ca: readPemFile("other-authority") }, { message: containing("tls.ca") }],
+    ["its CA is not trusted", {}, undefined, { message: expect.stringContaining("tls.ca") }],
+    [
+      "another CA is trusted",
+      {},
+      { ca: readPemFile("other-authority") },
+      { message: expect.stringContaining("tls.ca") },
+    ],
     [
       "its certificate is expired",
       { cert: readPemFile("expired") },
@@ -52,13 +57,13 @@ describe("a server with a certificate of a private CA", () => {
       "it requires a client certificate",
       requiresClientCertificate,
       { ca: authority },
-      { message: containing("tls.cert and tls.key") },
+      { message: expect.stringContaining("tls.cert and tls.key") },
     ],
     [
       "it requires a client certificate, with TLS 1.2",
       { ...requiresClientCertificate, maxVersion: "TLSv1.2" as const },
       { ca: authority },
-      { message: containing("tls.cert and tls.key") },
+      { message: expect.stringContaining("tls.cert and tls.key") },
     ],
   ])("receives nothing when %s", async (_, front, tls, expected) => {
     await using server = await startMcpTestServer();
@@ -95,7 +100,7 @@ describe("a server with a certificate of a private CA", () => {
     const warnings: unknown[] = [];
     far.on("warning", (warning) => warnings.push(warning));
     await far.callTool(echo());
-    expect(warnings).toEqual([{ server: "test", message: containing("tls has no effect") }]);
+    expect(warnings).toEqual([{ server: "test", message: expect.stringContaining("tls has no effect") }]);
   });
 
   it("that uses plain HTTP is reported as such", async () => {
@@ -208,10 +213,11 @@ describe("with a proxy", () => {
   it("close aborts a tunnel that is being opened", async () => {
     await using proxy = await startConnectProxy({ hosts: {}, response: "nothing" });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    const far = createTestClient("https://mcp.test/mcp");
+    const clock = new FakeClock();
+    const far = createTestClient("https://mcp.test/mcp", {}, { clock });
     const call = rejection(far.callTool(echo()));
     await eventually(() => proxy.connectRequests.length === 1);
-    await far.close();
+    await clock.advanceUntilSettled(far.close(), 1_000);
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => proxy.openSockets === 0);
   });
@@ -220,10 +226,11 @@ describe("with a proxy", () => {
     await using silent = await startSilentServer();
     await using proxy = await startConnectProxy({ hosts: { "mcp.test": silent.port } });
     vi.stubEnv("HTTPS_PROXY", proxy.url);
-    const far = createTestClient("https://mcp.test/mcp");
+    const clock = new FakeClock();
+    const far = createTestClient("https://mcp.test/mcp", {}, { clock });
     const call = rejection(far.callTool(echo()));
     await eventually(() => silent.receivedBytes > 0);
-    await far.close();
+    await clock.advanceUntilSettled(far.close(), 1_000);
     expect(await call).toMatchObject({ kind: "closed" });
     await eventually(() => proxy.openSockets === 0);
   });
@@ -331,7 +338,7 @@ describe("a user-supplied fetch", () => {
   });
 
   it("with a refused connection has sent nothing", async () => {
-    await using far = createTestClient(`http://127.0.0.1:${await unusedPort()}/mcp`, { fetch });
+    await using far = createTestClient(`http://127.0.0.1:${await findFreePort()}/mcp`, { fetch });
     expect(await rejection(far.callTool(echo()))).toMatchObject({ kind: "not-sent", outcomeUnknown: false });
   });
 
@@ -485,15 +492,8 @@ async function startWithSeparateIssuer() {
   const login = await startTlsProxy(`http://127.0.0.1:${oauth.port}`, requestsCertificate);
   const proxy = await startConnectProxy({ hosts: { "mcp.test": server.port, "proxy.test": login.port } });
   const assertion = signJwt(workload, { aud: origin, exp: Math.floor(Date.now() / 1000) + 600 });
-  return {
-    server,
-    login,
-    proxy,
-    auth: { grant: "jwt-bearer" as const, issuer: origin, assertion },
-    async [Symbol.asyncDispose]() {
-      for (const started of [proxy, login, server, oauth, mcp]) await started[Symbol.asyncDispose]();
-    },
-  };
+  const auth = { grant: "jwt-bearer" as const, issuer: origin, assertion };
+  return disposeWith({ server, login, proxy, auth }, proxy, login, server, oauth, mcp);
 }
 
 function closing(value: Agent) {
@@ -502,28 +502,12 @@ function closing(value: Agent) {
 
 /** Accepts connections and data, and never responds. */
 async function startSilentServer() {
-  const sockets = new Set<Socket>();
-  const listener = createTcpServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined);
+  const tcpServer = createTcpServer((socket) => {
     socket.on("data", (chunk) => {
       silent.receivedBytes += chunk.length;
     });
   });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  const silent = {
-    port: (listener.address() as AddressInfo).port,
-    receivedBytes: 0,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => listener.close(resolve));
-    },
-  };
-  return silent;
-}
-
-async function unusedPort(): Promise<number> {
-  const silent = await startSilentServer();
-  await silent[Symbol.asyncDispose]();
-  return silent.port;
+  const listener = await Listener.start(tcpServer);
+  const silent = { port: listener.port, receivedBytes: 0 };
+  return disposeWith(silent, listener);
 }

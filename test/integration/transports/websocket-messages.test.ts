@@ -2,9 +2,10 @@ import type { Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import type { WebSocket } from "ws";
 import { describe, expect, it } from "vitest";
-import { echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { isToolCall, type RawMessage, sendText, startRawWebSocket } from "../../fixtures/websocket-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { BufferMonitor } from "../../fixtures/buffer-monitor.js";
 
 function toResponse(id: number | undefined, text: string): string {
   return JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } });
@@ -180,17 +181,12 @@ describe("a message over limits.responseBytes", () => {
     });
     await using client = createTestClient(host, { limits: { responseBytes: 4_000_000 } });
     await client.ensureSession();
-    let peakBytes = 0;
-    const before = process.memoryUsage().arrayBuffers;
-    const monitor = setInterval(() => {
-      peakBytes = Math.max(peakBytes, process.memoryUsage().arrayBuffers - before);
-    }, 1);
+    using monitor = new BufferMonitor();
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "too-large" });
-    clearInterval(monitor);
     await eventually(() => host.openConnections === 0);
     // Includes the buffers of both sockets and of the kernel.
     expect(written).toBeLessThan(40_000_000);
-    expect(peakBytes).toBeLessThan(40_000_000);
+    expect(monitor.peakBytes).toBeLessThan(40_000_000);
     expect((await client.callTool(echo())).text()).toBe("ok");
   });
 });

@@ -1,50 +1,34 @@
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { createTestClient, echo, eventually, rejection } from "../../fixtures/clients.js";
 import { startRawWebSocket } from "../../fixtures/websocket-server.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
+import { Listener } from "../../fixtures/listener.js";
+import { FakeClock } from "../../fixtures/fake-clock.js";
 
 const CANARY = "canary7f3a91secret";
 const HEADERS = { headers: { "x-key": CANARY } };
 
-interface Listener extends AsyncDisposable {
-  readonly url: string;
-  readonly sockets: Set<Socket>;
+async function listen(server: Server) {
+  const listener = await Listener.start(server);
+  const { port, sockets } = listener;
+  return disposeWith({ url: `ws://127.0.0.1:${port}/mcp`, sockets }, listener);
 }
 
-async function listen(server: Server): Promise<Listener> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined);
-    socket.once("close", () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    sockets,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-function startHttpServer(respond: (response: ServerResponse) => void): Promise<Listener> {
+function startHttpServer(respond: (response: ServerResponse) => void) {
   return listen(createHttpServer((_, response) => respond(response)));
 }
 
-function startTcpServer(onData: (socket: Socket) => void): Promise<Listener> {
+function startTcpServer(onData: (socket: Socket) => void) {
   return listen(createServer((socket) => socket.once("data", () => onData(socket))));
 }
 
-const containing = (text: string): unknown => expect.stringContaining(text);
-
 describe("a server that does not open a WebSocket", () => {
   it.each([
-    [401, {}, "unauthorized", { status: 401, message: containing("credentials") }],
-    [403, {}, "unauthorized", { status: 403, message: containing("credentials") }],
-    [404, {}, "invalid-request", { status: 404, message: containing("path of the URL") }],
+    [401, {}, "unauthorized", { status: 401, message: expect.stringContaining("credentials") }],
+    [403, {}, "unauthorized", { status: 403, message: expect.stringContaining("credentials") }],
+    [404, {}, "invalid-request", { status: 404, message: expect.stringContaining("path of the URL") }],
     [426, {}, "invalid-request", { status: 426 }],
     [429, { "retry-after": "7" }, "rate-limited", { status: 429, retryAt: expect.any(Date) }],
     [503, { "retry-after": "7" }, "rate-limited", { status: 503, retryAt: expect.any(Date) }],
@@ -54,9 +38,9 @@ describe("a server that does not open a WebSocket", () => {
       307,
       { location: "wss://elsewhere.test/mcp" },
       "invalid-request",
-      { status: 307, message: containing("wss://elsewhere.test") },
+      { status: 307, message: expect.stringContaining("wss://elsewhere.test") },
     ],
-    [200, {}, "invalid-response", { message: containing("HTTP 200") }],
+    [200, {}, "invalid-response", { message: expect.stringContaining("HTTP 200") }],
   ])("and returns HTTP %i %o is kind %s", async (status, headers, kind, expected) => {
     await using server = await startHttpServer((response) =>
       response.writeHead(status, headers).end(`no ${CANARY}`),
@@ -79,8 +63,12 @@ describe("a server that does not open a WebSocket", () => {
       const endless = setInterval(() => response.write("and away, "), 50);
       response.once("close", () => clearInterval(endless));
     });
-    await using client = createTestClient(server, HEADERS);
-    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unauthorized", status: 401 });
+    const clock = new FakeClock();
+    await using client = createTestClient(server, HEADERS, { clock });
+    const call = rejection(client.callTool(echo()));
+    await eventually(() => server.sockets.size === 1);
+    // The beginning of a body is read for a second at most.
+    expect(await clock.advanceUntilSettled(call, 1_000)).toMatchObject({ kind: "unauthorized", status: 401 });
     await eventually(() => server.sockets.size === 0);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { McpTestServer } from "../../../src/testing/index.js";
 import {
+  createTestClient,
   echo,
   eventually,
   rejection,
@@ -292,10 +293,11 @@ describe("closing a WebSocket", () => {
 
   it("does not wait for a server that does not complete the closing handshake", async () => {
     await using host = await startRawWebSocket();
-    const client = createTestClient(host);
+    const clock = new FakeClock();
+    const client = createTestClient(host, {}, { clock });
     await client.ensureSession();
     for (const socket of host.sockets) socket.pause();
-    await client.close();
+    await clock.advanceUntilSettled(client.close(), 1_000);
     for (const socket of host.sockets) socket.resume();
     await eventually(() => host.openConnections === 0);
   });

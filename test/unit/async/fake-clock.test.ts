@@ -40,4 +40,27 @@ describe("FakeClock", () => {
     clock.advance(10);
     expect(clock.pending).toBe(0);
   });
+
+  it("knows which timers were set at the current time", () => {
+    const clock = new FakeClock();
+    clock.after(100, () => undefined);
+    expect([clock.hasTimerIn(100), clock.hasTimerIn(99)]).toEqual([true, false]);
+    clock.advance(1);
+    expect([clock.hasTimerIn(100), clock.hasTimerIn(99)]).toEqual([false, true]);
+  });
+
+  it("fires timers within a time until a promise settles, also those that are set later", async () => {
+    const clock = new FakeClock();
+    const wait = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
+    const work = async () => {
+      await wait(10);
+      await new Promise(setImmediate);
+      await wait(10);
+      return clock.now();
+    };
+    clock.after(21, () => expect.unreachable());
+    expect(await clock.advanceUntilSettled(work(), 20)).toBe(20);
+    expect(clock.pending).toBe(1);
+    await expect(clock.advanceUntilSettled(Promise.reject(new Error("no")), 0)).rejects.toThrow("no");
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { option, optionsSchema, parseOptions, validate } from "../../../src/config/parse-options.js";
+import { option, optionsSchema, parseOptions } from "../../../src/config/parse-options.js";
 import { parseServers } from "../../../src/config/parse-server.js";
 import { createMcpTools, McpClient } from "../../../src/index.js";
 import { McpServerManager } from "../../../src/manager/index.js";
@@ -116,12 +116,12 @@ describe("an unknown key", () => {
   });
 
   it("of a group that may be false is reported alone", () => {
-    const servers = { a: { url: "http://x.test", retry: { maxRetry: 3 } } };
+    const servers = { a: { url: "http://x.test", retry: { maxRetrys: 3 } } };
     expect(catchConfigError(() => parseServers(servers)).issues).toEqual([
       {
         path: "a.retry",
         message:
-          'unknown key "maxRetry" (did you mean "maxRetries"?); valid keys: maxRetries, baseDelayMs, maxDelayMs, freshSession',
+          'unknown key "maxRetrys" (did you mean "maxRetries"?); valid keys: maxRetries, baseDelayMs, maxDelayMs, freshSession',
       },
     ]);
   });
@@ -129,7 +129,7 @@ describe("an unknown key", () => {
   it.each<[label: string, use: () => unknown, message: string]>([
     ["a factory", () => createMcpTools({}, { onToolErrors: "throw" } as never), '"onToolError"'],
     ["naming", () => createMcpTools({}, { naming: { prefx: "none" } as never }), '"prefix"'],
-    ["a cache", () => createMcpTools({}, { cache: { ttl: 5 } as never }), '"ttlMs"'],
+    ["a cache", () => createMcpTools({}, { cache: { staleAfter: 5 } as never }), '"staleAfterMs"'],
     ["a manager", () => new McpServerManager({}, { concurency: 5 } as never), '"concurrency"'],
     ["a client", () => new McpClient({ name: "a", url: "http://x.test" }, { loger: 5 } as never), '"logger"'],
     ["a store", () => fileStore("unused", { timeout: 5 } as never), '"timeoutMs"'],
@@ -165,9 +165,10 @@ describe("an unreadable value", () => {
   });
 
   it("is reported in server definitions, with its path", () => {
-    const definition = { url: "http://x.test", timeouts: unreadable };
+    const timeouts = Object.defineProperty({}, "connectMs", { enumerable: true, get: throwBoom });
+    const definition = { url: "http://x.test", timeouts };
     expect(catchConfigError(() => parseServers({ "my server": definition })).issues).toEqual([
-      { path: '["my server"].timeouts.intervalMs', message: "cannot be read" },
+      { path: '["my server"].timeouts.connectMs', message: "cannot be read" },
     ]);
     const servers = Object.defineProperty({}, "weather", { enumerable: true, get: throwBoom });
     expect(catchConfigError(() => parseServers(servers)).issues).toEqual([
@@ -179,10 +180,9 @@ describe("an unreadable value", () => {
     "may be a proxy that throws in %s",
     (trap) => {
       const proxy = new Proxy({ target: "file", url: "http://x.test" }, { [trap]: throwBoom });
-      for (const use of [() => parseServers(proxy), () => parseServers({ a: proxy })])
-        expect(catchConfigError(use).issues).not.toEqual([]);
-      const validated = validate(WATCH_SCHEMA, proxy);
-      expect("data" in validated || validated.issues.length > 0).toBe(true);
+      for (const servers of [proxy, { a: proxy }])
+        expect(catchConfigError(() => parseServers(servers)).issues).not.toEqual([]);
+      expect(findIssues(proxy)).not.toEqual([]);
     },
   );
 });

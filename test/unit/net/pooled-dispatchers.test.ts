@@ -7,6 +7,7 @@ import { HttpConnector } from "../../../src/net/http-connector.js";
 import { HttpRequestHandler, type RequestLane } from "../../../src/net/http-request.js";
 import { PooledDispatchers } from "../../../src/net/pooled-dispatchers.js";
 import { eventually, deferred } from "../../fixtures/clients.js";
+import { findFreePort } from "../../fixtures/listener.js";
 
 function createDispatchers(port: number, sockets: number, now = () => performance.now()): PooledDispatchers {
   const connector = new HttpConnector({ connectMs: 10_000, secureContext: undefined, proxy: undefined });
@@ -31,7 +32,7 @@ function get(dispatchers: PooledDispatchers, lane: RequestLane = "call"): Promis
 async function lateServer() {
   const server = createServer((_, response) => response.end("ok"));
   server.keepAliveTimeout = 0;
-  const port = await freePort();
+  const port = await findFreePort();
   return {
     port,
     /** Listens synchronously: without a host there is no lookup to wait for. */
@@ -41,14 +42,6 @@ async function lateServer() {
       await closeServer(server);
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await closeServer(server);
-  return port;
 }
 
 async function closeServer(server: Server): Promise<void> {
