@@ -110,6 +110,12 @@ export class ClientLifecycle {
       ?.currentSession.current?.session;
   }
 
+  /** The open session of an identity. */
+  sessionOf(identity: string): Session | undefined {
+    const session = this.#epoch.connection?.pool.slots.get(identity)?.currentSession.current?.session;
+    return session?.isAlive === true ? session : undefined;
+  }
+
   sessions(): SessionInfo[] {
     return this.#slots.flatMap(({ identity, currentSession }) => {
       const { session, generation } = currentSession.current ?? {};

@@ -14,7 +14,7 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters, excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import type { SessionSlot } from "../session/session-pool.js";
-import type { ServerMetadata } from "../session/session.js";
+import type { ServerMetadata, Session } from "../session/session.js";
 import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
 import type {
@@ -114,9 +114,12 @@ export class McpClient implements AsyncDisposable {
     return this.#lifecycle.isConnected;
   }
 
-  /** The id of the open session, if the server assigned one. With several identities, the most recently used. */
+  /**
+   * The id of the open session, if the server assigned one. With an `identity`, that of requests without a caller;
+   * `sessions()` lists all.
+   */
   get sessionId(): string | undefined {
-    return this.#lifecycle.session?.id;
+    return this.#sessionFor({})?.id;
   }
 
   /** The name and version that the server reported. */
@@ -142,10 +145,24 @@ export class McpClient implements AsyncDisposable {
     this.#lifecycle.hintProtocolVersion(version);
   }
 
-  /** The usage instructions of the server, without hidden characters. */
+  /** The usage instructions of the server, without hidden characters. With an `identity`, those for requests without a caller. */
   get instructions(): string | undefined {
-    const instructions = this.#lifecycle.session?.metadata?.instructions;
+    return this.getInstructions();
+  }
+
+  /** Like `instructions`, for a caller: a server with an `identity` may send other instructions to each. */
+  getInstructions(options: Pick<RequestOptions, "context"> = {}): string | undefined {
+    const instructions = this.#sessionFor(options)?.metadata?.instructions;
     return instructions === undefined ? undefined : stripHiddenCharacters(instructions);
+  }
+
+  /** A caller without an identity has no session. */
+  #sessionFor(options: Pick<RequestOptions, "context">): Session | undefined {
+    try {
+      return this.#lifecycle.sessionOf(this.#runner.identityOf(options));
+    } catch {
+      return undefined;
+    }
   }
 
   /** The circuit breaker: its state, and methods to force it. `undefined` with `circuitBreaker: false`. */

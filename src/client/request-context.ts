@@ -72,6 +72,8 @@ export class RequestContext implements SessionRequest, RequestTracker {
   readonly deadlineAt: number;
   /** Listeners of `requestStarted` may add `_meta` entries. */
   params: JsonObject;
+  /** The `_meta` of the caller, without those. */
+  readonly callerMeta: unknown;
   /** Created for the first event if the caller passed none. */
   requestId: string | undefined;
   /** Shared by all events of the request; created for the first event. */
@@ -113,6 +115,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
     this.#progressListener = options.onProgress;
     this.deadlineAt = options.totalMs === 0 ? Number.POSITIVE_INFINITY : options.startedAt + options.totalMs;
     this.params = options.params;
+    this.callerMeta = options.params["_meta"];
     this.requestId = options.requestId;
     this.cancellation = options.cancellation;
   }

@@ -232,6 +232,10 @@ export interface FallbackCall {
   readonly server: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
+  /** The headers of this call only. They may identify the caller: never respond with a result of other headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The `_meta` of this call. It may identify the caller: never respond with a result of another `_meta`. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   /** The identity of the caller. Never respond with a result of another identity. */
   readonly identity: string;
   readonly isIdempotent: boolean;

@@ -42,12 +42,20 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
 }
 
 function toFallbackCall(
-  { params, identity, isIdempotent }: RequestContext,
+  { params, callerMeta, headers, identity, isIdempotent }: RequestContext,
   tool: string,
   server: string,
 ): FallbackCall {
   const args = isPlainObject(params["arguments"]) ? params["arguments"] : {};
-  return { server, tool, args: structuredClone(args), identity, isIdempotent };
+  return {
+    server,
+    tool,
+    args: structuredClone(args),
+    identity,
+    headers,
+    meta: isPlainObject(callerMeta) ? structuredClone(callerMeta) : undefined,
+    isIdempotent,
+  };
 }
 
 /** A failed fallback causes a warning, and the original failure is kept. */

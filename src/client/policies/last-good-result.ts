@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { FallbackCall, FallbackResult, FallbackOption } from "../../config/server-definition.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
 
@@ -20,7 +21,8 @@ const LAST_GOOD_RESULT_SCHEMA = optionsSchema<LastGoodResultOptions>(
 );
 
 /**
- * Creates a `fallback` that returns the last successful result of the same call, by server, identity, tool and arguments.
+ * Creates a `fallback` that returns the last successful result of the same call, by server, identity, tool, arguments,
+ * and the headers and `_meta` of the call.
  * Applies to idempotent tools only. The result is marked in `_meta`:
  * `"langchain-mcp-runtime/fallback": { kind, ageMs }`.
  *
@@ -61,11 +63,15 @@ export function lastGoodResult(
   };
 }
 
-/** Independent of the order of object keys. */
-function keyOf({ server, tool, args, identity }: FallbackCall): string {
-  return JSON.stringify([server, identity, tool, args], (_, value: unknown) =>
+/**
+ * Everything that may identify the caller is part of the key. It is independent of the order of object keys, and a hash,
+ * because headers may contain secrets.
+ */
+function keyOf({ server, tool, args, identity, headers, meta }: FallbackCall): string {
+  const call = JSON.stringify([server, identity, tool, args, headers, meta], (_, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : value,
   );
+  return createHash("sha256").update(call).digest("base64");
 }

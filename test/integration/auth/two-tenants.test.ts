@@ -3,6 +3,7 @@ import { type CallContext, createMcpTools, McpClient } from "../../../src/index.
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 
 const USERS = ["alice", "bob", "carol"] as const;
 const userOf = ({ configurable }: CallContext) => String(configurable["user"] ?? "");
@@ -326,5 +327,27 @@ describe("more users than the limit", () => {
     expect(client.sessions().map(({ identity }) => identity)).toEqual(["alice", "carol"]);
     resolve();
     expect((await busy).text()).toBe("done");
+  });
+
+  it("has a session id and instructions of its own for each user, and none without a user", async () => {
+    await using server = await startRawServer(({ method, id, request, response }) => {
+      if (method !== "initialize") return false;
+      const user = String(request.headers.authorization);
+      response.writeHead(200, { "content-type": "application/json", "mcp-session-id": `of ${user}` });
+      const result = {
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {} },
+        serverInfo: { name: "raw", version: "1" },
+        instructions: `for ${user}`,
+      };
+      return void response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    await using client = createTestClient(server.url, {
+      identity: userOf,
+      headers: ({ configurable }: CallContext) => ({ authorization: String(configurable["user"]) }),
+    });
+    for (const user of USERS) await client.callTool(echo(), as(user));
+    expect(USERS.map((user) => client.getInstructions(as(user)))).toEqual(USERS.map((user) => `for ${user}`));
+    expect([client.sessionId, client.instructions]).toEqual([undefined, undefined]);
   });
 });

@@ -403,6 +403,33 @@ describe("a fallback", () => {
     }
   });
 
+  it("of lastGoodResult never responds to a call with other headers or _meta", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    const callAs = (user: string, field: "headers" | "meta") =>
+      client.callTool(echo("private"), { idempotent: true, [field]: { "x-user": user } });
+    await callAs("alice", "headers");
+    await callAs("alice", "meta");
+    server.addFault(down, { method: "tools/call" });
+    expect((await callAs("alice", "headers")).text()).toBe("private");
+    expect((await callAs("alice", "meta")).text()).toBe("private");
+    expect(await rejection(callAs("bob", "headers"))).toMatchObject({ kind: "unavailable" });
+    expect(await rejection(callAs("bob", "meta"))).toMatchObject({ kind: "unavailable" });
+    expect(await rejection(client.callTool(echo("private"), { idempotent: true }))).toMatchObject({
+      kind: "unavailable",
+    });
+  });
+
+  it("of lastGoodResult ignores what listeners add to _meta, such as a trace id", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });
+    let traces = 0;
+    client.on("requestStarted", ({ addMeta }) => addMeta("traceparent", String((traces += 1))));
+    await client.callTool(echo("a"), { idempotent: true });
+    server.addFault(down, { method: "tools/call" });
+    expect((await client.callTool(echo("a"), { idempotent: true })).text()).toBe("a");
+  });
+
   it("of lastGoodResult needs the same arguments, an idempotent tool and a fresh result", async () => {
     await using server = await startMcpTestServer();
     await using client = createTestClient(server, { fallback: lastGoodResult({ maxAgeMs: 60_000 }) });

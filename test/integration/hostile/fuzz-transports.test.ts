@@ -1,0 +1,205 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { McpClient } from "../../../src/index.js";
+import { echo, NO_RETRY } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
+import { startRawSseServer } from "../../fixtures/raw-sse-server.js";
+import { createSeededRandom } from "../../fixtures/seeded-random.js";
+import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
+
+/** Set FUZZ_ROUNDS for longer runs, and FUZZ_SEED to repeat one. */
+const ROUNDS = Number(process.env["FUZZ_ROUNDS"] ?? 300);
+const SEED = Number(process.env["FUZZ_SEED"] ?? 1);
+
+const INITIALIZE_RESULT = {
+  protocolVersion: "2025-11-25",
+  capabilities: { tools: {} },
+  serverInfo: { name: "fuzz", version: "1" },
+};
+
+type Random = () => number;
+
+const createRandom = (seed: number): Random => {
+  const { between } = createSeededRandom(seed);
+  return () => between(0, 1_000_000 - 1) / 1_000_000;
+};
+
+const pick = <T>(random: Random, values: readonly T[]): T =>
+  values[Math.floor(random() * values.length)] as T;
+
+/** A JSON text: scalars, wide and deep values, and keys that have a meaning in JavaScript or JSON-RPC. */
+function createJson(random: Random, depth = 0): string {
+  const scalars = [
+    "0",
+    "-1",
+    "1e308",
+    "null",
+    "true",
+    '""',
+    '"\\u0000"',
+    '"__proto__"',
+    '"tools/call"',
+    '"2.0"',
+    "1.5",
+  ];
+  const choice = random();
+  if (depth > 4 || choice < 0.4) return pick(random, scalars);
+  if (choice < 0.44) return `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
+  if (choice < 0.47) return `{"a":`.repeat(5_000) + "1" + "}".repeat(5_000);
+  if (choice < 0.5) return JSON.stringify("x".repeat(Math.floor(random() * 100_000)));
+  if (choice < 0.53) return `[${Array.from({ length: 2_000 }, () => pick(random, scalars)).join(",")}]`;
+  const count = Math.floor(random() * 5);
+  if (choice < 0.75)
+    return `[${Array.from({ length: count }, () => createJson(random, depth + 1)).join(",")}]`;
+  const keys = [
+    "jsonrpc",
+    "id",
+    "method",
+    "params",
+    "result",
+    "error",
+    "_meta",
+    "__proto__",
+    "constructor",
+    "then",
+  ];
+  const entries = Array.from(
+    { length: count },
+    () => `"${pick(random, keys)}":${createJson(random, depth + 1)}`,
+  );
+  return `{${entries.join(",")}}`;
+}
+
+/** A message that a hostile server sends while the request with this id is pending. */
+function createMessage(random: Random, id: number): string {
+  const ids = [String(id), `"${id}"`, String(id + 1), "null", "-1", "1e99", createJson(random)];
+  const methods = [
+    "ping",
+    "roots/list",
+    "notifications/progress",
+    "notifications/cancelled",
+    "notifications/message",
+    "notifications/tools/list_changed",
+    "elicitation/create",
+    "",
+  ].map((method) => JSON.stringify(method));
+  const choice = random();
+  if (choice < 0.1) return createJson(random);
+  if (choice < 0.15)
+    return pick(random, ["", "{", "[]", "null", '{"jsonrpc":"2.0"', "\u0000", "data: x", "[[[[", "{}"]);
+  if (choice < 0.35)
+    return `{"jsonrpc":"2.0","id":${pick(random, ids)},"method":${pick(random, [...methods, createJson(random)])},"params":${createJson(random)}}`;
+  if (choice < 0.55)
+    return `{"jsonrpc":"2.0","method":${pick(random, methods)},"params":${createJson(random)}}`;
+  if (choice < 0.75) return `{"jsonrpc":"2.0","id":${pick(random, ids)},"result":${createJson(random)}}`;
+  if (choice < 0.9) return `{"jsonrpc":"2.0","id":${pick(random, ids)},"error":${createJson(random)}}`;
+  return `[${[createMessage(random, id), createMessage(random, id)].join(",")}]`;
+}
+
+function createMessages(random: Random, id: number): string[] {
+  const count = random() < 0.05 ? 3_000 : 1 + Math.floor(random() * 6);
+  if (count > 100)
+    return Array.from({ length: count }, (_, n) => `{"jsonrpc":"2.0","id":"p${n}","method":"ping"}`);
+  return Array.from({ length: count }, () => createMessage(random, id).replaceAll("\n", " "));
+}
+
+/** A correct response that ends a call which the messages before it have not ended. */
+const lastResponse = (id: number) =>
+  `{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"end"}]}}`;
+
+const unhandled: unknown[] = [];
+const onUnhandled = (reason: unknown) => unhandled.push(reason);
+process.on("unhandledRejection", onUnhandled);
+process.on("uncaughtException", onUnhandled);
+
+afterEach(() => expect(unhandled.splice(0)).toEqual([]));
+
+const MAX_RETAINED_BYTES = 64 * 1024 * 1024;
+
+/** Every call ends, with a result or with an error of this package, and the memory is released. */
+async function expectCallsToEnd(client: McpClient, rounds: number): Promise<void> {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let round = 0; round < rounds; round += 1) {
+    const outcome = await client.tryCallTool(echo(), { timeoutMs: 15_000 });
+    if (!outcome.ok) expect(outcome.error).toMatchObject({ name: "McpRuntimeError" });
+    if (!outcome.ok) expect(["timeout", "circuit-open"]).not.toContain(outcome.error.kind);
+  }
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(MAX_RETAINED_BYTES);
+}
+
+describe(`generated hostile messages (seed ${SEED})`, () => {
+  it.each(["application/json", "text/event-stream"])("over HTTP (%s)", { timeout: 120_000 }, async (type) => {
+    const random = createRandom(SEED);
+    await using server = await startRawServer(({ httpMethod, method, id, response }) => {
+      if (httpMethod !== "POST" || method !== "tools/call") return method === undefined ? undefined : false;
+      const messages = createMessages(random, Number(id));
+      response.writeHead(200, { "content-type": type });
+      if (type === "application/json") return void response.end(messages[0]);
+      for (const message of [...messages, lastResponse(Number(id))]) response.write(`data: ${message}\n\n`);
+      return void response.end();
+    });
+    await using client = new McpClient({ name: "fuzz", url: server.url, ...NO_RETRY });
+    await expectCallsToEnd(client, ROUNDS);
+  });
+
+  it("over SSE", { timeout: 120_000 }, async () => {
+    const random = createRandom(SEED + 3);
+    await using server = await startRawSseServer(({ method, id, stream }) => {
+      if (method !== "tools/call") return;
+      for (const message of [...createMessages(random, Number(id)), lastResponse(Number(id))])
+        stream.write(`data: ${message}\n\n`);
+    });
+    await using client = new McpClient({ name: "fuzz", type: "sse", url: server.url, ...NO_RETRY });
+    await expectCallsToEnd(client, ROUNDS);
+  });
+
+  it("over a WebSocket", { timeout: 120_000 }, async () => {
+    const random = createRandom(SEED + 1);
+    await using server = await WebSocketTestServer.start((socket) => {
+      socket.on("message", (data) => {
+        const { id, method } = JSON.parse(String(data)) as { id: number; method: string };
+        if (method === "initialize")
+          socket.send(JSON.stringify({ jsonrpc: "2.0", id, result: INITIALIZE_RESULT }));
+        if (method !== "tools/call") return;
+        for (const message of [...createMessages(random, id), lastResponse(id)]) socket.send(message);
+      });
+    });
+    await using client = new McpClient({ name: "fuzz", url: server.url, ...NO_RETRY });
+    await expectCallsToEnd(client, ROUNDS);
+  });
+
+  it("over stdio", { timeout: 120_000 }, async () => {
+    const random = createRandom(SEED + 2);
+    const rounds = Array.from({ length: ROUNDS }, () => createMessages(random, 424_242));
+    const script = `
+      const rounds = JSON.parse(require("node:zlib").gunzipSync(Buffer.from(process.env.ROUNDS, "base64")));
+      let round = Number(process.env.START ?? 0);
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, method } = JSON.parse(line);
+        const write = (text) => process.stdout.write(text + "\\n");
+        if (method === "initialize") write(JSON.stringify({ jsonrpc: "2.0", id, result: ${JSON.stringify(INITIALIZE_RESULT)} }));
+        if (method !== "tools/call") return;
+        for (const text of rounds[round++ % rounds.length]) write(text.replaceAll("424242", id).replaceAll("424243", id + 1));
+        write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[]}}');
+      });`;
+    const { gzipSync } = await import("node:zlib");
+    const env = {
+      ROUNDS: gzipSync(JSON.stringify(rounds.map((messages) => messages.map(shorten)))).toString("base64"),
+    };
+    await using client = new McpClient({
+      name: "fuzz",
+      command: process.execPath,
+      args: ["-e", script],
+      env,
+      ...NO_RETRY,
+    });
+    await expectCallsToEnd(client, ROUNDS);
+  });
+});
+
+/** The messages are passed in an environment variable, whose size is limited. */
+function shorten(message: string): string {
+  return message.length > 3_000 ? message.slice(0, 3_000) : message;
+}
