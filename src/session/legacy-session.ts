@@ -112,6 +112,7 @@ class InitializeHandshake {
       return await this.#initialize(attempt);
     } catch (error) {
       if (attempt.isCancelled || !(error instanceof McpRuntimeError)) throw error;
+      if (this.#options.hasTriedFallback === true) throw error;
       const fallback = await this.#channel.transport.openFallback?.(error, attempt);
       if (fallback === undefined) throw error;
       await this.#channel.replaceTransport(fallback);

@@ -22,6 +22,9 @@ const UNKNOWN_METHOD_CODES: ReadonlySet<unknown> = new Set([-32_601, -32_022]);
 const INITIALIZE_REJECTED_CODES: ReadonlySet<unknown> = new Set([
   -32_601, -32_602, -32_020, -32_021, -32_022,
 ]);
+const UNKNOWN_METHOD = -32_601;
+/** Statuses with which servers reject a body that they do not understand. */
+const ENVELOPE_REJECTED_STATUSES: ReadonlySet<number> = new Set([400, 406, 415, 422]);
 const DISCONNECT_KINDS: ReadonlySet<FailureKind> = new Set(["connection-lost", "not-sent"]);
 
 /**
@@ -29,7 +32,8 @@ const DISCONNECT_KINDS: ReadonlySet<FailureKind> = new Set(["connection-lost", "
  *
  * An unknown server receives `initialize` with the modern envelope in `_meta`. A legacy server ignores
  * the envelope, so detection costs no extra request. A modern server rejects `initialize` and is then
- * sent `server/discover`; the result is remembered in `era`.
+ * sent `server/discover`; a server that is strict about the envelope receives a plain `initialize`. The
+ * result is remembered in `era`.
  */
 export async function openSession(
   protocol: ProtocolOption,
@@ -70,17 +74,44 @@ async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise
     if (!("rejection" in outcome)) return outcome;
     ({ rejection, channel } = outcome);
   } catch (error) {
-    if (!INITIALIZE_REJECTED_CODES.has(getRpcCode(error)) && !isOpaqueRejection(error, options)) throw error;
-    rejection = error as McpRuntimeError;
+    if (!mayRejectEnvelope(error, options)) throw error;
+    rejection = error;
   }
-  const session = await discoverOnSameTransport(channel, options).catch((error: unknown) => {
-    if (!rejectsModernEra(error)) throw error;
-    return isOpaqueRejection(rejection, options)
-      ? initializeWithoutEnvelope(era, options)
-      : rethrowRejection(rejection, error);
-  });
+  const session = await openWithoutEnvelope(era, options, rejection, channel);
   era.isModern = session.metadata?.protocolVersion === MODERN_VERSION;
   return session;
+}
+
+/**
+ * Finds a revision that both sides support after `initialize` with the envelope was rejected. A code of the protocol comes
+ * from a server that knows the modern era, which says with `server/discover` what it supports; any other rejection may be
+ * about the envelope itself, so a plain `initialize` comes first. If both fail, the first rejection is reported.
+ */
+async function openWithoutEnvelope(
+  era: DetectedEra,
+  options: OpenSessionOptions,
+  rejection: McpRuntimeError,
+  channel: SessionChannel | undefined,
+): Promise<Session> {
+  const initializePlain = () => initializeWithoutEnvelope(era, { ...options, hasTriedFallback: true });
+  const discoverModern = () => discoverOnSameTransport(channel, options);
+  const isCoded = INITIALIZE_REJECTED_CODES.has(rejection.code);
+  if (!isCoded && !options.isCustomTransport)
+    return initializePlain().catch((error) => {
+      if (!rejectsModernEra(error)) throw error;
+      return discoverModern().catch(() => {
+        throw rejection;
+      });
+    });
+  return discoverModern().catch((error: unknown) => {
+    if (!rejectsModernEra(error)) throw error;
+    // Without `initialize` there is nothing left to try.
+    if (rejection.code === UNKNOWN_METHOD) return rethrowRejection(rejection, error);
+    return initializePlain().catch((plainError) => {
+      if (!rejectsModernEra(plainError) || !isCoded) throw plainError;
+      return rethrowRejection(rejection, error);
+    });
+  });
 }
 
 /** Reuses the transport on which `initialize` was rejected, so that a stdio server is not started twice. */
@@ -99,11 +130,19 @@ async function discoverOnSameTransport(
 }
 
 /**
- * A custom transport may report a rejection with an HTTP status only. The server may have rejected the
- * envelope itself, because it compares it with headers that a custom transport need not send.
+ * Whether the server may have rejected the envelope and not the client: with a code of the protocol, or with a status and
+ * any body. A custom transport may report a rejection with any HTTP status, because it need not send the headers that a
+ * server compares with the envelope.
  */
-function isOpaqueRejection(rejection: unknown, { isCustomTransport }: OpenSessionOptions): boolean {
-  return isCustomTransport && getRpcCode(rejection) === undefined && rejectsModernEra(rejection);
+function mayRejectEnvelope(
+  error: unknown,
+  { isCustomTransport }: OpenSessionOptions,
+): error is McpRuntimeError {
+  if (!(error instanceof McpRuntimeError)) return false;
+  const { code, status } = error;
+  if (INITIALIZE_REJECTED_CODES.has(code)) return true;
+  if (isCustomTransport) return code === undefined && rejectsModernEra(error);
+  return status !== undefined && ENVELOPE_REJECTED_STATUSES.has(status);
 }
 
 async function initializeWithoutEnvelope(era: DetectedEra, options: OpenSessionOptions): Promise<Session> {
@@ -142,10 +181,6 @@ function withModernHint(failure: McpRuntimeError): McpRuntimeError {
         `The server definition sets protocol: "${MODERN_VERSION}"; remove it to detect the protocol automatically.`,
       )
     : failure;
-}
-
-function getRpcCode(error: unknown): number | undefined {
-  return error instanceof McpRuntimeError ? error.code : undefined;
 }
 
 function withTransportHint(failure: McpRuntimeError): McpRuntimeError {

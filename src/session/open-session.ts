@@ -14,6 +14,8 @@ export interface OpenSessionOptions {
   readonly server: string;
   /** A transport that already has a session id is used without a handshake. */
   readonly openTransport: (cancellation: CancelScope) => Promise<Transport>;
+  /** Another transport was already tried at this address, and is not tried again. */
+  readonly hasTriedFallback?: boolean;
   /** The transport comes from the user's `openTransport`. */
   readonly isCustomTransport: boolean;
   /** Metadata that is already known, for a resumed session. */

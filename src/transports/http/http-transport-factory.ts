@@ -52,6 +52,8 @@ interface SessionOptions extends Pick<McpHttpClientOptions, "sessionId" | "proto
 }
 
 const METHOD_NOT_ALLOWED = 405;
+/** Invalid params, unknown method, header mismatch, unsupported version. */
+const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([-32_602, -32_601, -32_020, -32_021, -32_022]);
 
 /**
  * A GET that fails with one of these did not reach an SSE server. Other failures are inconclusive: the
@@ -121,13 +123,14 @@ class TransportDetector {
 }
 
 /**
- * An SSE server rejects a POST to this URL with almost any 4xx status. A server that responds with a
- * JSON-RPC error has parsed the message, so it is not one.
+ * An SSE server rejects a POST to this URL with almost any 4xx status, and some with a JSON-RPC error. A server that
+ * responds with an error of the protocol has parsed the message, so it is not one.
  */
-function mayBeSse({ status, code }: McpRuntimeError): boolean {
-  if (status === undefined) return false;
+function mayBeSse({ kind, status, code }: McpRuntimeError): boolean {
+  if (status === undefined || kind === "session-lost") return false;
   if (status === METHOD_NOT_ALLOWED) return true;
-  return status >= 400 && status < 500 && code === undefined && !AUTH_AND_RATE_STATUSES.has(status);
+  const isRejection = status >= 400 && status < 500 && !AUTH_AND_RATE_STATUSES.has(status);
+  return isRejection && !PROTOCOL_CODES.has(code);
 }
 
 function withHint(first: McpRuntimeError, method: "GET" | "POST", second: McpRuntimeError): McpRuntimeError {

@@ -20,6 +20,8 @@ describe("a server that is older than Streamable HTTP", () => {
     { status: 405 },
     { status: 405, body: rpcError(-32_000, "Method not allowed.") },
     { status: 415, body: "Unsupported Media Type" },
+    { status: 400, body: rpcError(-32_000, "Bad Request: No valid session ID provided") },
+    { status: 422, body: rpcError(-32_600, "Invalid Request") },
   ])("and rejects initialize with $status $body is used over SSE", async (postResponse) => {
     await using server = await SseServer.start();
     server.postResponse = postResponse;
@@ -142,11 +144,6 @@ describe("SSE is not tried after", () => {
     ["429", { status: 429 }, "rate-limited"],
     ["500", { status: 500 }, "server-error"],
     ["503", { status: 503 }, "unavailable"],
-    [
-      "an unknown session",
-      { status: 400, body: rpcError(-32_000, "Bad Request: No valid session ID provided") },
-      "server-error",
-    ],
     ["an unknown method", { status: 404, body: rpcError(-32_601, "no such method") }, "unsupported-protocol"],
     [
       "an HTML page",
@@ -160,7 +157,7 @@ describe("SSE is not tried after", () => {
     const failure = await rejection(client.callTool(echo()));
     expect(failure.status ?? 200).toBe(postResponse.status);
     expect(server.received("GET")).toHaveLength(0);
-    if (kind !== "server-error") expect(failure.kind).toBe(kind);
+    expect(failure.kind).toBe(kind);
   });
 
   it("a rejected request of a pinned session", async () => {
