@@ -213,6 +213,7 @@ describe("the public surface has", () => {
       "ensureSession",
       "finishAuth",
       "getBreaker",
+      "getInstructions",
       "getPrompt",
       "hintProtocolVersion",
       "identityOf",

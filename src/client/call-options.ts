@@ -13,6 +13,8 @@ export interface ToolCall {
   readonly name: string;
   /** @default {} */
   readonly args?: JsonObject | undefined;
+  /** The same as `args`, by its name in the protocol. Pass one of the two. */
+  readonly arguments?: JsonObject | undefined;
   /** Reported as `requestId` in events and outcomes. @default a random UUID */
   readonly id?: string | undefined;
 }
@@ -112,7 +114,9 @@ export function assertToolCall(server: string, call: ToolCall, options: CallTool
   const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
   if (typeof call?.name !== "string")
     throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
-  const { args } = call;
+  if (call.args !== undefined && call.arguments !== undefined)
+    throw invalidCall(`The call to tool "${call.name}" has both args and arguments. Pass one of the two.`);
+  const args = call.args ?? call.arguments;
   if (args !== undefined && !isObject(args))
     throw invalidCall(`The arguments of tool "${call.name}" must be an object, got ${describeValue(args)}.`);
   assertRequestOptions(server, options);

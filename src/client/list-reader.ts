@@ -118,23 +118,28 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
   const cursors = new Set<string>();
   let cursor: string | undefined;
   let ttlMs: number | undefined;
+  const finish = (): Item[] => {
+    warnProblems(problems, kind, options);
+    if (ttlMs !== undefined) options.onTtl?.(ttlMs);
+    return [...itemsById].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
+  };
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
     const limits = options.limits();
     const items = isPlainObject(page) ? page[kind.key] : undefined;
     if (!isPlainObject(page) || !Array.isArray(items))
       throw invalidListError(options, `responded to ${kind.method} without an array of ${kind.itemName}s`);
+    // A server that ignores an empty cursor sends the first page again.
+    if (cursor === "" && items.every((item) => isKnown(item, itemsById, kind))) return finish();
     itemCount += items.length;
     if (itemCount > limits[kind.capability])
       throw tooManyError(options, `${kind.itemName}s`, kind.capability);
     ttlMs = minTtl(ttlMs, page["ttlMs"]);
     for (const item of items) problems.push(...addItem(item, itemsById, kind));
     cursor = nextCursor(page["nextCursor"], kind.method, options);
-    if (cursor === undefined) {
-      warnProblems(problems, kind, options);
-      if (ttlMs !== undefined) options.onTtl?.(ttlMs);
-      return [...itemsById].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-    }
+    if (cursor === undefined) return finish();
+    // Some servers end a list with an empty cursor, and for others it is a cursor like any other.
+    if (cursor === "" && cursors.has("")) return finish();
     if (cursors.has(cursor))
       throw invalidListError(options, `repeated a cursor of ${kind.method}: the list would never end`);
     cursors.add(cursor);
@@ -149,9 +154,14 @@ function minTtl(ttlMs: number | undefined, pageTtlMs: unknown): number | undefin
 
 /** A cursor that is not a string must not be mistaken for the end of the list. */
 function nextCursor(value: unknown, method: string, options: FetchPagesOptions): string | undefined {
-  if (value === undefined || value === null || value === "") return undefined;
+  if (value === undefined || value === null) return undefined;
   if (typeof value === "string") return value;
   throw invalidListError(options, `sent a cursor of ${method} that is not a string`);
+}
+
+function isKnown<Item>(value: unknown, itemsById: ReadonlyMap<string, Item>, kind: ListKind<Item>): boolean {
+  const parsed = kind.parse(value);
+  return "problem" in parsed || itemsById.has(kind.idOf(parsed.item));
 }
 
 /** Adds an item, or returns the problem why it was skipped. */

@@ -40,7 +40,8 @@ export class ToolClient {
   ): Promise<CompletedCall<Output>> {
     const { server, runner } = this.#deps;
     assertToolCall(server, call, options);
-    const { name: tool, args = {} } = call;
+    const { name: tool } = call;
+    const args = call.args ?? call.arguments ?? {};
     const { onProgress, headers, output, meta, input, loggableArgs, secrets, idempotent = false } = options;
     const params: JsonObject = { name: tool, arguments: args };
     if (meta !== undefined) params["_meta"] = meta;

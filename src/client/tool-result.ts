@@ -43,6 +43,17 @@ export class ToolResult<Structured = unknown> {
     this.#source = source;
   }
 
+  /** The result in the format of the protocol. */
+  toJSON(): JsonObject {
+    const { content, structuredContent, isError, meta } = this;
+    return {
+      content,
+      ...(structuredContent === undefined ? {} : { structuredContent }),
+      ...(isError ? { isError } : {}),
+      ...(meta === undefined ? {} : { _meta: meta }),
+    };
+  }
+
   /** Returns all text blocks, joined by newlines. */
   text(): string {
     const texts = this.content.map((block) => (block.type === "text" ? block["text"] : undefined));

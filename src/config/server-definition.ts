@@ -259,7 +259,14 @@ export type FallbackOption =
 type FallbackResponder = (
   failure: McpRuntimeError,
   call: FallbackCall,
-) => FallbackResult | undefined | Promise<FallbackResult | undefined>;
+) => FallbackAnswer | Promise<FallbackAnswer>;
+/** A result, for example of another tool; content as LangChain has it (a string, blocks, a message); or nothing. */
+type FallbackAnswer =
+  | FallbackResult
+  | string
+  | readonly (string | Readonly<Record<string, unknown>>)[]
+  | { readonly content: unknown }
+  | undefined;
 type FallbackRecorder = (call: FallbackCall, result: Readonly<Record<string, unknown>>) => void;
 
 /**

@@ -48,8 +48,8 @@ export interface FailureEvidence {
   readonly reportsUnknownSession?: boolean | undefined;
   /** The called tool is not in the server's tool list. */
   readonly isToolMissing?: boolean | undefined;
-  /** The request was `resources/read`, for which some codes have a specific meaning. */
-  readonly isResourceRead?: boolean | undefined;
+  /** Invalid params mean that the server does not have the requested resource or prompt. */
+  readonly isUnknownItem?: boolean | undefined;
   /** Whether the request reached the server, if known. Only relevant without a response. */
   readonly wasSent?: boolean | undefined;
   /** The network error code of each attempted address, such as `ECONNREFUSED`. */
@@ -57,10 +57,9 @@ export interface FailureEvidence {
 }
 
 const METHOD_NOT_FOUND = -32_601;
-/**
- * -32002 is specified. The official SDK's servers return -32602 (invalid params): the URI is the only parameter.
- */
-const RESOURCE_NOT_FOUND_CODES: ReadonlySet<number | undefined> = new Set([-32_002, -32_602]);
+/** Specified for resources; servers use it for other things that they do not have, too. */
+const NOT_FOUND = -32_002;
+const INVALID_PARAMS = -32_602;
 /** The server does not support the protocol version of the request and did not run it. */
 const UNSUPPORTED_VERSION = -32_022;
 /** The server needs a client capability (elicitation, sampling or roots) that the request does not declare. */
@@ -102,9 +101,13 @@ const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
   ["rate-limited", ({ status, hasRetryAfter }) => status === 503 && hasRetryAfter],
   ["unavailable", ({ status }) => status === 502 || status === 503 || status === 504],
   ["server-error", ({ status }) => status !== undefined && status >= 500],
-  ["not-found", ({ code }) => code === METHOD_NOT_FOUND],
+  [
+    "not-found",
+    ({ code, status }) => code === METHOD_NOT_FOUND || (code === NOT_FOUND && status === undefined),
+  ],
   ["invalid-request", ({ status }) => status !== undefined],
-  ["not-found", ({ code, isResourceRead }) => isResourceRead && RESOURCE_NOT_FOUND_CODES.has(code)],
+  // The official SDK's servers return -32602 for unknown resources and prompts.
+  ["not-found", ({ code, isUnknownItem }) => isUnknownItem && code === INVALID_PARAMS],
 
   ["invalid-request", ({ code }) => code !== undefined && INVALID_REQUEST_CODES.has(code)],
   ["server-error", ({ code }) => code !== undefined],

@@ -149,12 +149,19 @@ class RpcServerError extends Error {
   }
 }
 
+const UNKNOWN_PROMPT = /\bunknown prompt\b|\bprompt\b.{0,200}\bnot found\b/i;
+
+/** The URI is the only parameter of a resource. A prompt has arguments, which may be invalid as well. */
+function isUnknownItem(method: string, message: string): boolean {
+  return method === "resources/read" || (method === "prompts/get" && UNKNOWN_PROMPT.test(message));
+}
+
 function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {
   const { code, message } = error;
   const serverText = excerpt(redactor.redact(message));
   const hint = hintForCode(code);
   return new McpRuntimeError(
-    classifyFailure({ code, isResourceRead: method === "resources/read" }),
+    classifyFailure({ code, isUnknownItem: isUnknownItem(method, message) }),
     `Server "${server}" returned error ${code}: ${serverText}${hint === "" ? "" : ` ${hint}`}`,
     { server, code, cause: redactor.redactCause(new RpcServerError(error)) },
   );

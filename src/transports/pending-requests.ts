@@ -223,6 +223,11 @@ export class PendingRequests<Wire extends WireRequest> {
     return false;
   }
 
+  /** A message of a request's own stream could not be read. */
+  reportInvalid(reason: string): void {
+    this.#events.onInvalidMessage?.("", reason, undefined);
+  }
+
   /** Reports progress to its request and passes any other message to the transport. */
   receiveServerMessage(message: JsonRpcMessage): void {
     const { method, params } = message;

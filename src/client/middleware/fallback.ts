@@ -1,7 +1,8 @@
 import type { FallbackCall, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject } from "../../json/json.js";
+import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
 export interface FallbackDependencies {
@@ -61,11 +62,34 @@ function toFallbackCall(
 /** A failed fallback causes a warning, and the original failure is kept. */
 async function tryFallback(respond: () => unknown, warn: (message: string) => void): Promise<unknown> {
   try {
-    const result = await respond();
-    if (result === undefined || isPlainObject(result)) return result;
-    warn("The fallback returned an invalid result; the original failure is kept.");
+    const returned = await respond();
+    if (returned === undefined) return undefined;
+    const result = toCallResult(returned);
+    if (result !== undefined) return result;
+    warn(
+      "The fallback returned an invalid result; the original failure is kept. Return a result of callTool, an object with content or structuredContent, a string, or an array of content blocks.",
+    );
   } catch (error) {
     warn(`The fallback failed; the original failure is kept: ${String(error)}`);
   }
   return undefined;
+}
+
+/** Accepts the result of another tool, content as LangChain has it, and plain results. */
+function toCallResult(value: unknown): JsonObject | undefined {
+  if (value instanceof ToolResult) return value.toJSON();
+  if (typeof value === "string" || Array.isArray(value)) return toContentResult(value);
+  if (isPlainObject(value))
+    return typeof value["content"] === "string" ? { ...value, ...toContentResult(value["content"]) } : value;
+  // A message of LangChain, for example what another tool returned.
+  const content: unknown = typeof value === "object" ? Reflect.get(value as object, "content") : undefined;
+  return content === undefined ? undefined : toContentResult(content);
+}
+
+function toContentResult(content: unknown): JsonObject | undefined {
+  const blocks = (Array.isArray(content) ? content : [content]).map((block: unknown) =>
+    typeof block === "string" ? { type: "text", text: block } : block,
+  );
+  const isValid = blocks.every((block) => isPlainObject(block) && typeof block["type"] === "string");
+  return isValid ? { content: blocks } : undefined;
 }

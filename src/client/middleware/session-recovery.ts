@@ -85,9 +85,10 @@ function planRecovery(
 ): number {
   const { id: resumedId, maxRecoveries } = attempt.connection.config.session;
   const failure = classifyError(error, attempt);
-  if (!isSessionLoss(failure, handle.session)) throw failure;
-  // A server that does not know the session has not run the request.
-  request.sendStatus = undefined;
+  const isReported = reportsSessionLoss(failure, handle.session);
+  if (!isReported && !isSessionLoss(failure, handle.session)) throw failure;
+  // A server that does not know the session has not run the request. A report with status 200 may come from the tool.
+  if (!isReported) request.sendStatus = undefined;
   // A configured session id is replaced by the user, never by the client.
   if (resumedId !== undefined) throw failure;
   // A session from the store that never worked: it had already expired. At most two stored sessions are tried
@@ -100,7 +101,7 @@ function planRecovery(
     attempt.slot.currentSession.invalidate(handle);
     attempt.deps.lifecycle.sessionEvents.lost(request, handle);
   }
-  if (!mayRecover) throw failure;
+  if (!mayRecover || (isReported && !request.isIdempotent)) throw failure;
   return wasNeverConfirmed ? 0 : 1;
 }
 
@@ -117,6 +118,21 @@ function isSessionLoss(failure: unknown, session: Session): failure is McpRuntim
   if (failure.kind === "session-lost") return session.id !== undefined;
   if (failure.kind === "unsupported-protocol") return true;
   return failure.kind === "not-sent" && !session.isAlive;
+}
+
+/** Errors with which known servers report an unknown session with HTTP status 200. */
+const SESSION_LOSS_ERRORS: ReadonlySet<string> = new Set([
+  "-32001 Session not found",
+  "-32600 Session not found",
+  "-32000 Bad Request: No valid session ID provided",
+  "-32000 Bad Request: Server not initialized",
+]);
+
+function reportsSessionLoss(failure: unknown, session: Session): failure is McpRuntimeError {
+  if (!(failure instanceof McpRuntimeError) || failure.status !== undefined || session.id === undefined)
+    return false;
+  const { code, cause } = failure;
+  return cause instanceof Error && SESSION_LOSS_ERRORS.has(`${code} ${cause.message}`);
 }
 
 /** Not for a server without sessions, nor with a configured session id. */

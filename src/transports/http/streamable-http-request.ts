@@ -58,6 +58,8 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #stream: EventStreamReader | undefined;
   /** Set if the server compressed the body although the request did not allow it; used in the error message. */
   #encoding: string | undefined;
+  /** Why an event on the stream could not be read. */
+  #invalidEvent: string | undefined;
   #resumeScope: CancelScope | undefined;
   #isResumed = false;
   #failedResumes = 0;
@@ -152,7 +154,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #onText(text: string): void {
     const messages = this.#pending.isSettled ? [] : parseMessages(text);
     if (typeof messages === "string")
-      this.#failInvalid(this.#encoding === undefined ? messages : `it is compressed (${this.#encoding})`);
+      this.#onInvalid(this.#encoding === undefined ? messages : `it is compressed (${this.#encoding})`);
     else for (const message of messages) this.#onMessageSafely(message);
   }
 
@@ -169,7 +171,7 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
     if (this.#pending.isSettled) return;
     this.#failedResumes = 0;
     if (isServerMessage(value)) this.#forward(value);
-    else if (!isResponse(value)) this.#failInvalid(NOT_JSON_RPC);
+    else if (!isResponse(value)) this.#onInvalid(NOT_JSON_RPC);
     else if (isResponseTo(value, this.#pending.id)) this.#pending.receive(value);
     // On resumption some servers replay the messages of all streams.
     else if (!this.#isResumed) this.#failInvalid(describeOtherResponse(value));
@@ -178,6 +180,13 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #forward(message: JsonRpcMessage): void {
     if (isRequest(message)) (this.#serverRequestIds ??= []).push(message.id);
     this.#owner.receiveServerMessage(message);
+  }
+
+  /** An invalid event on a stream is reported, and the response may still follow. */
+  #onInvalid(reason: string): void {
+    if (this.#stream === undefined) return this.#failInvalid(reason);
+    this.#invalidEvent ??= reason;
+    this.#owner.reportInvalid(reason);
   }
 
   #failInvalid(reason: string): void {
@@ -194,7 +203,10 @@ export class StreamableHttpRequest implements WireRequest, HttpRequestEvents {
   #onStreamEnd(cause: Error | undefined): void {
     this.#cancelGrace?.();
     if (this.#pending.isSettled) return;
-    const failure = fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient);
+    const failure =
+      this.#invalidEvent === undefined
+        ? fromConnectionError(cause ?? STREAM_ENDED, true, this.#httpClient)
+        : invalidResponseError(this.#httpClient, this.#invalidEvent);
     if (this.#stream?.lastEventId === undefined || this.#failedResumes >= MAX_FAILED_RESUMES) {
       this.#fail(failure);
       return;

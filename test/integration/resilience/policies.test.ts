@@ -396,7 +396,7 @@ describe("a fallback", () => {
   it("that returns undefined, returns an invalid result or throws keeps the failure", async () => {
     await using server = await startMcpTestServer();
     server.addFault(down, { method: "tools/call" });
-    const fallbacks = [() => undefined, () => "text", () => Promise.reject(new Error("no"))];
+    const fallbacks = [() => undefined, () => 7, () => Promise.reject(new Error("no"))];
     for (const fallback of fallbacks) {
       await using client = createTestClient(server, { ...QUICK_RETRY, fallback } as never);
       expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "unavailable" });

@@ -50,9 +50,8 @@ const rows: readonly (readonly [string, FailureEvidence, string])[] = [
   ["-32603", { code: -32_603 }, "server-error"],
   ["-32000", { code: -32_000 }, "server-error"],
   ["-32019", { code: -32_019 }, "server-error"],
-  ["-32002", { code: -32_002 }, "server-error"],
-  ["-32002 for resources/read", { code: -32_002, isResourceRead: true }, "not-found"],
-  ["-32602 for resources/read", { code: -32_602, isResourceRead: true }, "not-found"],
+  ["-32002", { code: -32_002 }, "not-found"],
+  ["-32602 for an unknown resource or prompt", { code: -32_602, isUnknownItem: true }, "not-found"],
   ["a server-specific code", { code: 42 }, "server-error"],
   ["a request that was never written to a socket", { wasSent: false }, "not-sent"],
   [
