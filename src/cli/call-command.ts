@@ -3,7 +3,6 @@ import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import { excerpt, stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { SchemaValidator } from "../json-schema/schema-validator.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
@@ -20,7 +19,8 @@ import {
   selectServers,
   type ServerSelection,
 } from "./servers/select-servers.js";
-import { type OutputStream, renderStatus, writeOutput } from "./terminal.js";
+import { formatJson, renderStatus, writeOutput } from "./terminal.js";
+import { escapeExcerpt, escapeText } from "./text-format.js";
 
 /** Calls one tool. Approval rules do not apply: the user typed the call. */
 export const callCommand: Command = async (context) => {
@@ -48,7 +48,7 @@ async function callTool(
     progress = `  ${value}${total === undefined ? "" : `/${total}`}`;
   };
   const { value: result, error } = await spinner.during(
-    (elapsed) => `calling ${stripHiddenCharacters(tool)}  ${elapsed}${progress}`,
+    (elapsed) => `calling ${tool}  ${elapsed}${progress}`,
     () => settle(client.callTool({ name: tool, args }, { signal, onProgress }), signal),
   );
   if (error !== undefined) return toFailedOutcome([toFailureFinding(error, server, true)]);
@@ -107,7 +107,7 @@ function findTool(tools: readonly McpToolInfo[], server: string, toolName: strin
     tools.find(({ name }) => name === toolName) ??
     tools.find(({ name }) => `${server}__${name}` === toolName);
   if (tool !== undefined) return tool;
-  const names = tools.map(({ name }) => excerpt(name));
+  const names = tools.map(({ name }) => escapeExcerpt(name));
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more (see list)` : "";
   const all =
     names.length === 0 ? "It has no tools." : `Tools: ${names.slice(0, MAX_NAMES).join(", ")}${more}.`;
@@ -180,30 +180,38 @@ async function toCallOutcome(
     exit: isError ? "toolError" : "ok",
     json: { ...info, isError, content, structuredContent, meta, saved: files.map(({ file }) => file) },
     stream,
+    isVerbatim: true,
     render: ({ colors }) => {
       const fileLines = files.map(({ file }) => `${renderStatus("ok", colors)} ${file}`);
       if (files[0] !== undefined && files[0].block === undefined) return fileLines;
       const saved = new Map(files.map(({ block }, index) => [block, fileLines[index] ?? ""]));
-      const text = renderResult(result, terminal[stream], saved);
-      if (!isError || (output === undefined && terminal[stream].isTTY !== true)) return [text];
+      const isTerminal = terminal[stream].isTTY === true;
+      const lines = renderResult(result, saved, isTerminal);
+      if (!isError || (output === undefined && !isTerminal)) return lines;
       const suffix = output === undefined ? "" : `; ${output} was not written`;
-      return [`${renderStatus("error", colors)} The tool reported an error${suffix}:`, text];
+      return [`${renderStatus("error", colors)} The tool reported an error${suffix}:`, ...lines];
     },
   };
 }
 
-/** Strips escape sequences for a terminal; a pipe gets the original text. Saved blocks are replaced by their file name. */
+/**
+ * Returns the lines of a result. A pipe gets the original text; for a terminal each line is escaped, and tabs are
+ * spaces. Saved blocks are replaced by their file name.
+ */
 function renderResult(
   result: ToolResult,
-  { isTTY = false }: OutputStream,
   saved: ReadonlyMap<ContentBlock | undefined, string>,
-): string {
-  const sanitize = (text: string) => (isTTY ? stripHiddenCharacters(text) : text);
-  const text =
+  isTerminal: boolean,
+): string[] {
+  const toLines = (text: string) =>
+    isTerminal
+      ? text.split(/\r?\n/).map((line) => escapeText(line.replaceAll("\t", "    ")))
+      : text.split("\n");
+  const lines =
     saved.size === 0
-      ? sanitize(renderContent(result))
-      : renderContent(result, (block) => saved.get(block) ?? sanitize(renderBlock(block)));
-  return text.replace(/\n$/, "");
+      ? toLines(renderContent(result))
+      : result.content.flatMap((block) => saved.get(block) ?? toLines(renderBlock(block)));
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
 
 /** Returns the binary content of an image, audio or resource block. */
@@ -216,13 +224,9 @@ function getBytes(block: ContentBlock) {
 }
 
 /** Renders text blocks verbatim and other blocks as one line. */
-function renderContent(
-  { content, structuredContent }: ToolResult,
-  render: (block: ContentBlock) => string = renderBlock,
-): string {
-  if (content.length === 0 && structuredContent !== undefined)
-    return JSON.stringify(structuredContent, undefined, 2);
-  return content.map(render).join("\n");
+function renderContent({ content, structuredContent }: ToolResult): string {
+  if (content.length === 0 && structuredContent !== undefined) return formatJson(structuredContent);
+  return content.map(renderBlock).join("\n");
 }
 
 function renderBlock(block: ContentBlock): string {
@@ -231,9 +235,10 @@ function renderBlock(block: ContentBlock): string {
   if (isPlainObject(resource) && typeof resource["text"] === "string") return resource["text"];
   const binary = getBytes(block);
   if (binary !== undefined)
-    return `[${block.type}: ${stripHiddenCharacters(binary.type)}, ${formatSize(binary.bytes.length)}; save it with --output]`;
+    return `[${escapeText(block.type)}: ${escapeText(binary.type)}, ${formatSize(binary.bytes.length)}; save it with --output]`;
   const { uri } = block;
-  return typeof uri === "string" ? `[${block.type}: ${stripHiddenCharacters(uri)}]` : JSON.stringify(block);
+  if (typeof uri === "string") return `[${escapeText(block.type)}: ${escapeText(uri)}]`;
+  return escapeText(JSON.stringify(block));
 }
 
 function formatSize(bytes: number): string {

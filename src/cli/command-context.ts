@@ -18,8 +18,10 @@ export interface CommandContext {
 export interface Outcome {
   readonly exit: ExitReason;
   readonly json: JsonObject;
-  /** Returns the lines of the text output. */
+  /** Returns the lines of the text output. They are escaped when they are written. */
   readonly render: (page: Page) => readonly string[];
+  /** The lines are the result of a tool, which a pipe gets unchanged. A terminal never does. */
+  readonly isVerbatim?: boolean;
   /** The stream of the text output. Results go to stdout, failures to stderr. */
   readonly stream?: "stdout" | "stderr";
 }

@@ -32,7 +32,10 @@ const OPTION_TABLE = {
     multiple: true,
     text: "value for ${input:id} in a VS Code file",
   },
-  yes: { short: "y", text: "start commands of project files and pass variables without asking" },
+  yes: {
+    short: "y",
+    text: "start commands of project files and pass variables and credentials without asking",
+  },
   timeout: { value: "<seconds>", text: "time limit for connecting and for each request" },
   args: { short: "a", value: "<json>", text: "arguments as JSON, @file, or - for stdin" },
   output: { short: "o", value: "<file>", text: "write the output to this file" },

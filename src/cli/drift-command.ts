@@ -7,7 +7,6 @@ import type { McpToolInfo } from "../config/list-items.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import type { ParameterChange } from "../json-schema/compare-schemas.js";
 import { fileStore } from "../stores/drivers/file-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -20,7 +19,7 @@ import { type ConnectedServer, withConnectedServers } from "./servers/connect-se
 import { requireServers, selectServers, type ServerSelection } from "./servers/select-servers.js";
 import type { SelectedServer } from "./servers/selected-server.js";
 import { type Page, renderStatus, type Status } from "./terminal.js";
-import { padToWidth, textWidth, wrapIndented } from "./text-format.js";
+import { escapeExcerpt, padToWidth, textWidth, wrapIndented } from "./text-format.js";
 
 /** The saved tools of one server. */
 interface Baseline {
@@ -197,8 +196,8 @@ function describeState(drift: ServerDrift | undefined, tools: number): [Status, 
 function renderChanges(drift: ServerDrift | undefined, { colors, columns }: Page): string[] {
   const { added = [], removed = [], changed = [] } = drift ?? {};
   const changes = [
-    ...removed.map((name) => [colors.error("-"), excerpt(name)] as const),
-    ...added.map((name) => [colors.success("+"), excerpt(name)] as const),
+    ...removed.map((name) => [colors.error("-"), escapeExcerpt(name)] as const),
+    ...added.map((name) => [colors.success("+"), escapeExcerpt(name)] as const),
     ...changed.map((change) => [colors.warning("~"), formatChange(change)] as const),
   ];
   return changes.flatMap(([symbol, text]) => wrapIndented(text, columns, 6, `    ${symbol} `));
@@ -206,9 +205,9 @@ function renderChanges(drift: ServerDrift | undefined, { colors, columns }: Page
 
 function formatChange({ tool, change, parameters, isDescriptionChanged }: ToolChange): string {
   const changes = parameters.map(
-    ({ parameter, what: kind }) => `${excerpt(parameter)} ${CHANGE_TEXTS[kind]}`,
+    ({ parameter, what: kind }) => `${escapeExcerpt(parameter)} ${CHANGE_TEXTS[kind]}`,
   );
   const descriptionChange = isDescriptionChanged ? ["changed description"] : [];
   const breaking = change === "breaking" ? " (breaking)" : "";
-  return `${excerpt(tool)}${breaking}: ${[...changes, ...descriptionChange].join(", ") || "changed schema"}`;
+  return `${escapeExcerpt(tool)}${breaking}: ${[...changes, ...descriptionChange].join(", ") || "changed schema"}`;
 }

@@ -6,7 +6,10 @@ export const EXIT_CODES = {
   failed: [1, "A server failed, `doctor` found an error, or the output cannot be written."],
   usage: [2, "The command line is invalid, or there are no servers."],
   drifted: [3, "`drift`: the tools of a server differ from the baseline."],
-  declined: [4, "A project file would start a command or receive variables, and this was not approved."],
+  declined: [
+    4,
+    "A project file would start a command, use your AWS credentials or receive variables, and this was not approved.",
+  ],
   toolError: [5, "`call`: the tool ran and reported an error."],
   interrupted: [130, "Interrupted by Ctrl-C; all connections were closed."],
 } as const;

@@ -1,5 +1,4 @@
 import type { McpToolInfo } from "../config/list-items.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import type { Command } from "./command-context.js";
 import { type Finding, toExit } from "./report/finding.js";
 import { renderSections } from "./report/render-findings.js";
@@ -7,7 +6,7 @@ import { formatSignature, renderServers, serverToJson, toolToJson } from "./repo
 import { type ServerResult, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
 import type { Page } from "./terminal.js";
-import { padToWidth, textWidth, truncateToWidth } from "./text-format.js";
+import { escapeExcerpt, padToWidth, textWidth, truncateToWidth } from "./text-format.js";
 
 /** Lists servers and their tools. */
 export const listCommand: Command = async (context) => {
@@ -49,5 +48,5 @@ function renderList(results: readonly ServerResult[], findings: readonly Finding
 /** Returns the first line of the description. */
 function getSummary({ description, title }: McpToolInfo): string {
   const [first = ""] = (description ?? title ?? "").trim().split("\n");
-  return excerpt(first);
+  return escapeExcerpt(first);
 }

@@ -54,7 +54,10 @@ function renderCommandHelp(
   page: Page,
 ): string[] {
   return [
-    `${page.colors.bold(wrapParagraph(`${PROGRAM} ${name} ${usage}`, page))}\n${wrapParagraph(`${capitalize(summary)}.`, page)}`,
+    [
+      ...wrapLines(`${PROGRAM} ${name} ${usage}`, page).map(page.colors.bold),
+      ...wrapLines(`${capitalize(summary)}.`, page),
+    ].join("\n"),
     ...(options.length === 0 ? [] : [renderSection("Options", toOptionRows(options), page)]),
     renderSection("Server options", toOptionRows(SERVER_OPTIONS), page),
     renderSection("Common options", toOptionRows(COMMON_OPTIONS), page),
@@ -95,8 +98,12 @@ function renderRows(rows: readonly Row[], { columns, colors }: Page): string[] {
   );
 }
 
-function wrapParagraph(text: string, { columns }: Page): string {
-  return wrapToWidth(text, Math.min(columns, MAX_WIDTH)).join("\n");
+function wrapParagraph(text: string, page: Page): string {
+  return wrapLines(text, page).join("\n");
+}
+
+function wrapLines(text: string, { columns }: Page): string[] {
+  return wrapToWidth(text, Math.min(columns, MAX_WIDTH));
 }
 
 function capitalize(text: string): string {

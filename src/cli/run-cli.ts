@@ -4,7 +4,15 @@ import { type CommandLine, parseCommandLine, type CommandName } from "./command-
 import type { Command, Outcome } from "./command-context.js";
 import { toExitCode, UsageError } from "./exit-codes.js";
 import { renderHelp } from "./render-help.js";
-import { Spinner, createStderrLogger, createPage, renderStatus, type Terminal } from "./terminal.js";
+import {
+  Spinner,
+  createStderrLogger,
+  createPage,
+  formatJson,
+  renderStatus,
+  type Terminal,
+  writeLines,
+} from "./terminal.js";
 import { wrapIndented } from "./text-format.js";
 
 /** Lazy-loaded, so that help is printed quickly. */
@@ -26,11 +34,14 @@ export async function runCli(
   const print = (outcome: Outcome): number => {
     // Not from the parsed command line: its errors also honor --json.
     const wantsJson = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined).includes("--json");
-    const { exit, json, render, stream = "stdout" } = outcome;
+    const { exit, json, render, stream: streamName = "stdout", isVerbatim = false } = outcome;
     const exitCode = toExitCode(exit);
     const document = { command, ok: exit === "ok", exitCode, ...json };
-    if (wantsJson) terminal.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
-    else terminal[stream].write(`${render(createPage(terminal[stream], terminal.env)).join("\n")}\n`);
+    const stream = terminal[streamName];
+    const page = createPage(stream, terminal.env);
+    if (wantsJson) terminal.stdout.write(`${formatJson(document)}\n`);
+    else if (isVerbatim && stream.isTTY !== true) stream.write(`${render(page).join("\n")}\n`);
+    else writeLines(stream, render(page), page);
     return exitCode;
   };
   try {

@@ -6,7 +6,7 @@ import { renderSections } from "./report/render-findings.js";
 import { renderServers, toolToJson } from "./report/render-servers.js";
 import { type ConnectedServer, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
-import { assertDoesNotExist, renderStatus, writeOutput } from "./terminal.js";
+import { assertDoesNotExist, formatJson, renderStatus, writeOutput } from "./terminal.js";
 
 /** Creates an agent definition for `createMcpToolsFromAgent` from live servers. Writes nothing if any server fails. */
 export const snapshotCommand: Command = async (context) => {
@@ -17,7 +17,7 @@ export const snapshotCommand: Command = async (context) => {
   return withConnectedServers(selection, context, async ({ results, connected, findings }) => {
     const exit = toExit(findings);
     const agent = { name: basename(terminal.cwd) || "agent", resources: connected.map(toResource) };
-    const text = JSON.stringify(agent, undefined, 2);
+    const text = formatJson(agent);
     const isWritten = exit === "ok" && output !== undefined;
     if (isWritten) await writeOutput(output, `${text}\n`, terminal);
     return {
@@ -25,7 +25,7 @@ export const snapshotCommand: Command = async (context) => {
       json: { agent: exit === "ok" ? agent : undefined, file: isWritten ? output : undefined, findings },
       stream: exit === "ok" ? "stdout" : "stderr",
       render: (page) => {
-        if (exit === "ok" && output === undefined) return [text];
+        if (exit === "ok" && output === undefined) return text.split("\n");
         const allowed = results.filter((result) => result.connected !== undefined);
         const file = isWritten ? [`${renderStatus("ok", page.colors)} ${output}`] : [];
         return [...renderSections(renderServers(allowed, page), findings, page), ...file];

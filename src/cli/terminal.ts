@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
-import { styleText } from "node:util";
+import { inspect, styleText } from "node:util";
 import { UsageError } from "./exit-codes.js";
 import type { Severity } from "./report/finding.js";
-import { formatSeconds, truncateToWidth } from "./text-format.js";
+import { escapeText, formatSeconds, truncateToWidth } from "./text-format.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
 
 /** An output stream of the process. */
@@ -45,14 +45,21 @@ function isBelow(path: string): boolean {
   return path !== "" && !path.startsWith("..") && !isAbsolute(path);
 }
 
-/** The text styles. Apply them after layout: the width functions would count escape sequences. */
+/** The text styles. Apply them after layout: the width functions would escape them. */
 const STYLES = { success: "green", error: "red", warning: "yellow", dim: "dim", bold: "bold" } as const;
+/** The escape sequences of the styles, the only ones that are printed. */
+const STYLE_SEQUENCE = new RegExp(
+  `(\\u001b\\[(?:${Object.values(STYLES)
+    .flatMap((style) => inspect.colors[style] ?? [])
+    .join("|")})m)`,
+);
 
 type Colors = Readonly<Record<keyof typeof STYLES, (text: string) => string>>;
 
 /** Layout parameters of the output. */
 export interface Page {
   readonly colors: Colors;
+  readonly isColored: boolean;
   readonly columns: number;
 }
 
@@ -60,11 +67,28 @@ export function createPage(stream: OutputStream, env: Terminal["env"]): Page {
   const isColored = supportsColor(stream, env);
   const entries = Object.entries(STYLES).map(([name, style]) => {
     // The decision is made here, not by `styleText`, which checks the streams of the process.
-    const apply = (text: string) =>
-      isColored && text !== "" ? styleText(style, text, { validateStream: false }) : text;
+    const apply = (text: string) => {
+      const escaped = escapeText(text);
+      return isColored && text !== "" ? styleText(style, escaped, { validateStream: false }) : escaped;
+    };
     return [name, apply];
   });
-  return { colors: Object.fromEntries(entries) as Colors, columns: getColumns(stream) };
+  return { colors: Object.fromEntries(entries) as Colors, isColored, columns: getColumns(stream) };
+}
+
+/** Writes lines of output. Everything in them is escaped, except for the styles of the page. */
+export function writeLines(stream: OutputStream, lines: readonly string[], { isColored }: Page): void {
+  const escapeLine = (line: string) =>
+    line
+      .split(STYLE_SEQUENCE)
+      .map((part, index) => (isColored && index % 2 === 1 ? part : escapeText(part)))
+      .join("");
+  stream.write(`${lines.map(escapeLine).join("\n")}\n`);
+}
+
+/** Formats a JSON document. It stays the same document with escapes in its strings, so files and pipes get them, too. */
+export function formatJson(document: unknown): string {
+  return JSON.stringify(document, undefined, 2).split("\n").map(escapeText).join("\n");
 }
 
 /** Same order as Node: FORCE_COLOR, then NO_COLOR, then whether the stream is a terminal. */
@@ -149,10 +173,10 @@ export class Spinner {
     }
   }
 
-  /** Prints a permanent line. */
+  /** Prints a permanent line, escaped. */
   log(line: string): void {
     const isLive = this.#text !== undefined;
-    this.#terminal.stderr.write(`${isLive ? ERASE : ""}${line}\n`);
+    this.#terminal.stderr.write(`${isLive ? ERASE : ""}${escapeText(line)}\n`);
     if (isLive) this.#draw();
   }
 

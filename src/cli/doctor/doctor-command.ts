@@ -1,6 +1,5 @@
 import { mapConcurrent } from "../../async/semaphore.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { MODERN_VERSION } from "../../transports/http/modern-era.js";
 import type { Command, CommandContext } from "../command-context.js";
 import { createFinding, type Finding, type Severity, toExit } from "../report/finding.js";
@@ -144,7 +143,7 @@ async function addFailureHints(
 function toWarnings({ server, warnings }: ConnectedServer): Finding[] {
   return warnings.map(({ message, code }) => {
     const isNoise = code === "stdout-noise";
-    const [text = ""] = stripHiddenCharacters(message).split("\n");
+    const [text = ""] = message.split("\n");
     const hint = isNoise
       ? "Change the server to log to stderr; stdout is for protocol messages."
       : "Correct this on the server.";

@@ -1,7 +1,7 @@
 import { CLIENT_INFO } from "../../config/message-transport.js";
 import { isPlainObject, type JsonObject, toArray, tryParseJson } from "../../json/json.js";
 import type { HttpServerDefinition } from "../../config/server-definition.js";
-import { excerpt } from "../../errors/sanitize-text.js";
+import { escapeExcerpt } from "../text-format.js";
 import type { SelectedServer } from "../servers/selected-server.js";
 
 const MAX_LOOKUP_MS = 3_000;
@@ -23,7 +23,7 @@ type FetchFn = (url: URL, init?: RequestInit) => Promise<Response>;
  * origin. Returns `undefined` if the lookup fails.
  */
 export async function fetchLoginHint(
-  { definition, redactor }: SelectedServer,
+  { definition, config, redactor }: SelectedServer,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const url = "url" in definition ? new URL(definition.url) : undefined;
@@ -32,11 +32,13 @@ export async function fetchLoginHint(
   const ca = (definition as HttpServerDefinition).tls?.ca;
   const server = { url: endpoint, tls: ca === undefined ? undefined : { ca } };
   const { OneOffFetch } = await import("../../net/one-off-fetch.js");
+  const { AddressGuard } = await import("../../net/address-guard.js");
   const oneOffFetch = new OneOffFetch({
     server,
     connectMs: MAX_LOOKUP_MS,
     timeoutMs: MAX_LOOKUP_MS,
     redactor,
+    guard: new AddressGuard(config, endpoint),
   });
   const timeoutSignal = AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOKUP_MS)]);
   const fetchFn: FetchFn = (address, init) =>
@@ -85,7 +87,7 @@ function describeScheme(challenge: string): string {
   const [, scheme] = /^\s*([\w-]+)/.exec(challenge) ?? [];
   if (scheme === undefined) return "";
   const description = /error_description="([^"]+)"/.exec(challenge)?.[1];
-  return `It requires ${excerpt(scheme)}${description === undefined ? "" : ` ("${excerpt(description)}")`}.`;
+  return `It requires ${escapeExcerpt(scheme)}${description === undefined ? "" : ` ("${escapeExcerpt(description)}")`}.`;
 }
 
 function describeIssuers(metadata: JsonObject): string {
@@ -96,5 +98,5 @@ function describeIssuers(metadata: JsonObject): string {
 }
 
 function toStrings(value: unknown): string[] {
-  return toArray(value).flatMap((item) => (typeof item === "string" ? [excerpt(item)] : []));
+  return toArray(value).flatMap((item) => (typeof item === "string" ? [escapeExcerpt(item)] : []));
 }

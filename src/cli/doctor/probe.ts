@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { McpClient } from "../../client/mcp-client.js";
+import { getAddressOrigin, withAddressOrigin } from "../../config/address-policy.js";
 import type { HttpServerDefinition, ServerDefinition, SessionStore } from "../../config/server-definition.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject } from "../../json/json.js";
@@ -52,7 +53,7 @@ export async function findMcpPath(
   const results = await Promise.all(
     addresses.map((url) => {
       const bare: HttpServerDefinition = { url, ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }) };
-      return canHandshake(name, bare, { signal });
+      return canHandshake(name, withAddressOrigin(bare, getAddressOrigin(definition)), { signal });
     }),
   );
   return addresses.find((_, index) => results[index]);

@@ -1,10 +1,11 @@
 import type { McpToolInfo } from "../../config/list-items.js";
-import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { hasHiddenCharacters } from "../../errors/sanitize-text.js";
 import { toPortableSchema } from "../../json-schema/portable-schema.js";
 import { createFinding, type Finding, type FindingCode } from "../report/finding.js";
 import type { SelectedServer } from "../servers/selected-server.js";
+import { escapeExcerpt } from "../text-format.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
-import { type NamedTool, assignToolNames, resolveNaming } from "../../tools/tool-names.js";
+import { type NamedTool, toToolName, resolveNaming } from "../../tools/tool-names.js";
 
 /** Checks the tools of one server. */
 export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]): Finding[] {
@@ -16,7 +17,7 @@ export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]
 }
 
 function checkTool({ name: server, redactor }: SelectedServer, tool: McpToolInfo): Finding[] {
-  const name = excerpt(tool.name);
+  const name = escapeExcerpt(tool.name);
   const findings: Finding[] = [];
   const add = (code: FindingCode, problem: string, hint: string) => {
     const text = redactor.redact(`Tool "${name}" ${problem}`);
@@ -57,6 +58,8 @@ const HIDDEN_CHARACTERS: readonly (readonly [RegExp, string])[] = [
   [/[\u{e0000}-\u{e007f}]/u, "tag characters"],
   [/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/u, "text direction overrides"],
   [/[\u200b-\u200d\u2060-\u2065\ufeff\u00ad]/u, "zero-width characters"],
+  [/[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u, "variation selectors"],
+  [/[\u115f\u1160\u3164\uffa0]|\u17b4|\u17b5/u, "fillers"],
   // oxlint-disable-next-line no-control-regex -- control characters are what this pattern detects
   [/\u001b/u, "terminal escapes"],
 ];
@@ -65,7 +68,7 @@ const MAX_STRINGS = 5_000;
 /** Describes the invisible characters in the text of a tool; empty if there are none. */
 function findHiddenCharacters({ name, title, description, inputSchema }: McpToolInfo): string {
   const hidden = [name, title ?? "", description ?? "", ...collectStrings(inputSchema)]
-    .filter((text) => stripHiddenCharacters(text) !== text)
+    .filter(hasHiddenCharacters)
     .join("");
   if (hidden === "") return "";
   const kinds = HIDDEN_CHARACTERS.filter(([pattern]) => pattern.test(hidden)).map(([, label]) => label);
@@ -117,25 +120,25 @@ const NAMING = resolveNaming({}, "server");
 
 /** Checks the names that models see for changes, collisions and names shared by servers. */
 export function checkNames(tools: readonly NamedTool[]): Finding[] {
-  const named = tools.map((tool) => ({ ...tool, modelName: assignToolNames([tool], NAMING)[0] ?? "" }));
+  const named = tools.map((tool) => ({ ...tool, modelName: toToolName(tool, NAMING) }));
   const changed = named.filter(({ server, tool, modelName }) => modelName !== `${server}__${tool}`);
   return [
     ...changed.map(({ server, tool, modelName }) => {
-      const text = `Models see the tool "${excerpt(tool)}" as ${modelName}.`;
+      const text = `Models see the tool "${escapeExcerpt(tool)}" as ${modelName}.`;
       const hint = "No action needed: calls use the original name.";
-      return createFinding("name-changed", { server, tool: excerpt(tool), text, hint });
+      return createFinding("name-changed", { server, tool: escapeExcerpt(tool), text, hint });
     }),
     ...findShared(named, ({ modelName }) => modelName).map(([first, ...others]) => {
-      const owners = [first, ...others].map(({ server, tool }) => `"${excerpt(tool)}" of "${server}"`);
+      const owners = [first, ...others].map(({ server, tool }) => `"${escapeExcerpt(tool)}" of "${server}"`);
       const text = `${owners.join(" and ")} get the same name: ${first.modelName}.`;
       const hint =
-        'createMcpTools throws: set naming: { onCollision: "suffix" }, or exclude one with tools: { name: false }.';
+        "Tools of one server get a suffix; of two servers, the tool of the later one is left out. Exclude one with tools: { name: false }, or set naming.onCollision.";
       return createFinding("name-collision", { server: first.server, text, hint });
     }),
     ...findShared(tools, ({ tool }) => tool).flatMap(([first, ...others]) => {
       const servers = [...new Set([first, ...others].map(({ server }) => server))];
       if (servers.length < 2) return [];
-      const tool = excerpt(first.tool);
+      const tool = escapeExcerpt(first.tool);
       const text = `Servers ${servers.join(", ")} all have a tool "${tool}".`;
       const hint = 'No action needed, unless you set naming: { prefix: "none" }.';
       return [createFinding("name-shared", { tool, text, hint })];

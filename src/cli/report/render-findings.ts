@@ -67,7 +67,9 @@ function renderFindings(findings: readonly Finding[], page: Page): string[] {
 function renderText(finding: Finding, { colors, columns }: Page): string[] {
   const { severity, text, code, server } = finding;
   const message = formatFinding({ ...finding, text: stripServerName(text, server) });
-  const lines = wrapIndented(`${message} [${code}]`, columns, 2, `${renderStatus(severity, colors)} `);
+  const [first = "", ...others] = message.split("\n");
+  const withCode = [`${first} [${code}]`, ...others].join("\n");
+  const lines = wrapIndented(withCode, columns, 2, `${renderStatus(severity, colors)} `);
   return lines.map((line) => line.replace(`[${code}]`, () => colors.dim(`[${code}]`)));
 }
 

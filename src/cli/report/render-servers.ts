@@ -1,10 +1,9 @@
 import type { McpToolInfo } from "../../config/list-items.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { excerpt, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
 import type { ServerResult } from "../servers/connect-servers.js";
 import { type Page, renderStatus, type Status } from "../terminal.js";
-import { formatTime, padToWidth, textWidth, truncateToWidth } from "../text-format.js";
+import { escapeExcerpt, formatTime, padToWidth, textWidth, truncateToWidth } from "../text-format.js";
 import type { Section } from "./render-findings.js";
 
 /** Narrower terminals omit transport and address. */
@@ -59,8 +58,8 @@ export function formatSignature({ name, inputSchema }: McpToolInfo): string {
   const requiredNames = toArray(required);
   const parameters = Object.keys(toObject(properties))
     .toSorted((a, b) => Number(requiredNames.includes(b)) - Number(requiredNames.includes(a)))
-    .map((parameter) => `${stripHiddenCharacters(parameter)}${requiredNames.includes(parameter) ? "" : "?"}`);
-  return `${excerpt(name)}(${parameters.join(", ")})`;
+    .map((parameter) => `${escapeExcerpt(parameter)}${requiredNames.includes(parameter) ? "" : "?"}`);
+  return `${escapeExcerpt(name)}(${parameters.join(", ")})`;
 }
 
 /** Converts a tool to its JSON output, with secrets of the server definition redacted. */

@@ -3,8 +3,10 @@ import type {
   ConfigProblem,
   ConfigProblemKind,
   ConfigServer,
+  ConfigSource,
   LoadedMcpServers,
 } from "../../config/files/config-options.js";
+import { isSecretName } from "../../config/collect-secrets.js";
 import { loadMcpServers } from "../../config/files/load-mcp-servers.js";
 import { type SelectedServer, toSelectedServer, parseInlineServer } from "./selected-server.js";
 import type { CommandContext } from "../command-context.js";
@@ -38,6 +40,10 @@ const PROBLEMS: Readonly<Record<ConfigProblemKind, readonly [code: FindingCode, 
     "Set it for this command (NAME=value npx …). For an input, use --input id=value.",
   ],
   "bad-definition": ["config-invalid", "Correct the definition in the file."],
+  "restricted-option": [
+    "config-restricted",
+    "Set it in code, or name the file with --config if you wrote it.",
+  ],
   "unknown-server": ["config-invalid", "Correct the name."],
 };
 
@@ -75,6 +81,7 @@ async function loadFromFiles({ line, terminal, signal }: CommandContext): Promis
   const { cwd, env } = terminal;
   const files = line.values("config");
   const home = env["HOME"] ?? env["USERPROFILE"];
+  const inputs = parseInputs(line.values("input"));
   const loaded = await loadMcpServers({
     files,
     project: files.length === 0,
@@ -82,18 +89,24 @@ async function loadFromFiles({ line, terminal, signal }: CommandContext): Promis
     cwd,
     ...(home === undefined ? {} : { home }),
     env,
-    inputs: parseInputs(line.values("input")),
+    inputs,
     signal,
   });
   const entries = loaded.sources.flatMap((source): FileEntry[] => {
     const { scope } = source;
     const file = displayPath(source.file, terminal);
-    return source.servers.map((server) => ({ ...server, scope, file }));
+    return source.servers.map((server) => {
+      const ignored = server.ignored.filter((key) => !isReported(key, server, source, loaded));
+      return { ...server, ignored, scope, file };
+    });
   });
   const servers = Object.entries(loaded.servers).map(([name, definition]) => {
     const entry = entries.find((candidate) => candidate.name === name && candidate.state === "loaded");
-    const { scope = "project", file, variables = [] } = entry ?? {};
-    return toSelectedServer({ name, definition, scope, file, variables });
+    // Without its source, it is unknown whether a server needs consent.
+    if (entry === undefined) throw new Error(`The server "${name}" has no source.`);
+    const { scope, file, variables } = entry;
+    const variableSecrets = [...findSecrets(variables, env), ...Object.values(inputs)];
+    return toSelectedServer({ name, definition, scope, file, variables, variableSecrets });
   });
   const findings = [
     ...loaded.problems.map((problem) => toProblemFinding(problem, terminal)),
@@ -111,6 +124,27 @@ async function loadFromFiles({ line, terminal, signal }: CommandContext): Promis
       servers: source.servers.filter(({ state }) => state === "loaded").length,
     })),
   };
+}
+
+/** Whether a problem reports that this key of a server is ignored. */
+function isReported(
+  key: string,
+  { name }: ConfigServer,
+  { file }: ConfigSource,
+  { problems }: LoadedMcpServers,
+): boolean {
+  return problems.some(
+    (problem) =>
+      problem.kind === "restricted-option" &&
+      problem.file === file &&
+      problem.server === name &&
+      problem.path?.endsWith(`.${key}`) === true,
+  );
+}
+
+/** The values of variables with secret-like names. */
+function findSecrets(variables: readonly string[], env: Terminal["env"]): string[] {
+  return variables.filter(isSecretName).flatMap((name) => env[name] ?? []);
 }
 
 function parseInputs(inputs: readonly string[]): Record<string, string> {
@@ -133,6 +167,8 @@ function toProblemFinding(
   return createFinding(code, { server, location, text: message, hint });
 }
 
+const MAX_IGNORED = 20;
+
 /** Reports an entry of a config file that has no effect, or keys of it. */
 function toEntryFindings({ name, file, state, reason = "already defined", ignored }: FileEntry): Finding[] {
   const toNotes = (text: string, hint: string) => [
@@ -141,7 +177,11 @@ function toEntryFindings({ name, file, state, reason = "already defined", ignore
   if (state === "shadowed")
     return toNotes(`"${name}" in this file is not used: ${reason}.`, "Remove or rename it.");
   if (state !== "loaded" || ignored.length === 0) return [];
-  return toNotes(`Ignored keys: ${ignored.join(", ")}.`, "Remove or correct them.");
+  const more = ignored.length > MAX_IGNORED ? ` and ${ignored.length - MAX_IGNORED} more` : "";
+  return toNotes(
+    `Ignored keys: ${ignored.slice(0, MAX_IGNORED).join(", ")}${more}.`,
+    "Remove or correct them.",
+  );
 }
 
 function toNoServersFinding({ sources }: LoadedMcpServers): Finding {

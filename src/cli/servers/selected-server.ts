@@ -1,4 +1,3 @@
-import { isAuthGrant } from "../../config/auth-grant.js";
 import { parseServer } from "../../config/parse-server.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
 import type { ServerConfig, TransportType } from "../../config/server-config.js";
@@ -17,37 +16,28 @@ export interface SelectedServer {
   readonly scope: "command-line" | ConfigScope;
   /** Display path of the file that defines it. */
   readonly file: string | undefined;
-  /** The environment variables that its definition uses. */
+  /** The variables that its definition uses, as in `ConfigServer`. */
   readonly variables: readonly string[];
+  /** The secret values of the user that its definition may contain: of its variables, and of all inputs. */
+  readonly variableSecrets: readonly string[];
   readonly kind: TransportType;
-  /** URL or command line, with secrets redacted. */
+  /** URL, function or command line, with secrets redacted. */
   readonly address: string;
-  /** The endpoints that receive values of the definition: the server and its token endpoints. */
-  readonly recipients: readonly string[];
   readonly redactor: Redactor;
 }
 
-type DerivedFields = "config" | "kind" | "address" | "recipients" | "redactor";
+type DerivedFields = "config" | "kind" | "address" | "redactor";
 
 /** Throws `invalid-config` for an invalid definition. */
 export function toSelectedServer(server: Omit<SelectedServer, DerivedFields>): SelectedServer {
   const config = parseServer(server.name, server.definition);
   const redactor = new Redactor(config.secrets);
-  const address = redactor.redact(formatAddress(config.address));
-  const tokenEndpoints = getAuthServerUrls(config.address).map((url) =>
-    redactor.redact(redactUrl(url) ?? ""),
-  );
-  const { kind } = config.address;
-  return { ...server, config, kind, address, recipients: [address, ...tokenEndpoints], redactor };
+  const address = hideValues(redactor.redact(formatAddress(config.address)), server.variableSecrets);
+  return { ...server, config, kind: config.address.kind, address, redactor };
 }
 
-function getAuthServerUrls(address: ServerConfig["address"]): URL[] {
-  const auth = "auth" in address ? address.auth : undefined;
-  if (!isAuthGrant(auth)) return [];
-  return [auth.issuer, ...(auth.grant === "enterprise-managed" ? [auth.identityProvider.tokenEndpoint] : [])];
-}
-
-function formatAddress(address: ServerConfig["address"]): string {
+/** Formats a URL, a command line or the name of a function. */
+export function formatAddress(address: ServerConfig["address"]): string {
   if ("url" in address) return redactUrl(address.url) ?? "";
   if (address.kind === "stdio") return [address.command, ...address.args].map(shellQuote).join(" ");
   return address.kind === "lambda" ? address.functionName : "";
@@ -55,7 +45,33 @@ function formatAddress(address: ServerConfig["address"]): string {
 
 /** Quotes an argument for a POSIX shell. */
 function shellQuote(argument: string): string {
-  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${escapeQuotes(argument)}'`;
+}
+
+function escapeQuotes(argument: string): string {
+  return argument.replaceAll("'", "'\\''");
+}
+
+/** Hiding shorter values would damage ordinary words. */
+const MIN_HIDDEN_LENGTH = 4;
+
+/**
+ * Hides the secret values of variables in an address, also if they are quoted for a shell, encoded in the path of a
+ * URL or in lower case as a host.
+ */
+export function hideValues(text: string, values: readonly string[]): string {
+  const forms = values
+    .filter(({ length }) => length >= MIN_HIDDEN_LENGTH)
+    .flatMap((value) => [value, escapeQuotes(value), toUrlPath(value)])
+    .toSorted((a, b) => b.length - a.length)
+    .map((form) => form.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return forms.length === 0 ? text : text.replaceAll(new RegExp(forms.join("|"), "gi"), "[redacted]");
+}
+
+function toUrlPath(value: string): string {
+  const url = new URL("https://host");
+  url.pathname = value;
+  return url.pathname.slice(1);
 }
 
 /** Programs that run another program; the server is named after that program. */
@@ -84,9 +100,11 @@ export function parseInlineServer(line: CommandLine): SelectedServer | undefined
   );
 }
 
+const NO_VARIABLES = { variables: [], variableSecrets: [] } as const;
+
 function toInlineServer(name: string, definition: ServerDefinition): SelectedServer {
   try {
-    return toSelectedServer({ name, definition, scope: "command-line", file: undefined, variables: [] });
+    return toSelectedServer({ name, definition, scope: "command-line", file: undefined, ...NO_VARIABLES });
   } catch (error) {
     if (!(error instanceof McpRuntimeError)) throw error;
     const problems = error.issues.map(({ path, message }) => `${path}: ${message}`).join("; ");

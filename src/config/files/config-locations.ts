@@ -3,7 +3,8 @@ import { dirname, join, resolve } from "node:path";
 /**
  * Where a file comes from, which decides how far it is trusted.
  * - `given`: passed explicitly in `files`
- * - `project`: found in the project folder, and written by anyone with access to it
+ * - `project`: found in the project folder, and written by anyone with access to it; can only narrow what the
+ *   operator allows
  * - `user`: found in the home folder of the user
  */
 export type ConfigScope = "given" | "project" | "user";

@@ -25,7 +25,9 @@ export interface LoadMcpServersOptions {
    */
   readonly files?: readonly string[];
   /**
-   * Read the config files in the project folder.
+   * Read the config files in the project folder. They may be written by others, so they can only narrow what your
+   * program allows: `requireApproval: false`, `idempotent`, `args`, `description` and `trustAnnotations` and limits
+   * above the defaults are ignored and reported as `restricted-option`. They work in `files`, in user files and in code.
    *
    * @default true
    */
@@ -171,9 +173,15 @@ export interface ConfigServer {
   readonly state: ConfigServerState;
   /** Why it was not loaded, for people. */
   readonly reason?: string;
-  /** The environment variables that it uses, and inputs as `input:id`. */
+  /**
+   * What its definition takes from the user: environment variables by name, inputs as `input:id` and, unless it is a
+   * command, predefined variables that contain a path of this machine as `predefined:userHome`.
+   */
   readonly variables: readonly string[];
-  /** Its keys that have no effect. */
+  /**
+   * Its keys that have no effect, and the paths of options that a project file may not set:
+   * `tools.pay.requireApproval`.
+   */
   readonly ignored: readonly string[];
 }
 
@@ -197,6 +205,8 @@ export interface ConfigSource {
  * - `unknown-format`: JSON without servers
  * - `unset-variable`: a server needs a variable or an input that has no value
  * - `bad-definition`: a server is invalid
+ * - `restricted-option`: a project file sets an option that only the operator may set. The option is ignored, and the
+ *   server is loaded without it
  * - `unknown-server`: no file defines a server that `enabledServers` lists
  */
 export type ConfigProblemKind =
@@ -206,6 +216,7 @@ export type ConfigProblemKind =
   | "unknown-format"
   | "unset-variable"
   | "bad-definition"
+  | "restricted-option"
   | "unknown-server";
 
 /** A problem with one file or one server. Contains no values of the file, which may be secret. */

@@ -13,6 +13,8 @@ export interface VariableScope {
   readonly hasBareVariables: boolean;
 }
 
+/** Predefined variables that say nothing about the user. */
+const SEPARATORS: ReadonlySet<string> = new Set(["pathSeparator", "/"]);
 const NAMED = /^(?:env:)?([A-Za-z_][\w.()-]*)(?::-(.*))?$/s;
 const INPUT = /^input:(.+)$/s;
 const BARE = /\$([A-Za-z_]\w*)/g;
@@ -28,7 +30,7 @@ const MAX_REFERENCE_DEPTH = 8;
  */
 export class VariableExpander {
   readonly problems: PathIssue[] = [];
-  /** All referenced variables, with or without a value. */
+  /** All referenced variables, with or without a value: `NAME`, `input:id` and `predefined:userHome`. */
   readonly variables = new Set<string>();
   /** Values to redact. */
   readonly secrets = new Set<string>();
@@ -71,7 +73,10 @@ export class VariableExpander {
   #resolveReference(reference: string, path: readonly PropertyKey[], depth: number): string {
     const { predefined } = this.#scope;
     const predefinedValue = predefined.get(reference);
-    if (predefinedValue !== undefined) return predefinedValue;
+    if (predefinedValue !== undefined) {
+      if (!SEPARATORS.has(reference)) this.variables.add(`predefined:${reference}`);
+      return predefinedValue;
+    }
     const [, name, fallback] = NAMED.exec(reference) ?? [];
     if (name !== undefined) {
       const value = this.#resolveVariable(name, fallback, path);
@@ -109,8 +114,9 @@ export class VariableExpander {
       return input.value;
     }
     const prompt = input?.description === undefined ? "" : ` (${input.description})`;
-    const hint = `pass loadMcpServers({ inputs: { ${JSON.stringify(id)}: "…" } })`;
-    const message = `needs the input ${JSON.stringify(id)}${prompt}, which has no value: ${hint}`;
+    const name = JSON.stringify(excerpt(id));
+    const hint = `pass loadMcpServers({ inputs: { ${name}: "…" } })`;
+    const message = `needs the input ${name}${prompt}, which has no value: ${hint}`;
     this.problems.push({ path, message });
     return "";
   }

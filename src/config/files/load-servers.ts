@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import { CancelScope } from "../../async/cancel-scope.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { formatPath } from "../../json/describe-value.js";
 import { getAtPath } from "../../json/json-path.js";
 import { isPlainObject } from "../../json/json.js";
+import { withAddressOrigin } from "../address-policy.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, CONFIG_LOCATIONS, detectFormat, resolveLocation } from "./config-locations.js";
 import type {
@@ -26,7 +26,7 @@ import {
   findProjectPaths,
   parseDocument,
 } from "./parse-document.js";
-import { readServer, type ServerProblem } from "./read-server.js";
+import { readServer, type ServerProblem, toReadable } from "./read-server.js";
 
 /** More than any real file has. */
 const MAX_SERVERS = 1_000;
@@ -210,7 +210,7 @@ class ServerMerger {
       this.#files.set(name, source.file);
       return { ...skipped, state: "disabled", reason };
     }
-    const { variables, ignored, ready, disabledReason, problems } = await readServer(entry, {
+    const { variables, ignored, ready, disabledReason, problems, restricted } = await readServer(entry, {
       file,
       folders: this.#settings.folders,
       readText: (path) => this.#reader.text(path),
@@ -229,8 +229,12 @@ class ServerMerger {
       return { ...server, state: "shadowed", reason: same };
     }
     this.#endpoints.set(ready.endpoint, name);
-    this.#servers.set(name, ready.definition);
-    return { ...server, state: "loaded" };
+    const isForeign = source.scope === "project" && ready.definition.command === undefined;
+    this.#servers.set(
+      name,
+      isForeign ? withAddressOrigin(ready.definition, { source: "file" }) : ready.definition,
+    );
+    return { ...server, state: "loaded", problems: restricted ?? [] };
   }
 
   /** Why the server is disabled by settings outside of its file. */
@@ -248,18 +252,18 @@ class ServerMerger {
 function sanitizeNames({ name, variables, ignored, ...rest }: ConfigServer): ConfigServer {
   return {
     ...rest,
-    name: stripHiddenCharacters(name),
-    variables: variables.map(stripHiddenCharacters),
-    ignored: ignored.map(stripHiddenCharacters),
+    name: toReadable(name),
+    variables: variables.map(toReadable),
+    ignored: ignored.map(toReadable),
   };
 }
 
 function formatReadablePath(path: readonly PropertyKey[]): string {
-  return stripHiddenCharacters(formatPath(path));
+  return toReadable(formatPath(path));
 }
 
 function toProblem({ kind, path, message }: ServerProblem, name: string): ConfigProblem {
-  const server = stripHiddenCharacters(name);
+  const server = toReadable(name);
   const location = path.length === 0 ? "" : `, ${formatReadablePath(path)}`;
   const text = `Server ${JSON.stringify(server)}${location}: ${message}`;
   return { kind, server, message: /[.?!]$/.test(text) ? text : `${text}.` };

@@ -2,9 +2,9 @@ import { basename, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { Redactor } from "../../errors/redaction.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
+import { hasHiddenCharacters, stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import { fullHash } from "../../json-schema/schema-hash.js";
-import { describeValue } from "../../json/describe-value.js";
+import { describeValue, formatPath } from "../../json/describe-value.js";
 import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
@@ -19,7 +19,7 @@ import type { ConfigEntry, ConfigFile } from "./parse-document.js";
 
 /** A problem of a server, and its path in the entry. */
 export interface ServerProblem extends PathIssue {
-  readonly kind: Extract<ConfigProblemKind, "unset-variable" | "bad-definition">;
+  readonly kind: Extract<ConfigProblemKind, "unset-variable" | "bad-definition" | "restricted-option">;
 }
 
 /** The result of reading an entry: one of `ready`, `disabledReason` and `problems` is set. */
@@ -31,6 +31,8 @@ interface ReadServer {
   /** Why the server is disabled. It is not validated then. */
   readonly disabledReason?: string;
   readonly problems?: readonly ServerProblem[];
+  /** The options that its file may not set. The valid server is without them. */
+  readonly restricted?: readonly ServerProblem[];
 }
 
 interface ReadyServer {
@@ -47,6 +49,18 @@ interface ReadContext {
   readonly readText: (file: string) => Promise<string | ConfigProblem>;
 }
 
+/** Would break a line or a table that shows a name. */
+const LINE_BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]/g;
+
+function isReadable(text: string): boolean {
+  return !hasHiddenCharacters(text) && text.search(LINE_BREAKS) === -1;
+}
+
+/** Returns a text without hidden characters and line breaks. A valid name stays as it is. */
+export function toReadable(text: string): string {
+  return isReadable(text) ? text : stripHiddenCharacters(text).replaceAll(LINE_BREAKS, " ");
+}
+
 /**
  * Converts an entry of a config file to a server definition: translates it, expands variables and validates
  * it.
@@ -55,23 +69,31 @@ export async function readServer(
   { name, value, disabledBy }: ConfigEntry,
   context: ReadContext,
 ): Promise<ReadServer> {
-  const hasInvalidName = name.trim() === "" || stripHiddenCharacters(name) !== name || name === "__proto__";
+  const hasInvalidName = name.trim() === "" || !isReadable(name) || name === "__proto__";
   if (hasInvalidName || !isPlainObject(value)) {
     const message = hasInvalidName
       ? "has an invalid name: use letters and digits"
       : `expected an object, got ${describeValue(value)}`;
     return { variables: [], ignored: [], problems: [badDefinition([], message)] };
   }
-  const translated = translateEntry(value, context.file.source);
-  const { ignored, problems, sourceKeys } = translated;
+  const { entry, removed } =
+    context.file.source.scope === "project" ? narrowEntry(value) : { entry: value, removed: [] };
+  const translated = translateEntry(entry, context.file.source);
+  const { problems, sourceKeys } = translated;
+  const ignored = [...translated.ignored, ...removed.map(formatPath)];
   const disabledReason =
     disabledBy === undefined ? translated.disabledReason : `its file excludes it by ${disabledBy}`;
   if (disabledReason !== undefined) return { variables: [], ignored, disabledReason };
   const expander = new VariableExpander(createScope(context));
   const result =
     problems.length > 0 ? problems : await resolveDefinition(name, translated, expander, context);
-  const variables = [...expander.variables];
-  if ("definition" in result) return { variables, ignored, ready: result };
+  const isCommand = translated.connection["command"] !== undefined;
+  // The paths of this machine are no news to a command that runs on it.
+  const variables = [...expander.variables].filter(
+    (variable) => !isCommand || !variable.startsWith("predefined:"),
+  );
+  if ("definition" in result)
+    return { variables, ignored, ready: result, restricted: removed.map(toRestrictedOption) };
   return { variables, ignored, problems: result.map((problem) => withSourcePath(problem, sourceKeys)) };
 }
 
@@ -148,19 +170,24 @@ function toEndpointKey(name: string, definition: ServerDefinition): string {
   return fullHash([command, args, env, cwd]);
 }
 
+const NETWORK_PATH = /^[\\/]{2}/;
+
 /**
  * Resolves `cwd`, which defaults to the folder of the project, and reads the variables of `envFile`. Those of
  * `env` take precedence.
  */
 async function resolveProgramPaths(
   { envFile, ...connection }: JsonObject,
-  { file: { folder }, readText }: ReadContext,
+  { file: { folder, source }, readText }: ReadContext,
 ): Promise<JsonObject | ServerProblem[]> {
   if (connection["command"] === undefined) return connection;
   const { cwd = ".", env } = connection;
   const resolved = { ...connection, cwd: typeof cwd === "string" ? resolve(folder, cwd) : cwd };
   if (envFile === undefined) return resolved;
   if (typeof envFile !== "string") return [badDefinition(["envFile"], "expected a file path")];
+  // Windows would log in to the computer that the path names.
+  if (source.scope === "project" && NETWORK_PATH.test(envFile))
+    return [badDefinition(["envFile"], "is on another computer, which a project file may not read from")];
   const text = await readText(resolve(folder, envFile));
   if (typeof text !== "string") return [badDefinition(["envFile"], text.message)];
   // An invalid `env` is rejected by the validation that follows.
@@ -199,19 +226,62 @@ const TYPE_ALIASES: ReadonlyMap<unknown, string> = new Map([
 
 type TranslatedEntry = ReturnType<typeof translateEntry>;
 
+/**
+ * Removes the options that a project file may not set, because it may be written by others: it can only narrow what the
+ * operator allows. Returns the paths of these options.
+ */
+function narrowEntry(entry: JsonObject): { readonly entry: JsonObject; readonly removed: PropertyKey[][] } {
+  const removed: PropertyKey[][] = [];
+  const narrow = (value: unknown, path: readonly PropertyKey[], isRestricted: RestrictionCheck): unknown => {
+    if (!isPlainObject(value)) return value;
+    const kept = Object.entries(value).filter(([key, item]) => {
+      const isKept = !isRestricted(key, item);
+      if (!isKept) removed.push([...path, key]);
+      return isKept;
+    });
+    return Object.fromEntries(kept);
+  };
+  const narrowTools = (tools: JsonObject) =>
+    Object.entries(tools).map(([name, rule]) => [name, narrow(rule, ["tools", name], isOperatorRule)]);
+  const { tools, limits } = entry;
+  const options = omitUndefined({
+    tools: isPlainObject(tools) ? Object.fromEntries(narrowTools(tools)) : tools,
+    limits: narrow(limits, ["limits"], isRaisedLimit),
+  });
+  return { entry: narrow({ ...entry, ...options }, [], isOperatorOption) as JsonObject, removed };
+}
+
+type RestrictionCheck = (key: string, value: unknown) => boolean;
+
+function isOperatorOption(key: string, value: unknown): boolean {
+  return key === "trustAnnotations" && value !== false;
+}
+
+/** Options of a tool rule that allow more, or that change what models see and servers receive. */
+function isOperatorRule(key: string, value: unknown): boolean {
+  if (key === "requireApproval") return value === false;
+  return key === "idempotent" ? value !== false : key === "args" || key === "description";
+}
+
+function isRaisedLimit(key: string, value: unknown): boolean {
+  const limit = new Map<string, number>(Object.entries(SERVER_DEFAULTS.limits)).get(key);
+  return typeof value === "number" && limit !== undefined && value > limit;
+}
+
+function toRestrictedOption(path: readonly PropertyKey[]): ServerProblem {
+  const message =
+    "is ignored, because project files can only narrow what your program allows: set it in code or in a file of your own";
+  return { kind: "restricted-option", path, message };
+}
+
 /** Translates an entry in the format of any client to a server definition, before variables are expanded. */
-function translateEntry(entry: JsonObject, { format, scope }: ConfigFile["source"]) {
+function translateEntry(entry: JsonObject, { format }: ConfigFile["source"]) {
   const rules: ConfigFormat = CONFIG_FORMATS[format];
   const ownOptions = Object.fromEntries(OPTION_KEYS.map((key) => [key, entry[key]]));
   const options: JsonObject = { ...ownOptions, ...toTimeouts(entry, rules), tools: toToolRules(entry) };
   const connection = omitUndefined({ ...toConnection(entry), ...toType(entry, rules) });
   const isKnownKey = (key: string) => KNOWN_KEYS.has(key) || Object.hasOwn(connection, key);
   const ignored = Object.keys(entry).filter((key) => !isKnownKey(key) || isOverridden(key, entry));
-  // A project file may be written by others, who must not decide which tools run without approval.
-  if (scope === "project" && entry["trustAnnotations"] !== undefined) {
-    options["trustAnnotations"] = undefined;
-    ignored.push("trustAnnotations");
-  }
   // Some clients write keys of other transports: `"env": {}` next to a `url`.
   const irrelevantKeys = connection["command"] === undefined ? STDIO_KEYS : HTTP_KEYS;
   const irrelevant = Object.keys(connection).filter((key) => irrelevantKeys.has(key));

@@ -98,6 +98,33 @@ describe("doctor: valid config files", () => {
   });
 });
 
+describe("doctor: options that project files may not set", () => {
+  it("are warnings with their location, once each, also in list", async () => {
+    await using server = await startMcpTestServer({ tools: [] });
+    const tools = { "*": { requireApproval: false } };
+    using folder = createProject({ a: { url: server.url, tools, trustAnnotations: true, color: "red" } });
+    const { code, findings } = await runDoctor(folder);
+    expect(code).toBe(0);
+    const reported = findings.filter(({ code: found }) => found.startsWith("config-"));
+    expect(reported).toMatchObject([
+      {
+        code: "config-restricted",
+        severity: "warning",
+        server: "a",
+        location: { file: ".mcp.json", line: 7, column: 11 },
+        text: expect.stringContaining('tools["*"].requireApproval: is ignored'),
+      },
+      {
+        code: "config-restricted",
+        location: { line: 10 },
+        text: expect.stringContaining("trustAnnotations"),
+      },
+      { code: "config-warning", text: "Ignored keys: color." },
+    ]);
+    expect((await cli(folder, "list")).stdout).toContain("[config-restricted]");
+  });
+});
+
 describe("doctor: connections", () => {
   it("refused connections and unknown hosts", async () => {
     expect(await findErrorAt("http://127.0.0.1:1/mcp")).toMatchObject({ code: "connection-refused" });
@@ -295,7 +322,7 @@ describe("doctor: tools", () => {
     await using other = await startMcpTestServer({ tools: [{ name: "quiet", description: "Fine.", run }] });
     using folder = createProject({ one: { url: server.url }, two: { url: other.url } });
     const { code, findings } = await runDoctor(folder);
-    expect(code).toBe(1);
+    expect([code, findings.filter(({ severity }) => severity === "error")]).toEqual([0, []]);
     expect(findings.map((finding) => [finding.code, finding.tool])).toEqual([
       ["server-warned", undefined],
       ["hidden-characters", "hidden"],
@@ -462,6 +489,7 @@ describe("finding codes", () => {
         "config-broken",
         "config-invalid",
         "config-warning",
+        "config-restricted",
         "variable-unset",
         "consent-required",
         "connection-refused",

@@ -425,11 +425,14 @@ describe("call", () => {
     expect(terminal.written.stderr.endsWith("\r\u001b[2K")).toBe(true);
   });
 
-  it("escape sequences in a result are removed for a terminal and kept for a pipe", async () => {
-    const evil = { name: "evil", run: () => "\u001b]0;owned\u0007\u001b[2Jtext" };
+  it("a result is escaped line by line for a terminal and unchanged for a pipe", async () => {
+    const text = "\u001b]0;owned\u0007\u001b[2Jtext\r\n\tindented \u202e";
+    const evil = { name: "evil", run: () => text };
     await using server = await startMcpTestServer({ tools: [evil] });
-    expect((await cli(undefined, "call", "--url", server.url, "evil")).stdout).toContain("\u001b[2J");
+    expect((await cli(undefined, "call", "--url", server.url, "evil")).stdout).toBe(`${text}\n`);
     const onTerminal = await runOn(createFakeTerminal({ columns: 80 }), "call", "--url", server.url, "evil");
-    expect(onTerminal.stdout).toBe("text\n");
+    expect(onTerminal.stdout).toBe(
+      `${String.raw`\u001b]0;owned\u0007\u001b[2Jtext`}\n    indented ${String.raw`\u202e`}\n`,
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { loadMcpServers, type LoadMcpServersOptions } from "../../../../src/index.js";
-import { ConfigFolders } from "../../../fixtures/config-folders.js";
+import { ConfigFolders, fromProject } from "../../../fixtures/config-folders.js";
 
 /** Loads the servers of one file. */
 async function load(path: string, content: unknown, options: LoadMcpServersOptions = {}) {
@@ -33,14 +33,14 @@ describe("a file of", () => {
     );
     expect(problems).toEqual([]);
     expect(servers).toEqual({
-      shop: {
+      shop: fromProject({
         type: "http",
         url: "https://shop.example/mcp",
         headers: { Authorization: "Bearer k1" },
         timeouts: { requestMs: 5_000, totalMs: 600_000 },
         secrets: ["k1"],
-      },
-      events: { type: "websocket", url: "wss://events.example/mcp" },
+      }),
+      events: fromProject({ type: "websocket", url: "wss://events.example/mcp" }),
       files: {
         command: "npx",
         args: ["-y", "files", "k1"],
@@ -136,7 +136,7 @@ describe("a file of", () => {
     });
     const { servers, sources } = await loadMcpServers(folders.options({ user: true, env: { TOKEN: "t0" } }));
     expect(servers).toEqual({
-      a: { url: "https://a.example", headers: { a: "t0" }, secrets: ["t0"] },
+      a: fromProject({ url: "https://a.example", headers: { a: "t0" }, secrets: ["t0"] }),
       b: { command: "b", cwd: `${folders.project}/sub` },
     });
     expect(sources.map(({ scope, format }) => [scope, format])).toEqual([
@@ -153,11 +153,13 @@ describe("a file of", () => {
       { mcpServers: { a: { url: "https://a.example", auth } } },
       { env: { JOB_TOKEN: "aa.bb.cc" } },
     );
-    expect(servers["a"]).toEqual({
-      url: "https://a.example",
-      auth: { ...auth, assertion: "aa.bb.cc" },
-      secrets: ["aa.bb.cc"],
-    });
+    expect(servers["a"]).toEqual(
+      fromProject({
+        url: "https://a.example",
+        auth: { ...auth, assertion: "aa.bb.cc" },
+        secrets: ["aa.bb.cc"],
+      }),
+    );
     expect(source?.servers[0]?.ignored).toEqual([]);
   });
 
@@ -280,7 +282,7 @@ describe("a file of", () => {
         some: { ...entry("some"), tools: ["x", "y"], includeTools: ["z"] },
         rules: {
           ...entry("rules"),
-          tools: { x: { idempotent: true } },
+          tools: { x: { requireApproval: true } },
           timeout: 5,
           timeouts: { requestMs: 7 },
         },
@@ -335,14 +337,14 @@ describe("a file of", () => {
       b: { functionName: "b", region: "eu-central-1" },
     });
     expect(servers).toEqual({
-      a: {
+      a: fromProject({
         url: "https://a.example",
         lazy: true,
         retry: false,
         circuitBreaker: { failureThreshold: 3 },
         tools: { "delete_*": { requireApproval: true } },
-      },
-      b: { functionName: "b", region: "eu-central-1" },
+      }),
+      b: fromProject({ functionName: "b", region: "eu-central-1" }),
     });
   });
 
