@@ -2,7 +2,7 @@ import type { McpToolInfo } from "../config/list-items.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { compareSchemas, type ParameterChange } from "../json-schema/compare-schemas.js";
-import { schemaHash } from "../json-schema/schema-hash.js";
+import { fullHash } from "../json-schema/schema-hash.js";
 
 /** How one tool changed. */
 export interface ToolChange {
@@ -83,6 +83,6 @@ function compareTool(before: McpToolInfo, after: McpToolInfo, annotations: reado
 function findChangedAnnotations(before: McpToolInfo, after: McpToolInfo): string[] {
   const [previous, current] = [before, after].map(({ title, annotations }) => ({ title, ...annotations }));
   const names = Object.keys({ ...previous, ...current }) as (keyof typeof previous)[];
-  const changed = names.filter((name) => schemaHash(previous?.[name]) !== schemaHash(current?.[name]));
+  const changed = names.filter((name) => fullHash(previous?.[name]) !== fullHash(current?.[name]));
   return changed.map((name) => stripHiddenCharacters(name)).toSorted();
 }

@@ -187,7 +187,9 @@ export class ToolCatalog {
     if (this.#cancelDebounce !== undefined || !this.#entries.has(SHARED_IDENTITY)) return;
     this.#cancelDebounce = this.#clock.after(CHANGE_DEBOUNCE_MS, () => {
       this.#cancelDebounce = undefined;
-      this.#refreshInBackground(this.#getEntry(SHARED_IDENTITY), {});
+      const entry = this.#getEntry(SHARED_IDENTITY);
+      // A caller may have refreshed the list in the meantime.
+      if (entry.isInvalidated) this.#refreshInBackground(entry, {});
     });
   }
 
@@ -263,10 +265,28 @@ export class ToolCatalog {
     if (entry.list === undefined || entry.list.listedAt < list.listedAt) entry.list = list;
   }
 
-  /** Starts a listing, or joins the one in progress. */
+  /**
+   * Starts a listing, or joins the one in progress. There is at most one at a time: if the list was invalidated since
+   * that one started, one more follows it.
+   */
   #getListing(entry: CatalogEntry, caller: CallerOptions): Promise<CachedToolList> {
-    entry.listing ??= this.#track(this.#list(entry, caller));
-    return entry.listing;
+    const { listing } = entry;
+    if (listing === undefined) return this.#startListing(entry, caller);
+    if (!listing.isOutdated) return listing.stored;
+    entry.nextListing ??= this.#track(
+      Promise.allSettled([listing.fetched]).then(() => this.#getListing(entry, caller)),
+    );
+    return entry.nextListing;
+  }
+
+  #startListing(entry: CatalogEntry, caller: CallerOptions): Promise<CachedToolList> {
+    const fetched = this.#fetchList(entry, caller).finally(() => {
+      entry.listing = undefined;
+    });
+    const stored = this.#track(fetched.then((list) => this.#write(entry, list)));
+    entry.listing = { fetched, stored, isOutdated: false };
+    entry.nextListing = undefined;
+    return stored;
   }
 
   #track(listing: Promise<CachedToolList>): Promise<CachedToolList> {
@@ -277,36 +297,34 @@ export class ToolCatalog {
   }
 
   #refreshInBackground(entry: CatalogEntry, caller: CallerOptions): void {
-    if (entry.listing !== undefined) return;
+    if (entry.nextListing !== undefined || entry.listing?.isOutdated === false) return;
     this.#getListing(entry, caller).catch((error: unknown) => {
       const text = `Could not refresh the tools of server "${this.#client.name}"; the previous list stays in use: ${String(error)}`;
       if (!this.#closed.isCancelled) this.#options.warn(text);
     });
   }
 
-  async #list(entry: CatalogEntry, { context }: CallerOptions): Promise<CachedToolList> {
-    const { store, pins } = this.#options;
-    const { identity, invalidations } = entry;
-    let list: CachedToolList;
+  async #fetchList(entry: CatalogEntry, { context }: CallerOptions): Promise<CachedToolList> {
+    // A closed client would reconnect if it were used again.
+    this.#closed.throwIfCancelled();
     entry.lastAttemptAt = this.#clock.now();
-    try {
-      // A closed client would reconnect if it were used again.
-      this.#closed.throwIfCancelled();
-      let ttlMs: number | undefined;
-      const onTtl = (value: number) => (ttlMs = value);
-      // No caller's signal here: other callers wait for the same listing.
-      const tools = await this.#closed.race(this.#fetch({ context, onTtl }));
-      await pins?.check(tools, identity);
-      const { protocolVersion } = this.#client;
-      list = { tools: deepFreeze([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
-      // Invalidated while it ran: the result may be outdated, so it is not cached.
-      if (entry.invalidations !== invalidations) return list;
-      this.#applyList(list, entry);
-    } finally {
-      if (entry.invalidations === invalidations) entry.listing = undefined;
-    }
-    // The next listing may start now; its result is written after this one.
-    if (list.tools.length > 0) entry.writing = entry.writing.then(() => store?.write(identity, list));
+    let ttlMs: number | undefined;
+    const onTtl = (value: number) => (ttlMs = value);
+    // No caller's signal here: other callers wait for the same listing.
+    const tools = await this.#closed.race(this.#fetch({ context, onTtl }));
+    await this.#options.pins?.check(tools, entry.identity);
+    // Invalidated while it ran: the list is used, but others that read the store refresh it at once.
+    if (entry.listing?.isOutdated === true) ttlMs = 0;
+    const { protocolVersion } = this.#client;
+    const list = { tools: deepFreeze([...tools]), listedAt: this.#now(), ttlMs, protocolVersion };
+    this.#applyList(list, entry);
+    return list;
+  }
+
+  /** Lists are written in the order in which they were fetched. An empty one is not: it may be temporary. */
+  async #write(entry: CatalogEntry, list: CachedToolList): Promise<CachedToolList> {
+    const { store } = this.#options;
+    if (list.tools.length > 0) entry.writing = entry.writing.then(() => store?.write(entry.identity, list));
     await entry.writing;
     return list;
   }
@@ -331,7 +349,7 @@ export class ToolCatalog {
 
   #applyList(list: CachedToolList, entry: CatalogEntry): void {
     const isEmpty = list.tools.length === 0;
-    entry.isInvalidated = false;
+    entry.isInvalidated = entry.listing?.isOutdated ?? false;
     entry.list = isEmpty ? undefined : list;
     if (isEmpty) entry.lastAttemptAt = Number.NEGATIVE_INFINITY;
     this.#options.onListed?.(entry.identity, list.tools);
@@ -348,15 +366,25 @@ export class ToolCatalog {
   }
 }
 
+/** A listing in progress. */
+interface Listing {
+  /** The list is received, checked and cached, or the request has failed. */
+  readonly fetched: Promise<CachedToolList>;
+  /** The list is written to the store, too. */
+  readonly stored: Promise<CachedToolList>;
+  /** The list was invalidated since the request was sent, so the response may lack the latest change. */
+  isOutdated: boolean;
+}
+
 /** The cached list of one identity. */
 class CatalogEntry {
   readonly identity: string;
   list: CachedToolList | undefined;
   /** The list was reported as outdated. */
   isInvalidated = false;
-  /** Incremented on invalidation: a listing that started earlier is outdated when it ends. */
-  invalidations = 0;
-  listing: Promise<CachedToolList> | undefined;
+  listing: Listing | undefined;
+  /** The listing that follows the one in progress. */
+  nextListing: Promise<CachedToolList> | undefined;
   /** Resolves when all lists are written to the store, in order. Never rejects. */
   writing: Promise<void> = Promise.resolve();
   /** The store was read, and has reported no change since. */
@@ -372,8 +400,7 @@ class CatalogEntry {
 
   invalidate(): void {
     this.isInvalidated = true;
-    this.invalidations += 1;
-    this.listing = undefined;
+    if (this.listing !== undefined) this.listing.isOutdated = true;
     this.lastAttemptAt = Number.NEGATIVE_INFINITY;
     this.recheck = undefined;
   }

@@ -3,7 +3,7 @@ import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import { type McpToolInfo, parseToolInfo } from "../config/list-items.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 import { deepFreeze, isPlainObject, tryParseJson } from "../json/json.js";
-import type { KeyValueStore } from "../stores/key-value-store.js";
+import type { LimitedStore } from "../stores/driver-store.js";
 import { findUnsafeJson, toStorableJson } from "../stores/stored-record.js";
 
 /** The result of one `tools/list`. */
@@ -22,7 +22,7 @@ interface ToolListStoreOptions {
   readonly server: string;
   /** Identifies address and credentials: with other credentials, the server may list other tools. */
   readonly fingerprint: string;
-  readonly store: KeyValueStore;
+  readonly store: LimitedStore;
   readonly ttlMs: number;
   readonly now: () => number;
   readonly warn: (message: string) => void;

@@ -1,10 +1,10 @@
 import { type JsonObject, toArray } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { KeyValueStore } from "../stores/key-value-store.js";
+import type { LimitedStore } from "../stores/driver-store.js";
 import type { CatalogEventEmitter } from "./tool-catalog.js";
 import { toStoreKeyPrefix } from "./tool-list-store.js";
-import { schemaHash } from "../json-schema/schema-hash.js";
+import { fullHash } from "../json-schema/schema-hash.js";
 
 /** What happens when a tool differs from its approved version: log a warning, or also block its calls. */
 export type PinMode = "warn" | "block";
@@ -15,7 +15,7 @@ interface ToolPinsOptions {
   /** The server's address without secrets. */
   readonly address: JsonObject;
   /** Persists pins; without a store, they last as long as the toolset. */
-  readonly store: KeyValueStore | undefined;
+  readonly store: LimitedStore | undefined;
   readonly warn: (message: string) => void;
   /** Receives `pinMismatch`. */
   readonly events: CatalogEventEmitter;
@@ -25,11 +25,14 @@ interface PinMismatch {
   readonly description: string;
   /** The identities whose last list had this mismatch: a server may return different tools to each user. */
   readonly identities: Set<string>;
+  /** Not all identities were recorded, so the mismatch lasts until the tool is approved. */
+  isPermanent: boolean;
 }
 
 /** Further new names are not pinned: a server could list new ones without end. */
 const MAX_PINS = 20_000;
-const MAX_IDENTITIES = 1_000;
+/** How many identities are recorded for all mismatches together. */
+const MAX_IDENTITIES = 20_000;
 
 /**
  * Trust on first use: pins each tool's description, schema and annotations when first seen, and reports
@@ -40,7 +43,9 @@ export class ToolPins {
   readonly #key: string;
   #pins: ReadonlyMap<string, Pin> = new Map();
   readonly #mismatches = new Map<string, PinMismatch>();
+  #recordedIdentities = 0;
   #storeWasRead = false;
+  #hasWarnedUnapproved = false;
 
   constructor(options: ToolPinsOptions) {
     this.#options = options;
@@ -68,9 +73,10 @@ export class ToolPins {
     await this.#approve(tools.map((tool) => [tool.name, { ...createPin(tool), annotations: null }]));
   }
 
-  /** Whether a tool must not be offered or called: it changed for any identity, or was never pinned. */
+  /** Whether a tool must not be offered or called: it changed for any identity, or was never approved. */
   isBlocked(name: string): boolean {
-    return this.#options.mode === "block" && (this.#mismatches.has(name) || !this.#pins.has(name));
+    const isApproved = isApproval(this.#pins.get(name)) && !this.#mismatches.has(name);
+    return this.#options.mode === "block" && !isApproved;
   }
 
   /** Throws `denied` for a tool that `isBlocked`. */
@@ -88,16 +94,17 @@ export class ToolPins {
     const { server, mode, warn, events } = this.#options;
     const { name } = tool;
     const pin = this.#pins.get(name);
-    const difference = pin && describeDifference(pin, tool);
+    const difference = isApproval(pin) ? describeDifference(pin, tool) : undefined;
     const existing = this.#mismatches.get(name);
     if (difference === undefined) {
-      existing?.identities.delete(identity);
-      if (existing?.identities.size === 0) this.#mismatches.delete(name);
+      if (existing?.identities.delete(identity) === true) this.#recordedIdentities -= 1;
+      if (existing?.identities.size === 0 && !existing.isPermanent) this.#mismatches.delete(name);
       return;
     }
-    const identities = existing?.identities ?? new Set();
-    if (identities.size < MAX_IDENTITIES) identities.add(identity);
-    this.#mismatches.set(name, { description: difference, identities });
+    const { identities, isPermanent } = existing ?? { identities: new Set(), isPermanent: false };
+    const mismatch = { description: difference, identities, isPermanent };
+    this.#mismatches.set(name, mismatch);
+    this.#record(identity, mismatch);
     if (existing?.description === difference) return;
     const isBlocked = mode === "block";
     const consequence = isBlocked ? " It is blocked." : "";
@@ -105,10 +112,21 @@ export class ToolPins {
     warn(`Server "${server}", tool "${name}": ${difference} since it was approved.${consequence}`);
   }
 
+  #record(identity: string, mismatch: PinMismatch): void {
+    if (mismatch.identities.has(identity)) return;
+    if (this.#recordedIdentities >= MAX_IDENTITIES) {
+      mismatch.isPermanent = true;
+      return;
+    }
+    mismatch.identities.add(identity);
+    this.#recordedIdentities += 1;
+  }
+
   async #pinNewTools(tools: readonly McpToolInfo[]): Promise<void> {
     const stored = await this.#read();
-    const pins = new Map([...this.#pins, ...(stored ?? [])]);
-    const newTools = tools.filter(({ name }) => !pins.has(name));
+    const pins = new Map([...this.#pins, ...(stored?.pins ?? [])]);
+    // A tool whose pin cannot be read looks new: pinning it as it is now would approve a change.
+    const newTools = stored?.isComplete === false ? [] : tools.filter(({ name }) => !pins.has(name));
     const capacity = Math.max(0, MAX_PINS - pins.size);
     if (newTools.length > capacity)
       this.#options.warn(
@@ -116,18 +134,22 @@ export class ToolPins {
       );
     for (const tool of newTools.slice(0, capacity)) pins.set(tool.name, createPin(tool));
     this.#pins = pins;
-    if (stored !== undefined && pins.size > stored.size) await this.#write();
+    this.#warnUnapproved(stored);
+    if (stored?.isComplete === true && pins.size > stored.pins.size) await this.#write();
   }
 
   async #approve(pins: readonly (readonly [string, Pin])[]): Promise<void> {
     const stored = await this.#read();
-    this.#pins = new Map([...this.#pins, ...(stored ?? []), ...pins]);
-    for (const [name] of pins) this.#mismatches.delete(name);
+    this.#pins = new Map([...this.#pins, ...(stored?.pins ?? []), ...pins]);
+    for (const [name] of pins) {
+      this.#recordedIdentities -= this.#mismatches.get(name)?.identities.size ?? 0;
+      this.#mismatches.delete(name);
+    }
     if (stored !== undefined) await this.#write();
   }
 
   /** The stored pins; `undefined` if the store cannot be read, in which case it must not be overwritten. */
-  async #read(): Promise<ReadonlyMap<string, Pin> | undefined> {
+  async #read(): Promise<StoredPins | undefined> {
     const { store, mode } = this.#options;
     try {
       const pins = parsePins(await store?.get(this.#key));
@@ -149,13 +171,25 @@ export class ToolPins {
     }
   }
 
+  #warnUnapproved(stored: StoredPins | undefined): void {
+    const isUnapproved = ({ pins, isComplete }: StoredPins) =>
+      !isComplete || [...pins.values()].some((pin) => !isApproval(pin));
+    if (stored === undefined || this.#hasWarnedUnapproved || !isUnapproved(stored)) return;
+    this.#hasWarnedUnapproved = true;
+    const { server, mode, warn } = this.#options;
+    const consequence = mode === "block" ? "are blocked" : "are not compared";
+    warn(
+      `Server "${server}": stored approvals (pins) are from an older version or cannot be read. Their tools are not approved and ${consequence}. Review them, then approve them with toolset.approveTools().`,
+    );
+  }
+
   #warnStoreFailure(operation: "read" | "written", error: unknown): void {
     const { server, warn } = this.#options;
     warn(`The approved tools (pins) of server "${server}" could not be ${operation}: ${String(error)}`);
   }
 }
 
-/** Hashes of an approved tool. */
+/** SHA-256 hashes of an approved tool. Shorter ones would let a server find another tool with the same hashes. */
 interface Pin {
   readonly description: string;
   readonly schema: string;
@@ -163,11 +197,18 @@ interface Pin {
   readonly annotations: string | null;
 }
 
+/** Replaces a stored pin that cannot be compared: the tool is not approved, and not pinned as it is now. */
+const UNAPPROVED: Pin = { description: "", schema: "", annotations: "" };
+
+function isApproval(pin: Pin | undefined): pin is Pin {
+  return pin !== undefined && pin.description !== UNAPPROVED.description;
+}
+
 function createPin({ name, title, description = "", inputSchema, annotations = {} }: McpToolInfo): Pin {
   return {
-    description: schemaHash({ name, description }),
-    schema: schemaHash(inputSchema),
-    annotations: schemaHash({ title, annotations }),
+    description: fullHash({ name, description }),
+    schema: fullHash(inputSchema),
+    annotations: fullHash({ title, annotations }),
   };
 }
 
@@ -182,19 +223,34 @@ function describeDifference(pin: Pin, tool: McpToolInfo): string | undefined {
   return changed.length === 0 ? undefined : `its ${changed.join(" and ")} changed`;
 }
 
+interface StoredPins {
+  readonly pins: ReadonlyMap<string, Pin>;
+  /** False if a pin may be missing because an entry has no readable name. */
+  readonly isComplete: boolean;
+}
+
+const HASH_PATTERN = /^[0-9a-f]{64}$/;
+
 /** An array: tool names such as `__proto__` are not valid object keys in a store. */
 function toStoredPins(pins: ReadonlyMap<string, Pin>): unknown {
   return Array.from(pins, ([name, pin]) => [name, pin.description, pin.schema, pin.annotations]);
 }
 
-/** Parses stored pins. Invalid entries are left out. */
-function parsePins(stored: unknown): Map<string, Pin> {
-  return new Map(toArray(stored).flatMap(parsePin));
+/** Parses stored pins, which are untrusted. A pin that cannot be compared is read as `UNAPPROVED`. */
+function parsePins(stored: unknown): StoredPins {
+  const items = toArray(stored);
+  const pins = new Map(items.flatMap(parsePin));
+  return { pins, isComplete: (stored === undefined || Array.isArray(stored)) && pins.size === items.length };
 }
 
 function parsePin(item: unknown): [string, Pin][] {
   const [name, description, schema, annotations] = toArray(item);
-  if (typeof name !== "string" || typeof description !== "string" || typeof schema !== "string") return [];
-  if (annotations !== null && typeof annotations !== "string") return [];
-  return [[name, { description, schema, annotations }]];
+  if (typeof name !== "string") return [];
+  const isValid = isHash(description) && isHash(schema) && (annotations === null || isHash(annotations));
+  return [[name, isValid ? { description, schema, annotations } : UNAPPROVED]];
+}
+
+/** Older versions stored 12 digits, for which another tool with the same hash can be found. */
+function isHash(value: unknown): value is string {
+  return typeof value === "string" && HASH_PATTERN.test(value);
 }

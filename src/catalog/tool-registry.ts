@@ -1,49 +1,62 @@
-import { type Clock, systemClock } from "../async/clock.js";
+import { systemClock } from "../async/clock.js";
 import { SingleFlight } from "../async/single-flight.js";
 import type { RequestOptions } from "../client/call-options.js";
 import type { ClientState } from "../client/client-lifecycle.js";
 import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import { hasMethods, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import { MAX_CLOCK_SKEW_MS, toStoreKeyPrefix } from "./tool-list-store.js";
 
-/** Options of `ToolRegistry`. */
-export interface ToolRegistryOptions {
+const positiveMs = option.opaque<number>(
+  "a number of milliseconds above 0",
+  (value) => typeof value === "number" && value > 0,
+);
+
+const REGISTRY_FIELDS = {
   /**
-   * Stores shared between processes, fastest first, such as Redis, then DynamoDB. The caller closes them.
+   * Stores shared between processes, fastest first, such as Redis, then DynamoDB. The caller closes them. A store that
+   * fails or does not respond in time (2 s, or its `timeoutMs`) is reported and skipped.
    * @default []
    */
-  readonly stores?: readonly KeyValueStore[];
+  stores: option.opaque<readonly KeyValueStore[]>("an array of stores, such as [redisStore(…)]", (value) => {
+    return Array.isArray(value) && value.every((store) => hasMethods(store, "get"));
+  }),
   /**
    * How long a record that was read from the stores is used before they are read again.
    * @default 60_000
    */
-  readonly recordTtlMs?: number;
+  recordTtlMs: positiveMs,
   /**
    * How often servers are listed, by one process on behalf of all. Shortened by up to 20 % at random, so that
    * processes do not refresh at the same time.
    * @default 300_000
    */
-  readonly refreshIntervalMs?: number;
+  refreshIntervalMs: positiveMs,
   /** Receives warnings. @default a logger that writes to the console */
-  readonly logger?: Logger;
+  logger: option.logger,
   /** Timers and monotonic time. @default the system clock */
-  readonly clock?: Clock;
+  clock: option.clock,
   /** Unix time in milliseconds, which all processes that share the stores must agree on. @default Date.now */
-  readonly now?: () => number;
+  now: option.function<() => number>(),
   /** A random number between 0 and 1. @default Math.random */
-  readonly random?: () => number;
-}
+  random: option.function<() => number>(),
+};
+
+/** Options of `ToolRegistry`. */
+export interface ToolRegistryOptions extends OptionsOf<typeof REGISTRY_FIELDS> {}
 
 /** Default registry options. The table in the README is generated from this. */
 export const REGISTRY_DEFAULTS = { recordTtlMs: 60_000, refreshIntervalMs: 300_000 } as const;
 
-type RegistrySettings = Readonly<Required<ToolRegistryOptions>>;
+interface RegistrySettings extends Readonly<Required<Omit<ToolRegistryOptions, "stores">>> {
+  readonly stores: readonly LimitedStore[];
+}
 
 /** The state of a server in the registry. */
 export type ServerHealth =
@@ -132,7 +145,8 @@ const REFRESH_JITTER = 0.2;
 export class ToolRegistry implements AsyncDisposable {
   readonly #settings: RegistrySettings;
   readonly #toolset: RegistryToolset;
-  readonly #entries = new Map<RegistryClient, RegistryEntry>();
+  /** Weak: a server that is removed from the toolset must not be kept. */
+  readonly #entries = new WeakMap<RegistryClient, RegistryEntry>();
   readonly #running = new SingleFlight<RegistryClient, ServerRecord>();
   readonly #closed = new AbortController();
   #cancelTimer: () => void;
@@ -185,7 +199,7 @@ export class ToolRegistry implements AsyncDisposable {
   async close(): Promise<void> {
     this.#cancelTimer();
     this.#closed.abort(new McpRuntimeError("closed", "The tool registry was closed."));
-    await Promise.allSettled([...this.#entries.keys()].map(async (client) => this.#running.get(client)));
+    await Promise.allSettled(this.#running.all());
   }
 
   /** Calls `close`, for `await using`. */
@@ -285,7 +299,7 @@ export class ToolRegistry implements AsyncDisposable {
   async #writeStores(
     client: RegistryClient,
     record: ServerRecord,
-    stores: readonly KeyValueStore[],
+    stores: readonly LimitedStore[],
   ): Promise<void> {
     const options = {
       ttlMs: TTL_PERIODS * this.#settings.refreshIntervalMs,
@@ -337,31 +351,19 @@ function hasSharedIdentity(client: RegistryClient): boolean {
   }
 }
 
-const positiveMs = option.opaque(
-  "a number of milliseconds above 0",
-  (value) => typeof value === "number" && value > 0,
-);
-const REGISTRY_SCHEMA = optionsSchema<ToolRegistryOptions>({
-  stores: option.opaque("an array of stores, such as [redisStore(…)]", (value) => {
-    return Array.isArray(value) && value.every((store) => hasMethods(store, "get"));
-  }),
-  recordTtlMs: positiveMs,
-  refreshIntervalMs: positiveMs,
-  logger: option.logger,
-  clock: option.clock,
-  now: option.function(),
-  random: option.function(),
-});
+const REGISTRY_SCHEMA = optionsSchema<ToolRegistryOptions>(REGISTRY_FIELDS);
 
 function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySettings {
+  const parsed = parseOptions(REGISTRY_SCHEMA, options, { subject: "The tool registry" });
+  const { stores = [], clock = systemClock, ...others } = parsed;
   return {
     ...REGISTRY_DEFAULTS,
-    stores: [],
     logger: createConsoleLogger(),
-    clock: systemClock,
     now: Date.now,
     random: Math.random,
-    ...omitUndefined(parseOptions(REGISTRY_SCHEMA, options, { subject: "The tool registry" })),
+    ...omitUndefined(others),
+    stores: stores.map((store) => limitStore(store, clock)),
+    clock,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { CancelScope } from "../async/cancel-scope.js";
+import type { Clock } from "../async/clock.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
 import { ToolListStore } from "../catalog/tool-list-store.js";
 import { ToolPins } from "../catalog/tool-pins.js";
@@ -8,9 +9,11 @@ import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { ServerConfig, TransportType } from "../config/server-config.js";
+import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { schemaHash } from "../json-schema/schema-hash.js";
+import { appendSentence } from "../errors/sanitize-text.js";
+import { fullHash } from "../json-schema/schema-hash.js";
 import type { TypedEmitter } from "../telemetry/typed-emitter.js";
 import type { ToolCaller } from "../tools/tool-run.js";
 import type { ManagerSettings } from "./manager-options.js";
@@ -83,6 +86,7 @@ export class ManagedServer implements ToolCaller {
   /** Cancelled when all servers are closed. */
   readonly closed: CancelScope;
   readonly #events: TypedEmitter<ServerManagerEvents>;
+  readonly #clock: Clock;
   readonly #reconnectSchedule: ReconnectSchedule;
   /** Incremented on disconnect: an attempt that started in an earlier epoch must not change the state. */
   #epoch = 0;
@@ -100,8 +104,14 @@ export class ManagedServer implements ToolCaller {
     this.isOptional = config.optional;
     this.closed = closed;
     this.#events = events;
-    this.client = new McpClient(config, settings.client);
-    this.listsTools = settings.listsTools(this.name);
+    this.#clock = settings.clock;
+    const { allowAddress } = settings;
+    const guarded =
+      allowAddress === undefined
+        ? config
+        : withServerSettings(config, { allowAddress: [...config.allowAddress, allowAddress] });
+    this.client = new McpClient(guarded, settings.client);
+    this.listsTools = settings.listTools(this.name);
     const { name: server, fingerprint } = this.client;
     const { staleAfterMs, store, ttlMs, pin: mode, warn } = settings.catalog;
     this.pins = mode && new ToolPins({ server, mode, address: redactedAddress(config), store, warn, events });
@@ -121,7 +131,7 @@ export class ManagedServer implements ToolCaller {
       clock: settings.clock,
       isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
       reconnect: () => this.client.ensureSession(),
-      onExhausted: (error) => this.#setState("failed", toConnectError(error)),
+      onExhausted: (error) => this.#setState("failed", toRuntimeError(error)),
     });
     this.client.on("sessionOpened", () => this.#onOpened());
     this.client.on("connectionLost", ({ identity }) => {
@@ -160,6 +170,14 @@ export class ManagedServer implements ToolCaller {
     return this.#initialTools;
   }
 
+  redact(message: string): string {
+    return this.client.redact(message);
+  }
+
+  identityOf(options: Parameters<McpClient["identityOf"]>[0]): string {
+    return this.client.identityOf(options);
+  }
+
   /** Calls a tool while the server is enabled. The client itself would reconnect on use. */
   async callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult> {
     this.assertEnabled(call.name);
@@ -191,17 +209,17 @@ export class ManagedServer implements ToolCaller {
     return { state: RESTORED_STATE[this.#state] ?? this.#state, error: this.#error };
   }
 
-  /** Loads the tools from the cache, without a request to the server. */
-  async loadFromCache(): Promise<void> {
+  /** Loads the tools from the cache, without a request to the server. Returns whether there were any. */
+  async loadFromCache(): Promise<boolean> {
     const cached = this.listsTools ? await this.catalog.getCached() : undefined;
     if (cached !== undefined && this.#latestTools === undefined) this.#updateTools(cached);
+    return cached !== undefined;
   }
 
   /** Lists the tools and opens a session. Concurrent callers share one attempt. */
   connect(): Promise<void> {
     if (this.#state === "connected") return Promise.resolve();
-    this.#connecting ??= this.#attemptConnect();
-    return this.#connecting;
+    return this.#connecting ?? this.#startConnecting();
   }
 
   /** Like `connect`, but rejects if the server has failed or was disconnected, without another attempt. */
@@ -234,11 +252,25 @@ export class ManagedServer implements ToolCaller {
     throw new McpRuntimeError("not-sent", text, { server: this.name, tool });
   }
 
-  async #attemptConnect(): Promise<void> {
+  #startConnecting(): Promise<void> {
     const epoch = this.#epoch;
+    let begin: (() => void) | undefined;
+    const connecting = new Promise<void>((resolve) => {
+      begin = resolve;
+    }).then(() => this.#attemptConnect(epoch));
+    // Set before the event is emitted: a listener may call `connect()` or `disconnect()`.
+    this.#connecting = connecting;
     this.#reconnectSchedule.stop();
     this.#setState("connecting", undefined);
+    begin?.();
+    return connecting;
+  }
+
+  async #attemptConnect(epoch: number): Promise<void> {
+    const startedAt = this.#clock.now();
+    const { failures: failuresBefore } = this.client.metrics().handshakes;
     try {
+      this.#assertCurrent(epoch);
       if (this.listsTools) {
         // From the cache if possible; otherwise a request to the server, with retries.
         const tools = await this.catalog.list();
@@ -250,11 +282,13 @@ export class ManagedServer implements ToolCaller {
       this.#connecting = undefined;
       this.#setState("connected", undefined);
     } catch (error) {
+      const attempts = this.client.metrics().handshakes.failures - failuresBefore;
+      const failure = toConnectError(error, attempts, this.#clock.now() - startedAt);
       if (epoch === this.#epoch) {
         this.#connecting = undefined;
-        this.#setState("failed", toConnectError(error));
+        this.#setState("failed", failure);
       }
-      throw error;
+      throw failure;
     }
   }
 
@@ -320,13 +354,22 @@ export class ManagedServer implements ToolCaller {
 /** A list that cannot be serialized, such as one of an in-process server with a BigInt, equals no other. */
 function isSame(before: readonly McpToolInfo[], after: readonly McpToolInfo[]): boolean {
   try {
-    return before === after || schemaHash(before) === schemaHash(after);
+    return before === after || fullHash(before) === fullHash(after);
   } catch {
     return false;
   }
 }
 
-function toConnectError(error: unknown): McpRuntimeError {
+function toRuntimeError(error: unknown): McpRuntimeError {
   if (error instanceof McpRuntimeError) return error;
   return new McpRuntimeError("server-error", `Could not connect: ${String(error)}`, { cause: error });
+}
+
+/** A timeout says how long the server was waited for, and how often it was tried. */
+function toConnectError(error: unknown, attempts: number, ms: number): McpRuntimeError {
+  const failure = toRuntimeError(error);
+  if (failure.kind !== "timeout") return failure;
+  const tried = attempts > 1 ? `${attempts} attempts` : "1 attempt";
+  const sentence = `Gave up after ${tried} and ${(ms / 1_000).toFixed(1)} s.`;
+  return failure.with({ message: appendSentence(failure.message, sentence) });
 }

@@ -2,6 +2,7 @@ import { CLIENT_CHANNELS, type ServerInitiatedEvent, type McpClientEvents } from
 import { assertListener, subscribeSafely, createChannels } from "../telemetry/typed-emitter.js";
 import type { CatalogEvents } from "../catalog/tool-catalog.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { ApprovalDecided } from "../tools/tool-run.js";
 
 /**
  * The connection state of a server.
@@ -23,6 +24,8 @@ export interface ServerManagerEvents extends CatalogEvents {
     /** Why the server failed or is being reconnected. */
     readonly error: McpRuntimeError | undefined;
   };
+  /** A call that needs approval was approved, edited, rejected or denied. */
+  approvalDecided: ApprovalDecided;
   /** The known tools of a server changed: it connected late, changed its tools or was removed. */
   toolsChanged: { readonly server: string };
 }
@@ -30,6 +33,7 @@ export interface ServerManagerEvents extends CatalogEvents {
 /** Diagnostics channels: every event is also published on one. */
 export const MANAGER_CHANNELS = createChannels<ServerManagerEvents>([
   "serverChanged",
+  "approvalDecided",
   "toolsChanged",
   "catalogRead",
   "toolsListed",

@@ -1,14 +1,13 @@
 import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
-import { Semaphore } from "../async/semaphore.js";
 import { assertObject } from "../config/parse-options.js";
 import { parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
-import { ServerSet } from "./server-set.js";
+import { type ConnectTarget, ServerSet } from "./server-set.js";
 import type { ServerStatus } from "./managed-server.js";
 import { MANAGER_EVENTS, type ServerManagerEvents, type ServerState } from "./mcp-events.js";
 
@@ -28,8 +27,9 @@ export interface ReconnectOptions extends WaitOptions {
 
 /**
  * Connects several MCP servers and manages their lifecycle: start, reconnect, status and shutdown. The
- * operations `connect`, `reconnect`, `disconnect`, `add` and `remove` run one after the other, in the order of
- * the calls; `close` cancels them.
+ * operations `connect`, `reconnect`, `disconnect`, `add` and `remove` of one server run one after the other, in the
+ * order of the calls; those of different servers do not wait for each other. `disconnect` and `remove` cancel a
+ * connection attempt of the server instead of waiting for it; `close` cancels all operations.
  *
  * @example
  * ```ts
@@ -48,7 +48,6 @@ export class McpServerManager implements AsyncDisposable {
    * @internal
    */
   readonly serverSet: ServerSet;
-  readonly #queue = new Semaphore(1);
 
   /**
    * Connects nothing yet.
@@ -80,9 +79,9 @@ export class McpServerManager implements AsyncDisposable {
 
   /** The names of the usable servers: not disconnected and, with `dropFailed`, not failed. */
   get active(): string[] {
-    const { dropsFailed } = this.serverSet.settings;
+    const { dropFailed } = this.serverSet.settings;
     return this.serverSet.all
-      .filter(({ state }) => state !== "disconnected" && !(dropsFailed && state === "failed"))
+      .filter(({ state }) => state !== "disconnected" && !(dropFailed && state === "failed"))
       .map(({ name }) => name);
   }
 
@@ -124,12 +123,12 @@ export class McpServerManager implements AsyncDisposable {
    */
   async connect(options: WaitOptions = {}): Promise<void> {
     const { signal } = assertOptions("connect", options);
-    await this.#runExclusive(signal, async (cancellation) => {
-      const lazy = this.serverSet.all.filter(({ isLazy, isDisconnected }) => isLazy && isDisconnected);
-      await Promise.all(lazy.map((server) => server.disconnect(IDLE)));
-      const eager = this.serverSet.all.filter(({ isLazy, state }) => !isLazy && state !== "connected");
-      await this.serverSet.connect(eager, cancellation);
-    });
+    await this.#run(signal, (cancellation) =>
+      this.serverSet.connect(cancellation, async (server) => {
+        if (server.isLazy && server.isDisconnected) await server.disconnect(IDLE);
+        return !server.isLazy && server.state !== "connected";
+      }),
+    );
   }
 
   /**
@@ -138,16 +137,16 @@ export class McpServerManager implements AsyncDisposable {
    */
   async reconnect(options: ReconnectOptions = {}): Promise<void> {
     const { failedOnly = true, signal } = assertOptions("reconnect", options);
-    await this.#runExclusive(signal, async (cancellation) => {
-      const open = this.serverSet.all.filter(
-        ({ state }) => !failedOnly && (state === "connected" || state === "reconnecting"),
-      );
-      const targets = this.serverSet.all.filter(
-        (server) => server.state === "failed" || open.includes(server),
-      );
-      await Promise.allSettled(open.map((server) => server.disconnect(IDLE)));
-      await this.serverSet.connect(targets, cancellation);
-    });
+    await this.#run(signal, (cancellation) =>
+      this.serverSet.connect(cancellation, async (server) => {
+        const { state } = server;
+        const isOpen = state === "connected" || state === "reconnecting";
+        const mustReconnect = state === "failed" || (isOpen && !failedOnly);
+        // A session that cannot be closed does not prevent the next one.
+        if (isOpen && mustReconnect) await server.disconnect(IDLE).catch(() => undefined);
+        return mustReconnect;
+      }),
+    );
   }
 
   /**
@@ -170,39 +169,43 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Closes a server's sessions and cancels its calls. It is not used again before `connect()`.
+   * Closes a server's sessions and cancels its calls, also while it is being connected. It is not used again before
+   * `connect()`.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async disconnect(name: string): Promise<void> {
-    await this.#runExclusive(undefined, () => this.serverSet.get(name).disconnect());
+    this.serverSet.get(name);
+    await this.#supersede(name, () => this.serverSet.get(name).disconnect());
   }
 
   /**
    * Adds a server and, unless it is `lazy`, connects it.
-   * @throws McpRuntimeError kind `invalid-config` if the definition is invalid or the name is taken; with
-   * `strict`, also the failure to connect
+   * @throws McpRuntimeError kind `invalid-config` if the definition is invalid or the name is taken; kind `cancelled` if
+   * the server is removed before it is connected; with `strict`, also the failure to connect
    */
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
     const { signal } = assertOptions("add", options);
-    await this.#runExclusive(signal, async (cancellation) => {
-      this.serverSet.assertNameIsFree(name);
-      const server = this.serverSet.add(parseServer(name, definition));
+    await this.#run(signal, async (cancellation) => {
+      const operation = this.serverSet.beginOperation(name, cancellation);
       try {
-        await server.loadFromCache();
-        if (!server.isLazy) await this.serverSet.connect([server], cancellation);
-      } catch (error) {
-        await this.serverSet.remove(server);
-        throw error;
+        if (operation.mustWait) await operation.waitForTurn();
+        this.serverSet.assertNameIsFree(name);
+        const server = this.serverSet.add(parseServer(name, definition));
+        await this.#connectAdded({ server, operation }, cancellation);
+      } finally {
+        operation.end();
       }
     });
   }
 
   /**
-   * Closes and removes a server. Calls of its tools then fail because the server is disconnected.
+   * Closes and removes a server, also while it is being connected. Calls of its tools then fail because the server is
+   * disconnected.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
    */
   async remove(name: string): Promise<void> {
-    await this.#runExclusive(undefined, () => this.serverSet.remove(this.serverSet.get(name)));
+    this.serverSet.get(name);
+    await this.#supersede(name, () => this.serverSet.remove(this.serverSet.get(name)));
   }
 
   /**
@@ -231,19 +234,45 @@ export class McpServerManager implements AsyncDisposable {
     return this.serverSet.all.filter(({ state }) => state === expected).map(({ name }) => name);
   }
 
-  async #runExclusive(
+  /** Removes the server again if it cannot be connected. */
+  async #connectAdded(target: ConnectTarget, cancellation: CancelScope): Promise<void> {
+    const { server, operation } = target;
+    try {
+      await this.serverSet.connectEach([target], cancellation, async () => {
+        await server.loadFromCache();
+        return !server.isLazy;
+      });
+    } catch (error) {
+      if (!operation.isSuperseded) await this.serverSet.remove(server);
+      throw error;
+    }
+    if (operation.isSuperseded && !this.serverSet.all.includes(server))
+      throw new McpRuntimeError("cancelled", `Server "${server.name}" was removed before it was connected.`);
+  }
+
+  /** Runs an operation that disconnects a server. It cancels those that connect it. */
+  async #supersede(name: string, work: () => Promise<void>): Promise<void> {
+    await this.#run(undefined, async (cancellation) => {
+      const operation = this.serverSet.supersedeOperations(name, cancellation);
+      try {
+        if (operation.mustWait) await operation.waitForTurn();
+        await work();
+      } finally {
+        operation.end();
+      }
+    });
+  }
+
+  /** Runs an operation that `signal` and `close()` cancel. */
+  async #run(
     signal: AbortSignal | undefined,
     work: (cancellation: CancelScope) => Promise<void>,
   ): Promise<void> {
     const cancellation = CancelScope.fromSignal(signal);
     const unsubscribe = this.serverSet.closed.onCancel((reason) => cancellation.cancel(reason));
     try {
-      const release = await this.#queue.acquire(cancellation);
-      try {
-        await work(cancellation);
-      } finally {
-        release();
-      }
+      cancellation.throwIfCancelled();
+      await work(cancellation);
     } finally {
       unsubscribe();
       cancellation.dispose();

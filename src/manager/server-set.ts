@@ -1,6 +1,6 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
-import { mapConcurrent } from "../async/semaphore.js";
+import { Semaphore } from "../async/semaphore.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
@@ -13,19 +13,121 @@ import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
 
 type SubscribeFn = (client: McpClient) => () => void;
 
-/** An attempt to connect one server. `skipped`: all attempts ended before its turn. */
-interface ConnectAttempt {
+/** Runs at a server's turn. Returns whether the server is to be connected. */
+type PrepareConnect = (server: ManagedServer) => boolean | Promise<boolean>;
+
+/** A server and the operation that connects it. */
+export interface ConnectTarget {
   readonly server: ManagedServer;
-  /** The state to restore on a rollback. */
-  readonly previous: LifecycleState;
-  outcome: "skipped" | "connected" | "failed";
+  readonly operation: ServerOperation;
+}
+
+interface ServerOperationOptions {
+  readonly cancellation: CancelScope;
+  /** Whether an operation that disconnects the server takes the place of this one. */
+  readonly isSupersedable: boolean;
+  /** The operations of the server that have not ended. */
+  readonly earlier: ReadonlySet<ServerOperation>;
+  readonly onEnd: (operation: ServerOperation) => void;
+}
+
+/**
+ * A lifecycle operation of one server. The operations of one server run one after the other, in the order of the calls;
+ * those of different servers do not wait for each other. An operation that disconnects the server supersedes earlier
+ * ones that connect it: it does not wait for a server that does not respond.
+ */
+class ServerOperation {
+  /** Cancelled by the caller, when the manager is closed, and when the operation is superseded. */
+  readonly cancellation: CancelScope;
+  /** A later operation has taken its place: it must not change the server anymore. */
+  isSuperseded = false;
+  readonly #options: ServerOperationOptions;
+  readonly #earlier: readonly Promise<void>[];
+  readonly #ended: Promise<void>;
+  #resolveEnded: (() => void) | undefined;
+
+  constructor(options: ServerOperationOptions) {
+    this.cancellation = options.cancellation.child();
+    this.#options = options;
+    this.#earlier = Array.from(options.earlier, (operation) => operation.#ended);
+    this.#ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  /** Whether it has to wait for its turn. Otherwise it may begin synchronously. */
+  get mustWait(): boolean {
+    return this.#earlier.length > 0;
+  }
+
+  /** Waits until all earlier operations have ended. Rejects on cancellation. */
+  async waitForTurn(): Promise<void> {
+    await this.cancellation.race(Promise.all(this.#earlier));
+  }
+
+  /** Ends the operation in favor of a later one, if it connects the server. */
+  supersede(reason: McpRuntimeError): void {
+    if (!this.#options.isSupersedable) return;
+    this.isSuperseded = true;
+    this.cancellation.cancel(reason);
+    this.end();
+  }
+
+  /** Lets the next operation begin. */
+  end(): void {
+    this.#options.onEnd(this);
+    this.cancellation.dispose();
+    this.#resolveEnded?.();
+  }
+}
+
+/** An attempt to connect one server. */
+class ConnectAttempt {
+  readonly server: ManagedServer;
+  readonly operation: ServerOperation;
+  /** `skipped`: it was not to be connected, or all attempts ended before its turn. */
+  outcome: "skipped" | "connected" | "failed" = "skipped";
   error: unknown;
+  #previous: LifecycleState | undefined;
+
+  constructor({ server, operation }: ConnectTarget) {
+    this.server = server;
+    this.operation = operation;
+  }
+
+  /** Connects the server at its turn, within a slot. Never rejects. */
+  async run(slots: Semaphore, prepare: PrepareConnect): Promise<void> {
+    const { cancellation } = this.operation;
+    let release: (() => void) | undefined;
+    try {
+      if (this.operation.mustWait) await this.operation.waitForTurn();
+      release = await slots.acquire(cancellation);
+      if (!(await prepare(this.server))) return;
+      cancellation.throwIfCancelled();
+      this.#previous = this.server.getRestorableState();
+      await cancellation.race(this.server.connect());
+      this.outcome = "connected";
+    } catch (error) {
+      const hasBegun = this.#previous !== undefined || this.operation.isSuperseded;
+      if (hasBegun || !cancellation.isCancelled) this.outcome = "failed";
+      this.error = error;
+    } finally {
+      release?.();
+    }
+  }
+
+  /** Restores the state before the attempt, unless another operation has changed it since. */
+  async rollBack(): Promise<void> {
+    const previous = this.#previous;
+    const isUnchanged =
+      previous === undefined || previous.state === "connected" || this.outcome === "skipped";
+    if (!isUnchanged && !this.operation.isSuperseded) await this.server.disconnect(previous);
+  }
 }
 
 /**
  * The servers of one manager, in the order of configuration, with their events. It finds, connects and closes
- * them; `McpServerManager` adds the public operations and runs these one after the other. No call passes through
- * it: a tool holds its `ManagedServer`.
+ * them; `McpServerManager` adds the public operations. No call passes through it: a tool holds its `ManagedServer`.
  */
 export class ServerSet {
   /** The resolved options of the manager. */
@@ -35,6 +137,8 @@ export class ServerSet {
   /** Events of the manager and of all servers. */
   readonly events: TypedEmitter<ServerManagerEvents>;
   readonly #servers = new Map<string, ManagedServer>();
+  /** The lifecycle operations that have not ended, by server name. */
+  readonly #operations = new Map<string, Set<ServerOperation>>();
   readonly #clientSubscriptions = new Map<SubscribeFn, Map<McpClient, () => void>>();
   #closing: Promise<void> | undefined;
 
@@ -84,7 +188,7 @@ export class ServerSet {
   /** Removes a server, then closes it. */
   async remove(server: ManagedServer): Promise<void> {
     const { name, client } = server;
-    this.#servers.delete(name);
+    if (this.#servers.get(name) === server) this.#servers.delete(name);
     for (const unsubscribers of this.#clientSubscriptions.values()) {
       unsubscribers.get(client)?.();
       unsubscribers.delete(client);
@@ -120,34 +224,59 @@ export class ServerSet {
     };
   }
 
+  /** Begins an operation that connects a server. It takes its place in the order of the calls at once. */
+  beginOperation(name: string, cancellation: CancelScope): ServerOperation {
+    return this.#addOperation(name, { cancellation, isSupersedable: true });
+  }
+
+  /** Begins an operation that disconnects a server, and ends those that connect it. */
+  supersedeOperations(name: string, cancellation: CancelScope): ServerOperation {
+    const text = `Server "${name}" was disconnected before it was connected.`;
+    const reason = new McpRuntimeError("cancelled", text, { server: name });
+    for (const operation of this.#operations.get(name) ?? []) operation.supersede(reason);
+    return this.#addOperation(name, { cancellation, isSupersedable: false });
+  }
+
+  /** Connects the servers for which `prepare` returns true: see `connectEach`. */
+  async connect(cancellation: CancelScope, prepare: PrepareConnect): Promise<void> {
+    const targets = this.all.map((server) => {
+      return { server, operation: this.beginOperation(server.name, cancellation) };
+    });
+    try {
+      await this.connectEach(targets, cancellation, prepare);
+    } finally {
+      for (const { operation } of targets) operation.end();
+    }
+  }
+
   /**
-   * Connects servers that are not connected. Failures are in each server's state. With `strict`, the first
+   * Connects servers within operations that have begun. Failures are in each server's state. With `strict`, the first
    * failure in the order of the servers is thrown after all of them are restored to their previous state.
    */
-  async connect(servers: readonly ManagedServer[], cancellation: CancelScope): Promise<void> {
-    const { isStrict, concurrency } = this.settings;
-    const attempts = servers.map((server): ConnectAttempt => {
-      return { server, previous: server.getRestorableState(), outcome: "skipped", error: undefined };
-    });
+  async connectEach(
+    targets: readonly ConnectTarget[],
+    cancellation: CancelScope,
+    prepare: PrepareConnect,
+  ): Promise<void> {
+    const { strict: isStrict, concurrency } = this.settings;
+    const attempts = targets.map((target) => new ConnectAttempt(target));
+    const slots = new Semaphore(concurrency);
     let isAborted = false;
-    await mapConcurrent(attempts, concurrency, async (attempt) => {
-      if (isAborted || cancellation.isCancelled) return;
-      try {
-        await cancellation.race(attempt.server.connect());
-        attempt.outcome = "connected";
-      } catch (error) {
-        attempt.outcome = "failed";
-        attempt.error = error;
-        isAborted = isStrict && concurrency === 1;
-      }
-    });
+    const run = async (attempt: ConnectAttempt) => {
+      const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
+      await attempt.run(slots, (server) => mayConnect(server) && prepare(server));
+      if (attempt.outcome === "failed") isAborted = isStrict && concurrency === 1;
+      // A strict attempt keeps all servers until it is clear whether they are rolled back.
+      if (!isStrict && !cancellation.isCancelled) attempt.operation.end();
+    };
+    // Required servers first: an optional one that does not respond must not occupy a slot that they need.
+    const required = attempts.filter(({ server }) => !server.isOptional);
+    const optional = attempts.filter(({ server }) => server.isOptional);
+    await Promise.all([...required, ...optional].map(run));
     const failed = isStrict ? attempts.find(({ outcome }) => outcome === "failed") : undefined;
     if (failed === undefined && !cancellation.isCancelled) return;
-    const rollbacks = attempts.filter(
-      ({ previous, outcome }) =>
-        previous.state !== "connected" && (outcome === "failed" || (isStrict && outcome === "connected")),
-    );
-    await Promise.allSettled(rollbacks.map(({ server, previous }) => server.disconnect(previous)));
+    const rollbacks = attempts.filter(({ outcome }) => outcome === "failed" || isStrict);
+    await Promise.allSettled(rollbacks.map((attempt) => attempt.rollBack()));
     cancellation.throwIfCancelled();
     throw failed?.error;
   }
@@ -156,6 +285,20 @@ export class ServerSet {
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;
+  }
+
+  #addOperation(
+    name: string,
+    options: Pick<ServerOperationOptions, "cancellation" | "isSupersedable">,
+  ): ServerOperation {
+    const operations = this.#operations.get(name) ?? new Set();
+    const onEnd = (operation: ServerOperation) => {
+      operations.delete(operation);
+      if (operations.size === 0 && this.#operations.get(name) === operations) this.#operations.delete(name);
+    };
+    const added = new ServerOperation({ ...options, earlier: operations, onEnd });
+    this.#operations.set(name, operations.add(added));
+    return added;
   }
 
   async #closeAll(): Promise<void> {

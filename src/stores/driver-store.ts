@@ -1,5 +1,5 @@
 import { CancelScope } from "../async/cancel-scope.js";
-import { systemClock, withDeadline, settleWithin } from "../async/clock.js";
+import { type Clock, systemClock, withDeadline, settleWithin } from "../async/clock.js";
 import type { JsonValue } from "../json/json.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
@@ -11,8 +11,9 @@ import {
   assertStoreKey,
   assertStorePrefix,
   quoteKey,
+  TIME_LIMITED,
 } from "./key-value-store.js";
-import { assertCallOptions, type ResolvedStoreOptions } from "./store-options.js";
+import { assertCallOptions, type ResolvedStoreOptions, STORE_DEFAULTS } from "./store-options.js";
 
 export interface DriverEntry {
   readonly key: string;
@@ -42,8 +43,12 @@ export interface StoreDriver {
   close?(): Promise<void>;
 }
 
+/** `close()` waits for at most this many operations: a backend that never responds must not fill the memory. */
+const MAX_PENDING = 1_000;
+
 /** A `KeyValueStore` on top of a driver: validates keys and values, enforces time limits, translates errors. */
 export class DriverStore implements KeyValueStore {
+  readonly [TIME_LIMITED] = true;
   readonly watch?: NonNullable<KeyValueStore["watch"]>;
   readonly #driver: StoreDriver;
   readonly #options: ResolvedStoreOptions;
@@ -159,10 +164,95 @@ export class DriverStore implements KeyValueStore {
   }
 
   #track<Result>(work: Promise<Result>): Promise<Result> {
+    const [oldest] = this.#pending;
+    if (oldest !== undefined && this.#pending.size >= MAX_PENDING) this.#pending.delete(oldest);
     this.#pending.add(work);
     const untrack = () => this.#pending.delete(work);
     work.then(untrack, untrack);
     return work;
+  }
+}
+
+/** The operations of a store that this package uses for tool lists, pins and registry records. */
+export type LimitedStore = Pick<KeyValueStore, "get" | "set" | "watch">;
+
+/** A store that did not respond is not used for this long: otherwise each of a thousand users would wait for it. */
+const PAUSE_MS = 30_000;
+
+/**
+ * Adds a time limit to the operations of a store that an application implements, which may never settle. The stores of
+ * this package have time limits of their own and are returned as they are.
+ */
+export function limitStore(store: KeyValueStore, clock: Clock): LimitedStore {
+  return TIME_LIMITED in store ? store : new TimeLimitedStore(store, clock);
+}
+
+class TimeLimitedStore implements LimitedStore {
+  readonly watch?: NonNullable<KeyValueStore["watch"]>;
+  readonly #store: KeyValueStore;
+  readonly #clock: Clock;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(store: KeyValueStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    if (store.watch !== undefined) this.watch = (listener) => this.#watch(listener);
+  }
+
+  get(key: string, options: StoreCallOptions = {}): Promise<JsonValue | undefined> {
+    return this.#run(`read ${quoteKey(key)}`, options, (signal) => this.#store.get(key, { signal }));
+  }
+
+  set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
+    return this.#run(`write ${quoteKey(key)}`, options, (signal) =>
+      this.#store.set(key, value, { ...options, signal }),
+    );
+  }
+
+  /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */
+  async #watch(listener: (key: string | undefined) => void): Promise<() => Promise<void>> {
+    const subscribing = (async () => this.#store.watch?.(listener))();
+    let cancelTimer: (() => void) | undefined;
+    const timeout = new Promise<"late">((resolve) => {
+      cancelTimer = this.#clock.after(STORE_DEFAULTS.timeoutMs, () => resolve("late"));
+    });
+    try {
+      if ((await Promise.race([subscribing, timeout])) === "late")
+        subscribing.then(() => listener(undefined)).catch(() => undefined);
+    } finally {
+      cancelTimer?.();
+    }
+    return async () => (await subscribing)?.();
+  }
+
+  async #run<Result>(
+    description: string,
+    { signal: callerSignal }: StoreCallOptions,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const { timeoutMs: ms } = STORE_DEFAULTS;
+    const clock = this.#clock;
+    const cancellation = CancelScope.fromSignal(callerSignal);
+    const controller = new AbortController();
+    const createError = () => {
+      this.#pausedUntil = clock.now() + PAUSE_MS;
+      const text = `The store did not ${description} within ${ms} ms. It is used again in ${PAUSE_MS / 1_000} s.`;
+      return new McpRuntimeError("timeout", text);
+    };
+    try {
+      cancellation.throwIfCancelled();
+      if (clock.now() < this.#pausedUntil)
+        throw new McpRuntimeError(
+          "unavailable",
+          "The store did not respond earlier and is not used for a while.",
+        );
+      return await withDeadline({ ms, clock, cancellation, createError }, (scope) => {
+        scope.onCancel((reason) => controller.abort(reason));
+        return scope.race((async () => work(controller.signal))());
+      });
+    } finally {
+      cancellation.dispose();
+    }
   }
 }
 

@@ -23,6 +23,9 @@ export interface StoreSetOptions extends StoreCallOptions {
  * Writes are atomic and the last writer wins; there is no compare-and-set. When the backend fails, an
  * operation rejects with an `McpRuntimeError` within a bounded time, and works again as soon as the backend
  * does. A write that timed out may still have been applied.
+ *
+ * A store of your own need not have a time limit: an operation that does not settle within two seconds counts as
+ * failed, its `signal` is aborted, and the store is not used for 30 seconds.
  */
 export interface KeyValueStore extends AsyncDisposable {
   /**
@@ -52,6 +55,9 @@ export interface KeyValueStore extends AsyncDisposable {
   /** Rejects operations in progress with kind `closed` and closes every connection that the store opened. */
   close(): Promise<void>;
 }
+
+/** Marks the stores of this package: their operations end within a time limit. */
+export const TIME_LIMITED = Symbol("time-limited");
 
 const MAX_KEY_BYTES = 512;
 const MAX_QUOTE_LENGTH = 120;

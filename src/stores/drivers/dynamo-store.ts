@@ -65,9 +65,9 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Ke
 /** The options of the AWS client are validated by the AWS SDK. */
 const DYNAMO_STORE_SCHEMA = optionsSchema<DynamoStoreOptions>({
   ...STORE_FIELDS,
-  client: option.any,
-  region: option.any,
-  endpoint: option.any,
+  client: option.any(),
+  region: option.any(),
+  endpoint: option.any(),
 });
 
 type Item = Record<string, dynamo.AttributeValue>;

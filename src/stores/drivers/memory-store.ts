@@ -9,6 +9,7 @@ import {
   assertStoreKey,
   assertStorePrefix,
   quoteKey,
+  TIME_LIMITED,
 } from "../key-value-store.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
 import { assertCallOptions, STORE_DEFAULTS } from "../store-options.js";
@@ -61,6 +62,7 @@ interface MemoryEntry {
 type Limits = Readonly<Record<"maxEntries" | "maxTotalBytes", number>>;
 
 class MemoryStore implements KeyValueStore {
+  readonly [TIME_LIMITED] = true;
   readonly #limits: Limits;
   readonly #now: () => number;
   /** In the order of last use. */

@@ -10,7 +10,8 @@ import {
 } from "../../../src/index.js";
 import { fileStore, memoryStore } from "../../../src/stores/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { emitUntil, eventually, rejection, NO_RETRY } from "../../fixtures/clients.js";
+import { emitUntil, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
@@ -37,6 +38,64 @@ describe("a server that notifies of changed tools", () => {
     for (const _ of [1, 2, 3]) await server.notifyToolsChanged();
     await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
     expect(server.received("tools/list")).toHaveLength(3);
+  });
+});
+
+describe("a server whose tools change faster than it lists them", () => {
+  /** A server that responds to each `tools/list` when the test lets it, and a toolset that follows its changes. */
+  async function createFixture() {
+    const held: (() => void)[] = [];
+    let isHolding = false;
+    const server = await startMcpTestServer({
+      tools: [tool("a")],
+      intercept: async ({ body }) => {
+        const { method } = (body ?? {}) as { readonly method?: string };
+        if (method === "tools/list" && isHolding) await new Promise<void>((resolve) => held.push(resolve));
+        return false;
+      },
+    });
+    const mcp = await createMcpTools({ srv: { url: server.url } });
+    let notifications = 0;
+    mcp.clients.srv.on("toolsChanged", () => (notifications += 1));
+    const notify = async () => {
+      const before = notifications;
+      await emitUntil(
+        () => server.notifyToolsChanged(),
+        () => notifications > before,
+      );
+    };
+    await notify();
+    isHolding = true;
+    const namesOf = () => mcp.tools.map(({ mcp: { name } }) => name);
+    /** Notifies of a change and reads the list, which is refreshed because of it. */
+    const changeAndRead = async () => {
+      await notify();
+      await mcp.toolsFor({});
+    };
+    return disposeWith({ server, held, changeAndRead, namesOf }, mcp, server);
+  }
+
+  it("is listed once at a time, each list is taken, and one more listing follows", async () => {
+    await using fixture = await createFixture();
+    const { server, held, changeAndRead, namesOf } = fixture;
+    await changeAndRead();
+    await eventually(() => held.length === 1);
+    for (const _ of times(10, () => "change")) await changeAndRead();
+    expect(held).toHaveLength(1);
+    server.tools = [tool("b")];
+    held[0]?.();
+    await eventually(() => held.length === 2);
+    expect(namesOf()).toEqual(["b"]);
+    server.tools = [tool("c")];
+    held[1]?.();
+    await eventually(() => namesOf()[0] === "c");
+    expect(held).toHaveLength(2);
+  });
+
+  it("is not listed again while a listing gets no response", async () => {
+    await using fixture = await createFixture();
+    for (const _ of times(32, () => "change")) await fixture.changeAndRead();
+    expect(fixture.held).toHaveLength(1);
   });
 });
 

@@ -7,7 +7,8 @@ import {
 } from "../../../src/index.js";
 import { memoryStore } from "../../../src/stores/index.js";
 import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
+import { eventually, rejection, deferred, NO_RETRY, times } from "../../fixtures/clients.js";
+import { disposeWith } from "../../fixtures/dispose-with.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const say: TestTool = { name: "say", run: ({ text }) => String(text) };
@@ -152,6 +153,94 @@ describe("a start", () => {
   });
 });
 
+describe("a start with a server that hangs in its handshake", () => {
+  /** Nine servers that work, and one that responds to `initialize` when the test lets it. */
+  async function createHangingFixture() {
+    const { promise: opened, resolve: open } = deferred();
+    const working = await startMcpTestServer({ tools: [say] });
+    const hanging = await startMcpTestServer({
+      tools: [more],
+      intercept: async ({ body }) => {
+        const { method } = (body ?? {}) as { readonly method?: string };
+        if (method === "initialize") await opened;
+        return false;
+      },
+    });
+    const names = times(9, (n) => `s${n}`);
+    const others = Object.fromEntries(names.map((name) => [name, { url: working.url }]));
+    return disposeWith(
+      { working, hanging, others, open },
+      { [Symbol.asyncDispose]: async () => open() },
+      hanging,
+      working,
+    );
+  }
+
+  it("fails after one handshake, and says how long it took and how often it was tried", async () => {
+    await using fixture = await createHangingFixture();
+    const last = { url: fixture.hanging.url, timeouts: { connectMs: 300 } };
+    const failure = await rejection(createMcpTools({ ...fixture.others, last }));
+    expect(failure).toMatchObject({ kind: "timeout", server: "last" });
+    expect(failure.message).toMatch(
+      /within 300 ms \(timeouts\.connectMs\)\. Gave up after 1 attempt and \d+\.\d s\.$/,
+    );
+    expect(fixture.hanging.received("initialize")).toHaveLength(1);
+  });
+
+  it("of which the address cannot be resolved fails after one attempt", async () => {
+    let resolutions = 0;
+    const resolve = () => {
+      resolutions += 1;
+      return new Promise<never>(() => undefined);
+    };
+    const failure = await rejection(createMcpTools({ last: { resolve, timeouts: { connectMs: 100 } } }));
+    expect(failure).toMatchObject({ kind: "timeout", server: "last" });
+    expect(resolutions).toBe(1);
+  });
+
+  it.each([{}, { concurrency: 1 }])(
+    "does not wait for an optional one, whose tools come later (%j)",
+    async (options) => {
+      await using fixture = await createHangingFixture();
+      const logger = new RecordingLogger();
+      const slow = { url: fixture.hanging.url, optional: true, timeouts: { connectMs: 600_000 } };
+      await using mcp = await createMcpTools({ slow, ...fixture.others }, { ...options, logger });
+      expect(mcp.servers.connected).toEqual(Object.keys(fixture.others));
+      expect(mcp.tools).toHaveLength(9);
+      expect(logger.warnings).toEqual([expect.stringContaining('"slow" is not connected yet')]);
+      const changed = new Promise((resolve) => mcp.on("toolsChanged", resolve));
+      fixture.open();
+      expect(await changed).toEqual({ server: "slow" });
+      expect(namesOf(mcp)[0]).toBe("slow__more");
+    },
+  );
+
+  it("waits for an optional one until startupWaitMs after the slowest required one", async () => {
+    await using fixture = await createHangingFixture();
+    const { promise: resolved, resolve } = deferred();
+    const slow = { url: fixture.hanging.url, optional: true };
+    const required = resolveAfter(resolved, fixture.working);
+    const starting = createMcpTools({ slow, required }, { startupWaitMs: 60_000 });
+    await fixture.hanging.waitFor("initialize");
+    resolve();
+    await fixture.working.waitFor("tools/list");
+    fixture.open();
+    await using mcp = await starting;
+    expect(namesOf(mcp)).toEqual(["slow__more", "required__say"]);
+  });
+});
+
+describe("a start that has just succeeded", () => {
+  it("reports its servers as connected, also if they took longer than startupWaitMs", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    server.addFault({ type: "delay", ms: 20 }, { method: "initialize" });
+    const servers = { a: { url: server.url }, b: { url: server.url } };
+    await using mcp = await createMcpTools(servers, { startupWaitMs: 1 });
+    expect(mcp.servers.connected).toEqual(["a", "b"]);
+    expect(mcp.status()).toMatchObject({ a: { state: "connected" }, b: { state: "connected" } });
+  });
+});
+
 describe("the tools of a toolset", () => {
   it("follow changes of a server, and unchanged ones stay the same objects", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
@@ -206,8 +295,59 @@ describe("the tools of a toolset", () => {
     expect(events).toEqual(["other", "one", "one", "other"]);
     expect(Object.keys(mcp.clients)).toEqual(["one"]);
   });
+});
 
-  it("of an added server whose names collide are excluded with a warning", async () => {
+describe("tools with the same name", () => {
+  const odd: readonly TestTool[] = [
+    { name: "a b", run: () => "with a space" },
+    { name: "a_b", run: () => "with an underscore" },
+  ];
+
+  it("of one server get a suffix, and neither the start nor other servers are affected", async () => {
+    const logger = new RecordingLogger();
+    await using good = await startMcpTestServer({ tools: [say] });
+    await using bad = await startMcpTestServer({ tools: [more] });
+    const servers = { bad: { url: bad.url, optional: true }, good: { url: good.url } };
+    await using mcp = await createMcpTools(servers, { logger });
+    bad.tools = odd;
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual([
+      expect.stringMatching(/^bad__a_b_[0-9a-f]{8}$/),
+      expect.stringMatching(/^bad__a_b_[0-9a-f]{8}$/),
+      "good__say",
+    ]);
+    expect(await mcp.tools[0]?.invoke({})).toBe("with a space");
+    expect(logger.warnings).toHaveLength(2);
+    good.tools = [say, more];
+    await mcp.refresh();
+    expect(namesOf(mcp).slice(2)).toEqual(["good__more", "good__say"]);
+    await using again = await createMcpTools(servers, { logger });
+    expect(namesOf(again)).toEqual(namesOf(mcp));
+  });
+
+  it("of two servers belong to the one that is defined first, although the other one responds first", async () => {
+    const logger = new RecordingLogger();
+    await using first = await startMcpTestServer({ tools: [{ ...say, run: () => "first" }] });
+    await using second = await startMcpTestServer({ tools: [{ ...say, run: () => "second" }, more] });
+    const { promise: opened, resolve: open } = deferred();
+    const servers = { first: resolveAfter(opened, first), second: { url: second.url } };
+    const options = { naming: { prefix: "none" }, waitForUncached: false, startupWaitMs: 1, logger } as const;
+    await using mcp = await createMcpTools(servers, options);
+    await mcp.servers.waitFor("second");
+    expect(namesOf(mcp)).toEqual(["more", "say"]);
+    open();
+    await mcp.servers.waitFor("first");
+    expect(namesOf(mcp)).toEqual(["say", "more"]);
+    expect((await mcp.callTool({ name: "say" })).text()).toBe("first");
+    expect(logger.warnings).toEqual([expect.stringContaining('Tool "say" of server "second" is left out')]);
+    await mcp.servers.disconnect("first");
+    expect(namesOf(mcp)).toEqual(["more"]);
+    expect((await mcp.toolsFor({})).map(({ name }) => name)).toEqual(["more"]);
+    await mcp.servers.remove("first");
+    expect(namesOf(mcp)).toEqual(["more", "say"]);
+  });
+
+  it("of an added server are left out with a warning", async () => {
     const logger = new RecordingLogger();
     await using server = await startMcpTestServer({ tools: [say] });
     await using mcp = await createMcpTools(
@@ -216,7 +356,42 @@ describe("the tools of a toolset", () => {
     );
     await mcp.servers.add("b", { url: server.url });
     expect(namesOf(mcp)).toEqual(["say"]);
-    expect(logger.messages.join()).toContain('update the tools of server "b"');
+    expect(logger.messages).toEqual([expect.stringContaining('"say" of server "b" is left out')]);
+  });
+
+  it("with error, throw at the start; later, only the server that causes the collision is not updated", async () => {
+    const logger = new RecordingLogger();
+    await using good = await startMcpTestServer({ tools: [say] });
+    await using bad = await startMcpTestServer({ tools: odd });
+    const servers = { bad: { url: bad.url }, good: { url: good.url } };
+    const options = { naming: { onCollision: "error" }, logger } as const;
+    expect(await rejection(createMcpTools(servers, options))).toMatchObject({ kind: "invalid-config" });
+    bad.tools = [more];
+    await using mcp = await createMcpTools(servers, options);
+    bad.tools = odd;
+    good.tools = [say, more];
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual(["bad__more", "good__more", "good__say"]);
+    expect(logger.warnings).toEqual([expect.stringContaining('update the tools of server "bad"')]);
+    bad.tools = [say];
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual(["bad__say", "good__more", "good__say"]);
+  });
+
+  it("a naming function that fails for one tool does not stop the updates of other servers", async () => {
+    const logger = new RecordingLogger();
+    await using good = await startMcpTestServer({ tools: [say] });
+    await using bad = await startMcpTestServer({ tools: [more] });
+    const prefix = (server: string, tool: string) => {
+      if (tool === "evil") throw new Error("unexpected name");
+      return `${server}-${tool}`;
+    };
+    const servers = { bad: { url: bad.url }, good: { url: good.url } };
+    await using mcp = await createMcpTools(servers, { naming: { prefix }, logger });
+    bad.tools = [{ name: "evil", run: () => "" }];
+    good.tools = [more];
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual(["bad-more", "good-more"]);
   });
 });
 

@@ -130,15 +130,28 @@ describe("the tools of a server", () => {
     expect(fixture.lists()).toBe(1);
   });
 
-  it("a listing that is invalidated while it runs is not cached", async () => {
+  it("a listing that is invalidated while it runs is taken, and followed by another one", async () => {
     await using fixture = await createFixture();
     fixture.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
     const first = fixture.names();
     await fixture.server.waitFor("tools/list");
     fixture.catalog.invalidate();
+    expect(await first).toEqual(["a"]);
+    fixture.server.tools = [tool("new")];
+    await eventually(async () => (await fixture.names()).includes("new"));
+    expect(fixture.lists()).toBe(2);
+  });
+
+  it("a refresh during a listing waits for a listing of its own, which all refreshes share", async () => {
+    await using fixture = await createFixture();
+    fixture.server.addFault({ type: "delay", ms: 50 }, { method: "tools/list", times: 1 });
+    const first = fixture.names();
+    await fixture.server.waitFor("tools/list");
+    const refreshes = times(10, () => fixture.catalog.refresh());
     await first;
     fixture.server.tools = [tool("new")];
-    expect(await fixture.names()).toEqual(["new"]);
+    for (const tools of await Promise.all(refreshes)) expect(tools.map(({ name }) => name)).toEqual(["new"]);
+    expect(fixture.lists()).toBe(2);
   });
 
   it("are listed once after several change notifications", async () => {

@@ -56,6 +56,17 @@ describe("pins", () => {
     expect(() => pins.assertNotBlocked("pay")).not.toThrow();
   });
 
+  it("keep a tool blocked for 30,000 users until it is approved, when not all of them are recorded", async () => {
+    const { pins } = createPins();
+    const users = times(30_000, (n) => `user ${n}`);
+    await pins.check([tool()]);
+    for (const user of users) await pins.check([EVIL], user);
+    for (const user of users.slice(0, 29_999)) await pins.check([tool()], user);
+    expect(pins.isBlocked("pay")).toBe(true);
+    await pins.approve([tool()]);
+    expect(pins.isBlocked("pay")).toBe(false);
+  });
+
   it("are limited in number, so that endless new tools are not approved", async () => {
     const { pins } = createPins();
     await pins.check([tool()]);
@@ -117,16 +128,24 @@ describe("stored pins", () => {
     expect((await rejection(pins.check([tool()]))).message).toBe("gone");
   });
 
-  it.each([["garbage"], [{ pay: { description: "a", schema: "b" } }], [[["pay", 1, 2, 3], "x", null]]])(
-    "that are %j are ignored",
-    async (value) => {
-      await using store = memoryStore();
-      await createPins(store).pins.check([tool()]);
-      const [key] = await store.list("pins/");
-      await store.set(key ?? "", value);
-      const { pins, warnings } = createPins(store);
-      await pins.check([tool()]);
-      expect(warnings).toEqual([]);
-    },
-  );
+  it.each([
+    ["garbage"],
+    [{ pay: { description: "a", schema: "b" } }],
+    [[["pay", 1, 2, 3]]],
+    [["x", null]],
+    [[["pay", "0123456789ab", "0123456789ab", "0123456789ab"]]],
+  ])("that are %j do not approve a tool, with one warning", async (value) => {
+    await using store = memoryStore();
+    await createPins(store).pins.check([tool()]);
+    const [key = ""] = await store.list("pins/");
+    await store.set(key, value);
+    const { pins, warnings, getBlockedKind } = createPins(store);
+    for (const _ of ["first", "second"]) await pins.check([tool(), tool({ name: "other" })]);
+    expect(await getBlockedKind()).toBe("denied");
+    expect(warnings).toEqual([expect.stringContaining("approve them with toolset.approveTools()")]);
+    await pins.approve([tool()]);
+    const later = createPins(store);
+    await later.pins.check([tool()]);
+    expect([later.pins.isBlocked("pay"), later.warnings]).toEqual([false, []]);
+  });
 });

@@ -200,7 +200,7 @@ describe("the manager", () => {
     expect(fixture.manager.configured).toEqual(["a", "b", "c"]);
   });
 
-  it("runs operations one after the other, in order", async () => {
+  it("runs the operations of a server in order, and a disconnect ends the attempt before it", async () => {
     await using fixture = await createFixture();
     const states: string[] = [];
     fixture.manager.on("serverChanged", ({ server, state }) => server === "a" && states.push(state));
@@ -209,7 +209,21 @@ describe("the manager", () => {
       fixture.manager.disconnect("a"),
       fixture.manager.connect(),
     ]);
-    expect(states).toEqual(["connecting", "connected", "disconnected", "connecting", "connected"]);
+    expect(states).toEqual(["disconnected", "connecting", "connected"]);
+    await Promise.all([
+      fixture.manager.reconnect({ failedOnly: false }),
+      fixture.manager.reconnect({ failedOnly: false }),
+    ]);
+    const reconnected = ["idle", "connecting", "connected"];
+    expect(states.slice(3)).toEqual([...reconnected, ...reconnected]);
+  });
+
+  it("a disconnect that follows a connect wins, also before the connect has begun", async () => {
+    await using fixture = await createFixture({ concurrency: 1 });
+    await Promise.all([fixture.manager.connect(), fixture.manager.disconnect("c")]);
+    expect(fixture.manager.connected).toEqual(["a", "b"]);
+    expect(fixture.manager.status()["c"]?.state).toBe("disconnected");
+    expect(fixture.handshakes()).toEqual([1, 1, 0]);
   });
 
   it("adds and removes servers", async () => {
@@ -326,6 +340,103 @@ describe("the manager", () => {
     expect(() => new McpServerManager({}, options as never)).toThrow(
       expect.objectContaining({ kind: "invalid-config", issues: [{ path, message }] }),
     );
+  });
+});
+
+describe("while one server hangs in its handshake", () => {
+  async function createHangingFixture(options: McpServerManagerOptions = {}) {
+    const fixture = await createFixture(options, { timeouts: { connectMs: 600_000 } });
+    fixture.servers.b.addFault({ type: "hang" }, { method: "initialize" });
+    const connecting = fixture.manager.connect();
+    connecting.catch(() => undefined);
+    await fixture.servers.b.waitFor("initialize");
+    return { ...fixture, connecting };
+  }
+
+  it("others are added, disconnected, connected and removed", async () => {
+    await using fixture = await createHangingFixture();
+    const { manager, servers } = fixture;
+    await manager.waitFor("a");
+    await manager.disconnect("a");
+    await manager.add("late", { url: servers.a.url, ...NO_RETRY });
+    await manager.remove("c");
+    expect(manager.configured).toEqual(["a", "b", "late"]);
+    expect(manager.connected).toEqual(["late"]);
+    expect(manager.status()["b"]?.state).toBe("connecting");
+  });
+
+  it.each([{}, { strict: true }, { concurrency: 1 }])("it is disconnected at once (%j)", async (options) => {
+    await using fixture = await createHangingFixture(options);
+    const { manager, servers, connecting } = fixture;
+    await manager.disconnect("b");
+    expect(manager.status()["b"]?.state).toBe("disconnected");
+    if (options.strict === true) expect(await rejection(connecting)).toMatchObject({ kind: "cancelled" });
+    else await connecting;
+    expect(manager.connected).toEqual(options.strict === true ? [] : ["a", "c"]);
+    servers.b.clearFaults();
+    await manager.connect();
+    expect(manager.connected).toEqual(["a", "b", "c"]);
+  });
+
+  it("it is removed at once, also if it is just being added", async () => {
+    await using fixture = await createHangingFixture();
+    const { manager, servers } = fixture;
+    await manager.remove("b");
+    await fixture.connecting;
+    const adding = rejection(manager.add("b", { url: servers.b.url, ...NO_RETRY }));
+    await eventually(() => servers.b.received("initialize").length === 2);
+    await manager.remove("b");
+    expect(await adding).toMatchObject({ kind: "cancelled" });
+    expect(manager.configured).toEqual(["a", "c"]);
+    const abandoned = rejection(manager.add("b", { url: servers.b.url, ...NO_RETRY }));
+    await manager.remove("b");
+    expect(await abandoned).toMatchObject({ kind: "cancelled" });
+    await fixture.manager.close();
+    await fixture.untilClosed();
+  });
+
+  it("a strict attempt that fails does not change a server that was disconnected meanwhile", async () => {
+    const clock = new FakeClock();
+    await using fixture = await createHangingFixture({ strict: true, clock });
+    await eventually(() => fixture.manager.connected.length === 2);
+    await fixture.manager.disconnect("a");
+    const failure = await clock.advanceUntilSettled(rejection(fixture.connecting), 600_000);
+    expect(failure).toMatchObject({ kind: "timeout", server: "b" });
+    expect(Object.values(fixture.manager.status()).map(({ state }) => state)).toEqual([
+      "disconnected",
+      "idle",
+      "idle",
+    ]);
+  });
+});
+
+describe("a listener that is notified of a new state", () => {
+  it("may wait for the server without a second attempt", async () => {
+    await using fixture = await createFixture();
+    const { manager } = fixture;
+    const waiting: Promise<unknown>[] = [];
+    let reads = 0;
+    manager.on("catalogRead", () => (reads += 1));
+    manager.on("serverChanged", ({ server, state }) => {
+      if (state === "connecting") waiting.push(manager.waitFor(server), manager.connect());
+    });
+    await manager.connect();
+    await Promise.all(waiting);
+    expect([waiting.length, reads]).toEqual([6, 3]);
+    expect(fixture.handshakes()).toEqual([1, 1, 1]);
+  });
+
+  it("may disconnect the server that is being connected", async () => {
+    await using fixture = await createFixture();
+    const { manager } = fixture;
+    const disconnecting: Promise<void>[] = [];
+    manager.on("serverChanged", ({ server, state }) => {
+      if (server === "b" && state === "connecting") disconnecting.push(manager.disconnect("b"));
+    });
+    await manager.connect();
+    await Promise.all(disconnecting);
+    expect(manager.connected).toEqual(["a", "c"]);
+    expect(fixture.handshakes()).toEqual([1, 0, 1]);
   });
 });
 
