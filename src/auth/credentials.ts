@@ -4,9 +4,9 @@ import type { CredentialSources, HeaderValues } from "../config/credential-optio
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { parseOptions } from "../config/parse-options.js";
-import { HEADERS_SCHEMA, type HttpOptions } from "../config/http-options.js";
+import { HEADERS_SCHEMA, type HttpOptions, isPlaceholder } from "../config/http-options.js";
 import { collectHeaderSecrets } from "../config/collect-secrets.js";
-import type { Redactor } from "../errors/redaction.js";
+import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead, ResponseHeaders } from "../net/http-request.js";
 import { Dpop, DPOP_NONCE_HEADER, type ClientKeys } from "./dpop.js";
@@ -18,6 +18,7 @@ import {
   type TokenSource,
 } from "./oauth-flow.js";
 import type { ServerConfig, WebAddress } from "../config/server-config.js";
+import { AddressGuard } from "../net/address-guard.js";
 import { OneOffFetch } from "../net/one-off-fetch.js";
 import { toHttpUrl } from "../net/http-connector.js";
 
@@ -25,6 +26,8 @@ import { toHttpUrl } from "../net/http-connector.js";
 export interface RequestAuth {
   readonly headers: HeaderValues;
   readonly token: string | undefined;
+  /** Keep the headers and the token redacted for as long as the request may be answered. */
+  readonly leases: readonly (SecretLease | undefined)[];
   /** Undefined when a function returned the token. */
   readonly source: TokenSource | undefined;
   /** Creates the `dpop` header of one request, for a token that is bound to a key. */
@@ -51,6 +54,8 @@ export class Credentials {
   readonly #oauth: OAuthFlow;
   #sessionContext: CallContext;
   #grantTokens: GrantTokenSource | undefined;
+  /** Keeps the leases until the call ends: its response may arrive on another connection than its request. */
+  readonly #authByCall = new WeakMap<CallContext, RequestAuth>();
 
   constructor(deps: OAuthDependencies & CredentialSources) {
     this.#deps = deps;
@@ -77,26 +82,34 @@ export class Credentials {
 
   /** `context` is the call that the request belongs to; without it, the request is the session's own. */
   async getAuth(context: CallContext = this.#sessionContext): Promise<RequestAuth> {
-    const { dpop } = this.#deps;
+    const { dpop, redactor } = this.#deps;
     const headers = await this.#getHeaders(context);
+    const leases = Object.values(headers).map((value) => redactor.addRotating(value, collectHeaderSecrets));
     const auth = await this.#resolveAuth(context);
     const source = typeof auth === "object" && auth !== null ? auth : undefined;
     const tokens = source && (await this.#callProvider("auth", () => this.#oauth.getTokens(source), context));
     const hasNoToken =
       source === undefined ? this.#deps.auth === undefined : tokens?.access_token === undefined;
-    if (hasNoToken) return { headers, source, token: undefined };
+    if (hasNoToken) return this.#keep(context, { headers, leases, source, token: undefined });
     const token = this.#parseToken(source === undefined ? auth : tokens?.access_token);
+    leases.push(redactor.addRotating(token, collectHeaderSecrets));
     const isBound = tokens !== undefined && dpop.isBound(tokens);
     const { authorization = "" } = this.#parseHeaders({
       authorization: `${isBound ? "DPoP" : "Bearer"} ${token}`,
     });
     const createDpopProof = (method: string, url: string | URL) => dpop.createProof(method, url, token);
-    return {
+    return this.#keep(context, {
       headers: { ...headers, authorization },
+      leases,
       source,
       token,
       ...(isBound ? { createDpopProof, issuedElsewhere: !dpop.isRegistered(token) } : {}),
-    };
+    });
+  }
+
+  #keep(context: CallContext, auth: RequestAuth): RequestAuth {
+    this.#authByCall.set(context, auth);
+    return auth;
   }
 
   /** Stores the DPoP nonce of a response for the next proof. */
@@ -135,11 +148,9 @@ export class Credentials {
   }
 
   async #getHeaders(context: CallContext): Promise<HeaderValues> {
-    const { headersProvider, redactor } = this.#deps;
+    const { headersProvider } = this.#deps;
     if (headersProvider === undefined) return {};
-    const headers = this.#parseHeaders(await this.#callProvider("headers", headersProvider, context));
-    for (const value of Object.values(headers)) redactor.addRotating(value, collectHeaderSecrets);
-    return headers;
+    return this.#parseHeaders(await this.#callProvider("headers", headersProvider, context));
   }
 
   /** Returns a token or the source of tokens. */
@@ -160,6 +171,8 @@ export class Credentials {
 
   /** Keeps the tokens when the grant changes: a function may return another assertion each time. */
   #tokenSourceFor(grant: ParsedGrant): GrantTokenSource {
+    this.#deps.fetch.trust(grant.issuer);
+    if (grant.grant === "enterprise-managed") this.#deps.fetch.trust(grant.identityProvider.tokenEndpoint);
     this.#grantTokens ??= new GrantTokenSource(grant);
     this.#grantTokens.grant = grant;
     return this.#grantTokens;
@@ -192,12 +205,12 @@ export class Credentials {
   }
 
   #parseToken(token: unknown): string {
-    const { server, redactor } = this.#deps;
-    if (typeof token !== "string" || token.trim() === "") {
-      const text = `The auth of server "${server}" returned no token. Nothing was sent.`;
+    const { server } = this.#deps;
+    if (typeof token !== "string" || token.trim() === "" || isPlaceholder(token)) {
+      const placeholder = typeof token === "string" && token.trim() !== "" ? `, but "${token.trim()}"` : "";
+      const text = `The auth of server "${server}" returned no token${placeholder}. Nothing was sent.`;
       throw new McpRuntimeError("unauthorized", text, { server });
     }
-    redactor.addRotating(token, collectHeaderSecrets);
     return token;
   }
 }
@@ -230,7 +243,14 @@ export function createCredentialsProvider(
   const { headersProvider, auth } = address;
   // Tokens are requested over HTTP, also for a WebSocket.
   const url = toHttpUrl(address.url);
-  const fetch = new OneOffFetch({ server: { ...address, url }, connectMs, timeoutMs: connectMs, redactor });
+  const guard = new AddressGuard(config, url);
+  const fetch = new OneOffFetch({
+    server: { ...address, url },
+    connectMs,
+    timeoutMs: connectMs,
+    redactor,
+    guard,
+  });
   // One DPoP key for all identities: it identifies the client, and must outlive evicted identities.
   const dpop = new Dpop(address.dpop, keys);
   const deps = { server, url, redactor, fetch, dpop, headersProvider, auth };

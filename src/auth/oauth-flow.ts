@@ -1,15 +1,18 @@
 import { SingleFlight } from "../async/single-flight.js";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { OAuthProvider, OAuthTokens } from "../config/credential-options.js";
-import { collectGrantSecrets, collectHeaderSecrets } from "../config/collect-secrets.js";
+import {
+  collectGrantSecrets,
+  collectHeaderSecrets,
+  tryDecodeURIComponent,
+} from "../config/collect-secrets.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
-import { excerpt } from "../errors/sanitize-text.js";
+import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { omitUndefined } from "../json/json.js";
 import { type Dpop, withDpop } from "./dpop.js";
 import { getErrorText, GrantTokenSource } from "./grant-token-source.js";
 import type { ResponseHead } from "../net/http-request.js";
-import { withIssuerValidation, readCachedDiscovery } from "./issuer-validation.js";
+import { type Fetch, peekJson, readCachedDiscovery, withIssuerValidation } from "./issuer-validation.js";
 import type { OneOffFetch } from "../net/one-off-fetch.js";
 
 /** What is needed to request tokens for one server. */
@@ -48,6 +51,8 @@ export class OAuthFlow {
   readonly #deps: OAuthDependencies;
   readonly #inFlight = new SingleFlight<string, void>();
   #challenge: Challenge = {};
+  /** The scope that was requested last. */
+  #requestedScope: string | undefined;
 
   constructor(deps: OAuthDependencies) {
     this.#deps = deps;
@@ -60,12 +65,11 @@ export class OAuthFlow {
     const challenge = await parseChallenge(response);
     const needsScope = response.status === 403;
     if (needsScope && challenge.error !== "insufficient_scope") return false;
-    this.#challenge = { ...this.#challenge, ...challenge };
-    await this.#inFlight.run(`${challenge.scope ?? ""} ${used ?? ""}`, async () => {
+    const scope = needsScope ? await this.#widenScope(source, challenge.scope) : challenge.scope;
+    this.#challenge = { ...this.#challenge, ...challenge, ...omitUndefined({ scope }) };
+    await this.#inFlight.run(`${scope ?? ""} ${used ?? ""}`, async () => {
       const { access_token: current } = (await this.getTokens(source)) ?? {};
       if (current !== undefined && current !== used) return;
-      const { refresh_token: refresh } = (await source.tokens()) ?? {};
-      if (refresh !== undefined) this.#registerSecret(refresh);
       const isGrant = source instanceof GrantTokenSource;
       // A refreshed token keeps its scope: a wider one requires a new login.
       await this.#authorize(needsScope && !isGrant ? withoutRefreshToken(source) : source, response.status);
@@ -86,43 +90,56 @@ export class OAuthFlow {
     await this.#inFlight.run(`code ${login.code}`, () => this.#authorize(provider, 401, login));
   }
 
-  #registerSecret(secret: string): void {
-    this.#deps.redactor.addRotating(secret, collectHeaderSecrets);
+  /** A new token replaces the current one, so that it needs the current scope as well as the required one. */
+  async #widenScope(source: TokenSource, required: string | undefined): Promise<string | undefined> {
+    if (required === undefined) return undefined;
+    const { scope: granted } = (await source.tokens()) ?? {};
+    const registered: unknown =
+      source instanceof GrantTokenSource ? source.grant.scope : Reflect.get(source.clientMetadata, "scope");
+    const current = granted ?? this.#requestedScope ?? (typeof registered === "string" ? registered : "");
+    return [...new Set(`${current} ${required}`.split(" ").filter((name) => name !== ""))].join(" ");
   }
 
   /** Obtains new tokens. Throws `unauthorized` if that fails or if the user must log in. */
   async #authorize(source: TokenSource, status: number, login?: AuthorizationResponse): Promise<void> {
     const { server, redactor } = this.#deps;
+    const leases: (SecretLease | undefined)[] = [];
+    const registerSecret = (secret: string) =>
+      leases.push(redactor.addRotating(secret, collectHeaderSecrets));
     let authorizationUrl: string | undefined;
     try {
-      if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source);
+      if (source instanceof GrantTokenSource) return await this.#requestGrantTokens(source, registerSecret);
       const provider = wrapProvider(source, {
         redirectToAuthorization: async (address) => {
           authorizationUrl = address.href;
+          this.#requestedScope = address.searchParams.get("scope") ?? undefined;
           await source.redirectToAuthorization(address);
         },
       });
-      if ((await this.#runSdkAuth(provider, login)) === "AUTHORIZED") return;
+      if ((await this.#runSdkAuth(provider, login, registerSecret)) === "AUTHORIZED") return;
     } catch (error) {
-      const details = excerpt(redactor.redact(getErrorText(error)));
+      const details = redactor.excerpt(getErrorText(error));
       const text = `Server "${server}" requires a token, but none could be obtained: ${details}`;
       throw new McpRuntimeError("unauthorized", text, { server, status, cause: redactor.redactCause(error) });
+    } finally {
+      // Ends the leases after the error is redacted.
+      leases.length = 0;
     }
     const text = `Server "${server}" requires a login: open the error's authorizationUrl, then pass the code to client.finishAuth(code).`;
     throw new McpRuntimeError("unauthorized", text, { server, status, authorizationUrl });
   }
 
-  async #requestGrantTokens(tokens: GrantTokenSource): Promise<void> {
+  async #requestGrantTokens(tokens: GrantTokenSource, registerSecret: RegisterSecret): Promise<void> {
     const { url: serverUrl, fetch, dpop } = this.#deps;
     const { resourceMetadataUrl, scope, acceptsDpop = false } = this.#challenge;
-    const registerSecret = (secret: string) => this.#registerSecret(secret);
+    const redactedFetch = this.#withSecretRegistration(fetch.fetch, registerSecret);
     for (const secret of collectGrantSecrets(tokens.grant)) registerSecret(secret);
     await tokens.renew({
       serverUrl,
       resourceMetadataUrl,
       scope,
-      fetch: withDpop(fetch.fetch, dpop, { isChallenged: acceptsDpop }),
-      unboundFetch: fetch.fetch,
+      fetch: withDpop(redactedFetch, dpop, { isChallenged: acceptsDpop }),
+      unboundFetch: redactedFetch,
       signal: fetch.timeoutSignal(),
       registerSecret,
     });
@@ -131,18 +148,72 @@ export class OAuthFlow {
   async #runSdkAuth(
     provider: OAuthProvider,
     login: AuthorizationResponse | undefined,
+    registerSecret: RegisterSecret,
   ): Promise<"AUTHORIZED" | "REDIRECT"> {
     const { url, fetch, dpop } = this.#deps;
     const { resourceMetadataUrl, scope, acceptsDpop: isChallenged = false } = this.#challenge;
     const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
     const cached = await readCachedDiscovery(provider);
-    const validatedFetch = withIssuerValidation(fetch.fetch, login?.params, cached);
+    const redactedFetch = this.#withSecretRegistration(fetch.fetch, registerSecret);
+    const validatedFetch = withIssuerValidation(redactedFetch, login?.params, cached);
     return auth(provider as unknown as OAuthClientProvider, {
       serverUrl: url,
       ...omitUndefined({ resourceMetadataUrl, scope, authorizationCode: login?.code }),
       fetchFn: withDpop(validatedFetch, dpop, { isChallenged, cached }),
     });
   }
+
+  /**
+   * Registers the secrets of each request before it is sent, because the authorization server may echo them, and the
+   * tokens of each response, which the provider may put into an error. Stores the requested scope.
+   */
+  #withSecretRegistration(fetch: Fetch, registerSecret: RegisterSecret): Fetch {
+    return async (url, init) => {
+      const authorization = new Headers(init?.headers).get("authorization");
+      if (authorization !== null) collectAuthorizationSecrets(authorization).forEach(registerSecret);
+      const params = init?.body instanceof URLSearchParams ? init.body : new URLSearchParams();
+      for (const [name, value] of params) if (!PUBLIC_PARAMS.has(name)) registerSecret(value);
+      this.#requestedScope = params.get("scope") ?? this.#requestedScope;
+      const response = await fetch(url, init);
+      const body = init?.method === "POST" ? await peekJson(response) : undefined;
+      for (const name of SECRET_FIELDS) {
+        const value = body?.[name];
+        if (typeof value === "string") registerSecret(value);
+      }
+      return response;
+    };
+  }
+}
+
+type RegisterSecret = (secret: string) => void;
+
+/** The parameters of token requests that are not secret. */
+const PUBLIC_PARAMS: ReadonlySet<string> = new Set([
+  "grant_type",
+  "client_id",
+  "scope",
+  "resource",
+  "audience",
+  "redirect_uri",
+  "requested_token_type",
+  "subject_token_type",
+  "client_assertion_type",
+]);
+/** The fields of token and registration responses that are secret. */
+const SECRET_FIELDS = [
+  "access_token",
+  "refresh_token",
+  "id_token",
+  "client_secret",
+  "registration_access_token",
+];
+
+/** The credentials of an `Authorization` header and, with basic authentication, the password. */
+function collectAuthorizationSecrets(header: string): string[] {
+  const [, encoded] = /^basic\s+(\S+)$/i.exec(header) ?? [];
+  if (encoded === undefined) return [header];
+  const [, ...password] = Buffer.from(encoded, "base64").toString("utf8").split(":");
+  return [header, password.join(":"), tryDecodeURIComponent(password.join(":"))];
 }
 
 async function parseChallenge(response: ResponseHead): Promise<Challenge> {

@@ -1,6 +1,6 @@
-import { inspect } from "node:util";
+import { inspect, types } from "node:util";
 import { errorCode } from "./failure-kinds.js";
-import { truncate, MAX_TEXT_LENGTH } from "./sanitize-text.js";
+import { excerpt, MAX_TEXT_LENGTH, stripHiddenCharacters, truncate } from "./sanitize-text.js";
 
 const REDACTED = "[redacted]";
 
@@ -14,12 +14,17 @@ const CREDENTIAL_PATTERNS: readonly (readonly [pattern: RegExp, replacement: str
   [/([?&#][\w.~%[\]-]+=)[^&\s"'<>#]+/g, `$1${REDACTED}`],
 ];
 
-/** Redacting shorter values would damage ordinary words. */
-const MIN_SECRET_LENGTH = 4;
+/** The limit for a log message, which may contain several texts. */
+export const MAX_MESSAGE_LENGTH = 16_384;
+/** The limit for a string in recorded arguments and results. */
+const MAX_RECORDED_LENGTH = 65_536;
+/** How much of a text is dropped at the position where it is cut, because it may be a part of a credential. */
+const MAX_CUT_LENGTH = 512;
 
 /** Limits on how much of a cause is inspected and kept. */
 const MAX_CAUSE_DEPTH = 12;
 const MAX_INSPECTED_LENGTH = 50_000;
+const MAX_INSPECTED_VALUES = 2_000;
 const MAX_INSPECTED_ITEMS = 200;
 /** A stack includes its message. */
 const MAX_STACK_LENGTH = 2 * MAX_TEXT_LENGTH;
@@ -29,8 +34,10 @@ const MAX_NAME_LENGTH = 200;
 const INSPECT_ELLIPSIS =
   /[:>,[{]\s+\[(?!Getter|Setter)[^\]\s:]+\](?!:)|\[Object: null prototype\](?! \{)|\d more (?:item|character)/;
 
-/** The number of rotating secrets that are kept; the oldest are evicted first. */
+/** The number of rotating secrets that are kept when they are no longer in use; the oldest are evicted first. */
 const MAX_ROTATING_SECRETS = 4_096;
+/** How many of the oldest secrets are examined for each added one. More than one, so that their number shrinks again. */
+const EVICTION_STEPS = 4;
 
 /** Redacts recognizable credentials. */
 export function redactText(text: string): string {
@@ -55,35 +62,68 @@ export function redactUri(uri: string): string | undefined {
   return url.href;
 }
 
+/** Keeps a rotating secret from being evicted, as long as the lease is referenced. It has no content. */
+export type SecretLease = object;
+
+interface RotatingSecret {
+  readonly encodings: readonly string[];
+  readonly lease: WeakRef<SecretLease>;
+}
+
 /**
  * Redacts secrets that are known by value, wherever a server may have echoed them. There is one redactor per
- * server.
+ * server. A server's text may have any length, so each method looks at its beginning only; a secret at the end of
+ * what is shown is redacted as a whole.
  */
 export class Redactor {
-  readonly #secrets = new Set<string>();
-  readonly #rotating = new Set<string>();
+  readonly #index = new SecretIndex();
+  readonly #rotating = new Map<string, RotatingSecret>();
 
   constructor(secrets: Iterable<string> = []) {
     this.add(secrets);
   }
 
   add(secrets: Iterable<string>): void {
-    for (const secret of secrets) if (secret.length >= MIN_SECRET_LENGTH) this.#secrets.add(secret);
+    for (const encoding of withJsonForms(secrets)) this.#index.add(encoding);
   }
 
-  /** Adds a token that changes over time. Called with every request, so known tokens return early. */
-  addRotating(secret: string, encodingsOf: (secret: string) => readonly string[]): void {
-    if (secret.length < MIN_SECRET_LENGTH || this.#rotating.has(secret)) return;
-    for (const encoding of [secret, ...encodingsOf(secret)]) this.#rotating.add(encoding);
-    for (const oldest of this.#rotating) {
-      if (this.#rotating.size <= MAX_ROTATING_SECRETS) return;
-      this.#rotating.delete(oldest);
-    }
+  /**
+   * Adds a token that changes over time. Called with every request, so known tokens return early. Keep the lease for as
+   * long as the token is in use: the server of a request in flight can echo it, however many tokens followed.
+   */
+  addRotating(secret: string, encodingsOf: (secret: string) => readonly string[]): SecretLease | undefined {
+    if (secret.length < MIN_SECRET_LENGTH) return undefined;
+    const known = this.#rotating.get(secret);
+    const current = known?.lease.deref();
+    if (current !== undefined) return current;
+    const encodings = known?.encodings ?? withJsonForms([secret, ...encodingsOf(secret)]);
+    if (known === undefined) for (const encoding of encodings) this.#index.add(encoding);
+    const lease: SecretLease = {};
+    this.#rotating.delete(secret);
+    this.#rotating.set(secret, { encodings, lease: new WeakRef(lease) });
+    this.#evictUnused();
+    return lease;
   }
 
-  /** Redacts known secrets and recognizable credentials. */
-  redact(text: string): string {
-    return redactText(this.#redactKnown(text));
+  /** Redacts known secrets and recognizable credentials in the first `maxLength` characters of a text. */
+  redact(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
+    if (text.length <= maxLength) return truncate(redactText(this.#redactKnown(text)), maxLength);
+    const shownLength = maxLength + MAX_CUT_LENGTH;
+    const start = text.slice(0, shownLength + this.#index.maxLength);
+    const redacted = redactText(this.#redactKnown(start, shownLength));
+    return truncate(`${dropCutWord(redacted)}…`, maxLength);
+  }
+
+  /** Like `redact`, without hidden characters. They may separate the characters of a secret. */
+  sanitize(text: string, maxLength: number = MAX_TEXT_LENGTH): string {
+    const redacted = this.redact(text, maxLength);
+    const visible = stripHiddenCharacters(redacted);
+    return visible === redacted ? redacted : this.redact(visible, maxLength);
+  }
+
+  /** Returns the beginning of a server's text as a short single line for a message. */
+  excerpt(text: string): string {
+    return excerpt(this.sanitize(text));
   }
 
   /** Whether a text contains a secret that is known by value. */
@@ -91,12 +131,13 @@ export class Redactor {
     return this.#redactKnown(text) !== text;
   }
 
-  /** Returns a redacted copy of plain JSON, or `undefined` if it cannot be serialized. */
+  /**
+   * Returns a redacted copy of plain JSON, or `undefined` if it cannot be serialized. Property names and numbers are
+   * redacted, too, and long strings are truncated.
+   */
   redactJson(value: unknown): unknown {
     try {
-      const text = JSON.stringify(value, (_, item: unknown) =>
-        typeof item === "string" ? this.redact(item) : item,
-      );
+      const text = JSON.stringify(value, (_, item: unknown) => this.#redactItem(item));
       return text === undefined ? undefined : JSON.parse(text);
     } catch {
       return undefined;
@@ -108,10 +149,22 @@ export class Redactor {
     return this.#redactCause(cause, new Set());
   }
 
+  #redactItem(item: unknown): unknown {
+    if (typeof item === "string") return this.redact(item, MAX_RECORDED_LENGTH);
+    if (typeof item === "number") return this.#index.has(String(item)) ? REDACTED : item;
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    const isClean = Object.keys(item).every((key) => !this.containsSecret(key));
+    return isClean
+      ? item
+      : Object.fromEntries(Object.entries(item).map(([key, child]) => [this.redact(key), child]));
+  }
+
   #redactCause(cause: unknown, seen: Set<unknown>): unknown {
-    if (typeof cause === "string") return this.#redactAndTruncate(cause);
-    if (typeof cause !== "object" || cause === null || this.#isClean(cause)) return cause;
-    if (!(cause instanceof Error)) return this.#redactAndTruncate(inspect(cause));
+    if (typeof cause === "string") return this.redact(cause);
+    if (typeof cause !== "object" || cause === null) return cause;
+    const isLarge = exceedsInspectionLimits(cause);
+    if (!isLarge && this.#isClean(cause)) return cause;
+    if (!(cause instanceof Error)) return isLarge ? "[too large]" : this.redact(inspect(cause));
     if (seen.has(cause) || seen.size === MAX_CAUSE_DEPTH) return undefined;
     seen.add(cause);
     return this.#redactError(cause, this.#redactCause(cause.cause, seen));
@@ -129,55 +182,209 @@ export class Redactor {
       maxArrayLength: MAX_INSPECTED_ITEMS,
     });
     const isComplete = inspected.length < MAX_INSPECTED_LENGTH && !INSPECT_ELLIPSIS.test(inspected);
-    return isComplete && this.redact(inspected) === inspected;
+    return isComplete && redactText(this.#redactKnown(inspected)) === inspected;
   }
 
   /** Copies only the name, message, stack and code. */
-  #redactError(error: Error, redactCause: unknown): Error {
+  #redactError(error: Error, redactedCause: unknown): Error {
     const message = this.redact(error.message);
-    const copy = new Error(
-      truncate(message, MAX_TEXT_LENGTH),
-      redactCause === undefined ? {} : { cause: redactCause },
-    );
-    copy.name = truncate(this.redact(error.name), MAX_NAME_LENGTH);
-    copy.stack = truncate(
-      this.redact(error.stack ?? "").replace(message, () => copy.message),
-      MAX_STACK_LENGTH,
-    );
+    const copy = new Error(message, redactedCause === undefined ? {} : { cause: redactedCause });
+    copy.name = this.redact(error.name, MAX_NAME_LENGTH);
+    copy.stack = this.#redactStack(error, message);
     const code = errorCode(error);
-    if (typeof code === "string") Object.assign(copy, { code: truncate(this.redact(code), MAX_NAME_LENGTH) });
+    if (typeof code === "string") Object.assign(copy, { code: this.redact(code, MAX_NAME_LENGTH) });
     if (typeof code === "number") Object.assign(copy, { code });
     return copy;
   }
 
-  /** Truncates last: a secret that is cut in two would not be recognized. */
-  #redactAndTruncate(text: string): string {
-    return truncate(this.redact(text), MAX_TEXT_LENGTH);
+  /** The stack starts with the message, which may be much longer than the stack itself. */
+  #redactStack({ message, stack = "" }: Error, redactedMessage: string): string {
+    const start = message === "" ? -1 : stack.indexOf(message);
+    if (start === -1) return this.redact(stack, MAX_STACK_LENGTH);
+    const before = this.redact(stack.slice(0, start), MAX_NAME_LENGTH);
+    return `${before}${redactedMessage}${this.redact(stack.slice(start + message.length))}`;
   }
 
-  /** Secrets may overlap, so all occurrences are found before any is replaced. */
-  #redactKnown(text: string): string {
-    const occurrences = [...this.#secrets, ...this.#rotating]
-      .flatMap((secret) => findOccurrences(secret, text))
-      .toSorted((a, b) => a.start - b.start || b.end - a.end);
+  /**
+   * Redacts secrets that start within the first `shownLength` characters, and omits the rest of the text. Secrets that
+   * overlap or follow each other are replaced together.
+   */
+  #redactKnown(text: string, shownLength: number = text.length): string {
     let clean = "";
-    let position = 0;
-    for (const { start, end } of occurrences) {
-      if (start >= position) clean += `${text.slice(position, start)}${REDACTED}`;
-      position = Math.max(position, end);
+    let redactedTo = 0;
+    for (let position = 0; position < shownLength; position += 1) {
+      const length = this.#index.matchAt(text, position);
+      if (length === 0) continue;
+      const isAdjacent = redactedTo > 0 && position <= redactedTo;
+      if (!isAdjacent) clean += `${text.slice(redactedTo, position)}${REDACTED}`;
+      redactedTo = Math.max(redactedTo, position + length);
+      if (length > MAX_OVERLAP_LENGTH) position += length - 1;
     }
-    return clean + text.slice(position);
+    return redactedTo < shownLength ? clean + text.slice(redactedTo, shownLength) : clean;
+  }
+
+  /** A secret that is in use moves to the end: it is examined again after the others. */
+  #evictUnused(): void {
+    for (let step = 0; step < EVICTION_STEPS && this.#rotating.size > MAX_ROTATING_SECRETS; step += 1) {
+      const [oldest] = this.#rotating;
+      if (oldest === undefined) return;
+      const [secret, rotating] = oldest;
+      this.#rotating.delete(secret);
+      if (rotating.lease.deref() !== undefined) this.#rotating.set(secret, rotating);
+      else for (const encoding of rotating.encodings) this.#index.remove(encoding);
+    }
   }
 }
 
-function findOccurrences(secret: string, text: string): { readonly start: number; readonly end: number }[] {
-  // Verbatim, and escaped as in JSON or in the output of `inspect`.
-  const encodings = new Set([secret, JSON.stringify(secret).slice(1, -1)]);
-  return [...encodings].flatMap((encoding) => {
-    const occurrences = [];
-    for (let start = text.indexOf(encoding); start !== -1; start = text.indexOf(encoding, start + 1)) {
-      occurrences.push({ start, end: start + encoding.length });
+/** Drops the last word of a text that was cut in it. */
+function dropCutWord(text: string): string {
+  const lastWord = text.slice(-MAX_CUT_LENGTH).split(/\s/).at(-1) ?? "";
+  return text.slice(0, text.length - lastWord.length);
+}
+
+/** Each secret verbatim, and escaped as in JSON or in the output of `inspect`. */
+function withJsonForms(secrets: Iterable<string>): string[] {
+  const forms = Array.from(secrets, (secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  return [...new Set(forms.flat())];
+}
+
+/** Whether a value has too many or too long parts for `inspect`, which has no limit for them. Calls no getters. */
+function exceedsInspectionLimits(value: object): boolean {
+  const pending: unknown[] = [value];
+  const seen = new Set<unknown>();
+  let length = 0;
+  while (pending.length > 0) {
+    const item = pending.pop();
+    if (typeof item === "string") length += item.length;
+    if (length > MAX_INSPECTED_LENGTH) return true;
+    if (typeof item !== "object" || item === null || seen.has(item)) continue;
+    seen.add(item);
+    const children = listChildren(item);
+    if (children === undefined || seen.size + pending.length + children.length > MAX_INSPECTED_VALUES)
+      return true;
+    pending.push(...children);
+  }
+  return false;
+}
+
+/** Returns the values in an object; `undefined` if there are too many. `inspect` limits typed arrays itself. */
+function listChildren(item: object): unknown[] | undefined {
+  if (types.isProxy(item)) return undefined;
+  if (ArrayBuffer.isView(item)) return [];
+  if (Array.isArray(item) && item.length > MAX_INSPECTED_VALUES) return undefined;
+  const keys = Reflect.ownKeys(item);
+  if (keys.length > MAX_INSPECTED_VALUES) return undefined;
+  const fields = keys.map((key): unknown => Reflect.getOwnPropertyDescriptor(item, key)?.value);
+  if (!(item instanceof Map || item instanceof Set)) return fields;
+  return item.size > MAX_INSPECTED_VALUES ? undefined : [...fields, ...item.keys(), ...item.values()];
+}
+
+/** Redacting shorter values would damage ordinary words. */
+const MIN_SECRET_LENGTH = 4;
+
+/**
+ * A secret is recognized by this many of its first characters. Servers choose tokens and session ids: without a limit,
+ * comparing a long, repetitive one at every position of a text would take too long.
+ */
+const MAX_PREFIX_LENGTH = 512;
+/** Longer secrets are not searched for secrets that overlap them. */
+const MAX_OVERLAP_LENGTH = MAX_PREFIX_LENGTH;
+/** A power of two. */
+const FILTER_SIZE = 4_096;
+
+/**
+ * Finds known secrets in a text in one pass: the time grows with the length of the text, not with the number of secrets.
+ * The same secret may be added several times, and is found until it was removed as often.
+ */
+class SecretIndex {
+  /** How often each secret was added. */
+  readonly #counts = new Map<string, number>();
+  /** The secrets by their first characters, the longest first. */
+  readonly #buckets = new Map<number, string[]>();
+  /** The number of buckets for a hash of their key, to skip most positions of a text without a lookup. */
+  readonly #filter = new Uint16Array(FILTER_SIZE);
+  #maxLength = 0;
+
+  /** At least the length of the longest secret. */
+  get maxLength(): number {
+    return this.#maxLength;
+  }
+
+  has(text: string): boolean {
+    return this.#counts.has(text);
+  }
+
+  /** Ignores secrets that are too short. */
+  add(secret: string): void {
+    if (secret.length < MIN_SECRET_LENGTH) return;
+    const count = this.#counts.get(secret) ?? 0;
+    this.#counts.set(secret, count + 1);
+    if (count > 0) return;
+    this.#maxLength = Math.max(this.#maxLength, secret.length);
+    const key = keyAt(secret, 0);
+    const bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      this.#buckets.set(key, [secret]);
+      this.#filter[toSlot(key)] = (this.#filter[toSlot(key)] ?? 0) + 1;
+      return;
     }
-    return occurrences;
-  });
+    const index = bucket.findIndex(({ length }) => length < secret.length);
+    bucket.splice(index === -1 ? bucket.length : index, 0, secret);
+  }
+
+  remove(secret: string): void {
+    const count = this.#counts.get(secret);
+    if (count === undefined) return;
+    if (count > 1) {
+      this.#counts.set(secret, count - 1);
+      return;
+    }
+    this.#counts.delete(secret);
+    const key = keyAt(secret, 0);
+    const bucket = this.#buckets.get(key) ?? [];
+    bucket.splice(bucket.indexOf(secret), 1);
+    if (bucket.length > 0) return;
+    this.#buckets.delete(key);
+    this.#filter[toSlot(key)] = (this.#filter[toSlot(key)] ?? 1) - 1;
+  }
+
+  /**
+   * Returns the length of the longest secret at a position, 0 if there is none. After a match that is longer than
+   * `MAX_OVERLAP_LENGTH`, continue at its end.
+   */
+  matchAt(text: string, position: number): number {
+    const key = keyAt(text, position);
+    if (this.#filter[toSlot(key)] === 0) return 0;
+    let longest = 0;
+    for (const secret of this.#buckets.get(key) ?? []) {
+      if (secret.length <= longest) break;
+      longest = Math.max(longest, matchLength(secret, text, position));
+    }
+    return longest;
+  }
+}
+
+const ELLIPSIS = "…".charCodeAt(0);
+
+/**
+ * Returns how much of a secret is at a position: all of it, as much of a long one as follows its prefix, or the
+ * beginning of one that was truncated with an ellipsis before. Otherwise 0.
+ */
+function matchLength(secret: string, text: string, position: number): number {
+  const isCharacterSame = (index: number) => secret.charCodeAt(index) === text.charCodeAt(position + index);
+  let length = 0;
+  while (length < secret.length && isCharacterSame(length)) length += 1;
+  if (length === secret.length || length >= MAX_PREFIX_LENGTH) return length;
+  const isTruncated = length >= MIN_SECRET_LENGTH && text.charCodeAt(position + length) === ELLIPSIS;
+  return isTruncated ? length : 0;
+}
+
+/** Combines the first `MIN_SECRET_LENGTH` characters. Different characters may have the same key. */
+function keyAt(text: string, position: number): number {
+  const first = text.charCodeAt(position) ^ (text.charCodeAt(position + 1) << 8);
+  return first ^ (text.charCodeAt(position + 2) << 16) ^ (text.charCodeAt(position + 3) << 24);
+}
+
+function toSlot(key: number): number {
+  return (key ^ (key >>> 12) ^ (key >>> 21)) & (FILTER_SIZE - 1);
 }

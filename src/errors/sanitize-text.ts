@@ -2,14 +2,29 @@ const MAX_EXCERPT_LENGTH = 300;
 /** The limit for a text that may have several lines. */
 export const MAX_TEXT_LENGTH = 4_096;
 
-/** Terminal escapes, and control, zero-width, bidirectional and tag characters. */
+/**
+ * Terminal escapes, control characters, interlinear annotations, and every character that Unicode calls default
+ * ignorable: zero-width and bidirectional characters, tags, fillers, and all variation selectors.
+ */
 const HIDDEN_CHARACTERS =
   // oxlint-disable-next-line no-control-regex -- matching control characters is the purpose
-  /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+  /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufff9-\ufffb\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Removes characters that hide, reorder or color what a user or a model reads. */
+/**
+ * Removes characters that hide, reorder or color what a user or a model reads. Sequences of variation selectors can
+ * carry a whole hidden text, so none is kept: an emoji with U+FE0F is shown in its default style.
+ */
 export function stripHiddenCharacters(text: string): string {
   return text.replace(HIDDEN_CHARACTERS, "");
+}
+
+/** The one use of a variation selector that people type without noticing: it selects the style of an emoji. */
+const STYLED_EMOJI = /(\p{Emoji})\ufe0f/gu;
+
+/** Whether a text contains characters that hide something. The style of an emoji does not. */
+export function hasHiddenCharacters(text: string): boolean {
+  const plain = text.replace(STYLED_EMOJI, "$1");
+  return stripHiddenCharacters(plain) !== plain;
 }
 
 /** Sanitizes and truncates a description from a server. */
@@ -28,8 +43,11 @@ export function appendSentence(text: string, sentence: string): string {
   return `${text}${/[.!?…]$/.test(text) ? "" : "."} ${sentence}`;
 }
 
-/** Returns server text as a short single line for an error message. */
+/**
+ * Returns a text as a short single line for a message. The text of a server may be of any length and contain secrets:
+ * use `Redactor.excerpt` for it.
+ */
 export function excerpt(text: string): string {
-  const line = stripHiddenCharacters(text).replace(/\s+/g, " ").trim();
+  const line = stripHiddenCharacters(truncate(text, MAX_TEXT_LENGTH)).replace(/\s+/g, " ").trim();
   return truncate(line, MAX_EXCERPT_LENGTH);
 }

@@ -1,6 +1,8 @@
+import type { lookup as dnsLookup } from "node:dns";
 import type { Socket } from "node:net";
 import { type SecureContext, createSecureContext } from "node:tls";
 import { buildConnector, errors } from "undici";
+import { type AddressCheck, createGuardedLookup, toIpLiteral } from "./address-guard.js";
 import { type HttpProxy, findProxy, ProxyTunnelPool } from "./http-proxy.js";
 import { type TlsOptions, pemToString } from "../config/http-options.js";
 import { collectUrlSecrets } from "../config/collect-secrets.js";
@@ -12,6 +14,10 @@ interface HttpConnectorOptions {
   /** Trusted CAs and client certificate. Defaults to the CAs that Node trusts. */
   readonly secureContext: SecureContext | undefined;
   readonly proxy: HttpProxy | undefined;
+  /** Checks each IP address before a connection to it is opened. Not set for an address of the operator. */
+  readonly checkAddress?: AddressCheck | undefined;
+  /** @default dns.lookup */
+  readonly lookup?: typeof dnsLookup | undefined;
 }
 
 /** Opens the connections to one server, directly or through a proxy. */
@@ -19,11 +25,17 @@ export class HttpConnector {
   readonly #sockets = new Set<Socket>();
   readonly #connectToServer: buildConnector.connector;
   readonly #tunnels: ProxyTunnelPool | undefined;
+  readonly #checkAddress: AddressCheck | undefined;
   #isClosed = false;
 
-  constructor({ connectMs, secureContext, proxy }: HttpConnectorOptions) {
+  constructor({ connectMs, secureContext, proxy, checkAddress, lookup }: HttpConnectorOptions) {
     const tlsOptions = secureContext === undefined ? {} : { secureContext };
-    this.#connectToServer = this.#withTracking(buildConnector({ timeout: connectMs, ...tlsOptions }));
+    const dnsOptions =
+      checkAddress === undefined ? {} : { lookup: createGuardedLookup(checkAddress, lookup) };
+    this.#checkAddress = checkAddress;
+    this.#connectToServer = this.#withTracking(
+      buildConnector({ timeout: connectMs, ...tlsOptions, ...dnsOptions }),
+    );
     if (proxy === undefined) return;
     // No TLS options for the proxy: it is a different party and must not receive the client certificate.
     const connect = this.#withTracking(buildConnector({ timeout: connectMs }));
@@ -31,10 +43,28 @@ export class HttpConnector {
   }
 
   readonly connect: buildConnector.connector = (options, callback) => {
+    if (this.#checkAddress === undefined) this.#connect(options, callback);
+    else void this.#checkAndConnect(this.#checkAddress, options, callback);
+  };
+
+  #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
     if (this.#isClosed) callback(new errors.ClientDestroyedError(), null);
     else if (this.#tunnels === undefined) this.#connectToServer(options, callback);
     else void this.#connectViaProxy(this.#tunnels, options, callback);
-  };
+  }
+
+  /** Checks what is not checked by the lookup: an IP address, for which there is none, and a name that a proxy resolves. */
+  async #checkAndConnect(
+    checkAddress: AddressCheck,
+    options: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Promise<void> {
+    const ip = toIpLiteral(options);
+    const isResolvedHere = ip === undefined && this.#tunnels === undefined;
+    const denial = isResolvedHere ? undefined : await checkAddress(ip);
+    if (denial === undefined) this.#connect(options, callback);
+    else callback(denial, null);
+  }
 
   /** Closes all connections, including those that are still being opened. */
   async close(): Promise<void> {
@@ -80,17 +110,19 @@ export class HttpConnector {
 export interface CreateConnectorOptions {
   readonly connectMs: number;
   readonly redactor: Redactor;
+  /** Not set for an address of the operator. */
+  readonly checkAddress?: AddressCheck | undefined;
 }
 
 /** Creates the connector for one origin, using the proxy that the environment defines for it. */
 export function createConnector(
   origin: URL,
   tls: TlsOptions | undefined,
-  { connectMs, redactor }: CreateConnectorOptions,
+  { connectMs, redactor, checkAddress }: CreateConnectorOptions,
 ): HttpConnector {
   const proxy = findProxy(origin, process.env);
   if (proxy !== undefined) redactor.add(collectUrlSecrets(proxy.url));
-  return new HttpConnector({ connectMs, proxy, secureContext: tls && toSecureContext(tls) });
+  return new HttpConnector({ connectMs, proxy, checkAddress, secureContext: tls && toSecureContext(tls) });
 }
 
 function toSecureContext({ ca, cert, key }: TlsOptions): SecureContext {

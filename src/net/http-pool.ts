@@ -15,6 +15,7 @@ import type {
   FetchLike,
 } from "../config/http-options.js";
 import { type CreateConnectorOptions, createConnector } from "./http-connector.js";
+import { type AddressCheck, toIpLiteral } from "./address-guard.js";
 import { PooledDispatchers } from "./pooled-dispatchers.js";
 import { unwrapFetchError } from "./connect-errors.js";
 
@@ -56,8 +57,12 @@ export function openHttpPool(
   options: CreateConnectorOptions & { readonly sockets: number },
 ): HttpPool {
   const { origin } = url;
+  const { checkAddress } = options;
   const userDispatcher = fetch === undefined ? dispatcher : toDispatcher(fetch);
-  if (userDispatcher !== undefined) return new HttpPool(origin, toProvider(origin, userDispatcher));
+  if (userDispatcher !== undefined) {
+    const provider = toProvider(origin, userDispatcher);
+    return new HttpPool(origin, checkAddress ? withAddressCheck(provider, url, checkAddress) : provider);
+  }
   const connector = createConnector(url, tls, options);
   return new HttpPool(origin, new PooledDispatchers({ origin, sockets: options.sockets, connector }));
 }
@@ -73,6 +78,28 @@ function toProvider(origin: string, dispatcher: DispatcherLike): DispatcherProvi
       ),
   };
   return { dispatcherFor: () => requestDispatcher, close: async () => undefined };
+}
+
+/** A custom dispatcher or fetch resolves names itself, so that only an IP address in the URL is known. */
+function withAddressCheck(
+  provider: DispatcherProvider,
+  url: URL,
+  checkAddress: AddressCheck,
+): DispatcherProvider {
+  const dispatch = async (lane: RequestLane, request: HttpRequest, handler: HttpRequestHandler) => {
+    const denial = await checkAddress(toIpLiteral(url));
+    if (denial === undefined) handler.start(provider.dispatcherFor(lane), request);
+    else handler.onResponseError(undefined, denial);
+  };
+  return {
+    ...provider,
+    dispatcherFor: (lane) => ({
+      dispatch: (request, handler) => {
+        void dispatch(lane, request, handler);
+        return true;
+      },
+    }),
+  };
 }
 
 type DispatchedRequest = HttpRequest & { readonly origin: string };

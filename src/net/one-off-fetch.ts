@@ -1,13 +1,18 @@
 import { rootCertificates } from "node:tls";
 import { type Dispatcher, fetch as undiciFetch, Agent, Pool } from "undici";
 import type { ResponseLike, FetchInitLike, HttpOptions, TlsOptions } from "../config/http-options.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type AddressGuard, toIpLiteral } from "./address-guard.js";
+import { unwrapFetchError } from "./connect-errors.js";
 import { type CreateConnectorOptions, createConnector, type HttpConnector } from "./http-connector.js";
 
-interface OneOffFetchOptions extends CreateConnectorOptions {
+interface OneOffFetchOptions extends Omit<CreateConnectorOptions, "checkAddress"> {
   /** The MCP server that the requests are made for. */
   readonly server: HttpOptions & { readonly url: URL };
   /** Time limit of one request; 0 disables it. */
   readonly timeoutMs: number;
+  /** Decides about addresses that do not come from the operator; without it, all requests are the operator's. */
+  readonly guard?: AddressGuard | undefined;
 }
 
 /** Far above the size of any token, metadata or lookup response. */
@@ -17,7 +22,8 @@ const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 /**
  * Makes the HTTP requests that are not MCP messages: to authorization servers and platform APIs. They use
  * the same proxy, user-supplied `dispatcher` or `fetch` and trusted CAs as the MCP server, are limited in
- * time and size, and have their own connections.
+ * time and size, and have their own connections. Redirects are returned, not followed: the SDK follows them
+ * within an origin.
  */
 export class OneOffFetch {
   readonly #options: OneOffFetchOptions;
@@ -33,7 +39,7 @@ export class OneOffFetch {
   /** Resolves with the global `Response` class, because the SDK checks responses with `instanceof`. */
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const signal = init.signal ? AbortSignal.any([init.signal, this.timeoutSignal()]) : this.timeoutSignal();
-    const response = await this.#send(String(url), { ...init, signal });
+    const response = await this.#send(new URL(url), { ...init, signal, redirect: "manual" });
     const { status } = response;
     const headers = new Headers();
     response.headers.forEach((value, name) => headers.append(name, value));
@@ -48,6 +54,11 @@ export class OneOffFetch {
     return timeoutMs > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : signal;
   }
 
+  /** Does not check an address that the operator has configured next to that of the server. */
+  trust(url: URL): void {
+    this.#options.guard?.trust(url);
+  }
+
   async close(): Promise<void> {
     this.#closed.abort(new Error("The client was closed."));
     const closed = this.#agent?.destroy();
@@ -55,11 +66,21 @@ export class OneOffFetch {
     await closed;
   }
 
-  async #send(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<ResponseLike> {
+  async #send(url: URL, init: RequestInit & { readonly signal: AbortSignal }): Promise<ResponseLike> {
     const { fetch, dispatcher } = this.#options.server;
-    if (fetch !== undefined) return fetch(url, await toFetchRequest(url, init));
-    const userDispatcher = dispatcher as Dispatcher | undefined;
-    return undiciFetch(url, { ...(init as object), dispatcher: userDispatcher ?? this.#defaultAgent() });
+    if ((fetch ?? dispatcher) !== undefined) await this.#assertAllowed(url);
+    if (fetch !== undefined) return fetch(url.href, await toFetchRequest(url.href, init));
+    const sender = (dispatcher as Dispatcher | undefined) ?? this.#defaultAgent();
+    return undiciFetch(url, { ...(init as object), dispatcher: sender }).catch((error: unknown) => {
+      const reason = unwrapFetchError(error);
+      throw reason instanceof McpRuntimeError ? reason : error;
+    });
+  }
+
+  /** A custom dispatcher or fetch resolves names itself, so that only an IP address in the URL is known. */
+  async #assertAllowed(url: URL): Promise<void> {
+    const denial = await this.#options.guard?.checkFor(url, "oauth")?.(toIpLiteral(url));
+    if (denial !== undefined) throw denial;
   }
 
   #defaultAgent(): Agent {
@@ -74,8 +95,10 @@ export class OneOffFetch {
   }
 
   #connectorFor(url: URL): HttpConnector {
+    const checkAddress = this.#options.guard?.checkFor(url, "oauth");
     const connector =
-      this.#connectors.get(url.origin) ?? createConnector(url, this.#tlsFor(url), this.#options);
+      this.#connectors.get(url.origin) ??
+      createConnector(url, this.#tlsFor(url), { ...this.#options, checkAddress });
     this.#connectors.set(url.origin, connector);
     return connector;
   }

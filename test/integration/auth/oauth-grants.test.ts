@@ -88,6 +88,21 @@ describe("a workload with a JWT of its platform (jwt-bearer)", () => {
     });
   });
 
+  it("requests a wider scope in addition to its current one, when the server names only what is missing", async () => {
+    await using world = await start();
+    world.oauth.namesMissingScopeOnly = true;
+    await using client = world.clientWith(world.workload());
+    for (const scope of ["write", "admin"]) {
+      world.oauth.requiredScopes.set("erase", scope);
+      expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+    }
+    expect(world.oauth.tokenRequests.map((params) => params.get("scope"))).toEqual([
+      null,
+      "basic write",
+      "basic write admin",
+    ]);
+  });
+
   it("gets an error with the reason and without secrets, and is not retried", async () => {
     await using world = await start();
     const assertion = signJwt(createSigningKey(), { aud: world.oauth.origin, exp: 1 });

@@ -102,6 +102,27 @@ describe("a server that requires an OAuth token", () => {
     expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
   });
 
+  it("a wider scope includes the current one, also when the server names only what is missing", async () => {
+    await using world = await startProtectedServer();
+    const { client } = await logIn(world);
+    await using _ = client;
+    world.oauth.namesMissingScopeOnly = true;
+    world.oauth.requiredScopes.set("erase", "write");
+    const scopes: (string | null)[] = [];
+    const stepUp = async () => {
+      const failure = await rejection(client.callTool({ name: "erase" }));
+      const { authorizationUrl = "" } = failure;
+      scopes.push(new URL(authorizationUrl).searchParams.get("scope"));
+      await client.finishAuth(await world.oauth.logIn(authorizationUrl));
+    };
+    await stepUp();
+    expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+    world.oauth.requiredScopes.set("erase", "admin");
+    await stepUp();
+    expect((await client.callTool({ name: "erase" })).text()).toBe("erased");
+    expect(scopes).toEqual(["basic write", "basic write admin"]);
+  });
+
   it("a scope that is never sufficient results in an error, not in a loop", async () => {
     await using world = await startProtectedServer();
     const provider = world.machine();

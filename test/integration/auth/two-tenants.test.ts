@@ -350,4 +350,33 @@ describe("more users than the limit", () => {
     expect(USERS.map((user) => client.getInstructions(as(user)))).toEqual(USERS.map((user) => `for ${user}`));
     expect([client.sessionId, client.instructions]).toEqual([undefined, undefined]);
   });
+
+  it("has instructions of its own in a toolset, also if another user has called last", async () => {
+    await using server = await startRawServer(({ method, id, request, response }) => {
+      if (method !== "initialize" && method !== "tools/list") return false;
+      response.writeHead(200, { "content-type": "application/json" });
+      const initialized = {
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {} },
+        serverInfo: { name: "raw", version: "1" },
+        instructions: `for ${String(request.headers.authorization)}`,
+      };
+      const listed = { tools: [{ name: "echo", inputSchema: { type: "object" } }] };
+      const result = method === "initialize" ? initialized : listed;
+      return void response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    const getUser = ({ purpose, configurable }: CallContext) =>
+      purpose === "discovery" ? "catalog" : String(configurable["user"]);
+    const headers = ({ configurable }: CallContext) => ({
+      authorization: String(configurable["user"] ?? "catalog"),
+    });
+    await using mcp = await createMcpTools({ s: { url: server.url, identity: getUser, headers } });
+    const configs = USERS.map((user) => ({ configurable: { user } }));
+    for (const config of configs) await mcp.callTool({ name: "echo", args: { text: "x" } }, { config });
+    expect(configs.map((config) => mcp.instructions(config))).toEqual(
+      USERS.map((user) => ({ s: `for ${user}` })),
+    );
+    expect(mcp.instructions()).toEqual({ s: "for catalog" });
+    expect(mcp.instructions({ configurable: { user: "stranger" } })).toEqual({});
+  });
 });

@@ -1,6 +1,8 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../../src/errors/redaction.js";
+import { times } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
 
 const redactor = new Redactor(["sk-canary", `quo"ted`]);
 
@@ -54,6 +56,87 @@ describe("redact", () => {
     expect(new Redactor().redact("Bearer abc123")).toBe("Bearer [redacted]");
   });
 });
+
+describe("a long text", () => {
+  it.each([
+    ["redact", (text: string) => redactor.redact(text), 4_096],
+    ["redact with a limit", (text: string) => redactor.redact(text, 100), 100],
+    ["excerpt", (text: string) => redactor.excerpt(text), 300],
+    ["sanitize", (text: string) => redactor.sanitize(text, 1_001), 1_001],
+  ])("is truncated by %s, and shows no part of a secret wherever it is cut", (_, redact, limit) => {
+    for (const offset of times(80, (n) => limit - 20 + n * 9)) {
+      const shown = redact(`${"x".repeat(offset)}sk-canary${" more".repeat(2_000)}`);
+      expect(shown.length).toBeLessThanOrEqual(limit);
+      expect(shown).not.toMatch(/sk-|canary/);
+    }
+  });
+
+  it("does not show a credential that is cut before it can be recognized", () => {
+    for (const offset of times(60, (n) => 4_060 + n * 10)) {
+      const text = `${"x ".repeat(offset / 2)}https://ann:${"password".repeat(8)}@host/ ${"more ".repeat(900)}`;
+      expect(new Redactor().redact(text)).not.toContain("password");
+    }
+  });
+
+  it("of secrets becomes short", () => {
+    expect(redactor.redact("sk-canary".repeat(100))).toBe("[redacted]");
+  });
+});
+
+describe("a secret is redacted", () => {
+  it("if hidden characters separate its characters", () => {
+    expect(redactor.excerpt(Array.from("sent sk-canary!").join("\u200b"))).toBe("sent [redacted]!");
+  });
+
+  it("if it was truncated before", () => {
+    expect(redactor.redact('got "sk-can…')).toBe('got "[redacted]…');
+  });
+
+  it("if it is longer than what is compared at each position", () => {
+    const secret = `${"long-".repeat(400)}end`;
+    expect(new Redactor([secret]).redact(`a ${secret} b`)).toBe("a [redacted] b");
+  });
+
+  it("in property names, strings and numbers of JSON", () => {
+    const numbers = new Redactor(["471147", "sk-canary"]);
+    const value = {
+      "is sk-canary": [{ text: "sk-canary", pin: 471_147, other: 14_711_470 }],
+      n: 1,
+      none: null,
+    };
+    expect(numbers.redactJson(value)).toEqual({
+      "is [redacted]": [{ text: "[redacted]", pin: "[redacted]", other: 14_711_470 }],
+      n: 1,
+      none: null,
+    });
+  });
+});
+
+describe("rotating secrets", () => {
+  const encodingsOf = (secret: string) => [encodeURIComponent(secret)];
+
+  it("are kept while their lease is referenced, and the latest ones also afterwards", async () => {
+    const rotating = new Redactor();
+    const lease = rotating.addRotating("held secret", encodingsOf);
+    expect(rotating.addRotating("held secret", encodingsOf)).toBe(lease);
+    for (const n of times(20_000, (index) => index)) {
+      rotating.addRotating(`token-${n}-end`, encodingsOf);
+      // Objects are referenced until the end of the current job.
+      if (n % 2_000 === 0) await collectInNextJob();
+    }
+    await collectInNextJob();
+    for (const n of times(10_000, (index) => index)) rotating.addRotating(`late-${n}-end`, encodingsOf);
+    expect(rotating.redact("held secret, held%20secret")).toBe("[redacted], [redacted]");
+    expect(rotating.redact("late-9999-end")).toBe("[redacted]");
+    expect(rotating.redact("token-1-end")).toBe("token-1-end");
+    expect(lease).toBeDefined();
+  });
+});
+
+async function collectInNextJob(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+}
 
 describe("redactCause", () => {
   it("a clean cause is returned as the same object", () => {
@@ -128,6 +211,7 @@ describe("redactCause", () => {
 
 describe("a long cause is truncated:", () => {
   const long = "no ".repeat(100_000);
+  const manyFields = Object.fromEntries(times(100_000, (n) => [`field-${n}`, n]));
 
   it.each<[label: string, cause: unknown]>([
     ["a string", long],
@@ -141,6 +225,12 @@ describe("a long cause is truncated:", () => {
     ["an object", { text: long }],
     ["many strings", { text: Array.from({ length: 150 }, () => "no ".repeat(1_000)) }],
     ["an error in a field", Object.assign(new Error("no"), { reason: new Error(long) })],
+    ["many fields", manyFields],
+    ["many fields of an error", Object.assign(new Error("no"), { data: manyFields })],
+    ["a large array", times(1_000_000, (n) => n)],
+    ["a large map", new Map(times(100_000, (n) => [n, `${n}`]))],
+    ["a proxy", new Proxy({ text: long }, {})],
+    ["bytes", Object.assign(new Error("no"), { body: Buffer.alloc(10_000_000) })],
   ])("%s", (_, cause) => {
     expect(inspectAll(redactor.redactCause(cause)).length).toBeLessThan(20_000);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { excerpt, stripHiddenCharacters } from "../../../src/errors/sanitize-text.js";
+import { excerpt, hasHiddenCharacters, stripHiddenCharacters } from "../../../src/errors/sanitize-text.js";
 
 describe("stripHiddenCharacters removes", () => {
   it.each([
@@ -12,6 +12,15 @@ describe("stripHiddenCharacters removes", () => {
     ["bidirectional overrides", "\u202egnp.exe\u202c", "gnp.exe"],
     ["bidirectional isolates", "\u2066a\u2069", "a"],
     ["tag characters", "hi\u{e0041}\u{e0042}\u{e007f}", "hi"],
+    ["variation selectors", "a\ufe00b\ufe0ec\ufe0f", "abc"],
+    ["supplementary variation selectors", "a\u{e0100}\u{e01ef}", "a"],
+    ["a variation selector of an emoji", "❤\ufe0f", "❤"],
+    ["Mongolian variation selectors and separators", "a\u180b\u180e\u180f", "a"],
+    ["Hangul and Khmer fillers", "a\u115f\u1160\u3164\uffa0\u17b4\u17b5b", "ab"],
+    ["the combining grapheme joiner", "a\u034fb", "ab"],
+    ["interlinear annotations", "a\ufff9b\ufffac\ufffb", "abc"],
+    ["shorthand and musical format characters", "a\u{1bca0}\u{1d173}b", "ab"],
+    ["reserved ignorable characters", "a\u2065\ufff0\u{e0fff}b", "ab"],
   ])("%s", (_, text, expected) => {
     expect(stripHiddenCharacters(text)).toBe(expected);
   });
@@ -32,6 +41,22 @@ describe("stripHiddenCharacters keeps", () => {
       expect(stripHiddenCharacters(text)).toBe(text);
     },
   );
+});
+
+describe("hasHiddenCharacters", () => {
+  it.each(["files", "🗂\ufe0f files", "1\ufe0f⃣", "two\nlines"])("is false for %j", (text) => {
+    expect(hasHiddenCharacters(text)).toBe(false);
+  });
+
+  it.each(["a\ufe0f", "🗂\ufe0f\ufe0f", "🗂\ufe0e", "🗂\u{e0100}", "a\u200b"])("is true for %j", (text) => {
+    expect(hasHiddenCharacters(text)).toBe(true);
+  });
+});
+
+describe("excerpt of a long text", () => {
+  it("looks at its beginning only", () => {
+    expect(excerpt(`start ${" ".repeat(5_000)} end`)).toBe("start …");
+  });
 });
 
 describe("excerpt", () => {

@@ -1,0 +1,288 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { createMcpToolsFromAgent, McpClient, type McpRuntimeError } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { createTestClient, deferred, echo, eventually, rejection, times } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
+import { MemoryOAuthProvider } from "../../fixtures/memory-oauth-provider.js";
+import { startProtectedServer } from "../../fixtures/protected-server.js";
+import { openStream, sendJson, startRawServer } from "../../fixtures/raw-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { SseServer } from "../../fixtures/sse-server.js";
+
+const SECRET = "canary-7f3a91-secret";
+
+function printAll(error: McpRuntimeError): string {
+  return inspect(error, { depth: 9, showHidden: true });
+}
+
+/** A server that responds to calls with this error message. */
+function startFailingServer(message: (headers: Record<string, unknown>) => string) {
+  return startRawServer(({ method, id, request, response }) => {
+    if (method !== "tools/call") return false;
+    response.writeHead(200, { "content-type": "application/json" });
+    const error = {
+      code: -32_000,
+      message: message(request.headers),
+      data: { message: message(request.headers) },
+    };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    return undefined;
+  });
+}
+
+describe("a long error text", () => {
+  it("of a known secret takes no longer than one of other characters, and shows no part of the secret", async () => {
+    const text = "k3y-7f".repeat(1_500_000);
+    const other = "x".repeat(text.length);
+    let current = text;
+    await using server = await startFailingServer(() => current);
+    await using client = createTestClient(server, { headers: { "x-api-key": "k3y-7f" } });
+    await client.ensureSession();
+    const measure = async (message: string) => {
+      current = message;
+      const startedAt = performance.now();
+      const failure = await rejection(client.callTool(echo()));
+      return { failure, ms: performance.now() - startedAt };
+    };
+    const pairs = [];
+    for (let round = 0; round < 3; round += 1)
+      pairs.push([await measure(text), await measure(other)] as const);
+    const ratio = Math.min(...pairs.map(([first, second]) => first.ms / second.ms));
+    expect(ratio).toBeLessThan(3);
+    for (const [{ failure }] of pairs) {
+      expect(failure.message.length).toBeLessThan(500);
+      expect(printAll(failure)).not.toMatch(/k3y|7f/);
+    }
+  });
+});
+
+describe("is redacted when the server echoes it:", () => {
+  it("a header of one call", async () => {
+    await using server = await startFailingServer(
+      (headers) => `${String(headers["x-user-token"])} is invalid`,
+    );
+    const logger = new RecordingLogger();
+    await using client = createTestClient(server, {}, { logger });
+    const headers = { "x-user-token": `Token ${SECRET}` };
+    const failure = await rejection(client.callTool(echo(), { headers }));
+    expect(failure.message).toContain("[redacted] is invalid");
+    expect(printAll(failure)).not.toContain(SECRET);
+  });
+
+  it.each(["http", "sse"] as const)(
+    "a token of a call in flight, however many other tokens were used meanwhile (%s)",
+    async (type) => {
+      const { promise: released, resolve: release } = deferred();
+      let started = false;
+      const run = async (
+        { wait }: Readonly<Record<string, unknown>>,
+        { headers }: { readonly headers: object },
+      ) => {
+        if (wait !== true) return "ok";
+        started = true;
+        await released;
+        throw new Error(`${String(Reflect.get(headers, "x-user-token"))} is invalid`);
+      };
+      const tools = [{ name: "get", run }];
+      await using server =
+        type === "sse" ? await SseServer.start({ tools }) : await startMcpTestServer({ tools });
+      let current = `first-${SECRET}`;
+      await using client = createTestClient(server.url, {
+        type,
+        identity: () => "ann",
+        headers: () => ({
+          "x-user-token": current,
+          // More than the number of secrets that are kept after their use.
+          ...Object.fromEntries(times(100, (n) => [`x-${n}`, `${current}-${n}`])),
+        }),
+      } as never);
+      const events: unknown[] = [];
+      client.on("requestEnded", ({ result }) => events.push(result()));
+      const inFlight = client.callTool({ name: "get", args: { wait: true } });
+      await eventually(() => started);
+      for (let round = 0; round < 45; round += 1) {
+        current = `other-${round}-${SECRET}`;
+        await client.callTool({ name: "get" });
+        collectGarbage();
+      }
+      release();
+      expect((await inFlight).isError).toBe(true);
+      expect(JSON.stringify(events.at(-1))).toContain("is invalid");
+      expect(JSON.stringify(events.at(-1))).not.toContain("first-");
+    },
+  );
+
+  it("every secret of a call with thousands of them", async () => {
+    const secrets = times(10_000, (n) => `s3cret-${n}-of-call`);
+    await using server = await startFailingServer(() => `refused ${secrets[0]} and ${secrets.at(-1)}`);
+    await using client = createTestClient(server);
+    const failure = await rejection(client.callTool(echo(), { secrets }));
+    expect(failure.message).toContain("refused [redacted] and [redacted]");
+  });
+
+  it("a sensitive argument, in progress, in logs of an invalid result, and in errors of the tool", async () => {
+    const pin = 471_147;
+    const long = `long-${SECRET}-${"0123456789".repeat(9)}`;
+    await using server = await startRawServer(({ method, id, body, response }) => {
+      if (method === "tools/list") {
+        sendJson(response, id, { tools: [TOOL] });
+        return undefined;
+      }
+      if (method !== "tools/call") return false;
+      const { arguments: args, _meta: meta } = body["params"] as Record<string, Record<string, unknown>>;
+      const send = openStream(response);
+      const progressToken = meta?.["progressToken"];
+      const params = { progressToken, progress: 1, message: `using ${String(args?.["key"])}` };
+      if (progressToken !== undefined) send({ jsonrpc: "2.0", method: "notifications/progress", params });
+      const { key, pin: number } = args ?? {};
+      const text = `got ${String(key)}`;
+      const result = {
+        content: [{ type: "text", text }],
+        structuredContent: { total: key, pin: number, [String(key)]: 1 },
+        isError: args?.["fail"] === true,
+      };
+      send({ jsonrpc: "2.0", id, result });
+      response.end();
+      return undefined;
+    });
+    const isSensitive = true;
+    const resource = {
+      $resourceType: "mcp",
+      name: "bank",
+      availableTools: [
+        {
+          ...TOOL,
+          argumentProperties: {
+            "$['key']": { variant: "static", value: long, isSensitive },
+            "$['pin']": { variant: "static", value: pin, isSensitive },
+          },
+        },
+      ],
+    };
+    const logger = new RecordingLogger();
+    const progress: unknown[] = [];
+    await using mcp = await createMcpToolsFromAgent(
+      { resources: [resource] },
+      { servers: { bank: { url: server.url } }, logger, onProgress: (event) => progress.push(event) },
+    );
+    const events: unknown[] = [];
+    mcp.clients["bank"]?.on("requestEnded", ({ result }) => events.push(result()));
+    const [tool] = mcp.tools;
+    await tool?.invoke({});
+    const failure = await rejection(tool?.invoke({ fail: true }) as Promise<unknown>);
+    expect(progress).toMatchObject([{ message: "using [redacted]" }, { message: "using [redacted]" }]);
+    expect(logger.messages.join("\n")).toContain("does not match the output schema");
+    expect(failure.message).toContain("got [redacted]");
+    const output = [events, logger.messages, progress, printAll(failure)].map((value) =>
+      inspect(value, { depth: 9 }),
+    );
+    for (const text of output) {
+      expect(text).not.toContain("long-canary");
+      expect(text).not.toContain(String(pin));
+    }
+  });
+
+  it.each(["client_secret_post", "client_secret_basic"])(
+    "the secret of an OAuth provider (%s)",
+    async (method) => {
+      await using world = await startProtectedServer();
+      world.oauth.metadata = { token_endpoint_auth_methods_supported: [method] };
+      world.oauth.tokenError = {
+        error: "invalid_client",
+        error_description: "the secret hush-Hush-1 is wrong",
+      };
+      await using client = world.clientWith(world.machine());
+      const failure = await rejection(client.callTool(echo()));
+      expect(failure).toMatchObject({
+        kind: "unauthorized",
+        message: expect.stringContaining("the secret [redacted] is wrong"),
+      });
+      expect(printAll(failure)).not.toContain("hush-Hush-1");
+      const isBasic = world.oauth.tokenAuthorizations[0]?.startsWith("Basic ") === true;
+      expect(isBasic).toBe(method === "client_secret_basic");
+    },
+  );
+
+  it("a refresh token, and a token that its provider cannot store", async () => {
+    await using world = await startProtectedServer();
+    const provider = Object.assign(new MemoryOAuthProvider(), {
+      saveTokens: ({ access_token: token }: { readonly access_token: string }) => {
+        throw new Error(`cannot store ${token}`);
+      },
+    });
+    await using client = world.clientWith(provider);
+    const { authorizationUrl } = await rejection(client.callTool(echo()));
+    const failure = await rejection(client.finishAuth(await world.oauth.logIn(authorizationUrl ?? "")));
+    expect(failure.message).toContain("cannot store [redacted]");
+    expect(printAll(failure)).not.toMatch(/access-Token/);
+  });
+});
+
+const TOOL = {
+  name: "pay",
+  description: "Pays.",
+  inputSchema: {
+    type: "object",
+    properties: { key: { type: "string" }, pin: { type: "number" }, fail: { type: "boolean" } },
+  },
+  outputSchema: { type: "object", properties: { total: { enum: ["paid"] }, pin: { enum: [1] } } },
+};
+
+describe("a credential made from a missing value is refused before anything is sent:", () => {
+  const missing = [undefined, null, Number.NaN, {}, Promise.resolve("token")].map(String);
+
+  it.each(missing)("static headers: %s", async (text) => {
+    const create = (headers: Record<string, string>) => () =>
+      new McpClient({ name: "x", url: "http://127.0.0.1:1/mcp", headers });
+    expect(create({ authorization: `Bearer ${text}` })).toThrow(
+      /headers\.authorization: was made from a missing/,
+    );
+    expect(create({ "x-api-key": text })).toThrow(/missing value/);
+    const basic = Buffer.from(`ann:${text}`).toString("base64");
+    expect(create({ authorization: `Basic ${basic}` })).toThrow(/missing value/);
+  });
+
+  it.each(missing)("the user and password of a URL: %s", (text) => {
+    for (const user of [`${text}:pw`, `ann:${text}`]) {
+      const create = () => new McpClient({ name: "x", url: `http://${user}@127.0.0.1:1/mcp` });
+      expect(create).toThrow(/url: has a user or password that was made from a missing value/);
+    }
+  });
+
+  it.each(missing)("functions and calls: %s", async (text) => {
+    await using server = await startRawServer();
+    const identity = () => "ann";
+    const definitions = [
+      { identity, headers: () => ({ authorization: `Bearer ${text}` }) },
+      { identity, headers: async () => ({ "x-key": text }) },
+      { identity, auth: () => text },
+      {
+        auth: Object.assign(new MemoryOAuthProvider(), {
+          tokens: () => ({ access_token: text, token_type: "Bearer" }),
+        }),
+      },
+    ];
+    for (const definition of definitions) {
+      await using client = createTestClient(server, definition as never);
+      expect(["invalid-config", "unauthorized"]).toContain((await rejection(client.callTool(echo()))).kind);
+    }
+    await using client = createTestClient(server);
+    const failure = await rejection(
+      client.callTool(echo(), { headers: { authorization: `Bearer ${text}` } }),
+    );
+    expect(failure).toMatchObject({
+      kind: "invalid-config",
+      message: expect.stringContaining("missing value"),
+    });
+    expect(server.requests).toEqual([]);
+  });
+
+  it("other values that contain these words are sent", async () => {
+    await using server = await startRawServer();
+    const headers = { origin: "null", "x-note": "undefined behavior", "x-mode": "nullable" };
+    await using client = createTestClient(server, { headers });
+    await client.callTool(echo());
+    expect(server.requests[0]?.request.headers).toMatchObject(headers);
+  });
+});
