@@ -7,6 +7,9 @@ import type { McpToolset } from "../toolset/mcp-toolset.js";
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
 type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;
 
+/** One listener for each toolset: an agent may be created for each request, and the toolset would keep its listener. */
+const LISTENED_TOOLSETS = new WeakSet<McpToolset>();
+
 /** The current tools of a toolset, for agents that copied the list once. */
 export class LiveToolList {
   readonly #list: () => readonly McpTool[];
@@ -19,7 +22,8 @@ export class LiveToolList {
     this.#list = () => toolset.getTools(...servers);
     this.#initialNames = new Set(this.current.map(({ name }) => name));
     // Having a listener makes the toolset subscribe to the tool list changes of its servers.
-    toolset.on("toolsChanged", () => undefined);
+    if (!LISTENED_TOOLSETS.has(toolset)) toolset.on("toolsChanged", () => undefined);
+    LISTENED_TOOLSETS.add(toolset);
   }
 
   get current(): readonly McpTool[] {
@@ -63,10 +67,19 @@ export class LiveToolList {
   }
 
   /** The result of a call of a tool that was removed. */
-  removedToolMessage({ name, id = "" }: ToolCall): ToolMessage {
-    const content = `The tool "${name}" no longer exists and was not called. Continue without it.`;
-    const failure = new McpRuntimeError("not-found", content, { tool: name });
-    const artifact = { ...EMPTY_ARTIFACT, error: toToolFailure(failure) };
-    return new ToolMessage({ status: "error", content, tool_call_id: id, name, artifact });
+  removedToolMessage(call: ToolCall): ToolMessage {
+    const content = `The tool "${call.name}" no longer exists and was not called. Continue without it.`;
+    return toErrorMessage(call, new McpRuntimeError("not-found", content, { tool: call.name }));
   }
+}
+
+/** The result of a call whose id another call of the same message has, too. */
+export function duplicateIdMessage(call: ToolCall): ToolMessage {
+  const content = `The tool "${call.name}" was not called: several calls of the message have the same id. Call it again.`;
+  return toErrorMessage(call, new McpRuntimeError("denied", content, { tool: call.name }));
+}
+
+function toErrorMessage({ name, id = "" }: ToolCall, failure: McpRuntimeError): ToolMessage {
+  const artifact = { ...EMPTY_ARTIFACT, error: toToolFailure(failure) };
+  return new ToolMessage({ status: "error", content: failure.message, tool_call_id: id, name, artifact });
 }

@@ -5,12 +5,12 @@ import { type AgentMiddleware, createMiddleware } from "langchain";
 import { assertOptionalArray, assertObject } from "../config/parse-options.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { type CallLocation, PendingApprovals } from "../tools/approval/request-approval.js";
-import type { ApprovalDecision, RequestedAction } from "../tools/approval/reviewable-call.js";
+import type { ApprovalDecision } from "../tools/approval/reviewable-call.js";
 import { findPendingCalls } from "../tools/graph-task.js";
-import { mayNeedApproval } from "../tools/tool-policy.js";
+import { mayNeedApproval } from "../tools/prepare-call.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
 import { z } from "zod";
-import { LiveToolList } from "./live-tool-list.js";
+import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
 
 /** Options of `mcpMiddleware`. */
 export interface McpMiddlewareOptions<Name extends string = string> {
@@ -28,9 +28,9 @@ export interface McpMiddlewareOptions<Name extends string = string> {
   readonly name?: string;
 }
 
-/** A decision with the action it is about: nothing that the reviewer was not shown. */
+/** A decision with the call it is about, as a hash. */
 interface StoredDecision {
-  readonly action: RequestedAction;
+  readonly callHash: string;
   readonly decision: ApprovalDecision;
 }
 
@@ -90,6 +90,7 @@ export function mcpMiddleware<Name extends string>(
       if (tool === undefined) {
         return toolList.wasRemoved(toolCall.name) ? toolList.removedToolMessage(toolCall) : handler(request);
       }
+      if (findPendingCalls(request.state).duplicateIds.has(toolCall.id)) return duplicateIdMessage(toolCall);
       if (!mayNeedApproval(tool.runtime)) return handler({ ...request, tool });
       const args = { ...toolCall.args };
       tool.intercept(args, await approval.resolve(toolCall, request.state));
@@ -107,20 +108,21 @@ class AgentApproval {
   readonly #approvals: PendingApprovals;
 
   constructor(toolList: LiveToolList) {
-    this.#approvals = new PendingApprovals((name) => toolList.find(name));
+    this.#approvals = new PendingApprovals("middleware", (name) => toolList.find(name));
   }
 
   async request(state: AgentState): Promise<StoredDecisions | undefined> {
     const location = getCallLocation(state);
     const { messageId, config } = location;
-    const pending = await this.#approvals.prepare(findPendingCalls(state).unanswered, location);
+    const { unanswered, duplicateIds } = findPendingCalls(state);
+    const calls = unanswered.filter(({ id }) => !duplicateIds.has(id));
+    const pending = await this.#approvals.prepare(calls, location);
     const decisions = await this.#approvals.requestDecisions(pending, config);
     if (decisions.size === 0) return undefined;
     const newDecisions = pending.flatMap(({ call: { id }, review }) => {
-      const { action } = review;
       const decision = decisions.get(review);
-      if (id === undefined || action === undefined || decision === undefined) return [];
-      return [[id, { action, decision }] as const];
+      if (id === undefined || decision === undefined) return [];
+      return [[id, { callHash: review.hash, decision }] as const];
     });
     const byCall = { ...getStoredDecisions(messageId, state), ...Object.fromEntries(newDecisions) };
     return { messageId, byCall };
@@ -134,7 +136,7 @@ class AgentApproval {
     if (pending === undefined) return {};
     const { review } = pending;
     const stored = getStoredDecisions(location.messageId, state)[call.id ?? ""];
-    const decision = stored === undefined || review.matches(stored.action) ? stored?.decision : null;
+    const decision = stored === undefined || review.hash === stored.callHash ? stored?.decision : null;
     return { prepare: (run) => review.resolve(decision, run) };
   }
 }

@@ -8,7 +8,7 @@ import { PendingApprovals } from "../tools/approval/request-approval.js";
 import { MessageInputs } from "../tools/elicitation/interrupt-for-input.js";
 import { findPendingCalls } from "../tools/graph-task.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
-import { LiveToolList } from "./live-tool-list.js";
+import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
 
 /** Options of `McpToolNode`, in addition to those of LangGraph's `ToolNode`. */
 export interface McpToolNodeOptions<Name extends string = string> extends ToolNodeOptions {
@@ -47,9 +47,10 @@ export class McpToolNode<
   Name extends string = string,
 > extends ToolNode<State> {
   readonly #toolList: LiveToolList;
-  readonly #approvals = new PendingApprovals((name) => this.#toolList.find(name));
+  readonly #approvals = new PendingApprovals("tool-node", (name) => this.#toolList.find(name));
   /** The input requests of the message that a call belongs to. */
   readonly #inputs = new WeakMap<ToolCall, MessageInputs>();
+  readonly #duplicates = new WeakSet<ToolCall>();
   /** Carries the decision about a call into its run. */
   readonly #decided = new WeakMap<ToolCall, Pick<CallInterceptor, "prepare">>();
 
@@ -91,6 +92,8 @@ export class McpToolNode<
   ): Promise<ToolMessage | Command> {
     const isCurrent = this.tools.some(({ name }) => name === call.name);
     if (!isCurrent && this.#toolList.wasRemoved(call.name)) return this.#toolList.removedToolMessage(call);
+    if (this.#duplicates.has(call) && this.#toolList.find(call.name) !== undefined)
+      return duplicateIdMessage(call);
     const inputs = this.#inputs.get(call);
     const savedResult = inputs?.savedResult(call);
     if (savedResult !== undefined) return savedResult as ToolMessage;
@@ -106,9 +109,14 @@ export class McpToolNode<
 
   /** Prepares every call that may need approval, requests the decisions, and binds each call to its decision. */
   async #requestApprovals(input: unknown, config: LangGraphRunnableConfig): Promise<void> {
-    const { messageId, calls, isWholeMessage } = readCalls(input);
+    const { messageId, calls, isWholeMessage, duplicateIds } = readCalls(input);
     const location = { messageId, config: { ...config, state: input } as RunnableConfig };
-    const pending = await this.#approvals.prepare(calls, location);
+    const duplicates = calls.filter(({ id }) => duplicateIds.has(id));
+    for (const call of duplicates) this.#duplicates.add(call);
+    const pending = await this.#approvals.prepare(
+      calls.filter((call) => !this.#duplicates.has(call)),
+      location,
+    );
     const decisions = isWholeMessage ? await this.#approvals.requestDecisions(pending, config) : undefined;
     for (const { call, review } of pending) {
       this.#decided.set(call, { prepare: (run) => review.resolve(decisions?.get(review), run) });
@@ -120,9 +128,9 @@ export class McpToolNode<
 /** A graph may send each call of a message to its own task: then no task can request approval for all of them. */
 function readCalls(input: unknown) {
   const singleCall: unknown = Reflect.get(Object(input), "lg_tool_call");
-  const { messageId, allCalls, unanswered } = findPendingCalls(input);
+  const { messageId, allCalls, unanswered, duplicateIds } = findPendingCalls(input);
   const isOnlyCall = singleCall !== undefined || allCalls.length === 1;
-  if (singleCall === undefined) return { messageId, calls: unanswered, isWholeMessage: true, isOnlyCall };
-  const isWholeMessage = allCalls.length === 1;
-  return { messageId, calls: [singleCall as ToolCall], isWholeMessage, isOnlyCall };
+  const isWholeMessage = singleCall === undefined || allCalls.length === 1;
+  const calls = singleCall === undefined ? unanswered : [singleCall as ToolCall];
+  return { messageId, calls, isWholeMessage, isOnlyCall, duplicateIds };
 }

@@ -26,7 +26,8 @@ interface Entry {
 /** Returns the value of an argument for an agent's input, or `undefined` without a value. */
 type ValueSource = (agentInput: JsonObject) => unknown;
 
-const MASK = "***";
+/** What is shown instead of a value that must not be shown. */
+export const MASK = "***";
 const MAX_NOTE_LENGTH = 500;
 const REPLACED = "any value given here is replaced.";
 
@@ -151,7 +152,8 @@ function maskPaths(value: unknown, sensitive: readonly Entry[], depth: number): 
   return sensitive.reduce((masked, { path }) => replaceAtPath(masked, path.slice(depth), MASK), value);
 }
 
-function collectTexts(value: unknown): string[] {
+/** The strings and numbers in a value, as strings. */
+export function collectTexts(value: unknown): string[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(collectTexts);
   return typeof value === "string" || typeof value === "number" ? [String(value)] : [];
 }

@@ -1,6 +1,6 @@
 import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
-import type { JsonObject } from "../json/json.js";
+import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
@@ -8,8 +8,22 @@ import { requestApproval } from "./approval/request-approval.js";
 import { openInput } from "./elicitation/interrupt-for-input.js";
 import { McpTool } from "./mcp-tool.js";
 import { prepareCall } from "./prepare-call.js";
-import { assignToolNames, type Naming } from "./tool-names.js";
-import { type RuleSet, resolveRule } from "./tool-policy.js";
+import {
+  type AssignedNames,
+  assignToolNames,
+  type NamedTool,
+  type Naming,
+  toNamePrefix,
+  toToolName,
+} from "./tool-names.js";
+import {
+  type LevelRule,
+  type ResolvedRule,
+  resolveRules,
+  type RuleSet,
+  type RuleTarget,
+  type UnmatchedRule,
+} from "./tool-policy.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
 import { ToolSchema } from "./tool-schema.js";
 
@@ -31,59 +45,188 @@ export interface ServerTools extends Pick<
   readonly metadata: JsonObject;
 }
 
-export interface CreateToolsOptions extends Pick<ToolRuntime, "settings" | "agentInput" | "warn"> {
+export interface CreateToolsOptions extends Pick<
+  ToolRuntime,
+  "settings" | "agentInput" | "warn" | "onApprovalDecided"
+> {
   readonly naming: Naming;
   /** Rules for the tools of all servers. */
   readonly rules: RuleSet;
+  /** Logs an error. */
+  readonly error: (message: string) => void;
+}
+
+/** The tools that the rules keep. */
+export interface CreatedTools {
+  readonly tools: readonly McpTool[];
+  readonly unmatchedRules: readonly UnmatchedRule[];
 }
 
 /** Asks from inside the tool, where neither the middleware nor the tool node has replaced a step. */
 const INTERCEPTOR: CallInterceptor = { prepare: prepareCall, approve: requestApproval, openInput };
 
-/** Creates a LangChain tool for every tool that the rules keep. */
-export function createTools(servers: readonly ServerTools[], options: CreateToolsOptions): McpTool[] {
-  const selected = servers.flatMap((serverTools) => selectTools(serverTools, options));
-  const originalNames = selected.map(({ source, tool }) => ({ server: source.server, tool: tool.info.name }));
-  const names = assignToolNames(originalNames, options.naming);
-  return selected.map((tool, index) => createTool(tool, names[index] ?? "", options));
+/**
+ * Creates a LangChain tool for every tool that the rules keep. Returns a promise only if a rules function does.
+ * `serverNames` are those of all servers, including those that have not listed their tools yet.
+ */
+export function createTools(
+  servers: readonly ServerTools[],
+  options: CreateToolsOptions,
+  serverNames: readonly string[] = [],
+): CreatedTools | Promise<CreatedTools> {
+  const listed = servers.flatMap((source) =>
+    source.tools.map((tool) => ({ source, tool, server: source.server, info: tool.info })),
+  );
+  const decisions = listed.map(({ source, info }) => {
+    const warn = (message: string) => options.warn(`Server "${source.server}": ${message}`);
+    return [source.rules.decide(info, warn), options.rules.decide(info, warn)];
+  });
+  const preview = previewNames(listed, options.naming);
+  const finish = (decided: readonly (readonly LevelRule[])[]) => {
+    const tools = listed.map(({ source, tool, server, info }, index) => {
+      const name = preview.names[index];
+      return {
+        source,
+        tool,
+        server,
+        info,
+        decided: decided[index] ?? [],
+        names: name === undefined ? [] : [name],
+      };
+    });
+    return createKeptTools(tools, servers, { ...options, serverNames, preview });
+  };
+  return decisions.some((levels) => levels.some(isPromiseLike))
+    ? Promise.all(decisions.map((levels) => Promise.all(levels.map(async (level) => level)))).then(finish)
+    : finish(decisions as LevelRule[][]);
 }
 
-interface SelectedTool {
+interface ListedTool extends RuleTarget {
   readonly source: ServerTools;
   readonly tool: ToolInput;
-  readonly rule: ToolRule;
 }
 
-function selectTools(source: ServerTools, { rules, warn }: CreateToolsOptions): SelectedTool[] {
-  const warnServer = (message: string) => warn(`Server "${source.server}": ${message}`);
-  return source.tools.flatMap((tool) => {
-    const rule = resolveRule(tool.info, [source.rules, rules], warnServer);
-    return rule === false ? [] : [{ source, tool, rule }];
+interface SelectOptions extends CreateToolsOptions {
+  readonly serverNames: readonly string[];
+  /** The names if all tools are kept. */
+  readonly preview: PreviewedNames;
+}
+
+interface PreviewedNames extends AssignedNames {
+  /** Whether these are the names, and not those that the tools would have without collisions. */
+  readonly isAssigned: boolean;
+}
+
+/**
+ * Rules may name a tool as models see it, which depends on the other tools that are kept. So the rules are applied
+ * with the names that the tools have if all are kept, and once more if one of them gets another name.
+ */
+function createKeptTools(
+  listed: readonly ListedTool[],
+  servers: readonly ServerTools[],
+  options: SelectOptions,
+): CreatedTools {
+  const first = applyRules(listed, servers, options);
+  const kept = listed.filter((tool) => first.rules.get(tool) !== false);
+  const isUnchanged = options.preview.isAssigned && kept.length === listed.length;
+  const assigned = isUnchanged ? options.preview : assignToolNames(kept.map(toNamedTool), options.naming);
+  for (const warning of assigned.warnings) options.warn(warning);
+  const names = new Map(
+    kept.flatMap((tool, index) => {
+      const name = assigned.names[index];
+      return name === undefined ? [] : [[tool, name] as const];
+    }),
+  );
+  const renamed = new Map(
+    [...names]
+      .filter(([tool, name]) => !tool.names.includes(name))
+      .map(([tool, name]) => [tool, { ...tool, names: [...tool.names, name] }]),
+  );
+  const second =
+    renamed.size === 0
+      ? first
+      : applyRules(
+          listed.map((tool) => renamed.get(tool) ?? tool),
+          servers,
+          options,
+        );
+  const tools = [...names].flatMap(([tool, name]) => {
+    const rule = second.rules.get(renamed.get(tool) ?? tool) ?? false;
+    return rule === false ? [] : [createTool(tool, name, rule, options)];
+  });
+  return { tools, unmatchedRules: second.unmatched };
+}
+
+function applyRules(
+  listed: readonly ListedTool[],
+  servers: readonly ServerTools[],
+  { rules, naming, serverNames, error }: SelectOptions,
+) {
+  const groups = servers.map((source) => ({
+    server: source.server,
+    rules: source.rules,
+    tools: listed.filter((tool) => tool.source === source),
+  }));
+  const prefixes = serverNames.flatMap((server) => {
+    const prefix = toNamePrefix(server, naming);
+    return prefix === undefined ? [] : [[server, prefix] as const];
+  });
+  return resolveRules(groups, rules, {
+    namePrefixes: new Map(prefixes),
+    toBaseName: (tool) => tryName(toNamedTool(tool), naming),
+    error,
   });
 }
 
-/** Call after the tools were created. `rules` are those for all servers; `undefined` skips them. */
-export function warnUnmatchedRules(
-  servers: readonly ServerTools[],
-  { rules, warn }: Pick<CreateToolsOptions, "warn"> & { readonly rules: RuleSet | undefined },
-): void {
-  for (const { server, rules: serverRules } of servers) {
-    for (const pattern of serverRules.unmatchedPatterns())
-      warn(`Server "${server}": the rule for "${pattern}" does not match any of its tools.`);
+function previewNames(
+  listed: readonly Pick<ListedTool, "server" | "info">[],
+  naming: Naming,
+): PreviewedNames {
+  const tools = listed.map(toNamedTool);
+  try {
+    return { ...assignToolNames(tools, naming), isAssigned: true };
+  } catch {
+    return { names: tools.map((tool) => tryName(tool, naming)), warnings: [], isAssigned: false };
   }
-  for (const pattern of rules?.unmatchedPatterns() ?? [])
-    warn(`The rule for "${pattern}" does not match a tool of any server.`);
+}
+
+/** A failure of `naming.prefix` is reported when the kept tools are named. */
+function tryName(tool: NamedTool, naming: Naming): string | undefined {
+  try {
+    return toToolName(tool, naming);
+  } catch {
+    return undefined;
+  }
+}
+
+function toNamedTool({ server, info }: Pick<RuleTarget, "server" | "info">): NamedTool {
+  return { server, tool: info.name };
+}
+
+/** Call after the tools were created. `isComplete`: all servers have listed their tools. */
+export function warnUnmatchedRules(
+  { unmatchedRules }: CreatedTools,
+  { warn }: Pick<CreateToolsOptions, "warn">,
+  isComplete: boolean,
+): void {
+  for (const { server, key } of unmatchedRules) {
+    if (server !== undefined)
+      warn(`Server "${server}": the rule for "${key}" does not match any of its tools.`);
+    else if (isComplete) warn(`The rule for "${key}" does not match a tool of any server.`);
+  }
 }
 
 function createTool(
-  { source, tool, rule }: SelectedTool,
+  { source, tool }: ListedTool,
   name: string,
+  { rule, approval }: ResolvedRule,
   options: CreateToolsOptions,
 ): McpTool {
   const { info, argumentProperties = {} } = tool;
-  const { settings, agentInput } = options;
+  const { settings, agentInput, onApprovalDecided } = options;
   const { server, caller, lookup, refreshSchemaBeforeCall, trustAnnotations } = source;
-  const warn = (message: string) => options.warn(`Server "${server}", tool "${info.name}": ${message}`);
+  const warn = (message: string) =>
+    options.warn(caller.redact(`Server "${server}", tool "${info.name}": ${message}`));
   return new McpTool({
     description: describe(info, rule, server),
     metadata: source.metadata,
@@ -94,11 +237,13 @@ function createTool(
       lookup,
       refreshSchemaBeforeCall,
       rule,
+      approval,
       caller,
       settings,
       agentInput,
       semaphore: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
       interceptor: INTERCEPTOR,
+      onApprovalDecided,
       warn,
     },
   });

@@ -89,6 +89,8 @@ interface PendingCalls {
   readonly allCalls: readonly ToolCall[];
   /** The calls without a ToolMessage. */
   readonly unanswered: readonly ToolCall[];
+  /** Ids that several calls have: a decision about one of them could be taken for a decision about the other. */
+  readonly duplicateIds: ReadonlySet<string | undefined>;
 }
 
 /** Finds the tool calls of the last AI message in a graph's state, or in an array of messages. */
@@ -98,7 +100,9 @@ export function findPendingCalls(state: unknown): PendingCalls {
   const answeredIds = new Set(messages.map((message) => Reflect.get(message, "tool_call_id")));
   const allCalls = lastMessage?.tool_calls ?? [];
   const unanswered = allCalls.filter(({ id }) => id === undefined || !answeredIds.has(id));
-  return { messageId: lastMessage?.id, allCalls, unanswered };
+  const ids = allCalls.flatMap(({ id }) => id ?? []);
+  const duplicateIds = new Set(ids.filter((id, index) => ids.indexOf(id) !== index));
+  return { messageId: lastMessage?.id, allCalls, unanswered, duplicateIds };
 }
 
 function messagesOf(state: unknown): BaseMessage[] {

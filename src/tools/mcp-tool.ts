@@ -8,7 +8,7 @@ import { assertObject } from "../config/parse-options.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import { cloneJson, isPlainObject, type JsonObject } from "../json/json.js";
+import { cloneJson, ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
 import { type ToolArtifact, toToolContent } from "./content/tool-content.js";
 import { createProgressReporter } from "./progress-reporter.js";
@@ -39,7 +39,10 @@ export interface McpToolDetails {
   readonly inputSchema: JsonObject;
   /** The JSON Schema of `structuredContent`; `undefined` if the server declares none. */
   readonly outputSchema: JsonObject | undefined;
-  /** The merged rule for this tool, without `args`: injected values may be secret. */
+  /**
+   * The merged rule for this tool, without `args`: injected values may be secret. `requireApproval` is `true` if several
+   * levels have different conditions, each of which counts.
+   */
   readonly rule: Omit<ToolRule, "args">;
   /** A hash of the input schema. */
   readonly schemaHash: string;
@@ -246,8 +249,8 @@ function withCustomData(
   if (settings.customData === undefined) return artifact;
   try {
     const customData = settings.customData(structuredClone({ content, structuredContent, isError, meta }));
-    if (customData instanceof Promise) {
-      customData.catch(() => undefined);
+    if (isPromiseLike(customData)) {
+      ignoreRejection(customData);
       warn("customData returned a promise, which is ignored: it has to return its value synchronously.");
       return artifact;
     }

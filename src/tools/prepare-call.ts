@@ -1,13 +1,17 @@
+import { isBaseMessage } from "@langchain/core/messages";
+import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
-import type { ToolRule } from "../config/tool-rules.js";
-import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { type ErrorLocation, option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
+import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { compareSchemas, type ParameterChangeKind } from "../json-schema/compare-schemas.js";
 import type { ArgumentIssue } from "../json-schema/explain-validation.js";
 import { describeValue } from "../json/describe-value.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
-import { callError, deniedError } from "./tool-failure.js";
+import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
+import { MASK } from "./argument-injector.js";
+import { fromLangChainBlock, textBlock } from "./content/langchain-block.js";
+import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { AfterToolCallResult, BeforeToolCallInput, BeforeToolCallResult } from "./tool-options.js";
-import { needsApproval } from "./tool-policy.js";
 import type { PreparedCall, ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Runs everything that precedes a call, except its approval. Synchronous when no user code and no lookup is involved. */
@@ -15,7 +19,7 @@ export function prepareCall(run: ToolRun): PreparedCall | Promise<PreparedCall> 
   const { refreshSchemaBeforeCall, rule, settings, schema } = run.runtime;
   const isSync = !refreshSchemaBeforeCall && rule.args === undefined && settings.beforeToolCall === undefined;
   if (!isSync) return prepareAsync(run);
-  return finishPreparation(run, injectProperties(run, schema.defaults.apply(parseArguments(run))));
+  return finishPreparation(run, injectProperties(run, schema.defaults.apply(parseArguments(run))), undefined);
 }
 
 /** Refreshes the schema, injects the rule's arguments and calls `beforeToolCall`, in this order. */
@@ -27,19 +31,62 @@ async function prepareAsync(run: ToolRun): Promise<PreparedCall> {
   const allArgs = sources === undefined ? modelArgs : await injectArguments(run, sources, modelArgs);
   const args = injectProperties(run, runtime.schema.defaults.apply(allArgs));
   const { beforeToolCall: hook } = runtime.settings;
-  if (hook === undefined) return finishPreparation(run, args);
-  const changes = parseBeforeCallResult(await runHook(cancellation, () => hook(toCallPreview(run, args))));
+  if (hook === undefined) return finishPreparation(run, args, undefined);
+  const result: unknown = await runHook(cancellation, () => hook(toCallPreview(run, args)));
+  const changes = parseBeforeCallResult(runtime, result);
   if (changes.deny !== undefined) throw deniedError(runtime, changes.deny);
   return finishPreparation(run, changes.args ?? args, changes.headers);
 }
 
 function finishPreparation(
-  { runtime }: ToolRun,
+  run: ToolRun,
   args: JsonObject,
-  headers?: BeforeToolCallResult["headers"],
-): PreparedCall {
-  assertArguments(runtime, args);
-  return { args, headers, needsApproval: needsApproval(runtime, args) };
+  headers: BeforeToolCallResult["headers"],
+): PreparedCall | Promise<PreparedCall> {
+  assertArguments(run.runtime, args);
+  const isRequired = needsApproval(run, args);
+  return typeof isRequired === "boolean"
+    ? { args, headers, needsApproval: isRequired }
+    : isRequired.then((required) => ({ args, headers, needsApproval: required }));
+}
+
+/** Whether the rule requires approval for some arguments. */
+export function mayNeedApproval({ approval }: ToolRuntime): boolean {
+  return approval.length > 0;
+}
+
+/**
+ * Whether a call with these arguments needs approval. Fails closed: a function that throws or returns anything but
+ * `false` requires it. Synchronous unless the rule has a function.
+ */
+export function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolean> {
+  const { approval, schema } = run.runtime;
+  if (approval.length === 0) return false;
+  const isRequired = approval.some(
+    (condition) => condition === true || (condition === "unless-read-only" && !schema.isReadOnly),
+  );
+  const functions = approval.filter((condition) => typeof condition === "function");
+  return isRequired || functions.length === 0 ? isRequired : requireAny(functions, run, args);
+}
+
+async function requireAny(
+  conditions: readonly Extract<ApprovalCondition, (...args: never) => unknown>[],
+  { context, cancellation }: ToolRun,
+  args: JsonObject,
+): Promise<boolean> {
+  for (const condition of conditions) {
+    try {
+      const isRequired: unknown = await runHook(cancellation, () =>
+        condition(structuredClone(args), context.toPlainContext()),
+      );
+      if (isRequired !== false) return true;
+    } catch (error) {
+      cancellation.throwIfCancelled();
+      if (isGraphBubbleUp(error)) throw error;
+      return true;
+    }
+  }
+  return false;
 }
 
 /** The input of hooks. A copy, so that a hook cannot change the call by mutating it. */
@@ -57,6 +104,13 @@ export function applyEdits(run: ToolRun, prepared: PreparedCall, edited: JsonObj
   const args = injectProperties(run, Object.fromEntries([...editable, ...injected]));
   assertArguments(run.runtime, args);
   return { ...prepared, args };
+}
+
+/** Returns the arguments for a reviewer: with `***` for those of the rule and for the agent's sensitive ones. */
+export function maskArguments({ rule, schema }: ToolRuntime, args: JsonObject): JsonObject {
+  const masked = schema.injector.mask(args);
+  const injected = Object.keys(rule.args ?? {}).filter((name) => Object.hasOwn(masked, name));
+  return { ...masked, ...Object.fromEntries(injected.map((name) => [name, MASK])) };
 }
 
 /** Removes the rule's injected arguments and masks the agent's sensitive ones. */
@@ -184,37 +238,91 @@ export function runHook<T>(cancellation: CancelScope, work: () => T | Promise<T>
   return cancellation.race((async () => work())());
 }
 
+const BEFORE_RESULT_SCHEMA = optionsSchema<BeforeToolCallResult>({
+  args: option.opaque("an object", isPlainObject),
+  headers: z.record(z.string(), z.string()),
+  deny: z.string(),
+});
+
 /** @throws McpRuntimeError `invalid-config`: the mistake is in the user's code, not in the model's call. */
-function parseBeforeCallResult(changes: unknown): BeforeToolCallResult {
-  if (changes === undefined || changes === null) return {};
-  if (!isPlainObject(changes))
-    throw hookError("beforeToolCall", `{ args, headers, deny }, got ${describeValue(changes)}`);
-  const { args, headers, deny } = changes;
-  if (args !== undefined && !isPlainObject(args))
-    throw hookError("beforeToolCall", `args as an object, got ${describeValue(args)}`);
-  if (deny !== undefined && typeof deny !== "string")
-    throw hookError("beforeToolCall", `deny as a string, got ${describeValue(deny)}`);
-  const areHeaders =
-    headers === undefined ||
-    (isPlainObject(headers) && Object.values(headers).every((value) => typeof value === "string"));
-  if (!areHeaders) throw hookError("beforeToolCall", "headers as an object of strings");
-  return changes;
+function parseBeforeCallResult(runtime: ToolRuntime, result: unknown): BeforeToolCallResult {
+  if (result === undefined || result === null) return {};
+  const { server, schema } = runtime;
+  const subject = `The call to tool "${schema.info.name}" of server "${server}" was denied: what beforeToolCall returned`;
+  return parseHookResult(BEFORE_RESULT_SCHEMA, result, { subject, server });
 }
 
-/** @throws McpRuntimeError `invalid-config` */
-export function parseAfterCallResult(changes: unknown): Partial<AfterToolCallResult> | undefined {
-  if (changes === undefined || changes === null) return undefined;
-  if (!isPlainObject(changes)) throw hookError("afterToolCall", `a result, got ${describeValue(changes)}`);
-  const { content } = changes;
-  const areBlocks = content === undefined || (Array.isArray(content) && content.every(isBlock));
-  if (!areBlocks) throw hookError("afterToolCall", "content as an array of blocks, each with a type");
-  return changes;
+const AFTER_RESULT_SCHEMA = optionsSchema<Partial<AfterToolCallResult>>(
+  {
+    content: option.opaque(
+      "an array of blocks, each with a type",
+      (value) => Array.isArray(value) && value.every(isBlock),
+    ),
+    structuredContent: z.unknown(),
+    isError: z.boolean(),
+    meta: option.opaque("an object", isPlainObject),
+  },
+  { hint: "{ result } alone is accepted with the values that LangChain's adapter accepts" },
+);
+
+/**
+ * Returns the fields of the result to replace, or `undefined` to keep all.
+ *
+ * @throws McpRuntimeError `invalid-config`
+ */
+export function parseAfterCallResult(
+  { server, schema }: ToolRuntime,
+  result: unknown,
+): Partial<AfterToolCallResult> | undefined {
+  if (result === undefined || result === null) return undefined;
+  const subject = `Tool "${schema.info.name}" of server "${server}" ran, but its result is withheld: what afterToolCall returned`;
+  if (isPlainObject(result) && "result" in result && Object.keys(result).length === 1) {
+    const replaced = fromAdapterResult(result["result"]);
+    if (typeof replaced !== "string") return replaced;
+    throw configError(subject, [{ path: "result", message: replaced }], { server });
+  }
+  return parseHookResult(AFTER_RESULT_SCHEMA, result, { subject, server });
+}
+
+/** Class instances are refused: their fields may be inherited, and would be ignored. */
+function parseHookResult<T>(schema: z.ZodType<T>, result: unknown, location: ErrorLocation): T {
+  if (isPlainObject(result)) return parseOptions(schema, result, location);
+  const message = `expected an object or nothing, got ${describeValue(result)}`;
+  throw configError(location.subject, [{ path: "", message }], location);
+}
+
+/**
+ * Converts what hooks of `@langchain/mcp-adapters` return: a string, a ToolMessage, or `[content, artifacts]`. It
+ * replaces the whole result. Returns what is wrong with a value that means something else here.
+ */
+function fromAdapterResult(result: unknown): Partial<AfterToolCallResult> | string {
+  if (isBaseMessage(result) && result.type === "tool") {
+    const isError = Reflect.get(result, "status") === "error" ? { isError: true } : {};
+    const replaced = replaceContent(result.content);
+    return typeof replaced === "string" ? replaced : { ...replaced, ...isError };
+  }
+  if (!Array.isArray(result) || result.length !== 2) {
+    const expected = "a string, a ToolMessage or [content, artifacts]";
+    return typeof result === "string"
+      ? replaceContent(result)
+      : `expected ${expected}, got ${describeValue(result)}`;
+  }
+  const [content, artifacts] = result as [unknown, unknown];
+  const hasArtifacts = !Array.isArray(artifacts) || artifacts.length > 0;
+  return hasArtifacts
+    ? "expected an empty array of artifacts; return { content, structuredContent, meta } instead"
+    : replaceContent(content);
+}
+
+function replaceContent(value: unknown): Partial<AfterToolCallResult> | string {
+  const blocks = typeof value === "string" ? [textBlock(value)] : toArray(value);
+  const content = blocks.map(fromLangChainBlock).filter((block) => block !== undefined);
+  const isContent = typeof value === "string" || Array.isArray(value);
+  return isContent && content.length === blocks.length
+    ? { content, structuredContent: undefined, meta: undefined }
+    : "expected a string, or an array of text, image, audio and resource blocks as content";
 }
 
 function isBlock(block: unknown): block is JsonObject {
   return isPlainObject(block) && typeof block["type"] === "string";
-}
-
-function hookError(hook: string, expected: string): McpRuntimeError {
-  return new McpRuntimeError("invalid-config", `${hook} must return ${expected}.`);
 }

@@ -4,10 +4,11 @@ import { ToolResult } from "../client/tool-result.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
+import { collectTexts } from "./argument-injector.js";
 import { parseAfterCallResult, runHook, toCallPreview, toModelVisibleArgs } from "./prepare-call.js";
-import { callError, isGraphBubbleUp } from "./tool-failure.js";
+import { callError, deniedError, isGraphBubbleUp } from "./tool-failure.js";
 import type { BeforeToolCallInput } from "./tool-options.js";
-import type { InputSource, PreparedCall, ToolRun, ToolRuntime } from "./tool-run.js";
+import type { InputSource, PreparedCall, ToolCaller, ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Runs one call, from the model's arguments to the server's result. Nothing is sent until all checks have passed. */
 export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
@@ -25,7 +26,10 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
     const { semaphore } = runtime;
     const release = semaphore === undefined ? undefined : await semaphore.acquire(cancellation);
     try {
-      const result = await send(run, approved, meta);
+      const { approval } = approved;
+      const result = await (approval === undefined
+        ? send(run, approved, meta)
+        : sendOnce(run, approval, () => send(run, approved, meta)));
       if (result.isError && (await isToolMissing(run))) throw missingToolError(runtime, result);
       if (result.inputRequired !== undefined) return result;
       const isFinal = preview === undefined && runtime.schema.outputValidator === undefined;
@@ -51,6 +55,62 @@ function send(run: ToolRun, prepared: PreparedCall, meta: JsonObject | undefined
   return runtime.caller.callTool(call, options);
 }
 
+interface ApprovedSend {
+  readonly argsHash: string;
+  readonly result: Promise<ToolResult>;
+}
+
+/** The calls that were sent for an approval, by the approval. */
+const APPROVED_SENDS = new WeakMap<ToolCaller, Map<string, ApprovedSend>>();
+const MAX_APPROVED_SENDS = 100;
+/** The other calls of the same message may run for longer: until then, the graph can be resumed once more. */
+const APPROVED_SEND_TTL_MS = 60_000;
+
+/**
+ * Sends a call once for its approval: a graph may be resumed twice at the same time, and each run would send it. The
+ * second one gets the result of the first.
+ */
+async function sendOnce(
+  { runtime, cancellation }: ToolRun,
+  { key, argsHash }: NonNullable<PreparedCall["approval"]>,
+  start: () => Promise<ToolResult>,
+): Promise<ToolResult> {
+  const sends = APPROVED_SENDS.get(runtime.caller) ?? new Map<string, ApprovedSend>();
+  APPROVED_SENDS.set(runtime.caller, sends);
+  const existing = sends.get(key);
+  if (existing === undefined) {
+    const result = start();
+    rememberSend(sends, key, { argsHash, result });
+    return result;
+  }
+  if (existing.argsHash !== argsHash)
+    throw deniedError(runtime, "another resume of the same approval has run it with other arguments.");
+  try {
+    const result = await cancellation.race(existing.result);
+    if (result.inputRequired === undefined) return result;
+  } catch (error) {
+    cancellation.throwIfCancelled();
+    if (error instanceof McpRuntimeError || isGraphBubbleUp(error)) throw error;
+  }
+  throw deniedError(runtime, "another resume of the same approval has not finished it.");
+}
+
+/** A call that failed, or that needs input before it runs, may be sent again. */
+function rememberSend(sends: Map<string, ApprovedSend>, key: string, sent: ApprovedSend): void {
+  const forget = () => {
+    if (sends.get(key) === sent) sends.delete(key);
+  };
+  sends.set(key, sent);
+  for (const oldestKey of sends.keys()) {
+    if (sends.size <= MAX_APPROVED_SENDS) break;
+    sends.delete(oldestKey);
+  }
+  void sent.result.then(({ inputRequired }) => {
+    if (inputRequired === undefined) setTimeout(forget, APPROVED_SEND_TTL_MS).unref();
+    else forget();
+  }, forget);
+}
+
 /** Sends the call again with the input that its server requests, until it returns a result. */
 async function sendWithInput(
   { caller }: ToolRuntime,
@@ -71,18 +131,34 @@ function toCallOptions(
   { args, headers }: PreparedCall,
   meta: JsonObject | undefined,
 ): CallToolOptions {
+  const { rule } = runtime;
   const { injector, isIdempotent } = runtime.schema;
   return {
     signal: context.signal,
-    timeoutMs: minTimeout(context.runConfig.metadata?.["timeoutMs"], runtime.rule.timeoutMs),
+    timeoutMs: minTimeout(context.runConfig.metadata?.["timeoutMs"], rule.timeoutMs),
     context,
     meta,
     headers,
     idempotent: isIdempotent,
     loggableArgs: () => toModelVisibleArgs(runtime, args),
-    secrets: injector.isEmpty ? undefined : injector.collectSecrets(args),
+    secrets: injector.isEmpty && rule.args === undefined ? undefined : collectCallSecrets(runtime, args),
     onProgress: progress === undefined ? undefined : (update) => progress.report(update),
   };
+}
+
+/** Shorter arguments of a rule are ordinary words. */
+const MIN_RULE_SECRET_LENGTH = 8;
+
+/** The values that the model must not see, because the server may echo them: sensitive arguments and those of the rule. */
+function collectCallSecrets(
+  { rule, schema: { injector } }: ToolRuntime,
+  args: JsonObject,
+): readonly string[] {
+  const ruleValues = Object.keys(rule.args ?? {}).flatMap((name) => collectTexts(args[name]));
+  return [
+    ...injector.collectSecrets(args),
+    ...ruleValues.filter(({ length }) => length >= MIN_RULE_SECRET_LENGTH),
+  ];
 }
 
 /**
@@ -125,7 +201,7 @@ function isInvalidParams(error: unknown): error is McpRuntimeError {
 }
 
 function missingToolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeError {
-  const serverText = excerpt(result.text());
+  const serverText = excerpt(runtime.caller.redact(result.text()));
   const detail = serverText === "" ? "." : `. The server responded: ${serverText}`;
   const text = `Server "${runtime.server}" does not list a tool "${runtime.schema.info.name}"${detail}`;
   return callError(runtime, classifyFailure({ isToolMissing: true }), text, { attempts: 1 });
@@ -146,9 +222,8 @@ async function finalizeResult(
     if (hook === undefined || preview === undefined) return result;
     const { content, structuredContent, isError, meta } = result;
     const copy = structuredClone({ content, structuredContent, isError, meta });
-    const changes = parseAfterCallResult(
-      await runHook(cancellation, () => hook({ ...preview, result: copy })),
-    );
+    const returned: unknown = await runHook(cancellation, () => hook({ ...preview, result: copy }));
+    const changes = parseAfterCallResult(runtime, returned);
     if (changes === undefined) return result;
     const merged = { content, structuredContent, isError, meta, ...changes };
     const json = { content: merged.content, isError: merged.isError, _meta: merged.meta };
@@ -162,15 +237,18 @@ async function finalizeResult(
 }
 
 function enforceOutputSchema(runtime: ToolRuntime, result: ToolResult): void {
-  const { settings, warn } = runtime;
+  const { settings, warn, caller } = runtime;
   const { outputValidator } = runtime.schema;
   if (outputValidator === undefined || settings.outputValidation === "off" || result.isError) return;
   const issues = outputValidator.validate(result.structuredContent);
   for (const warning of outputValidator.takeWarnings()) warn(warning);
   if (issues.length === 0) return;
   const lines = issues.map(({ path, message }) => `${path === "" ? "structuredContent" : path}: ${message}`);
-  const text = `The result does not match the output schema: ${lines.join("; ")}`;
-  if (settings.outputValidation === "error") throw invalidResultError(runtime, new Error(text), issues);
+  const text = caller.redact(`The result does not match the output schema: ${lines.join("; ")}`);
+  if (settings.outputValidation === "error") {
+    const redacted = issues.map(({ path, message }) => ({ path, message: caller.redact(message) }));
+    throw invalidResultError(runtime, new Error(text), redacted);
+  }
   warn(text);
 }
 

@@ -20,8 +20,9 @@ export function callError(
 
 /** The tool ran and returned an error result. */
 export function toolError(runtime: ToolRuntime, result: ToolResult): McpRuntimeError {
-  const { schema, server } = runtime;
-  const text = `Tool "${schema.info.name}" of server "${server}" reported an error: ${excerpt(result.text())}`;
+  const { schema, server, caller } = runtime;
+  const serverText = excerpt(caller.redact(result.text()));
+  const text = `Tool "${schema.info.name}" of server "${server}" reported an error: ${serverText}`;
   return callError(runtime, "tool-error", text, { attempts: 1 });
 }
 

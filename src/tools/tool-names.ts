@@ -1,54 +1,57 @@
 import { createHash } from "node:crypto";
-import { option, optionsSchema } from "../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
 import { configError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
 import { describeValue } from "../json/describe-value.js";
-import { isStringArray, omitUndefined } from "../json/json.js";
+import { ignoreRejection, isPromiseLike, isStringArray, omitUndefined } from "../json/json.js";
 
-/** How the names of LangChain tools are derived from the names on the servers. */
-export interface NamingOptions {
+const NAMING_FIELDS = {
   /**
    * The prefix of tool names: "server" gives `server__tool`, "mcp" gives `mcp__server__tool`, "none" or
    * `false` gives `tool`. A function returns the whole name.
    *
    * @default "server" in `createMcpTools`, "none" in the other factories
    */
-  readonly prefix?: "server" | "none" | "mcp" | false | ((server: string, tool: string) => string);
+  prefix: option
+    .oneOf("server", "none", "mcp", false)
+    .or(option.function<(server: string, tool: string) => string>()),
   /**
    * Whether characters that model providers do not accept are replaced with `_` or deleted.
    *
    * @default "replace"
    */
-  readonly invalidCharacters?: "replace" | "delete";
+  invalidCharacters: option.oneOf("replace", "delete"),
   /**
-   * What happens when two tools get the same name: "error" throws, "suffix" appends a hash to both, "prefix"
-   * adds the server's name to both.
+   * What happens when two tools get the same name. "skip": tools of one server get a suffix (a hash); of tools of
+   * several servers, the one whose server is defined first keeps the name, and the others are left out. "suffix" appends
+   * a hash to all of them, "prefix" adds the name of their server. "error" throws at the start; later, the tools of the
+   * server that caused the collision stay as they were. A tool that is left out or gets a suffix by default is logged.
    *
-   * @default "error"
+   * @default "skip"
    */
-  readonly onCollision?: "error" | "suffix" | "prefix";
+  onCollision: option.oneOf("skip", "suffix", "prefix", "error"),
   /**
-   * Names of other tools of your agent, which MCP tools must not use.
+   * Names of other tools of your agent, which MCP tools must not use. An MCP tool with such a name is treated as one
+   * that collides with a tool of an earlier server.
    *
    * @default []
    */
-  readonly reserved?: readonly string[];
-}
+  reserved: option.opaque<readonly string[]>("an array of names", isStringArray),
+};
+
+/** How the names of LangChain tools are derived from the names on the servers. */
+export interface NamingOptions extends OptionsOf<typeof NAMING_FIELDS> {}
 
 export type Naming = Required<NamingOptions>;
 
 export const NAMING_DEFAULTS = {
   prefix: "server",
   invalidCharacters: "replace",
-  onCollision: "error",
+  onCollision: "skip",
   reserved: [],
 } as const;
 
-export const NAMING_SCHEMA = optionsSchema<NamingOptions>({
-  prefix: option.oneOf("server", "none", "mcp", false).or(option.function()),
-  invalidCharacters: option.oneOf("replace", "delete"),
-  onCollision: option.oneOf("error", "suffix", "prefix"),
-  reserved: option.opaque("an array of names", isStringArray),
-});
+export const NAMING_SCHEMA = optionsSchema<NamingOptions>(NAMING_FIELDS);
 
 /** Fills in the defaults of validated options. */
 export function resolveNaming(options: NamingOptions | undefined, defaultPrefix: Naming["prefix"]): Naming {
@@ -64,48 +67,125 @@ export interface NamedTool {
 const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
+/** The names of tools, in their order. */
+export interface AssignedNames {
+  /** `undefined` for a tool that is left out. */
+  readonly names: readonly (string | undefined)[];
+  /** What was changed because of collisions, for the log. */
+  readonly warnings: readonly string[];
+}
+
 /**
- * Returns a unique name matching `^[a-zA-Z0-9_-]{1,64}$` for each tool, in their order. The names do not depend
- * on the order in which servers respond.
+ * Returns a unique name matching `^[a-zA-Z0-9_-]{1,64}$` for each tool. The tools are in the order in which their servers
+ * are defined, so the names do not depend on the order in which servers respond.
  *
- * @throws McpRuntimeError `invalid-config` for a collision
+ * @throws McpRuntimeError `invalid-config` for a collision with `onCollision: "error"`, and for an invalid result of a
+ * `prefix` function
  */
-export function assignToolNames(tools: readonly NamedTool[], naming: Naming): string[] {
-  const safeNames = tools.map((tool) => toSafeName(addPrefix(tool, naming.prefix), naming));
-  if (naming.onCollision === "error") {
-    const collisions = findCollisions(tools, safeNames, naming.reserved);
-    if (collisions.length > 0) throw collisionError(collisions);
-    return safeNames;
-  }
-  const prefixedNames =
-    naming.onCollision === "prefix"
-      ? renameCollisions(tools, safeNames, naming, (tool) => addPrefix(tool, "server"))
-      : safeNames;
-  const names = renameCollisions(tools, prefixedNames, naming, (tool, name) => appendHash(tool, name));
+export function assignToolNames(tools: readonly NamedTool[], naming: Naming): AssignedNames {
+  const safeNames = tools.map((tool) => toToolName(tool, naming));
+  const { onCollision, reserved } = naming;
+  const collisions = findCollisions(tools, safeNames, reserved);
+  if (collisions.length === 0) return { names: safeNames, warnings: [] };
+  if (onCollision === "error") throw collisionError(collisions);
+  const names = renameCollisions(tools, safeNames, naming);
+  const renamed = tools.flatMap((tool, index) => {
+    const isAsRequested = names[index] === safeNames[index] || onCollision !== "skip";
+    const reason = `because another tool of the server gets the name ${safeNames[index]}`;
+    return isAsRequested ? [] : [`${describeTool(tool)} is named ${names[index]}, ${reason}.`];
+  });
   // A server may list a tool whose name equals the hashed name of another tool.
-  const collisions = findCollisions(tools, names, naming.reserved);
-  if (collisions.length > 0) throw collisionError(collisions);
-  return names;
+  const unique = skipCollisions(tools, names, reserved);
+  return { names: unique.names, warnings: limitWarnings([...renamed, ...unique.warnings]) };
+}
+
+/** Renames every tool of a collision, not only the later ones: the names must not depend on the order. */
+function renameCollisions(tools: readonly NamedTool[], names: readonly string[], naming: Naming): string[] {
+  const { onCollision, reserved } = naming;
+  if (onCollision === "skip") {
+    const keys = tools.map(({ server }, index) => `${server}\0${names[index]}`);
+    return renameShared(tools, names, { keys, rename: appendHash });
+  }
+  const addServer = (tool: NamedTool) => toSafeName(addPrefix(tool, "server"), naming);
+  const prefixed =
+    onCollision === "prefix" ? renameShared(tools, names, { rename: addServer, reserved }) : names;
+  return renameShared(tools, prefixed, { rename: appendHash, reserved });
+}
+
+interface RenameOptions {
+  readonly rename: (tool: NamedTool, name: string) => string;
+  /** Tools with the same key are renamed. @default the names */
+  readonly keys?: readonly string[];
+  /** Tools with these keys are renamed, too. @default [] */
+  readonly reserved?: readonly string[];
+}
+
+function renameShared(
+  tools: readonly NamedTool[],
+  names: readonly string[],
+  { rename, keys = names, reserved = [] }: RenameOptions,
+): string[] {
+  const counts = new Map<string, number>();
+  for (const key of [...keys, ...reserved]) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return tools.map((tool, index) => {
+    const name = names[index] ?? "";
+    return (counts.get(keys[index] ?? "") ?? 0) > 1 ? rename(tool, name) : name;
+  });
+}
+
+/** Leaves out every tool whose name is reserved or that of an earlier tool. */
+function skipCollisions(
+  tools: readonly NamedTool[],
+  names: readonly string[],
+  reserved: readonly string[],
+): AssignedNames {
+  const owners = new Map(reserved.map((name) => [name, RESERVED_OWNER]));
+  const warnings: string[] = [];
+  const unique = tools.map((tool, index) => {
+    const name = names[index] ?? "";
+    const owner = owners.get(name);
+    if (owner === undefined) {
+      owners.set(name, describeTool(tool));
+      return name;
+    }
+    warnings.push(`${describeTool(tool)} is left out: ${name} is the name of ${owner}. To keep it, ${FIX}.`);
+    return undefined;
+  });
+  return { names: unique, warnings };
+}
+
+const MAX_WARNINGS = 10;
+
+/** A server could list thousands of tools with the same name. */
+function limitWarnings(warnings: readonly string[]): readonly string[] {
+  if (warnings.length <= MAX_WARNINGS) return warnings;
+  const more = `${warnings.length - MAX_WARNINGS} more tools are renamed or left out because of their names.`;
+  return [...warnings.slice(0, MAX_WARNINGS), more];
+}
+
+function describeTool({ server, tool }: NamedTool): string {
+  return `Tool ${JSON.stringify(excerpt(tool))} of server ${JSON.stringify(server)}`;
+}
+
+const RESERVED_OWNER = "a reserved name (naming.reserved)";
+const FIX =
+  'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or exclude one with tools rules';
+
+/** Returns the name of a tool if it collides with no other. */
+export function toToolName(tool: NamedTool, naming: Naming): string {
+  return toSafeName(addPrefix(tool, naming.prefix), naming);
+}
+
+/** Returns the text that the names of all tools of a server start with; `undefined` where there is none. */
+export function toNamePrefix(server: string, { prefix, invalidCharacters }: Naming): string | undefined {
+  if (prefix !== "server" && prefix !== "mcp") return undefined;
+  const segments = prefix === "mcp" ? ["mcp", server] : [server];
+  return `${segments.map((segment) => toSafeSegment(segment, invalidCharacters)).join("__")}__`;
 }
 
 /** Hashes the server's name, too: two server names may be sanitized to the same prefix. */
 function appendHash({ server, tool }: NamedTool, name: string): string {
   return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(`${server}\0${tool}`)}`;
-}
-
-/** Renames every tool of a collision, not only the later ones: the names must not depend on the order. */
-function renameCollisions(
-  tools: readonly NamedTool[],
-  names: readonly string[],
-  naming: Naming,
-  rename: (tool: NamedTool, name: string) => string | readonly string[],
-): string[] {
-  const counts = new Map<string, number>();
-  for (const name of [...names, ...naming.reserved]) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return tools.map((tool, index) => {
-    const name = names[index] ?? "";
-    return (counts.get(name) ?? 0) > 1 ? toSafeName(rename(tool, name), naming) : name;
-  });
 }
 
 function addPrefix({ server, tool }: NamedTool, prefix: Naming["prefix"]): string | readonly string[] {
@@ -117,6 +197,7 @@ function addPrefix({ server, tool }: NamedTool, prefix: Naming["prefix"]): strin
 function prefixWith(prefix: (server: string, tool: string) => unknown, server: string, tool: string): string {
   const name = prefix(server, tool);
   if (typeof name === "string") return name;
+  if (isPromiseLike(name)) ignoreRejection(name);
   const message = `expected a name for tool ${JSON.stringify(tool)}, got ${describeValue(name)}`;
   throw configError("naming.prefix", [{ path: "", message }]);
 }
@@ -154,9 +235,7 @@ function findCollisions(
 ): Collision[] {
   const allNames = [...reserved, ...names];
   if (new Set(allNames).size === allNames.length) return [];
-  const ownersByName = new Map<string, string[]>(
-    reserved.map((name) => [name, ["a reserved name (naming.reserved)"]]),
-  );
+  const ownersByName = new Map<string, string[]>(reserved.map((name) => [name, [RESERVED_OWNER]]));
   tools.forEach(({ server, tool }, index) => {
     const name = names[index] ?? "";
     ownersByName.set(name, [
@@ -173,7 +252,5 @@ function collisionError(collisions: readonly Collision[]): Error {
   const issues = collisions
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, owners }) => ({ path: name, message: `is the name of ${owners.join(" and ")}` }));
-  const fix =
-    'set naming: { prefix: "server" } or naming: { onCollision: "suffix" }, or exclude one with tools rules';
-  return configError("The set of tool names", [...issues, { path: "", message: `To fix this, ${fix}.` }]);
+  return configError("The set of tool names", [...issues, { path: "", message: `To fix this, ${FIX}.` }]);
 }

@@ -1,7 +1,8 @@
+import type { ToolMessage } from "@langchain/core/messages";
 import type { ToolResult } from "../client/tool-result.js";
 import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
-import { isFunction, option, type OptionFields, optionsSchema } from "../config/parse-options.js";
+import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import type { ToolProgress } from "./progress-reporter.js";
@@ -31,14 +32,32 @@ export interface BeforeToolCallResult {
 /** The parts of a result that `afterToolCall` receives and may replace. */
 export type AfterToolCallResult = Pick<ToolResult, "content" | "structuredContent" | "isError" | "meta">;
 
-/** How tools behave. All options are optional; `TOOL_DEFAULTS` has the defaults. */
-export interface ToolOptions {
+/** What `afterToolCall` of `@langchain/mcp-adapters` may return, except for commands and artifacts. */
+export interface AdapterToolCallResult {
+  readonly result:
+    | string
+    | ToolMessage
+    | readonly [content: string | readonly object[], artifacts: readonly []];
+}
+
+type Awaitable<T> = T | Promise<T>;
+
+const TOOL_LIMIT_FIELDS = {
+  /**
+   * The maximum number of characters of text of one result that a model sees.
+   *
+   * @default 100000
+   */
+  contentChars: option.count,
+};
+
+export const TOOL_OPTION_FIELDS = {
   /**
    * The schema that models see: one that all providers accept, or the server's original.
    *
    * @default "portable"
    */
-  readonly schema?: "portable" | "as-is";
+  schema: option.oneOf("portable", "as-is"),
   /**
    * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
    * "prefer": instead of the text blocks; "append": after them, unless one of them is the same JSON; "artifact":
@@ -46,72 +65,79 @@ export interface ToolOptions {
    *
    * @default "fallback"
    */
-  readonly structuredContent?: ContentOptions["structuredContent"];
+  structuredContent: option.oneOf("fallback", "prefer", "append", "artifact"),
   /**
    * Whether the model sees images, audio and embedded resources ("content"), or they are only in the artifact
    * ("artifact").
    *
    * @default { image: "content", audio: "content", resource: "content" }
    */
-  readonly outputHandling?: Partial<ContentOptions["outputHandling"]>;
+  outputHandling: optionsSchema<Partial<ContentOptions["outputHandling"]>>({
+    image: option.oneOf("content", "artifact"),
+    audio: option.oneOf("content", "artifact"),
+    resource: option.oneOf("content", "artifact"),
+  }),
   /**
    * What happens when a result does not match the tool's `outputSchema`: a warning, an error of kind
    * `invalid-response`, or nothing.
    *
    * @default "warn"
    */
-  readonly outputValidation?: "warn" | "error" | "off";
+  outputValidation: option.oneOf("warn", "error", "off"),
   /** Limits on what the model sees. */
-  readonly limits?: {
-    /**
-     * The maximum number of characters of text of one result that a model sees.
-     *
-     * @default 100000
-     */
-    readonly contentChars?: number;
-  };
+  limits: optionsSchema<OptionsOf<typeof TOOL_LIMIT_FIELDS>>(TOOL_LIMIT_FIELDS, {
+    hint: "The limits of a server belong in its definition",
+  }),
   /**
    * What a failed tool call does: return an error message to the model, throw, or return the string of your
    * function to the model.
    *
    * @default "return"
    */
-  readonly onToolError?: "return" | "throw" | ((error: McpRuntimeError) => string | Promise<string>);
+  onToolError: option
+    .oneOf("return", "throw")
+    .or(option.function<(error: McpRuntimeError) => string | Promise<string>>()),
   /**
    * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
-   * throws.
+   * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key.
    *
    * @example
    * ```ts
    * beforeToolCall: ({ tool, args }) => (tool === "delete" && args.all ? { deny: "not everything" } : undefined)
    * ```
    */
-  readonly beforeToolCall?: (
-    call: BeforeToolCallInput,
-  ) => BeforeToolCallResult | undefined | void | Promise<BeforeToolCallResult | undefined | void>;
-  /** Runs after each call. The fields it returns replace those of the result. */
-  readonly afterToolCall?: (
-    call: BeforeToolCallInput & { readonly result: AfterToolCallResult },
-  ) =>
-    | Partial<AfterToolCallResult>
-    | undefined
-    | void
-    | Promise<Partial<AfterToolCallResult> | undefined | void>;
+  beforeToolCall:
+    option.function<(call: BeforeToolCallInput) => Awaitable<BeforeToolCallResult | undefined | void>>(),
+  /**
+   * Runs after each call. The fields it returns replace those of the result. `{ result }` replaces the whole result,
+   * as in LangChain's adapter: with a string, a ToolMessage or `[content, []]`. When it throws or returns anything
+   * else, such as an unknown key, the result is withheld, and the error says that the tool ran.
+   */
+  afterToolCall:
+    option.function<
+      (
+        call: BeforeToolCallInput & { readonly result: AfterToolCallResult },
+      ) => Awaitable<Partial<AfterToolCallResult> | AdapterToolCallResult | undefined | void>
+    >(),
   /** Extracts plain JSON from a result into `artifact.customData`, which the model does not see. Synchronous. */
-  readonly customData?: (result: AfterToolCallResult) => unknown;
+  customData: option.function<(result: AfterToolCallResult) => unknown>(),
   /** Sent to the server as `_meta`. */
-  readonly meta?:
-    | JsonObject
-    | ((context: CallContext) => JsonObject | undefined | Promise<JsonObject | undefined>);
+  meta: option.opaque<JsonObject | ((context: CallContext) => Awaitable<JsonObject | undefined>)>(
+    "an object or a function",
+    (value) => isFunction(value) || isPlainObject(value),
+  ),
   /**
    * Decides whether a call that needs approval (`requireApproval` in its rule) may run, where an interrupt of
    * `mcpMiddleware` or `McpToolNode` has not decided it. Only `true` approves. Without it, the call is denied
    * unless the graph can be interrupted.
    */
-  readonly onApproval?: (call: BeforeToolCallInput) => boolean | Promise<boolean>;
+  onApproval: option.function<(call: BeforeToolCallInput) => boolean | Promise<boolean>>(),
   /** Receives the progress notifications of a call, at most ten per second. */
-  readonly onProgress?: (progress: ToolProgress) => void;
-}
+  onProgress: option.function<(progress: ToolProgress) => void>(),
+};
+
+/** How tools behave. All options are optional; `TOOL_DEFAULTS` has the defaults. */
+export interface ToolOptions extends OptionsOf<typeof TOOL_OPTION_FIELDS> {}
 
 /** The defaults of `ToolOptions`, and of the factory option `resourceTools`. */
 export const TOOL_DEFAULTS = {
@@ -123,29 +149,6 @@ export const TOOL_DEFAULTS = {
   onToolError: "return",
   resourceTools: false,
 } as const;
-
-/** The schemas of the fields of `ToolOptions`. */
-export const TOOL_OPTION_FIELDS: OptionFields<ToolOptions> = {
-  schema: option.oneOf("portable", "as-is"),
-  structuredContent: option.oneOf("fallback", "prefer", "append", "artifact"),
-  outputHandling: optionsSchema<Partial<ContentOptions["outputHandling"]>>({
-    image: option.oneOf("content", "artifact"),
-    audio: option.oneOf("content", "artifact"),
-    resource: option.oneOf("content", "artifact"),
-  }),
-  outputValidation: option.oneOf("warn", "error", "off"),
-  limits: optionsSchema<NonNullable<ToolOptions["limits"]>>(
-    { contentChars: option.count },
-    { hint: "The limits of a server belong in its definition" },
-  ),
-  onToolError: option.oneOf("return", "throw").or(option.function()),
-  beforeToolCall: option.function(),
-  afterToolCall: option.function(),
-  customData: option.function(),
-  meta: option.opaque("an object or a function", (value) => isFunction(value) || isPlainObject(value)),
-  onApproval: option.function(),
-  onProgress: option.function(),
-};
 
 type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress";
 

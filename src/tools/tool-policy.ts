@@ -1,33 +1,112 @@
+import { systemClock } from "../async/clock.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { parseOptions } from "../config/parse-options.js";
-import { TOOL_RULE_SCHEMA, TOOL_RULES_SCHEMA, type ToolRule, type ToolRules } from "../config/tool-rules.js";
-import type { JsonObject } from "../json/json.js";
-import { isGraphBubbleUp } from "./tool-failure.js";
-import type { ToolRuntime } from "./tool-run.js";
+import {
+  type ApprovalCondition,
+  TOOL_RULE_SCHEMA,
+  TOOL_RULES_SCHEMA,
+  type ToolRule,
+  type ToolRules,
+} from "../config/tool-rules.js";
+import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { isPromiseLike } from "../json/json.js";
 
-type Entry = readonly [pattern: string, rule: ToolRule | false];
+/** A listed tool, to which rules apply. */
+export interface RuleTarget {
+  readonly server: string;
+  readonly info: McpToolInfo;
+  /** The names that models see: one, or several while the final one is not known. */
+  readonly names: readonly string[];
+  /** What the rules functions decided about it: that of its server, and that for all servers. */
+  readonly decided: readonly LevelRule[];
+}
+
+/** What one level of rules (those of a server, or those for all servers) sets for a tool. */
+export interface LevelRule {
+  readonly isExcluded: boolean;
+  readonly rule: ToolRule;
+}
+
+/** The rule of a tool from all levels. */
+export interface ResolvedRule {
+  /** Without a guard, the nearest level wins, field by field. */
+  readonly rule: ToolRule;
+  /** A call needs approval if one of these requires it. */
+  readonly approval: readonly ApprovalCondition[];
+}
+
+/** A rule that matches no tool. */
+export interface UnmatchedRule {
+  /** `undefined` for a rule for all servers. */
+  readonly server: string | undefined;
+  readonly key: string;
+}
+
+interface ServerRules {
+  readonly server: string;
+  readonly rules: RuleSet;
+  readonly tools: readonly RuleTarget[];
+}
+
+interface ResolveOptions {
+  /** The start of the names that models see, by server: of all servers, listed or not. */
+  readonly namePrefixes: ReadonlyMap<string, string>;
+  /** Returns the name of a tool if it collides with no other; `undefined` if it cannot be determined. */
+  readonly toBaseName: (tool: RuleTarget) => string | undefined;
+  readonly error: (message: string) => void;
+}
+
+const NO_RULE: LevelRule = { isExcluded: false, rule: {} };
+const EXCLUDED: LevelRule = { isExcluded: true, rule: {} };
 
 /**
- * Returns the rule for a tool, or `false` when it is excluded, also when its rule throws. `ruleSets` are in order of
- * precedence: the server's own, then those for all servers. In each set the most specific entry decides whether a
- * tool is kept, and a tool has to be kept by both: a server's rule cannot allow what the rules for all servers
- * exclude. Each field and each injected argument comes from the most specific entry that sets it.
+ * Returns the rule of each tool, or `false` when it is excluded. Within one level the most specific entry decides;
+ * between levels, the strictest guard counts: a tool has to be kept by both, and approval is required if either
+ * requires it. Every other field and each injected argument comes from the server's level if that sets it.
  */
-export function resolveRule(
-  tool: McpToolInfo,
-  ruleSets: readonly RuleSet[],
-  warn: (message: string) => void,
-): ToolRule | false {
-  try {
-    const matching = ruleSets.map((ruleSet) => ruleSet.rulesFor(tool));
-    if (matching.some(([mostSpecific]) => mostSpecific === false)) return false;
-    const rules = matching.flat().filter((rule) => rule !== false);
-    return rules.length === 0 ? {} : merge(rules);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    warn(`Tool "${tool.name}" is excluded because its rule failed: ${reason}`);
-    return false;
+export function resolveRules(
+  servers: readonly ServerRules[],
+  rulesForAll: RuleSet,
+  { namePrefixes, toBaseName, error }: ResolveOptions,
+): { readonly rules: ReadonlyMap<RuleTarget, ResolvedRule | false>; readonly unmatched: UnmatchedRule[] } {
+  const allTools = servers.flatMap(({ tools }) => tools);
+  const forAll = rulesForAll.match(allTools, namePrefixes);
+  const rules = new Map<RuleTarget, ResolvedRule | false>();
+  const levels = servers.map(({ server, rules: serverRules, tools }) => {
+    const own = serverRules.match(tools);
+    for (const tool of tools) {
+      const [ofServer = NO_RULE, ofAll = NO_RULE] = tool.decided;
+      const matched = [own.rules.get(tool) ?? ofServer, forAll.rules.get(tool) ?? ofAll];
+      rules.set(tool, combineLevels(matched));
+    }
+    return { server, tools, unmatched: own.unmatched };
+  });
+  const unmatched: UnmatchedRule[] = [];
+  for (const level of [...levels, { server: undefined, tools: allTools, unmatched: forAll.unmatched }]) {
+    for (const [key, rule] of level.unmatched) {
+      const close = isGuard(rule) ? findCloseTools(key, level.tools, toBaseName) : [];
+      if (close.length === 0) unmatched.push({ server: level.server, key });
+      for (const tool of close) {
+        // A guard that is misspelled would otherwise guard nothing.
+        if (rules.get(tool) === false) continue;
+        rules.set(tool, false);
+        error(describeCloseTool(key, tool, level.server));
+      }
+    }
   }
+  return { rules, unmatched };
+}
+
+/** `levels` start with the nearest. */
+function combineLevels(levels: readonly LevelRule[]): ResolvedRule | false {
+  if (levels.some(({ isExcluded }) => isExcluded)) return false;
+  const rule = merge(levels.map((level) => level.rule));
+  const conditions = levels.flatMap(({ rule: { requireApproval } }) => requireApproval ?? []);
+  if (conditions.length === 0) return { rule, approval: [] };
+  const required = conditions.filter((condition) => condition !== false);
+  const approval = required.includes(true) ? [true] : [...new Set(required)];
+  const [requireApproval = false, ...others] = approval;
+  return { rule: { ...rule, requireApproval: others.length > 0 || requireApproval }, approval };
 }
 
 /** Merges field by field; `rules` start with the most specific. A field that is `undefined` counts as not set. */
@@ -43,60 +122,168 @@ function merge(rules: readonly ToolRule[]): ToolRule {
   return Object.keys(args).length === 0 ? rule : { ...rule, args };
 }
 
-/** Validated rules, which record the patterns that have not matched a tool yet. */
+type Entry = readonly [key: string, rule: ToolRule | false];
+
+/** How long a rules function may take to decide about a tool. */
+const RULE_TIMEOUT_MS = 10_000;
+
+/** The validated rules of one level. */
 export class RuleSet {
-  readonly #ruleFunction: ((tool: McpToolInfo) => ToolRule | boolean | undefined) | undefined;
+  readonly #decide: ((tool: McpToolInfo) => unknown) | undefined;
+  /** The most specific first. */
   readonly #entries: readonly Entry[];
-  readonly #unmatched: Set<string>;
 
   constructor(rules: ToolRules = {}) {
     parseOptions(TOOL_RULES_SCHEMA, rules, { subject: "The set of tool rules" });
-    this.#ruleFunction = typeof rules === "function" ? rules : undefined;
+    this.#decide = typeof rules === "function" ? rules : undefined;
     this.#entries = typeof rules === "function" ? [] : toEntries(rules);
-    this.#unmatched = new Set(this.#entries.map(([pattern]) => pattern).filter((pattern) => pattern !== "*"));
   }
 
-  /** Returns all matching rules, the most specific first. */
-  rulesFor(tool: McpToolInfo): (ToolRule | false)[] {
-    if (this.#ruleFunction !== undefined) {
+  /**
+   * Calls a rules function. Returns a promise only if the function does, and never throws: a tool is excluded if its
+   * rule is unknown.
+   */
+  decide(tool: McpToolInfo, warn: (message: string) => void): LevelRule | Promise<LevelRule> {
+    if (this.#decide === undefined) return NO_RULE;
+    const exclude = (error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      warn(`Tool ${quote(tool.name)} is excluded because its rule failed: ${reason}`);
+      return EXCLUDED;
+    };
+    try {
       // A copy, so that the function cannot mutate the tool.
-      const rule = this.#ruleFunction(structuredClone({ ...tool }));
-      if (rule === undefined) return [];
-      parseOptions(TOOL_RULE_SCHEMA, rule, { subject: "The rule" });
-      return [toRule(rule)];
+      const result = this.#decide(structuredClone({ ...tool }));
+      return isPromiseLike(result)
+        ? settleRule(result).then(toLevelRule).catch(exclude)
+        : toLevelRule(result);
+    } catch (error) {
+      return exclude(error);
     }
-    return this.#entries
-      .filter(([pattern]) => matches(pattern, tool.name))
-      .map(([pattern, rule]) => {
-        this.#unmatched.delete(pattern);
-        return rule;
-      });
   }
 
-  /** Returns the names and patterns that have not matched a tool. */
-  unmatchedPatterns(): string[] {
-    return [...this.#unmatched];
+  /**
+   * Returns what the entries set for each of these tools, and the entries that match none. `namePrefixes`: a name
+   * that starts with the prefix of another server is not the name of a tool on its server.
+   */
+  match(
+    tools: readonly RuleTarget[],
+    namePrefixes: ResolveOptions["namePrefixes"] = new Map(),
+  ): { readonly rules: ReadonlyMap<RuleTarget, LevelRule>; readonly unmatched: readonly Entry[] } {
+    const found = new Map<RuleTarget, Match[]>();
+    const unmatched: Entry[] = [];
+    for (const entry of this.#entries) {
+      const [key, rule] = entry;
+      const scope = new KeyScope(key, tools, namePrefixes);
+      for (const tool of scope.tools) {
+        const list = found.get(tool) ?? [];
+        const isWhole = scope.isAbout(tool);
+        const applied = isWhole ? rule : toGuard(rule);
+        if (applied !== undefined) list.push({ rule: applied, isWhole });
+        found.set(tool, list);
+      }
+      if (scope.tools.length === 0 && key !== "*") unmatched.push(entry);
+    }
+    return { rules: new Map([...found].map(([tool, list]) => [tool, resolveMatches(list)])), unmatched };
   }
+}
+
+/** An entry that matches a tool. */
+interface Match {
+  readonly rule: ToolRule | false;
+  /** Whether the entry is about this tool; otherwise it is reduced to its guard. */
+  readonly isWhole: boolean;
+}
+
+/** `found` starts with the most specific. A guard alone does not keep a tool that another entry excludes. */
+function resolveMatches(found: readonly Match[]): LevelRule {
+  const deciding = found.find(({ rule, isWhole }) => isWhole || rule === false);
+  if (deciding?.rule === false) return EXCLUDED;
+  return { isExcluded: false, rule: merge(found.flatMap(({ rule }) => (rule === false ? [] : rule))) };
+}
+
+/**
+ * The tools that a key matches, by their names on the server or by the names that models see. Any server can list a
+ * tool under a name that models see for the tool of another: such a tool is matched, but not what the key is about.
+ */
+class KeyScope {
+  readonly #isPattern: boolean;
+  readonly #byOwnName: ReadonlySet<RuleTarget>;
+  readonly #byShownName: ReadonlySet<RuleTarget>;
+  /** The servers whose prefix the key starts with, also if they have not listed their tools yet; usually one. */
+  readonly #owners: readonly string[];
+
+  constructor(key: string, tools: readonly RuleTarget[], namePrefixes: ResolveOptions["namePrefixes"]) {
+    this.#isPattern = key.includes("*");
+    this.#byOwnName = new Set(tools.filter(({ info }) => matches(key, info.name)));
+    this.#byShownName = new Set(tools.filter(({ names }) => names.some((name) => matches(key, name))));
+    const prefixes = [...namePrefixes].filter(([, prefix]) => key.startsWith(prefix));
+    const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
+    this.#owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
+  }
+
+  get tools(): readonly RuleTarget[] {
+    return [...new Set([...this.#byOwnName, ...this.#byShownName])];
+  }
+
+  isAbout(tool: RuleTarget): boolean {
+    if (this.#owners.length > 0 && !this.#owners.includes(tool.server)) return false;
+    const [isOwn, isShown] = [this.#byOwnName.has(tool), this.#byShownName.has(tool)];
+    if (isOwn && isShown) return true;
+    if (isShown)
+      return !this.#isPattern || ![...this.#byOwnName].some(({ server }) => server === tool.server);
+    return ![...this.#byShownName].some((other) => this.#hasPrecedence(other, tool));
+  }
+
+  /** Whether the key is about `other`, which it matches by the shown name, rather than about `tool`. */
+  #hasPrecedence(other: RuleTarget, tool: RuleTarget): boolean {
+    return !this.#isPattern || (other.server !== tool.server && !this.#byOwnName.has(other));
+  }
+}
+
+/** Reduces a rule to what it denies; `undefined` if it denies nothing. */
+function toGuard(rule: ToolRule | false): ToolRule | false | undefined {
+  if (rule === false || !isGuard(rule)) return rule === false ? false : undefined;
+  return { requireApproval: rule.requireApproval ?? true };
+}
+
+function isGuard(rule: ToolRule | false): boolean {
+  return rule === false || (rule.requireApproval ?? false) !== false;
 }
 
 function toEntries(rules: Exclude<ToolRules, (tool: McpToolInfo) => unknown>): Entry[] {
   const entries: Entry[] = Array.isArray(rules)
     ? [...rules.map((name: string): Entry => [name, {}]), ["*", false]]
-    : Object.entries(rules as Readonly<Record<string, ToolRule | boolean>>).map(([pattern, rule]): Entry => [
-        pattern,
-        toRule(rule),
+    : Object.entries(rules as Readonly<Record<string, ToolRule | boolean>>).map(([key, rule]): Entry => [
+        key,
+        rule === true ? {} : rule,
       ]);
   return entries.toSorted(([a], [b]) => specificity(b) - specificity(a) || (a < b ? -1 : 1));
 }
 
-/** `true` keeps a tool without further options. */
-function toRule(rule: ToolRule | boolean): ToolRule | false {
-  return rule === true ? {} : rule;
+/** @throws McpRuntimeError `invalid-config` for anything but a rule, a boolean or nothing */
+function toLevelRule(result: unknown): LevelRule {
+  if (result === undefined) return NO_RULE;
+  const rule = parseOptions(TOOL_RULE_SCHEMA, result, { subject: "The rule" });
+  if (typeof rule === "boolean") return rule ? NO_RULE : EXCLUDED;
+  return { isExcluded: false, rule };
+}
+
+async function settleRule(result: PromiseLike<unknown>): Promise<unknown> {
+  let cancelTimer: (() => void) | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    const error = new Error(`the rules function has not decided within ${RULE_TIMEOUT_MS} ms`);
+    cancelTimer = systemClock.after(RULE_TIMEOUT_MS, () => reject(error));
+  });
+  try {
+    return await Promise.race([result, expired]);
+  } finally {
+    cancelTimer?.();
+  }
 }
 
 /** A name is more specific than any pattern; of two patterns, the one with more literal characters. */
-function specificity(pattern: string): number {
-  return pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+function specificity(key: string): number {
+  return key.includes("*") ? key.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
 }
 
 /** `*` matches any characters. No RegExp, because the server chooses the name and its length (ReDoS). */
@@ -115,21 +302,93 @@ function matches(pattern: string, name: string): boolean {
   return true;
 }
 
-/** Whether the rule requires approval for some arguments. */
-export function mayNeedApproval({ rule: { requireApproval = false } }: ToolRuntime): boolean {
-  return requireApproval !== false;
+/** Longer names are compared only without case and separators: the server chooses their number and length. */
+const MAX_COMPARED_LENGTH = 100;
+
+/** Returns the tools whose name is closest to a key that matches none; none if no name is close enough. */
+function findCloseTools(
+  key: string,
+  tools: readonly RuleTarget[],
+  toBaseName: ResolveOptions["toBaseName"],
+): RuleTarget[] {
+  const limit = maxDistance(key);
+  const distanceTo = createDistance(key, limit);
+  const distances = tools.map((tool) => {
+    const { server, info, names } = tool;
+    // A server can change the name of its tool by listing another one of the same name.
+    const earlierNames = [
+      toBaseName(tool) ?? info.name,
+      `${server}__${info.name}`,
+      `mcp__${server}__${info.name}`,
+    ];
+    const candidates = new Set([info.name, ...names, ...earlierNames]);
+    return Math.min(...[...candidates].map(distanceTo));
+  });
+  const smallest = distances.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  return tools.filter((_, index) => distances[index] === smallest && smallest <= limit);
 }
 
-/** Fails closed: a rule function that throws or returns anything but `false` requires approval. */
-export function needsApproval({ rule, schema }: ToolRuntime, args: JsonObject): boolean {
-  const { requireApproval = false } = rule;
-  if (requireApproval === "unless-read-only") return !schema.isReadOnly;
-  if (typeof requireApproval === "boolean") return requireApproval;
-  try {
-    const isRequired: unknown = requireApproval(structuredClone(args));
-    return isRequired !== false;
-  } catch (error) {
-    if (isGraphBubbleUp(error)) throw error;
-    return true;
+/** The edit distance that counts as a misspelling. A short pattern would be close to everything. */
+function maxDistance(key: string): number {
+  const { length } = key.replaceAll("*", "");
+  if (!key.includes("*")) return length <= 4 ? 1 : 2;
+  return length <= 4 ? 0 : length <= 8 ? 1 : 2;
+}
+
+/** Returns the distance of a name to a key: 0 if they differ only in case and separators, infinite above the limit. */
+function createDistance(key: string, limit: number): (name: string) => number {
+  const isPattern = key.includes("*");
+  const lowerKey = key.toLowerCase();
+  const normalizedKey = normalize(key);
+  const isComparable = normalizedKey.replaceAll("*", "") !== "";
+  return (name) => {
+    if (isComparable && matches(normalizedKey, normalize(name))) return 0;
+    const isOtherLength = Math.abs(name.length - key.length) > limit && !isPattern;
+    if (limit === 0 || isOtherLength || name.length > MAX_COMPARED_LENGTH) return Number.POSITIVE_INFINITY;
+    return editDistance(lowerKey, name.toLowerCase(), limit);
+  };
+}
+
+function normalize(text: string): string {
+  return text.toLowerCase().replaceAll(/[^\p{L}\p{N}*]/gu, "");
+}
+
+/** The Levenshtein distance between a name and the closest text that the pattern matches; infinite above the limit. */
+function editDistance(pattern: string, name: string, limit: number): number {
+  let row = new Uint16Array(name.length + 1).map((_, index) => index);
+  let nextRow = new Uint16Array(name.length + 1);
+  for (let i = 0; i < pattern.length; i += 1) {
+    const isAny = pattern[i] === "*";
+    let left = (row[0] ?? 0) + (isAny ? 0 : 1);
+    let smallest = left;
+    nextRow[0] = left;
+    for (let j = 1; j <= name.length; j += 1) {
+      const above = row[j] ?? 0;
+      const replaced = (row[j - 1] ?? 0) + (pattern[i] === name[j - 1] ? 0 : 1);
+      left = isAny ? Math.min(above, left) : Math.min(replaced, above + 1, left + 1);
+      smallest = Math.min(smallest, left);
+      nextRow[j] = left;
+    }
+    if (smallest > limit) return Number.POSITIVE_INFINITY;
+    [row, nextRow] = [nextRow, row];
   }
+  return row[name.length] ?? 0;
+}
+
+function describeCloseTool(
+  key: string,
+  { server, info, names }: RuleTarget,
+  level: string | undefined,
+): string {
+  const where = level === undefined ? "The rule" : `Server "${level}": the rule`;
+  const shown = names.map((name) => ` (${quote(name)})`).join("");
+  const tool = `${quote(info.name)} of server "${server}"${shown}`;
+  return `${where} for ${quote(key)} matches no tool, but is close to ${tool}, which is excluded. Correct the name in the rule.`;
+}
+
+const MAX_QUOTED_LENGTH = 100;
+
+/** The name of a tool comes from its server. */
+function quote(name: string): string {
+  return JSON.stringify(truncate(stripHiddenCharacters(name), MAX_QUOTED_LENGTH));
 }

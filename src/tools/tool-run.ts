@@ -5,7 +5,7 @@ import type { ToolLookup, ToolLookupOptions } from "../catalog/tool-catalog.js";
 import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
 import type { InputRequired, ToolResult } from "../client/tool-result.js";
 import type { CallContext } from "../config/call-context.js";
-import type { ToolRule } from "../config/tool-rules.js";
+import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ProgressReporter } from "./progress-reporter.js";
 import type { ToolSettings } from "./tool-options.js";
@@ -14,6 +14,12 @@ import type { ToolSchema } from "./tool-schema.js";
 /** The part of a client that a tool needs. */
 export interface ToolCaller {
   callTool(call: ToolCall, options: CallToolOptions): Promise<ToolResult>;
+  /** Returns whose session a call uses. Throws if that is unknown. */
+  identityOf(
+    options: Pick<CallToolOptions, "context" | "signal"> & { readonly purpose: CallContext["purpose"] },
+  ): string;
+  /** Removes known secrets, such as sensitive arguments, from a message about the server. */
+  redact(message: string): string;
   /** Cancelled when the toolset is closed. */
   readonly closed?: CancelScope | undefined;
 }
@@ -33,7 +39,10 @@ export interface ToolRuntime {
   readonly lookup: ToolLookupSource;
   /** Compare the schema with the server's before each call. */
   readonly refreshSchemaBeforeCall: boolean;
-  readonly rule: ToolRule;
+  /** Replaced when a rules function returns another one that differs only in functions. */
+  rule: ToolRule;
+  /** A call needs approval if one of these requires it. */
+  approval: readonly ApprovalCondition[];
   readonly caller: ToolCaller;
   readonly settings: ToolSettings;
   /** The agent's input, for arguments that are taken from it. */
@@ -42,7 +51,37 @@ export interface ToolRuntime {
   readonly semaphore: Semaphore | undefined;
   /** For calls to which the middleware or tool node has not attached another one. */
   readonly interceptor: CallInterceptor;
+  /** Records a decision about a call that needs approval. */
+  readonly onApprovalDecided: (event: ApprovalDecided) => void;
   readonly warn: (message: string) => void;
+}
+
+/** A decision about a call that needs approval, for an audit log. */
+export interface ApprovalDecided {
+  /** The name of the server. */
+  readonly server: string;
+  /** The name of the tool on the server. */
+  readonly tool: string;
+  /** The id that the model gave the call; `undefined` for calls without a model. */
+  readonly toolCallId: string | undefined;
+  /**
+   * SHA-256, in hex, of the arguments that approval was requested for, as JSON with sorted keys. Injected and
+   * sensitive arguments are `"***"` in it, as in the request.
+   */
+  readonly argsHash: string;
+  /** The same of the arguments that a reviewer has set; `undefined` unless the decision is "edit". */
+  readonly editedArgsHash: string | undefined;
+  /**
+   * "approve", "edit" or "reject" by a reviewer or `onApproval`. "deny" without a decision that counts: nothing could
+   * request approval, or the decision was about other arguments.
+   */
+  readonly decision: "approve" | "edit" | "reject" | "deny";
+  /** What requested approval: the middleware, the tool node, the tool itself, or the option `onApproval`. */
+  readonly source: "middleware" | "tool-node" | "tool" | "onApproval";
+  /** Whose session the call uses; empty for servers without `identity`, `undefined` if it is unknown. */
+  readonly identity: string | undefined;
+  /** When the decision was applied to the call (Unix time in milliseconds). */
+  readonly time: number;
 }
 
 /** A call that is ready to be sent: injected, validated, and with `beforeToolCall` applied. */
@@ -51,6 +90,8 @@ export interface PreparedCall extends Pick<CallToolOptions, "headers"> {
   readonly args: JsonObject;
   /** Whether these arguments have to be approved first. */
   readonly needsApproval: boolean;
+  /** The approval that an interrupt has returned: the call is sent once for it. */
+  readonly approval?: { readonly key: string; readonly argsHash: string } | undefined;
 }
 
 /** The steps of a call in which a person may take part. `approval/` and `elicitation/` implement them. */

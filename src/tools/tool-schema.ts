@@ -41,7 +41,8 @@ export class ToolSchema {
     this.injector = new ArgumentInjector(options.argumentProperties, inputSchema);
     this.defaults = new DefaultsApplier(inputSchema);
     this.inputValidator = new SchemaValidator(inputSchema);
-    this.outputValidator = outputSchema === undefined ? undefined : new SchemaValidator(outputSchema);
+    this.outputValidator =
+      outputSchema === undefined ? undefined : new SchemaValidator(outputSchema, "result");
     const { idempotentHint, readOnlyHint } = (options.trustAnnotations && info.annotations) || {};
     this.isReadOnly = readOnlyHint === true;
     this.isIdempotent = options.rule.idempotent ?? (idempotentHint === true || readOnlyHint === true);

@@ -1,8 +1,10 @@
 import { fromSnapshot, toResourceMetadata } from "../catalog/select-resource-tools.js";
 import { ToolCatalog } from "../catalog/tool-catalog.js";
+import type { McpClient } from "../client/mcp-client.js";
+import { parseAgent } from "../config/parse-agent.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { parseAgent } from "../config/parse-agent.js";
+import { ignoreRejection } from "../json/json.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import { createTools, warnUnmatchedRules } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
@@ -40,11 +42,8 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   }
   const tools = parsed.availableTools.map(fromSnapshot);
   const metadata = toResourceMetadata(parsed);
-  const catalog = new ToolCatalog(client, {
-    ...settings,
-    store: undefined,
-    events: new TypedEmitter<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS),
-  });
+  const events = new TypedEmitter<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS);
+  const catalog = getCatalog(client, { ...settings, store: undefined, events });
   const { refreshSchemaBeforeCall } = parsed.discovery;
   const serverTools = withServerRules({
     client,
@@ -55,9 +54,26 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     refreshSchemaBeforeCall,
   });
   const inputs = [resourceTools ? withResourceTools(serverTools, client) : serverTools];
-  const created = createTools(inputs, create);
-  warnUnmatchedRules(inputs, create);
-  return created;
+  const created = createTools(inputs, {
+    ...create,
+    onApprovalDecided: (event) => events.emit("approvalDecided", event),
+  });
+  if (created instanceof Promise) {
+    ignoreRejection(created);
+    const text = `A rules function of server "${client.name}" is asynchronous, and createMcpToolsForServer is not. Use createMcpToolsFromAgent or createMcpTools.`;
+    throw new McpRuntimeError("invalid-config", text, { server: client.name });
+  }
+  warnUnmatchedRules(created, create, true);
+  return [...created.tools];
+}
+
+/** One for each client, because a catalog listens to its client, and these tools have no `close()` that would end that. */
+const catalogs = new WeakMap<McpClient, ToolCatalog>();
+
+function getCatalog(client: McpClient, options: ConstructorParameters<typeof ToolCatalog>[1]): ToolCatalog {
+  const catalog = catalogs.get(client) ?? new ToolCatalog(client, options);
+  catalogs.set(client, catalog);
+  return catalog;
 }
 
 /** A single resource is an MCP resource, with or without `$resourceType`. */

@@ -1,7 +1,8 @@
 import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
+import { parseAgent } from "../config/parse-agent.js";
+import { withAddressOrigin } from "../config/address-policy.js";
 import type { AgentDefinition, McpAgentResource } from "../config/agent-definition.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { parseAgent } from "../config/parse-agent.js";
 import { parseServerConfigs, withServerSettings, parseServer } from "../config/parse-server.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { McpToolInfo } from "../config/list-items.js";
@@ -155,7 +156,7 @@ async function runLookup(
   const fallback = resolveResourceServer(resource, { servers: {}, allowInlineServers });
   if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
   // Checked above; the dynamic server parses it together with its own defaults.
-  return resource.server as unknown as AddressedServerDefinition;
+  return withAddressOrigin(resource.server as unknown as AddressedServerDefinition, { source: "file" });
 }
 
 /** Options that an agent definition may set: the address. Policies are set in option `servers`. */
@@ -182,7 +183,8 @@ function resolveInlineServer(
     return { issue: { path, message } };
   }
   try {
-    const config = parseServer(resource.name, server as ServerDefinition);
+    const parsed = parseServer(resource.name, server as ServerDefinition);
+    const config = withServerSettings(parsed, { addressOrigin: { source: "file" } });
     const { kind } = config.address;
     if (allowed === true || REMOTE_TRANSPORTS.has(kind)) return { config };
     const message = `has transport ${kind}; allowInlineServers: "remote" allows remote servers only`;

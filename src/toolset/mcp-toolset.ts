@@ -153,8 +153,12 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    * @throws McpRuntimeError kind `invalid-config` for an unknown server, or why the prompt could not be read
    */
   getPrompt(call: ToolsetPromptCall<Name>, options?: ToolsetCallOptions): Promise<BaseMessage[]>;
-  /** The `instructions` of the connected servers that have any, for a system prompt. */
-  instructions(): Readonly<Partial<Record<Name, string>>>;
+  /**
+   * The `instructions` of the connected servers that have any, for a system prompt. A server with an `identity` may
+   * send other instructions to each caller: with `config`, those that it sent to this caller; without, those for
+   * discovery, and none if that has no identity.
+   */
+  instructions(config?: CallerConfig): Readonly<Partial<Record<Name, string>>>;
   /** The state of each server, by name. */
   status(): Readonly<Record<Name, ServerStatus>>;
   /** Call metrics by server and tool, as a frozen copy. */

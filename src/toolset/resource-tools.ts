@@ -40,6 +40,8 @@ export function withResourceTools(
     tools: [...serverTools.tools, ...[...added.values()].map(({ info }) => ({ info }))],
     caller: {
       closed: caller.closed,
+      redact: (message) => caller.redact(message),
+      identityOf: (options) => caller.identityOf(options),
       callTool: async (call, options) => {
         const tool = added.get(call.name);
         if (tool === undefined) return caller.callTool(call, options);

@@ -1,11 +1,14 @@
-import { schemaHash } from "../json-schema/schema-hash.js";
+import { isDeepStrictEqual } from "node:util";
+import { fullHash } from "../json-schema/schema-hash.js";
 import type { CallerContext } from "../client/call-options.js";
 import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
 import type { ServerSet } from "../manager/server-set.js";
+import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import {
+  type CreatedTools,
   type CreateToolsOptions,
   createTools,
   type ServerTools,
@@ -32,7 +35,7 @@ export function toListedTools(
 
 interface ToolListDependencies {
   readonly servers: ServerSet;
-  readonly create: CreateToolsOptions;
+  readonly create: Omit<CreateToolsOptions, "onApprovalDecided">;
   /** Selects the tools of a server. Returns `undefined` if it must be listed first. */
   readonly toServerTools: (
     server: string,
@@ -49,21 +52,30 @@ interface ToolListDependencies {
 export class ToolList {
   readonly #deps: ToolListDependencies;
   readonly #createOptions: CreateToolsOptions;
-  readonly #listeners = new Set<(event: { readonly server: string }) => void>();
+  readonly #changes: TypedEmitter<{ toolsChanged: { readonly server: string } }>;
   /** The last known capability of each server, for the time when it has no session. */
   readonly #resourceSupport = new WeakMap<ManagedServer, boolean>();
   #all: McpTool[] = [];
   #visible: McpTool[] = [];
+  /** The lists that the tools were created from. A list that fails to be used leaves those of other servers as they are. */
+  #lists: ServerLists = new Map();
+  /** The servers whose current list could not be used. */
+  readonly #failed = new Set<string>();
+  /** Set while a rules function decides. */
+  #updating: Promise<void> | undefined;
+  /** The servers that have changed in the meantime. */
+  readonly #outdated = new Set<string>();
 
   constructor(deps: ToolListDependencies) {
-    const logged = new Set<string>();
-    const warn = (message: string) => {
-      if (logged.has(message)) return;
-      logged.add(message);
-      deps.create.warn(message);
-    };
+    const { servers, create } = deps;
     this.#deps = deps;
-    this.#createOptions = { ...deps.create, warn };
+    this.#changes = new TypedEmitter((error) => create.warn(`An event listener threw: ${String(error)}`));
+    this.#createOptions = {
+      ...create,
+      warn: logOnce(create.warn),
+      error: logOnce(create.error),
+      onApprovalDecided: (event) => servers.events.emit("approvalDecided", event),
+    };
   }
 
   /** Includes tools that are blocked or whose server is disconnected: calling them fails with a specific error. */
@@ -76,12 +88,15 @@ export class ToolList {
     return this.#visible;
   }
 
-  /** Creates the tools and keeps them up to date. Throws if names collide. */
-  start(): void {
+  /** Creates the tools and keeps them up to date. Throws if names collide, with `onCollision: "error"`. */
+  async start(): Promise<void> {
     const { servers } = this.#deps;
-    this.#rebuild();
-    servers.events.on("toolsChanged", ({ server }) => this.update(server));
-    servers.events.on("serverChanged", ({ server }) => this.update(server));
+    const created = this.#create();
+    servers.events.on("toolsChanged", ({ server }) => void this.update(server));
+    servers.events.on("serverChanged", ({ server }) => void this.update(server));
+    if (!(created instanceof Promise)) return this.#replace(created);
+    this.#updating = this.#updateUntilCurrent(created.then((tools) => this.#replace(tools)));
+    await this.#updating;
   }
 
   /** Finds the tool of a call by the name that models see or, if it is unique, by its name on the server. */
@@ -109,36 +124,78 @@ export class ToolList {
   }
 
   onChange(listener: (event: { readonly server: string }) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changes.on("toolsChanged", listener);
   }
 
-  /** Rebuilds the list after a change of this server. If that fails, logs it and keeps the current tools. */
-  update(server: string): void {
-    const { servers, create } = this.#deps;
-    if (servers.closed.isCancelled) return;
-    const before = this.#visible;
+  /**
+   * Rebuilds the list after a change of this server, at once unless a rules function is asynchronous. If that fails,
+   * logs it and keeps the current tools of this server; those of others still follow their changes. Resolves when the
+   * list is up to date.
+   */
+  update(server: string): Promise<void> | undefined {
+    if (this.#deps.servers.closed.isCancelled) return undefined;
+    this.#outdated.add(server);
+    while (this.#updating === undefined && this.#outdated.size > 0) {
+      const created = this.#updateOnce();
+      if (created !== undefined) this.#updating = this.#updateUntilCurrent(created);
+    }
+    return this.#updating;
+  }
+
+  /** One update at a time: what has changed during an update is in the next one. */
+  async #updateUntilCurrent(first: Promise<void>): Promise<void> {
     try {
-      this.#rebuild();
-    } catch (error) {
-      create.warn(
+      await first;
+      while (this.#outdated.size > 0) await this.#updateOnce();
+    } finally {
+      this.#updating = undefined;
+    }
+  }
+
+  /** Updates the tools of one server. Never throws. Returns a promise only if a rules function does. */
+  #updateOnce(): Promise<void> | undefined {
+    const [server = ""] = this.#outdated;
+    this.#outdated.delete(server);
+    const warnFailed = (error: unknown) => {
+      this.#failed.add(server);
+      this.#createOptions.warn(
         `Could not update the tools of server "${server}"; the previous ones stay in use: ${String(error)}`,
       );
+    };
+    const finish = (created: BuiltTools) => {
+      const before = this.#visible;
+      this.#replace(created);
+      this.#failed.delete(server);
+      // With the new tools of this server, the lists of others may have become usable.
+      for (const failed of this.#failed) this.#outdated.add(failed);
+      this.#failed.clear();
+      const isUnchanged =
+        before.length === this.#visible.length &&
+        before.every((tool, index) => tool === this.#visible[index]);
+      if (isUnchanged) this.#visible = before;
+      else this.#changes.emit("toolsChanged", { server });
+    };
+    try {
+      const created = this.#create(server);
+      if (created instanceof Promise) return created.then(finish).catch(warnFailed);
+      finish(created);
+    } catch (error) {
+      warnFailed(error);
     }
-    const isUnchanged =
-      before.length === this.#visible.length && before.every((tool, index) => tool === this.#visible[index]);
-    if (isUnchanged) this.#visible = before;
-    else for (const listener of this.#listeners) listener({ server });
+    return undefined;
   }
 
   /** Lists the tools that the servers offer to a caller. */
   async listForCaller(context: CallerContext): Promise<McpTool[]> {
     const { servers } = this.#deps;
-    const serverTools = await mapConcurrent(servers.enabled, servers.settings.concurrency, async (server) => {
-      const listed = server.listsTools ? await this.#listServer(server, context) : undefined;
+    const serverTools = await mapConcurrent(servers.all, servers.settings.concurrency, async (server) => {
+      const mustList = server.listsTools && !server.isDisconnected;
+      // The tools of a disconnected server are not offered, but they keep their names.
+      const listed = mustList ? await this.#listServer(server, context) : server.latestTools;
       return this.#toServerTools(server, listed);
     });
-    return filterVisible(createTools(serverTools.flat(), this.#createOptions), servers);
+    const { tools } = await createTools(serverTools.flat(), this.#createOptions, this.#serverNames);
+    return filterVisible(tools, servers);
   }
 
   async #listServer(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
@@ -153,20 +210,40 @@ export class ToolList {
     }
   }
 
-  #rebuild(): void {
+  get #serverNames(): string[] {
+    return this.#deps.servers.all.map(({ name }) => name);
+  }
+
+  /** Uses the current lists of all servers, or of the one that changed. Returns a promise only if a rules function does. */
+  #create(changed?: string): BuiltTools | Promise<BuiltTools> {
     const { servers } = this.#deps;
-    const serverTools = servers.all.flatMap((server) => this.#toServerTools(server, server.latestTools));
-    const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
-    this.#all = createTools(serverTools, this.#createOptions).map((tool) => {
-      const before = existing.get(tool.name);
-      return before !== undefined && isSame(before, tool) ? before : tool;
-    });
-    this.#visible = filterVisible(this.#all, servers);
-    const isPending = serverTools.length < servers.all.length;
-    warnUnmatchedRules(
-      serverTools,
-      isPending ? { ...this.#createOptions, rules: undefined } : this.#createOptions,
+    const lists: ServerLists = new Map(
+      servers.all.map((server) => {
+        const isCurrent = changed === undefined || changed === server.name;
+        return [server, isCurrent ? server.latestTools : this.#lists.get(server)];
+      }),
     );
+    const serverTools = [...lists].flatMap(([server, listed]) => this.#toServerTools(server, listed));
+    const details = { lists, isComplete: serverTools.length === lists.size };
+    const created = createTools(serverTools, this.#createOptions, this.#serverNames);
+    return created instanceof Promise
+      ? created.then((tools) => ({ ...tools, ...details }))
+      : { ...created, ...details };
+  }
+
+  #replace(created: BuiltTools): void {
+    this.#lists = created.lists;
+    const existing = new Map(this.#all.map((tool) => [tool.name, tool]));
+    this.#all = created.tools.map((tool) => {
+      const before = existing.get(tool.name);
+      if (before === undefined || !isSame(before, tool)) return tool;
+      // A rules function may return other functions each time.
+      before.runtime.rule = tool.runtime.rule;
+      before.runtime.approval = tool.runtime.approval;
+      return before;
+    });
+    this.#visible = filterVisible(this.#all, this.#deps.servers);
+    warnUnmatchedRules(created, this.#createOptions, created.isComplete);
   }
 
   #toServerTools(server: ManagedServer, listed: readonly McpToolInfo[] | undefined): ServerTools[] {
@@ -184,6 +261,29 @@ export class ToolList {
       this.#resourceSupport.set(server, capabilities["resources"] !== undefined);
     return this.#resourceSupport.get(server) ?? false;
   }
+}
+
+/** The list of each server; `undefined` while it has none. */
+type ServerLists = ReadonlyMap<ManagedServer, readonly McpToolInfo[] | undefined>;
+
+interface BuiltTools extends CreatedTools {
+  readonly lists: ServerLists;
+  /** Whether all servers have listed their tools. */
+  readonly isComplete: boolean;
+}
+
+/** The names of tools come from servers: without a limit, a server could fill the memory. */
+const MAX_LOGGED = 1_000;
+
+/** Returns a function that logs each message once. */
+function logOnce(log: (message: string) => void): (message: string) => void {
+  const logged = new Set<string>();
+  return (message) => {
+    if (logged.has(message)) return;
+    if (logged.size >= MAX_LOGGED) logged.clear();
+    logged.add(message);
+    log(message);
+  };
 }
 
 function findByName(tools: readonly McpTool[], name: string): McpTool[] {
@@ -220,14 +320,22 @@ function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTo
 }
 
 function isSame(before: McpTool, after: McpTool): boolean {
-  if (before.description !== after.description) return false;
+  if (
+    before.description !== after.description ||
+    !isDeepStrictEqual(injectedNames(before), injectedNames(after))
+  )
+    return false;
   const details = Object.keys(after.mcp) as (keyof McpTool["mcp"])[];
   return details.every((key) => {
     // Derived from the schema, which is compared.
     if (key === "schemaHash") return true;
     const [previous, current] = [before.mcp[key], after.mcp[key]];
-    return previous === current || schemaHash(previous) === schemaHash(current);
+    return previous === current || fullHash(previous) === fullHash(current);
   });
+}
+
+function injectedNames({ runtime }: McpTool): readonly string[] {
+  return Object.keys(runtime.rule.args ?? {});
 }
 
 interface ServerRulesInput extends Omit<ServerTools, "server" | "rules" | "trustAnnotations"> {

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { McpClient } from "../client/mcp-client.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { option, type OptionFields, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type {
   AddressedServerDefinition,
   ResolveContext,
@@ -19,9 +19,9 @@ import {
   START_FIELDS,
   type StartOptions,
 } from "../manager/manager-options.js";
-import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
+import { createConsoleLogger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
-import { type Naming, NAMING_SCHEMA, type NamingOptions, resolveNaming } from "../tools/tool-names.js";
+import { type Naming, NAMING_SCHEMA, resolveNaming } from "../tools/tool-names.js";
 import {
   resolveToolOptions,
   TOOL_DEFAULTS,
@@ -30,23 +30,29 @@ import {
 } from "../tools/tool-options.js";
 import { RuleSet } from "../tools/tool-policy.js";
 
-/** Options that all factories have in common. */
-export interface FactoryOptions extends ToolOptions {
+const FACTORY_FIELDS = {
+  ...TOOL_OPTION_FIELDS,
   /** How tools are named. */
-  readonly naming?: NamingOptions;
-  /** Rules for the tools of all servers. Rules of a server take precedence. */
-  readonly tools?: ToolRules;
+  naming: NAMING_SCHEMA,
+  /**
+   * Rules for the tools of all servers. Rules of a server take precedence, except for guards, of which the strictest
+   * counts: a tool that either excludes is excluded, and a call needs approval if either requires it.
+   */
+  tools: option.any<ToolRules>(),
   /** The agent's input, for tool arguments that the agent definition takes from it. @default {} */
-  readonly agentInput?: JsonObject;
+  agentInput: option.opaque<JsonObject>("an object", isPlainObject),
   /**
    * Whether to add the tools `list_resources` and `read_resource` for each server that has resources, once it is
    * connected. `createMcpToolsForServer` adds them immediately.
    * @default false
    */
-  readonly resourceTools?: boolean;
+  resourceTools: option.boolean,
   /** Receives warnings. @default a logger that writes to the console */
-  readonly logger?: Logger;
-}
+  logger: option.logger,
+};
+
+/** Options that all factories have in common. */
+export interface FactoryOptions extends ToolOptions, OptionsOf<typeof FACTORY_FIELDS> {}
 
 /** Options of `createMcpTools`. */
 export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {}
@@ -75,27 +81,13 @@ export interface AgentToolsOptions extends McpToolsOptions {
   readonly allowInlineServers?: "remote" | boolean;
 }
 
-const FACTORY_FIELDS: OptionFields<FactoryOptions> = {
-  ...TOOL_OPTION_FIELDS,
-  naming: NAMING_SCHEMA,
-  // Validated by `RuleSet`.
-  tools: option.any,
-  agentInput: option.opaque("an object", isPlainObject),
-  resourceTools: option.boolean,
-  logger: option.logger,
-};
-const TOOLS_FIELDS: OptionFields<McpToolsOptions> = {
-  ...FACTORY_FIELDS,
-  ...CATALOG_FIELDS,
-  ...LIFECYCLE_FIELDS,
-  ...START_FIELDS,
-};
+const TOOLS_FIELDS = { ...FACTORY_FIELDS, ...CATALOG_FIELDS, ...LIFECYCLE_FIELDS, ...START_FIELDS };
 
 export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>(TOOLS_FIELDS);
 export const AGENT_TOOLS_OPTIONS_SCHEMA = optionsSchema<AgentToolsOptions>({
   ...TOOLS_FIELDS,
   // Validated as server definitions.
-  servers: option.any,
+  servers: option.any(),
   allowInlineServers: option.oneOf("remote", true, false),
 });
 export const SERVER_TOOLS_OPTIONS_SCHEMA = optionsSchema<ServerToolsOptions>(
@@ -114,17 +106,19 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
 ) {
   const parsed = parseOptions(schema, options, { subject: "The options object" });
   const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = parsed;
-  const { cache, pin, concurrency, closeTimeoutMs } = parsed;
+  const { cache, pin, concurrency, closeTimeoutMs, allowAddress } = parsed;
   const warn = (message: string) => logger.warn(message);
-  const create: CreateToolsOptions = {
+  const create: Omit<CreateToolsOptions, "onApprovalDecided"> = {
     naming: resolveNaming(naming, defaultPrefix),
     settings: resolveToolOptions(parsed),
     rules: new RuleSet(tools),
     agentInput,
     warn,
+    error: (message: string) => logger.error(message),
   };
   // Without `strict` and `dropFailed`: `startServers` decides which failures are fatal.
-  const manager: McpServerManagerOptions = omitUndefined({ cache, pin, concurrency, closeTimeoutMs, logger });
+  const lifecycle = { concurrency, closeTimeoutMs, allowAddress };
+  const manager: McpServerManagerOptions = omitUndefined({ cache, pin, ...lifecycle, logger });
   return {
     options: parsed,
     create,

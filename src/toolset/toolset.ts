@@ -67,7 +67,7 @@ export async function startToolset<Name extends string>({
   try {
     await beforeStart?.();
     await startServers(manager, options);
-    tools.start();
+    await tools.start();
   } catch (error) {
     await manager.close();
     throw error;
@@ -149,7 +149,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     await Promise.all(
       selected.map(async ({ name, catalog, pins }) => {
         await pins?.approve(await catalog.refresh(caller));
-        this.#tools.update(name);
+        await this.#tools.update(name);
       }),
     );
   }
@@ -224,10 +224,12 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     return toMessages(prompt);
   }
 
-  instructions(): Readonly<Partial<Record<Name, string>>> {
-    const entries = this.#serverSet.enabled.flatMap(({ name, client: { instructions = "" } }) =>
-      instructions.trim() === "" ? [] : [[name, instructions]],
-    );
+  instructions(config?: CallerConfig): Readonly<Partial<Record<Name, string>>> {
+    const caller = config === undefined ? {} : { context: toCallerContext(config) };
+    const entries = this.#serverSet.enabled.flatMap(({ name, client }) => {
+      const instructions = client.getInstructions(caller) ?? "";
+      return instructions.trim() === "" ? [] : [[name, instructions]];
+    });
     return Object.fromEntries(entries) as Partial<Record<Name, string>>;
   }
 

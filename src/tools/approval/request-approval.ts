@@ -1,21 +1,23 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { describeValue } from "../../json/describe-value.js";
-import { isPlainObject, toObject } from "../../json/json.js";
-import { GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
+import { fullHash } from "../../json-schema/schema-hash.js";
+import { isPlainObject, toArray, toObject } from "../../json/json.js";
+import { findPendingCalls, GraphTask, MAX_INTERRUPTS } from "../graph-task.js";
 import type { McpTool } from "../mcp-tool.js";
-import { runHook, toCallPreview } from "../prepare-call.js";
+import { maskArguments, mayNeedApproval, runHook, toCallPreview } from "../prepare-call.js";
 import { deniedError } from "../tool-failure.js";
-import type { PreparedCall, ToolRun } from "../tool-run.js";
-import { mayNeedApproval } from "../tool-policy.js";
+import type { PreparedCall, ToolRun, ToolRuntime } from "../tool-run.js";
 import {
   type ApprovalDecision,
   type ApprovalRequest,
   type Decision,
   DECISIONS,
   previousApproval,
-  type RequestedAction,
+  recordDecision,
+  type ReviewSource,
   ReviewableCall,
 } from "./reviewable-call.js";
 
@@ -32,18 +34,23 @@ const NOT_ONLY_CALL =
 export async function requestApproval(run: ToolRun, prepared: PreparedCall): Promise<PreparedCall> {
   const { runtime, context } = run;
   const { onApproval } = runtime.settings;
+  const args = maskArguments(runtime, prepared.args);
   if (onApproval !== undefined) {
-    const preview = toCallPreview(run, runtime.schema.injector.mask(prepared.args));
-    const isApproved: unknown = await runHook(run.cancellation, () => onApproval(preview));
-    // Only `true` approves: a truthy value may be a mistake.
-    if (isApproved !== true) throw deniedError(runtime, "it was not approved.");
+    const answer: unknown = await runHook(run.cancellation, () => onApproval(toCallPreview(run, args)));
+    // A truthy value may be a mistake.
+    const isApproved = answer === true;
+    recordDecision(run, { decision: isApproved ? "approve" : "reject", source: "onApproval", args });
+    if (!isApproved) throw deniedError(runtime, "it was not approved.");
     return prepared;
   }
   const task = new GraphTask(context.runConfig);
-  if (task.interrupt === undefined) throw deniedError(runtime, NO_APPROVER);
   // A resumed task runs again from its start, with every call it makes.
-  if (!task.hasOnlyCall(context.toolCallId)) throw deniedError(runtime, NOT_ONLY_CALL);
-  const call = new ReviewableCall(run, prepared);
+  if (task.interrupt === undefined || !task.hasOnlyCall(context.toolCallId)) {
+    recordDecision(run, { decision: "deny", source: "tool", args });
+    throw deniedError(runtime, task.interrupt === undefined ? NO_APPROVER : NOT_ONLY_CALL);
+  }
+  const { messageId } = findPendingCalls(task.input);
+  const call = new ReviewableCall(run, prepared, { source: "tool", messageId });
   const [decision = null] = await interruptForApproval([call], task);
   return call.resolve(decision, run);
 }
@@ -60,19 +67,26 @@ interface PendingCall {
   readonly review: ReviewableCall;
 }
 
+interface PreparedReview {
+  readonly runtime: ToolRuntime;
+  readonly review: Promise<ReviewableCall>;
+}
+
 /** The oldest calls are evicted above this; a resumed graph prepares them again. */
 const MAX_PENDING = 1_000;
 
 /**
  * Calls that wait for approval. Each is prepared once, so hooks do not run again when the graph resumes in this
- * process. Prepared calls may contain secrets and are never written to a checkpoint, so another process
- * prepares them again.
+ * process with the same tool and the same arguments. Prepared calls may contain secrets and are never written to a
+ * checkpoint, so another process prepares them again.
  */
 export class PendingApprovals {
+  readonly #source: ReviewSource["source"];
   readonly #findTool: (name: string) => McpTool | undefined;
-  readonly #pending = new Map<string, Promise<ReviewableCall>>();
+  readonly #pending = new Map<string, PreparedReview>();
 
-  constructor(findTool: (name: string) => McpTool | undefined) {
+  constructor(source: ReviewSource["source"], findTool: (name: string) => McpTool | undefined) {
+    this.#source = source;
     this.#findTool = findTool;
   }
 
@@ -94,7 +108,7 @@ export class PendingApprovals {
     pending: readonly PendingCall[],
     config: RunnableConfig,
   ): Promise<ReadonlyMap<ReviewableCall, ApprovalDecision>> {
-    const undecided = pending.map(({ review }) => review).filter(({ action }) => action !== undefined);
+    const undecided = pending.map(({ review }) => review).filter(({ needsApproval }) => needsApproval);
     const task = new GraphTask(config);
     if (undecided.length === 0 || task.interrupt === undefined) return new Map();
     const decisions = await interruptForApproval(undecided, task);
@@ -109,10 +123,10 @@ export class PendingApprovals {
   #prepareOnce({ runtime }: McpTool, call: ToolCall, location: CallLocation): Promise<ReviewableCall> {
     const key = keyOf(call, location);
     const existing = this.#pending.get(key ?? "");
-    if (existing !== undefined) return existing;
-    const review = ReviewableCall.prepare(runtime, call, location.config);
+    if (existing?.runtime === runtime) return existing.review;
+    const review = ReviewableCall.prepare(runtime, call, { ...location, source: this.#source });
     if (key === undefined) return review;
-    this.#pending.set(key, review);
+    this.#pending.set(key, { runtime, review });
     review.catch(() => this.#pending.delete(key));
     for (const oldestKey of this.#pending.keys()) {
       if (this.#pending.size <= MAX_PENDING) break;
@@ -122,10 +136,13 @@ export class PendingApprovals {
   }
 }
 
-/** Call ids alone are not unique: some models number their calls and start again with every message. */
-function keyOf({ id, name }: ToolCall, { messageId, config }: CallLocation): string | undefined {
+/**
+ * Call ids alone are not unique: some models number their calls and start again with every message. The arguments of
+ * a call may be changed by `updateState`.
+ */
+function keyOf({ id, name, args }: ToolCall, { messageId, config }: CallLocation): string | undefined {
   if (id === undefined || messageId === undefined) return undefined;
-  return JSON.stringify([new GraphTask(config).graphKey, messageId, id, name]);
+  return JSON.stringify([new GraphTask(config).graphKey, messageId, id, name, fullHash(args)]);
 }
 
 /**
@@ -140,11 +157,12 @@ async function interruptForApproval(
   task: GraphTask,
 ): Promise<readonly ApprovalDecision[]> {
   const decisions = interruptUntilDecided(calls, task);
-  if (calls.every(({ wasRequested }) => wasRequested)) return decisions;
+  const hashes = calls.map(({ hash }) => hash);
+  if (calls.every(({ requestedWith }) => isDeepStrictEqual(requestedWith, hashes))) return decisions;
   const { actionRequests } = toObject(previousApproval(await task.lastQuestion()));
-  const requested = Array.isArray(actionRequests) ? (actionRequests as RequestedAction[]) : [];
-  return calls.map((call, index) => {
-    const isSame = requested.length === calls.length && call.matches(requested[index]);
+  const requested = toArray(actionRequests).map((request) => toObject(request)["callHash"]);
+  return hashes.map((hash, index) => {
+    const isSame = requested.length === hashes.length && hash === requested[index];
     return isSame ? (decisions[index] ?? null) : null;
   });
 }
@@ -161,16 +179,16 @@ function interruptUntilDecided(calls: readonly ReviewableCall[], task: GraphTask
 
 function interrupt(calls: readonly ReviewableCall[], task: GraphTask, problem: string): unknown {
   const request: ApprovalRequest = {
-    actionRequests: calls.map((call) => ({
-      ...(call.action ?? { name: "", args: {} }),
-      description: [problem, call.describe()].filter((text) => text !== "").join("\n"),
+    actionRequests: calls.map(({ action }) => ({
+      ...action,
+      description: [problem, action.description].filter((text) => text !== "").join("\n"),
     })),
     reviewConfigs: calls.map(({ reviewConfig }) => reviewConfig),
   };
   try {
     return task.interrupt?.(request);
   } catch (error) {
-    for (const call of calls) call.wasRequested = true;
+    for (const call of calls) call.requestedWith = calls.map(({ hash }) => hash);
     throw error;
   }
 }

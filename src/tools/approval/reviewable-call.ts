@@ -1,20 +1,30 @@
-import { isDeepStrictEqual } from "node:util";
+import { createHash } from "node:crypto";
 import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { fullHash } from "../../json-schema/schema-hash.js";
 import { toJson } from "../../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
-import { applyEdits, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
+import { GraphTask } from "../graph-task.js";
+import { applyEdits, maskArguments, prepareCall, toModelVisibleArgs } from "../prepare-call.js";
 import { deniedError, toModelFailure } from "../tool-failure.js";
-import { type PreparedCall, ToolContext, ToolRun, type ToolRuntime } from "../tool-run.js";
+import {
+  type ApprovalDecided,
+  type PreparedCall,
+  ToolContext,
+  ToolRun,
+  type ToolRuntime,
+} from "../tool-run.js";
 
 /** LangChain's `ActionRequest`: a call that needs approval. */
 interface ActionRequest {
   /** The tool's name, as models see it. */
   readonly name: string;
-  /** The arguments that would be sent; sensitive values are masked. */
+  /** The arguments that would be sent; sensitive values and those that rules inject are masked. */
   readonly args: JsonObject;
   readonly description: string;
+  /** Identifies the tool, the call and its arguments: the decision counts for nothing else. */
+  readonly callHash: string;
 }
 
 /** LangChain's `ReviewConfig`. */
@@ -38,40 +48,58 @@ export type Decision =
 
 export const DECISIONS: readonly Decision["type"][] = ["approve", "edit", "reject"];
 
-export type RequestedAction = Pick<ActionRequest, "name" | "args">;
-
 /** `null`: the decision was about other arguments than those that would be sent now. */
 export type ApprovalDecision = Decision | null;
+
+/** What requests approval, and for a call of which message. */
+export interface ReviewSource {
+  readonly source: Exclude<ApprovalDecided["source"], "onApproval">;
+  readonly messageId: string | undefined;
+}
 
 const STALE = "its arguments are not those that were approved. Call it again to request approval again.";
 
 /** A prepared call that may need a decision before it runs. */
 export class ReviewableCall {
-  /** Whether this process sent the approval request, so the decision is about exactly these arguments. */
-  wasRequested = false;
+  /**
+   * The calls of the approval request that this process sent, in its order: the decisions about them are about exactly
+   * these arguments.
+   */
+  requestedWith: readonly string[] | undefined;
+  /** Identifies the tool, the call and the arguments that a decision is about. */
+  readonly hash: string;
   readonly #run: ToolRun;
   readonly #outcome: PreparedCall | McpRuntimeError;
+  readonly #source: ReviewSource;
+  /** The arguments that are shown to a reviewer; `undefined` when no approval is needed. */
+  readonly #shownArgs: JsonObject | undefined;
 
   /** `outcome`: the call, or why it could not be prepared. */
-  constructor(run: ToolRun, outcome: PreparedCall | McpRuntimeError) {
+  constructor(run: ToolRun, outcome: PreparedCall | McpRuntimeError, source: ReviewSource) {
     this.#run = run;
     this.#outcome = outcome;
+    this.#source = source;
+    const needsApproval = !(outcome instanceof McpRuntimeError) && outcome.needsApproval;
+    this.#shownArgs = needsApproval ? maskArguments(run.runtime, outcome.args) : undefined;
+    const { server, name } = run.runtime;
+    const { tool, toolCallId } = run.context;
+    this.hash = needsApproval ? fullHash({ server, tool, name, toolCallId, args: this.#shownArgs }) : "";
   }
 
   /** Prepares a call, so that approval can be requested before any call of its message runs. */
   static async prepare(
     runtime: ToolRuntime,
     call: ToolCall,
-    config: RunnableConfig,
+    { config, ...source }: ReviewSource & { readonly config: RunnableConfig },
   ): Promise<ReviewableCall> {
     const { interceptor } = runtime;
     const context = new ToolContext(runtime, { ...config, toolCall: call } as RunnableConfig);
     const run = new ToolRun(runtime, { args: call.args, context, interceptor, progress: undefined });
     try {
       run.cancellation.throwIfCancelled();
-      return new ReviewableCall(run, await prepareCall(run));
+      return new ReviewableCall(run, await prepareCall(run), source);
     } catch (error) {
-      return new ReviewableCall(run, toModelFailure(error, run));
+      return new ReviewableCall(run, toModelFailure(error, run), source);
     } finally {
       run.dispose();
     }
@@ -81,20 +109,20 @@ export class ReviewableCall {
     return this.#run.runtime.name;
   }
 
-  /** What to request approval for; `undefined` when no approval is needed. */
-  get action(): RequestedAction | undefined {
-    const outcome = this.#outcome;
-    if (outcome instanceof McpRuntimeError || !outcome.needsApproval) return undefined;
-    return { name: this.name, args: this.#run.runtime.schema.injector.mask(outcome.args) };
+  /** Whether a decision is needed before the call may run. */
+  get needsApproval(): boolean {
+    return this.#shownArgs !== undefined;
+  }
+
+  get action(): ActionRequest {
+    const { server } = this.#run.runtime;
+    const description = `Tool "${this.name}" of server "${server}" needs approval before it runs.`;
+    return { name: this.name, args: this.#shownArgs ?? {}, description, callHash: this.hash };
   }
 
   get reviewConfig(): ReviewConfig {
     const argsSchema = this.#run.runtime.schema.modelSchema();
     return { actionName: this.name, allowedDecisions: DECISIONS, argsSchema };
-  }
-
-  describe(): string {
-    return `Tool "${this.name}" of server "${this.#run.runtime.server}" needs approval before it runs.`;
   }
 
   /** Returns what is wrong with the edited arguments of a decision. */
@@ -115,25 +143,80 @@ export class ReviewableCall {
    *
    * @throws McpRuntimeError when it was rejected or could not be prepared
    */
-  resolve(decision: ApprovalDecision | undefined, run: ToolRun): PreparedCall {
+  resolve(decided: ApprovalDecision | undefined, run: ToolRun): PreparedCall {
     const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError) throw outcome;
-    if (!outcome.needsApproval || decision === undefined) return outcome;
+    if (!outcome.needsApproval || decided === undefined) return outcome;
+    const decision = this.#isForTool(run) ? decided : null;
+    const edited =
+      decision?.type === "edit" ? applyEdits(this.#run, outcome, decision.editedAction.args) : undefined;
+    const editedArgs = edited && maskArguments(run.runtime, edited.args);
+    const args = this.#shownArgs ?? {};
+    const type = decision === null ? "deny" : decision.type;
+    recordDecision(run, { decision: type, source: this.#source.source, args, editedArgs });
     if (decision === null || decision.type === "reject") {
       run.isRejected = true;
       throw deniedError(run.runtime, decision === null ? STALE : decision.message || "it was not approved.");
     }
-    if (decision.type === "approve") return { ...outcome, needsApproval: false };
-    const edited = applyEdits(this.#run, outcome, decision.editedAction.args);
-    run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
-    return { ...edited, needsApproval: false };
+    if (edited !== undefined)
+      run.notice = `A person changed the arguments before the call: ${toJson(toModelVisibleArgs(run.runtime, edited.args))}`;
+    const key = this.#approvalKey;
+    const approval = key === undefined ? undefined : { key, argsHash: fullHash(editedArgs ?? args) };
+    return { ...(edited ?? outcome), needsApproval: false, approval };
   }
 
-  matches(requested: RequestedAction | undefined): boolean {
-    const { action } = this;
-    if (action === undefined || requested === undefined) return false;
-    const toPlain = ({ name, args }: RequestedAction): unknown => JSON.parse(JSON.stringify({ name, args }));
-    return isDeepStrictEqual(toPlain(action), toPlain(requested));
+  /** The tool of this name may have been replaced by that of another server since the call was prepared. */
+  #isForTool({ runtime, context: { tool } }: ToolRun): boolean {
+    return runtime.server === this.#run.runtime.server && tool === this.#run.context.tool;
+  }
+
+  get #approvalKey(): string | undefined {
+    const { messageId } = this.#source;
+    if (messageId === undefined) return undefined;
+    return JSON.stringify([new GraphTask(this.#run.context.runConfig).graphKey, messageId, this.hash]);
+  }
+}
+
+interface RecordedDecision extends Pick<ApprovalDecided, "decision" | "source"> {
+  /** As shown to the reviewer: masked. */
+  readonly args: JsonObject;
+  readonly editedArgs?: JsonObject | undefined;
+}
+
+/** Emits `approvalDecided`. */
+export function recordDecision(
+  { runtime, context }: ToolRun,
+  { decision, source, args, editedArgs }: RecordedDecision,
+): void {
+  const { server, tool, toolCallId } = context;
+  runtime.onApprovalDecided({
+    server,
+    tool,
+    toolCallId,
+    argsHash: hashArguments(args),
+    editedArgsHash: editedArgs && hashArguments(editedArgs),
+    decision,
+    source,
+    identity: tryGetIdentity(runtime, context),
+    time: Date.now(),
+  });
+}
+
+/** SHA-256 of JSON with sorted keys, which others can compute, too. */
+function hashArguments(args: JsonObject): string {
+  const json = JSON.stringify(args, (_, value: unknown) =>
+    isPlainObject(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return createHash("sha256").update(json).digest("hex");
+}
+
+function tryGetIdentity({ caller }: ToolRuntime, context: ToolContext): string | undefined {
+  try {
+    return caller.identityOf({ context, signal: context.signal, purpose: "call" });
+  } catch {
+    return undefined;
   }
 }
 

@@ -52,6 +52,16 @@ export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefine
   }
 }
 
+/** Converts a standard block of LangChain to an MCP block; `undefined` where there is none of the same meaning. */
+export function fromLangChainBlock(block: unknown): ContentBlock | undefined {
+  if (!isPlainObject(block)) return undefined;
+  const { type, text, data, mimeType, mime_type: oldMimeType, resource } = block;
+  if (type === "text") return typeof text === "string" ? textBlock(text) : undefined;
+  if (type === "resource") return isPlainObject(resource) ? { type, resource } : undefined;
+  if (type !== "image" && type !== "audio") return undefined;
+  return toMediaBlock(type, { data, mimeType: mimeType ?? oldMimeType });
+}
+
 /** The blob of a resource becomes an image, audio or file block; `undefined` if it is not base64. */
 function fromResource(resource: JsonObject): LangChainBlock | undefined {
   const { text, blob, uri } = resource;

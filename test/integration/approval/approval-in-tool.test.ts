@@ -71,6 +71,29 @@ describe.each(Object.entries(AGENTS))("%s without mcpMiddleware and McpToolNode"
     expect(fixture.server.executions).toEqual([]);
   });
 
+  it("runs a call once if its approval is given twice at the same time", async () => {
+    await using fixture = await startToolset(BANK);
+    const agent = createTestAgent(fixture.mcp, [payAnn]);
+    await agent.invoke(userInput, threadConfig("1"));
+    const runs = [1, 2].map(() => agent.invoke(resumeWith({ type: "approve" }), threadConfig("1")));
+    // The scripted model answers one of the two runs only.
+    await Promise.allSettled(runs);
+    expect(fixture.server.executions).toHaveLength(1);
+  });
+
+  it("does not show what rules inject, and records the decision", async () => {
+    const rules = { pay: { requireApproval: true, args: { key: "canary-4711" } } };
+    await using fixture = await startToolset({ ...BANK, rules });
+    const decided: unknown[] = [];
+    fixture.mcp.on("approvalDecided", ({ tool, decision, source }) => decided.push([tool, decision, source]));
+    const agent = createTestAgent(fixture.mcp, [payAnn]);
+    const interrupted = await agent.invoke(userInput, threadConfig("1"));
+    expect(JSON.stringify(interrupted)).not.toContain("canary");
+    await agent.invoke(resumeWith({ type: "approve" }), threadConfig("1"));
+    expect(fixture.server.executions).toMatchObject([{ args: { to: "ann", key: "canary-4711" } }]);
+    expect(decided).toEqual([["pay", "approve", "tool"]]);
+  });
+
   it("denies each of several calls and names both alternatives", async () => {
     await using fixture = await startToolset(BANK);
     const done = await createTestAgent(fixture.mcp, [payAnn, payBob]).invoke(userInput, threadConfig("1"));

@@ -1,4 +1,6 @@
-import { GraphInterrupt } from "@langchain/langgraph";
+import { inspect } from "node:util";
+import { ToolMessage } from "@langchain/core/messages";
+import { Command, GraphInterrupt } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { type BeforeToolCallInput, createMcpTools, type AfterToolCallResult } from "../../../src/index.js";
 import { startMcpTestServer } from "../../../src/testing/index.js";
@@ -74,6 +76,134 @@ describe.each(ERAS)("beforeToolCall (%s)", (era) => {
     await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
     expect(await rejection(invokeTool(mcp.tools[0], { text: "x" }))).toBe(interrupt);
     expect(server.received("tools/call")).toEqual([]);
+  });
+});
+
+describe("beforeToolCall that returns", () => {
+  it.each<[string, unknown, string]>([
+    ["a misspelled denial", { denied: "never" }, 'unknown key "denied"; valid keys: args, headers, deny'],
+    ["an unknown key next to a known one", { args: {}, allow: false }, '"allow"'],
+    [
+      "the headers of another adapter's example",
+      { header: { a: "1" } },
+      '"header" (did you mean "headers"?)',
+    ],
+    ["false", false, "expected an object or nothing, got a boolean"],
+    ["an array", [{ deny: "no" }], "got an array"],
+    ["a Map", new Map([["deny", "no"]]), "got an instance of a class"],
+    [
+      "a class instance",
+      new (class Denial {
+        get deny() {
+          return "no";
+        }
+      })(),
+      "got an instance of a class",
+    ],
+    ["a reason that is no string", { deny: true }, "deny: expected a string"],
+    ["arguments that are no object", { args: [1] }, "args: expected an object"],
+  ])("%s denies the call with a clear error", async (_, returned, problem) => {
+    await using server = await startMcpTestServer();
+    const beforeToolCall = async () => returned as never;
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
+    const failure = await rejection(invokeTool(mcp.tools[0], { text: "x" }));
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "s" });
+    expect(failure.message).toContain("was denied");
+    expect(failure.message).toContain(problem);
+    expect(server.received("tools/call")).toEqual([]);
+  });
+
+  it.each([undefined, null, {}, { deny: undefined }])("%j lets the call run", async (returned) => {
+    await using server = await startMcpTestServer();
+    const beforeToolCall = () => returned as never;
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { beforeToolCall });
+    expect(await mcp.tools[0]?.invoke({ text: "x" })).toBe("x");
+  });
+});
+
+describe("afterToolCall that returns", () => {
+  const secretTool = {
+    name: "read",
+    run: () => ({
+      content: [{ type: "text", text: "canary-4711" }],
+      structuredContent: { key: "canary-4711" },
+      _meta: { key: "canary-4711" },
+    }),
+  };
+  const call = async (returned: unknown) => {
+    await using server = await startMcpTestServer({ tools: [secretTool] });
+    const afterToolCall = () => returned as never;
+    await using mcp = await createMcpTools({ s: { url: server.url } }, { afterToolCall });
+    const settled = await invokeTool(mcp.tools[0]).then(
+      (message) => ({ message, failure: undefined }),
+      (failure: unknown) => ({ message: undefined, failure }),
+    );
+    expect(server.executions).toHaveLength(1);
+    return settled;
+  };
+
+  it.each<[string, unknown, string]>([
+    ["a misspelled field", { contents: [] }, '"contents" (did you mean "content"?)'],
+    ["the result next to another key", { result: ["-", []], name: "read" }, '"name"'],
+    ["a string", "redacted", "expected an object or nothing"],
+    ["a tuple", ["redacted", []], "got an array"],
+    [
+      "a result of this library under result",
+      { result: { content: [] } },
+      "result: expected a string, a ToolMessage",
+    ],
+    [
+      "artifacts",
+      { result: ["redacted", [{ type: "resource" }]] },
+      "result: expected an empty array of artifacts",
+    ],
+    ["a Command", { result: new Command({}) }, "result: expected a string, a ToolMessage"],
+    [
+      "unknown blocks",
+      { result: [[{ type: "image_url", image_url: "x" }], []] },
+      "result: expected a string, or an array",
+    ],
+    ["a flag that is no boolean", { isError: "yes" }, "isError: expected true or false"],
+    ["content that is no array", { content: "redacted" }, "content: expected an array of blocks"],
+  ])("%s withholds the result and says that the tool ran", async (_, returned, problem) => {
+    const { failure } = await call(returned);
+    expect(failure).toMatchObject({ kind: "invalid-config", server: "s" });
+    const { message } = failure as Error;
+    expect(message).toContain('Tool "read" of server "s" ran, but its result is withheld');
+    expect(message).toContain(problem);
+    expect(inspect(failure, { depth: 9 })).not.toContain("canary");
+  });
+
+  it.each<[string, unknown]>([
+    ["a string", "redacted"],
+    ["content without artifacts", ["redacted", []]],
+    ["blocks", [[{ type: "text", text: "redacted" }], []]],
+    ["a ToolMessage", new ToolMessage({ content: "redacted", tool_call_id: "1" })],
+    [
+      "a ToolMessage with blocks",
+      new ToolMessage({ content: [{ type: "text", text: "redacted" }], tool_call_id: "1" }),
+    ],
+  ])("the result of LangChain's adapter replaces everything: %s", async (_, result) => {
+    const { message } = await call({ result });
+    expect(message?.content).toBe("redacted");
+    expect(message?.status).toBe("success");
+    expect(inspect(message, { depth: 9 })).not.toContain("canary");
+  });
+
+  it("an error message of LangChain is an error", async () => {
+    const result = new ToolMessage({ content: "broken", status: "error", tool_call_id: "1" });
+    const { message } = await call({ result });
+    expect(message).toMatchObject({ status: "error", content: "broken" });
+  });
+
+  it("fields that are undefined removes them", async () => {
+    const { message } = await call({
+      content: [{ type: "text", text: "redacted" }],
+      structuredContent: undefined,
+      meta: undefined,
+    });
+    expect(message?.content).toBe("redacted");
+    expect(inspect(message, { depth: 9 })).not.toContain("canary");
   });
 });
 

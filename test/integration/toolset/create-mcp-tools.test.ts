@@ -85,7 +85,7 @@ describe("createMcpTools", () => {
     await using good = await startMcpTestServer({ tools: [say] });
     const logger = new RecordingLogger();
     const servers = { good: { url: good.url }, bad: { url: "http://127.0.0.1:1/mcp", optional: true } };
-    await using mcp = await createMcpTools(servers, { logger });
+    await using mcp = await createMcpTools(servers, { logger, startupWaitMs: 60_000 });
     expect(mcp.status()).toMatchObject({
       good: { state: "connected", tools: 1 },
       bad: { state: "failed", tools: 0, error: { kind: "not-sent" } },
@@ -96,7 +96,8 @@ describe("createMcpTools", () => {
   it("closes all servers if names collide or it is aborted", async () => {
     await using server = await startMcpTestServer({ tools: [say] });
     const twins = { a: { url: server.url }, b: { url: server.url } };
-    expect(await rejection(createMcpTools(twins, { naming: { prefix: "none" } }))).toMatchObject({
+    const naming = { prefix: "none", onCollision: "error" } as const;
+    expect(await rejection(createMcpTools(twins, { naming }))).toMatchObject({
       kind: "invalid-config",
     });
     server.addFault({ type: "hang" }, { method: "tools/list" });
@@ -317,7 +318,8 @@ describe("createMcpToolsFromAgent", () => {
       { ...weather, ...dynamic, name: "news", slug: "news-1" },
     );
     const servers = { weather: { url: server.url }, news: { url: server.url } };
-    expect(await rejection(createMcpToolsFromAgent(agent, { servers }))).toMatchObject({
+    const naming = { onCollision: "error" } as const;
+    expect(await rejection(createMcpToolsFromAgent(agent, { servers, naming }))).toMatchObject({
       kind: "invalid-config",
     });
     await eventually(() => server.openSessions.length === 0);

@@ -3,7 +3,7 @@ import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import type { fakeModel } from "@langchain/core/testing";
 import { createAgent, createMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
-import { createMcpTools, createMcpToolsFromAgent } from "../../../src/index.js";
+import { createMcpTools, createMcpToolsFromAgent, type McpToolset } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { McpToolNode } from "../../../src/langchain/tool-node.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
@@ -15,6 +15,7 @@ import {
   getToolMessages,
 } from "../../fixtures/agents.js";
 import { emitUntil } from "../../fixtures/clients.js";
+import { collectGarbage } from "../../fixtures/collect-garbage.js";
 import { ERAS } from "../../fixtures/era-server.js";
 import { startToolset, type TestToolset } from "../../fixtures/toolsets.js";
 
@@ -173,5 +174,23 @@ describe("McpToolNode", () => {
     });
     const { messages } = await node.invoke({ messages: [request] });
     expect(messages.map(({ text }) => text)).toEqual(["other ran", "early ran"]);
+  });
+});
+
+describe("many agents on one toolset", () => {
+  it.each<[string, (mcp: McpToolset) => unknown]>([
+    ["McpToolNode", (mcp) => new McpToolNode(mcp)],
+    ["mcpMiddleware", (mcp) => mcpMiddleware(mcp)],
+  ])("leave nothing behind: %s", { timeout: 120_000 }, async (_, createIntegration) => {
+    await using server = await startMcpTestServer();
+    await using mcp = await createMcpTools({ s: { url: server.url } });
+    const createMany = (count: number) => {
+      for (let index = 0; index < count; index += 1) createIntegration(mcp);
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = createMany(1_000);
+    // A listener for each would keep 38 MB.
+    expect(createMany(10_000) - before).toBeLessThan(5_000_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { times } from "../../fixtures/clients.js";
 import type { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import {
   assignToolNames,
@@ -11,8 +12,15 @@ import {
 
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-function assignNames(tools: readonly NamedTool[], naming: Partial<Naming> = {}): string[] {
-  return assignToolNames(tools, { ...NAMING_DEFAULTS, ...naming });
+function assignNames(
+  tools: readonly NamedTool[],
+  naming: Partial<Naming> = {},
+): readonly (string | undefined)[] {
+  return assignToolNames(tools, { ...NAMING_DEFAULTS, ...naming }).names;
+}
+
+function getWarnings(tools: readonly NamedTool[], naming: Partial<Naming> = {}): readonly string[] {
+  return assignToolNames(tools, { ...NAMING_DEFAULTS, ...naming }).warnings;
 }
 
 function assignName(tool: string, naming: Partial<Naming> = {}): string | undefined {
@@ -21,7 +29,7 @@ function assignName(tool: string, naming: Partial<Naming> = {}): string | undefi
 
 function catchCollision(tools: readonly NamedTool[], naming: Partial<Naming> = {}): McpRuntimeError {
   try {
-    assignNames(tools, naming);
+    assignNames(tools, { onCollision: "error", ...naming });
   } catch (error) {
     return error as McpRuntimeError;
   }
@@ -82,6 +90,50 @@ describe("two tools with the same name", () => {
     { server: "b", tool: "other" },
   ];
 
+  const within = [
+    { server: "a", tool: "x y" },
+    { server: "a", tool: "x.y" },
+    { server: "b", tool: "x y" },
+  ];
+
+  it("of two servers: the later one is left out by default, with a warning", () => {
+    expect(assignNames(colliding, { prefix: "none" })).toEqual(["search", undefined, "other"]);
+    expect(getWarnings(colliding, { prefix: "none" })).toEqual([
+      expect.stringMatching(
+        /^Tool "search" of server "b" is left out: search is the name of Tool "search" of server "a"/i,
+      ),
+    ]);
+  });
+
+  it("of one server: both get a suffix by default, with a warning", () => {
+    const [first, second, other] = assignNames(within);
+    expect([first, second]).toEqual([
+      expect.stringMatching(/^a__x_y_[0-9a-f]{8}$/),
+      expect.stringMatching(/^a__x_y_[0-9a-f]{8}$/),
+    ]);
+    expect(first).not.toBe(second);
+    expect(other).toBe("b__x_y");
+    expect(getWarnings(within)).toEqual([
+      `Tool "x y" of server "a" is named ${first}, because another tool of the server gets the name a__x_y.`,
+      `Tool "x.y" of server "a" is named ${second}, because another tool of the server gets the name a__x_y.`,
+    ]);
+  });
+
+  it("of which one has the suffixed name of another are left out, in every mode but error", () => {
+    for (const onCollision of ["skip", "suffix", "prefix"] as const) {
+      const names = assignNames(within, { prefix: "none", onCollision });
+      const tools = [...within, { server: "c", tool: names[0] ?? "" }];
+      expect(assignNames(tools, { prefix: "none", onCollision })).toEqual([...names, undefined]);
+    }
+  });
+
+  it("are logged in a limited number", () => {
+    const many = times(1_000, (n) => ({ server: `s${n}`, tool: "same" }));
+    const warnings = getWarnings(many, { prefix: "none" });
+    expect(warnings).toHaveLength(11);
+    expect(warnings.at(-1)).toBe("989 more tools are renamed or left out because of their names.");
+  });
+
   it("are an error that names both and how to fix it", () => {
     const error = catchCollision(colliding, { prefix: "none" });
     expect(error).toMatchObject({
@@ -126,11 +178,9 @@ describe("two tools with the same name", () => {
     expect(
       catchCollision([{ server: "a", tool: "search" }], { prefix: "none", reserved: ["search"] }).message,
     ).toContain("naming.reserved");
-    const [name] = assignNames([{ server: "a", tool: "search" }], {
-      prefix: "none",
-      reserved: ["search"],
-      onCollision: "suffix",
-    });
+    const reserved = { prefix: "none", reserved: ["search"] } as const;
+    expect(assignNames([{ server: "a", tool: "search" }], reserved)).toEqual([undefined]);
+    const [name] = assignNames([{ server: "a", tool: "search" }], { ...reserved, onCollision: "suffix" });
     expect(name).toMatch(/^search_[0-9a-f]{8}$/);
   });
 });
@@ -143,6 +193,23 @@ describe("for any names of servers and tools", () => {
       maxLength: 12,
     },
   );
+  it("by default, names are valid and unique, and the first server keeps all of its tools", () => {
+    fc.assert(
+      fc.property(anyTools, fc.constantFrom("server", "none", "mcp"), (tools, prefix) => {
+        const servers = [...new Set(tools.map(({ server }) => server))];
+        const ordered = servers.flatMap((name) => tools.filter(({ server }) => server === name));
+        const names = assignNames(ordered, { prefix });
+        const kept = names.filter((name) => name !== undefined);
+        expect(kept.every((name) => VALID_NAME.test(name))).toBe(true);
+        expect(new Set(kept).size).toBe(kept.length);
+        const ofFirst = names.filter((_, index) => ordered[index]?.server === servers[0]);
+        expect(ofFirst).not.toContain(undefined);
+        const first = ordered.filter(({ server }) => server === servers[0]);
+        expect(assignNames(first, { prefix })).toEqual(ofFirst);
+      }),
+    );
+  });
+
   const anyNaming = fc.record({
     prefix: fc.constantFrom("server", "none", "mcp"),
     invalidCharacters: fc.constantFrom("replace", "delete"),
@@ -153,7 +220,7 @@ describe("for any names of servers and tools", () => {
     fc.assert(
       fc.property(anyTools, anyNaming, fc.func(fc.integer()), (tools, naming, rank) => {
         const names = assignNames(tools, naming);
-        expect(names.every((name) => VALID_NAME.test(name))).toBe(true);
+        expect(names.every((name) => VALID_NAME.test(name ?? ""))).toBe(true);
         expect(new Set(names).size).toBe(names.length);
         const shuffled = tools.toSorted((a, b) => rank(a) - rank(b));
         const again = new Map(assignNames(shuffled, naming).map((name, index) => [shuffled[index], name]));

@@ -1,50 +1,72 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { McpToolInfo, ToolRules } from "../../../src/index.js";
-import { resolveRule, RuleSet } from "../../../src/tools/tool-policy.js";
+import { resolveRules, RuleSet } from "../../../src/tools/tool-policy.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
 function tool(name: string): McpToolInfo {
   return { name, inputSchema: { type: "object" } };
 }
 
-function ruleFor(name: string, serverRules: ToolRules, allRules: ToolRules = {}) {
-  return resolveRule(tool(name), [new RuleSet(serverRules), new RuleSet(allRules)], () => undefined);
+/** Resolves the rules of one server whose tools have the same names for models. */
+async function resolve(names: readonly string[], serverRules: ToolRules, allRules: ToolRules = {}) {
+  const [ofServer, ofAll] = [new RuleSet(serverRules), new RuleSet(allRules)];
+  const warnings: string[] = [];
+  const errors: string[] = [];
+  const warn = (message: string) => warnings.push(message);
+  const targets = names.map(async (name) => {
+    const info = tool(name);
+    const decided = await Promise.all([ofServer.decide(info, warn), ofAll.decide(info, warn)]);
+    return { server: "s", info, names: [name], decided };
+  });
+  const tools = await Promise.all(targets);
+  const { rules, unmatched } = resolveRules([{ server: "s", rules: ofServer, tools }], ofAll, {
+    namePrefixes: new Map(),
+    toBaseName: ({ info }) => info.name,
+    error: (message) => errors.push(message),
+  });
+  const resolved = tools.map((target) => rules.get(target));
+  return { rules: resolved.map((rule) => rule && rule.rule), unmatched, warnings, errors };
+}
+
+async function ruleFor(name: string, serverRules: ToolRules, allRules: ToolRules = {}) {
+  const { rules } = await resolve([name], serverRules, allRules);
+  return rules[0];
 }
 
 describe("the rule for a tool", () => {
-  it("is empty without rules", () => {
-    expect(ruleFor("get", {})).toEqual({});
+  it("is empty without rules", async () => {
+    expect(await ruleFor("get", {})).toEqual({});
   });
 
-  it("takes each field from the most specific entry that sets it", () => {
+  it("takes each field from the most specific entry that sets it", async () => {
     const rules = {
       "*": { idempotent: false, timeoutMs: 1 },
       "get_*": { idempotent: true, timeoutMs: 2 },
       "get_user*": { timeoutMs: 3 },
       get_users: { description: "All users." },
     };
-    expect(ruleFor("get_users", rules)).toEqual({
+    expect(await ruleFor("get_users", rules)).toEqual({
       idempotent: true,
       timeoutMs: 3,
       description: "All users.",
     });
-    expect(ruleFor("get_it", rules)).toEqual({ idempotent: true, timeoutMs: 2 });
-    expect(ruleFor("put", rules)).toEqual({ idempotent: false, timeoutMs: 1 });
+    expect(await ruleFor("get_it", rules)).toEqual({ idempotent: true, timeoutMs: 2 });
+    expect(await ruleFor("put", rules)).toEqual({ idempotent: false, timeoutMs: 1 });
   });
 
-  it("does not depend on the order of the entries", () => {
+  it("does not depend on the order of the entries", async () => {
     const entries = Object.entries({ "a*": { timeoutMs: 1 }, ab: { timeoutMs: 2 }, "*": { timeoutMs: 3 } });
-    expect(ruleFor("ab", Object.fromEntries(entries))).toEqual(
-      ruleFor("ab", Object.fromEntries(entries.toReversed())),
+    expect(await ruleFor("ab", Object.fromEntries(entries))).toEqual(
+      await ruleFor("ab", Object.fromEntries(entries.toReversed())),
     );
   });
 
-  it("is false for an excluded tool, and the most specific entry decides", () => {
-    expect(ruleFor("admin_delete", { "admin_*": false })).toBe(false);
-    expect(ruleFor("admin_list", { "admin_*": false, admin_list: { timeoutMs: 5 } })).toEqual({
+  it("is false for an excluded tool, and the most specific entry decides", async () => {
+    expect(await ruleFor("admin_delete", { "admin_*": false })).toBe(false);
+    expect(await ruleFor("admin_list", { "admin_*": false, admin_list: { timeoutMs: 5 } })).toEqual({
       timeoutMs: 5,
     });
-    expect(ruleFor("get_secret", { "get_*": { idempotent: true }, get_secret: false })).toBe(false);
+    expect(await ruleFor("get_secret", { "get_*": { idempotent: true }, get_secret: false })).toBe(false);
   });
 
   it.each([
@@ -52,54 +74,119 @@ describe("the rule for a tool", () => {
     ["an allow list of names", ["get_a"] as ToolRules],
     ["an allow list with true", { "*": false, get_a: true } as ToolRules],
     ["a function that returns booleans", (({ name }) => name === "get_a") as ToolRules],
-  ])("%s excludes the rest", (_, rules) => {
-    expect(ruleFor("get_a", rules)).toEqual({});
-    expect(ruleFor("put_a", rules)).toBe(false);
+  ])("%s excludes the rest", async (_, rules) => {
+    expect(await ruleFor("get_a", rules)).toEqual({});
+    expect(await ruleFor("put_a", rules)).toBe(false);
   });
 
-  it("true keeps the options of less specific entries", () => {
-    expect(ruleFor("get_a", { "get_*": { idempotent: true }, get_a: true })).toEqual({ idempotent: true });
+  it("true keeps the options of less specific entries", async () => {
+    expect(await ruleFor("get_a", { "get_*": { idempotent: true }, get_a: true })).toEqual({
+      idempotent: true,
+    });
   });
 
-  it("an empty list allows nothing", () => {
-    expect(ruleFor("anything", [])).toBe(false);
+  it("an empty list allows nothing", async () => {
+    expect(await ruleFor("anything", [])).toBe(false);
   });
 
-  it("of the server takes precedence over the one for all servers", () => {
+  it("of the server takes precedence over the one for all servers", async () => {
     const all = { "*": false, get: { timeoutMs: 9, idempotent: true } } as const;
-    expect(ruleFor("get", { get: { timeoutMs: 1 } }, all)).toEqual({ timeoutMs: 1, idempotent: true });
-    expect(ruleFor("put", { "p*": {} }, { "*": { idempotent: true } })).toEqual({ idempotent: true });
+    expect(await ruleFor("get", { get: { timeoutMs: 1 } }, all)).toEqual({ timeoutMs: 1, idempotent: true });
+    expect(await ruleFor("put", { "p*": {} }, { "*": { idempotent: true } })).toEqual({ idempotent: true });
   });
 
-  it("of the server cannot allow what the one for all servers excludes", () => {
-    expect(ruleFor("put", { "p*": {} }, { "*": false, get: {} })).toBe(false);
-    expect(ruleFor("delete_all", { "*": { timeoutMs: 5 } }, { delete_all: false })).toBe(false);
-    expect(ruleFor("delete_all", () => undefined, { delete_all: false })).toBe(false);
-    expect(ruleFor("report", { report: { timeoutMs: 5 } }, ["other"])).toBe(false);
+  it("of the server cannot allow what the one for all servers excludes", async () => {
+    expect(await ruleFor("put", { "p*": {} }, { "*": false, get: {} })).toBe(false);
+    expect(await ruleFor("delete_all", { "*": { timeoutMs: 5 } }, { delete_all: false })).toBe(false);
+    expect(await ruleFor("delete_all", () => undefined, { delete_all: false })).toBe(false);
+    expect(await ruleFor("report", { report: { timeoutMs: 5 } }, ["other"])).toBe(false);
   });
 
-  it("merges injected arguments one by one", () => {
-    const rule = ruleFor("get", { get: { args: { x: 1 } } }, { "*": { args: { tenant: "t", x: 0 } } });
+  it("merges injected arguments one by one", async () => {
+    const rule = await ruleFor("get", { get: { args: { x: 1 } } }, { "*": { args: { tenant: "t", x: 0 } } });
     expect(rule).toEqual({ args: { tenant: "t", x: 1 } });
   });
 
-  it("ignores fields that are undefined", () => {
-    expect(ruleFor("get", { get: { timeoutMs: undefined } as never, "*": { timeoutMs: 7 } })).toEqual({
+  it("ignores fields that are undefined", async () => {
+    expect(await ruleFor("get", { get: { timeoutMs: undefined } as never, "*": { timeoutMs: 7 } })).toEqual({
       timeoutMs: 7,
     });
   });
 
-  it("can come from a function; one that throws or returns an invalid rule excludes the tool with a warning", () => {
-    const warnings: string[] = [];
+  it("can come from a function; one that throws or returns an invalid rule excludes the tool with a warning", async () => {
     const ruleFunction = (info: McpToolInfo) => {
       if (info.name === "bad") throw new Error("boom");
       if (info.name === "odd") return { timeout: 5 } as never;
       return info.name === "no" ? false : undefined;
     };
-    const ruleSets = [new RuleSet(ruleFunction)];
-    const resolve = (name: string) => resolveRule(tool(name), ruleSets, (message) => warnings.push(message));
-    expect(["yes", "no", "bad", "odd"].map(resolve)).toEqual([{}, false, false, false]);
+    const { rules, warnings } = await resolve(["yes", "no", "bad", "odd"], ruleFunction);
+    expect(rules).toEqual([{}, false, false, false]);
     expect(warnings).toEqual([expect.stringContaining("boom"), expect.stringContaining("timeout")]);
+  });
+
+  it("requires approval if either level does", async () => {
+    const mayPay = () => false;
+    const approvalOf = async (ofServer: unknown, ofAll: unknown) => {
+      const rule = await ruleFor(
+        "pay",
+        { pay: { requireApproval: ofServer } as never },
+        {
+          "*": { requireApproval: ofAll } as never,
+        },
+      );
+      return rule && rule.requireApproval;
+    };
+    expect(await approvalOf(false, true)).toBe(true);
+    expect(await approvalOf(true, false)).toBe(true);
+    expect(await approvalOf(false, false)).toBe(false);
+    expect(await approvalOf("unless-read-only", false)).toBe("unless-read-only");
+    expect(await approvalOf(mayPay, false)).toBe(mayPay);
+    expect(await approvalOf(mayPay, "unless-read-only")).toBe(true);
+  });
+});
+
+describe("a rules function that never decides", () => {
+  it("excludes the tool after ten seconds", async () => {
+    vi.useFakeTimers();
+    try {
+      const warnings: string[] = [];
+      const rules = new RuleSet(() => new Promise(() => undefined));
+      const decided = rules.decide(tool("get"), (message) => warnings.push(message));
+      await vi.advanceTimersByTimeAsync(9_999);
+      expect(warnings).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await decided).toMatchObject({ isExcluded: true });
+      expect(warnings).toEqual([expect.stringContaining("10000 ms")]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("a guard that matches nothing", () => {
+  it.each([
+    ["delete_al", ["delete_all"]],
+    ["Delete-All", ["delete_all"]],
+    ["s__delete_all", ["delete_all"]],
+    ["mcp__s__delete_all", ["delete_all"]],
+    ["DELETE-*", ["delete_all", "delete_one"]],
+    ["delte_*", ["delete_all", "delete_one"]],
+    ["remove_all", []],
+    ["x*", []],
+  ])("%j excludes %j", async (key, excluded) => {
+    const names = ["delete_all", "delete_one", "get"];
+    for (const guard of [false, { requireApproval: true }] as const) {
+      const { rules, errors } = await resolve(names, { [key]: guard });
+      expect(names.filter((_, index) => rules[index] === false)).toEqual(excluded);
+      expect(errors).toHaveLength(excluded.length);
+      for (const name of excluded) expect(errors.join("\n")).toContain(`"${name}"`);
+    }
+  });
+
+  it("is only reported if it is no guard", async () => {
+    const { rules, errors, unmatched } = await resolve(["delete_all"], { delete_al: { timeoutMs: 5 } });
+    expect([rules, errors]).toEqual([[{}], []]);
+    expect(unmatched).toEqual([{ server: "s", key: "delete_al" }]);
   });
 });
 
@@ -114,16 +201,18 @@ describe("a pattern", () => {
     ["a.c", "abc", false],
     ["(a+)+*", "(a+)+x", true],
     ["*a*a*a*a*a*b", "a".repeat(5_000), false],
-  ])("%j on %j: %s", (pattern, name, expected) => {
-    expect(ruleFor(name, { "*": false, [pattern]: {} }) !== false).toBe(expected);
+  ])("%j on %j: %s", async (pattern, name, expected) => {
+    expect((await ruleFor(name, { "*": false, [pattern]: {} })) !== false).toBe(expected);
   });
 });
 
-describe("unmatched patterns", () => {
-  it("are reported by name", () => {
-    const rules = new RuleSet({ get_a: {}, "put_*": {}, "*": {} });
-    resolveRule(tool("get_a"), [rules], () => undefined);
-    expect(rules.unmatchedPatterns()).toEqual(["put_*"]);
+describe("unmatched keys", () => {
+  it("are reported with their level", async () => {
+    const { unmatched } = await resolve(["get_a"], { get_a: {}, "put_*": {}, "*": {} }, { post: {} });
+    expect(unmatched).toEqual([
+      { server: "s", key: "put_*" },
+      { server: undefined, key: "post" },
+    ]);
   });
 });
 
@@ -135,6 +224,11 @@ describe("invalid rules", () => {
     [{ a: { timeoutMs: "5" } }, "a.timeoutMs"],
     [{ a: { requireApproval: "sometimes" } }, "a.requireApproval"],
     [{ a: "yes" }, "a"],
+    [{ a: new Date() }, "a"],
+    [{ a: new Map() }, "a"],
+    [{ a: Object.create({ requireApproval: true }) as object }, "a"],
+    [{ a: Promise.resolve(false) }, "a"],
+    [new Map(), "", "rules by tool name"],
   ])("%j is rejected with its path", (rules, path, words = "") => {
     expect(catchConfigError(() => new RuleSet(rules as never)).issues).toEqual([
       { path, message: expect.stringContaining(words) },

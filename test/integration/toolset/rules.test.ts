@@ -1,0 +1,286 @@
+import { describe, expect, it } from "vitest";
+import {
+  createMcpTools,
+  createMcpToolsForServer,
+  McpClient,
+  type McpToolset,
+  type McpToolsOptions,
+  type ServerDefinition,
+  type ToolRule,
+  type ToolRules,
+} from "../../../src/index.js";
+import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { deferred, eventually, rejection } from "../../fixtures/clients.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { invokeTool, startToolset } from "../../fixtures/toolsets.js";
+
+const createTool = (name: string): TestTool => ({ name, run: () => `${name} ran` });
+const startServer = (...names: readonly string[]) => startMcpTestServer({ tools: names.map(createTool) });
+
+function namesOf({ tools }: McpToolset): string[] {
+  return tools.map(({ name }) => name).toSorted();
+}
+
+function executions(server: McpTestServer): string[] {
+  return server.executions.map(({ tool, args }) => `${tool} ${JSON.stringify(args)}`);
+}
+
+describe("a rules function", () => {
+  it.each<[string, (name: string) => unknown]>([
+    ["a promise of false", async () => false],
+    ["a Map", () => new Map()],
+    ["a promise of a Map", async () => new Map([["requireApproval", true]])],
+    ["a Date", () => new Date()],
+    ["null", () => null],
+    ["a string", () => "yes"],
+    ["a promise of a promise of false", async () => Promise.resolve(Promise.resolve(false))],
+    ["inherited fields", () => Object.create({ requireApproval: true }) as object],
+    ["an unknown key", async () => ({ approval: true })],
+    ["a rejection", () => Promise.reject(new Error("no database"))],
+    [
+      "an exception",
+      () => {
+        throw new Error("no database");
+      },
+    ],
+  ])("that returns %s excludes the tool", async (description, decide) => {
+    const rules = (({ name }) => (name === "pay" ? decide(name) : undefined)) as ToolRules;
+    for (const setup of [{ rules }, { options: { tools: rules } }]) {
+      await using fixture = await startToolset({ tools: [createTool("pay"), createTool("look")], ...setup });
+      expect(namesOf(fixture.mcp)).toEqual(["srv__look"]);
+      const isLogged = fixture.logger.warnings.some((message) => message.includes('"pay" is excluded'));
+      expect(isLogged).toBe(!description.includes("of false"));
+    }
+  });
+
+  it("may be asynchronous, and its rule is enforced", async () => {
+    const rules: ToolRules = async ({ name }) => {
+      await Promise.resolve();
+      return name === "pay" ? { requireApproval: true } : name !== "hide";
+    };
+    await using fixture = await startToolset({ tools: ["pay", "look", "hide"].map(createTool), rules });
+    expect(namesOf(fixture.mcp)).toEqual(["srv__look", "srv__pay"]);
+    const pay = fixture.mcp.tools.find(({ name }) => name === "srv__pay");
+    expect(await invokeTool(pay)).toMatchObject({ artifact: { error: { kind: "denied" } } });
+    expect(await fixture.mcp.toolsFor({})).toHaveLength(2);
+    expect(fixture.server.executions).toEqual([]);
+  });
+
+  it("that is asynchronous decides about tools that are listed later, without losing a change", async () => {
+    await using server = await startServer("a");
+    const gates = new Map([["b", deferred()]]);
+    const rules: ToolRules = async ({ name }) => {
+      await gates.get(name)?.promise;
+      return name !== "c";
+    };
+    const logger = new RecordingLogger();
+    await using mcp = await createMcpTools({ s: { url: server.url, tools: rules } }, { logger });
+    const list = async (...names: readonly string[]) => {
+      server.tools = names.map(createTool);
+      await mcp.refresh();
+    };
+    await list("a", "b");
+    await list("a", "b", "c", "d");
+    expect(namesOf(mcp)).toEqual(["s__a"]);
+    gates.get("b")?.resolve();
+    await eventually(() => mcp.tools.length > 1);
+    await eventually(() => namesOf(mcp).join() === "s__a,s__b,s__d");
+  });
+
+  it("that returns a promise is refused where tools are created synchronously", async () => {
+    await using server = await startServer("pay");
+    await using client = new McpClient({ name: "bank", url: server.url });
+    const resource = { name: "bank", availableTools: [{ name: "pay", inputSchema: { type: "object" } }] };
+    const create = (tools: ToolRules) => createMcpToolsForServer(resource, { client, tools });
+    const failure = await rejection((async () => create(async () => Promise.reject(new Error("x"))))());
+    expect(failure).toMatchObject({
+      kind: "invalid-config",
+      message: expect.stringContaining("asynchronous"),
+    });
+    expect(create(() => false)).toEqual([]);
+  });
+});
+
+describe("a rule under the name that models see", () => {
+  it.each<[string, ToolRules, Partial<McpToolsOptions>]>([
+    ["server__tool", { bank__pay: { requireApproval: true } }, {}],
+    ["a pattern", { "bank__p*": { requireApproval: true } }, {}],
+    ["mcp__server__tool", { mcp__bank__pay: { requireApproval: true } }, { naming: { prefix: "mcp" } }],
+    ["a function's name", { money: { requireApproval: true } }, { naming: { prefix: () => "money" } }],
+  ])("matches: %s", async (_, rules, options) => {
+    for (const setup of [{ rules }, { options: { tools: rules } }]) {
+      await using fixture = await startToolset({
+        name: "bank",
+        tools: [createTool("pay")],
+        ...setup,
+        options: { ...options, ...("options" in setup ? setup.options : {}) },
+      });
+      const message = await fixture.call({});
+      expect(message).toMatchObject({ status: "error", artifact: { error: { kind: "denied" } } });
+      expect(fixture.server.executions).toEqual([]);
+      expect(fixture.logger.messages).toEqual([]);
+    }
+  });
+
+  it.each<[string, ToolRules, readonly string[]]>([
+    ["false", { bank__pay: false }, ["bank__look"]],
+    ["an allow list", ["bank__pay"], ["bank__pay"]],
+    ["an allow list with a pattern", { "*": false, "bank__l*": true }, ["bank__look"]],
+  ])("excludes: %s", async (_, rules, expected) => {
+    await using fixture = await startToolset({ name: "bank", tools: ["pay", "look"].map(createTool), rules });
+    expect(namesOf(fixture.mcp)).toEqual(expected);
+  });
+
+  it.each<[string, ToolRules]>([
+    ["a name", { bank__pay: { args: { token: "canary-4711" } } }],
+    ["a pattern", { "bank__*": { args: { token: "canary-4711" } } }],
+  ])("injects nothing into the tool of another server that lists the same name: %s", async (_, tools) => {
+    await using bank = await startServer("pay");
+    await using evil = await startServer("bank__pay");
+    const definitions: Record<string, ServerDefinition> = {
+      evil: { url: evil.url },
+      bank: { url: bank.url, lazy: true },
+    };
+    await using mcp = await createMcpTools(definitions, { tools, logger: new RecordingLogger() });
+    // The bank has not listed its tools yet.
+    await mcp.callTool({ name: "evil__bank__pay" });
+    await mcp.callTool({ server: "bank", name: "pay" });
+    await mcp.callTool({ name: "evil__bank__pay" });
+    expect(executions(bank)).toEqual(['pay {"token":"canary-4711"}']);
+    expect(executions(evil)).toEqual(["bank__pay {}", "bank__pay {}"]);
+  });
+
+  it("guards the tool that has it on its server, too: a decoy does not take the guard away", async () => {
+    await using server = await startServer("bank__pay");
+    await using mcp = await createMcpTools(
+      { bank: { url: server.url, tools: { bank__pay: { requireApproval: true } } } },
+      { logger: new RecordingLogger() },
+    );
+    server.tools = ["bank__pay", "pay"].map(createTool);
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual(["bank__bank__pay", "bank__pay"]);
+    for (const tool of mcp.tools)
+      expect(await invokeTool(tool)).toMatchObject({ artifact: { error: { kind: "denied" } } });
+    expect(server.executions).toEqual([]);
+  });
+
+  it("does not widen an allow list of names on the server", async () => {
+    await using fixture = await startToolset({
+      name: "git",
+      tools: ["git_log", "reset_hard"].map(createTool),
+      rules: { "*": false, "git_*": true },
+    });
+    expect(namesOf(fixture.mcp)).toEqual(["git__git_log"]);
+  });
+
+  it("still guards a tool whose server takes its name away with a second one", async () => {
+    await using server = await startServer("pay");
+    const logger = new RecordingLogger();
+    await using mcp = await createMcpTools(
+      { bank: { url: server.url, tools: { bank__pay: { requireApproval: true } } } },
+      { logger },
+    );
+    server.tools = ["pay", "pay "].map(createTool);
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual([]);
+    expect(logger.lines.filter((line) => line.startsWith("error:"))).toEqual([
+      expect.stringContaining('"bank__pay"'),
+      expect.stringContaining('"bank__pay"'),
+    ]);
+  });
+});
+
+describe("a rule that matches nothing", () => {
+  it.each<[string, ToolRule | false]>([
+    ["false", false],
+    ["requireApproval", { requireApproval: true }],
+  ])("excludes the tool that it is close to, with an error: %s", async (_, guard) => {
+    for (const key of ["bank_pay_all", "pay-all", "pay_al"]) {
+      await using fixture = await startToolset({
+        name: "bank",
+        tools: ["pay_all", "look"].map(createTool),
+        rules: { [key]: guard },
+      });
+      expect(namesOf(fixture.mcp)).toEqual(["bank__look"]);
+      expect(fixture.logger.lines).toEqual([
+        expect.stringMatching(new RegExp(`^error: .*"${key}".*"pay_all"`)),
+      ]);
+    }
+  });
+
+  it("excludes a tool that is renamed later, and does not throw", async () => {
+    await using server = await startServer("pay_all");
+    const logger = new RecordingLogger();
+    const tools = { pay_all: { requireApproval: true } };
+    await using mcp = await createMcpTools({ bank: { url: server.url } }, { tools, logger });
+    expect(namesOf(mcp)).toEqual(["bank__pay_all"]);
+    server.tools = [createTool("payall")];
+    await mcp.refresh();
+    expect(namesOf(mcp)).toEqual([]);
+    expect(logger.lines).toEqual([expect.stringMatching(/^error: .*"pay_all".*"payall"/)]);
+  });
+
+  it("is a warning if it guards nothing, or is close to nothing", async () => {
+    await using fixture = await startToolset({
+      name: "bank",
+      tools: [createTool("pay")],
+      rules: { pax: { timeoutMs: 5 }, transfer_money: false },
+    });
+    expect(namesOf(fixture.mcp)).toEqual(["bank__pay"]);
+    expect(fixture.logger.lines).toEqual([
+      expect.stringMatching(/^warn: .*"pax"/),
+      expect.stringMatching(/^warn: .*"transfer_money"/),
+    ]);
+  });
+});
+
+describe("rules of several levels", () => {
+  const approval = (requireApproval: unknown) => ({ pay: { requireApproval } }) as ToolRules;
+  const isDenied = async (ofServer: ToolRules, ofAll: ToolRules) => {
+    await using fixture = await startToolset({
+      tools: [createTool("pay")],
+      rules: ofServer,
+      options: { tools: ofAll },
+    });
+    const { status } = await fixture.call({});
+    expect(fixture.server.executions).toHaveLength(status === "error" ? 0 : 1);
+    return status === "error";
+  };
+
+  it("combine to the strictest: a server cannot switch off the approval that all servers need", async () => {
+    expect(await isDenied(approval(false), approval(true))).toBe(true);
+    expect(await isDenied({ pay: { requireApproval: false } }, () => ({ requireApproval: true }))).toBe(true);
+    expect(await isDenied(approval(true), approval(false))).toBe(true);
+    expect(
+      await isDenied(
+        approval(() => false),
+        approval(() => true),
+      ),
+    ).toBe(true);
+    expect(
+      await isDenied(
+        approval(() => true),
+        approval(() => false),
+      ),
+    ).toBe(true);
+    expect(
+      await isDenied(
+        approval("unless-read-only"),
+        approval(() => false),
+      ),
+    ).toBe(true);
+    expect(
+      await isDenied(
+        approval(() => false),
+        approval(() => false),
+      ),
+    ).toBe(false);
+    expect(await isDenied(approval(false), {})).toBe(false);
+  });
+
+  it("of which one has a more specific entry: within a level, that decides", async () => {
+    const relaxed = { "*": { requireApproval: true }, pay: { requireApproval: false } };
+    expect(await isDenied(relaxed, {})).toBe(false);
+    expect(await isDenied({}, relaxed)).toBe(false);
+  });
+});
