@@ -55,6 +55,7 @@ export type {
   Pem,
   TlsOptions,
 } from "./config/http-options.js";
+export type { AddressRequest, AllowAddress } from "./config/address-policy.js";
 export type { JsonObject } from "./json/json.js";
 export type {
   InProcessServer,
@@ -143,6 +144,7 @@ export type { CallContext } from "./config/call-context.js";
 export type { InjectedArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
 export type { LangChainBlock } from "./tools/content/langchain-block.js";
 export type { ResourceMetadata } from "./tools/content/to-documents.js";
+export type { ApprovalDecided } from "./tools/tool-run.js";
 export type { ToolArtifact, ToolFailure } from "./tools/content/tool-content.js";
 export type {
   AgentToolsOptions,

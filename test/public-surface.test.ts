@@ -60,6 +60,7 @@ describe("the public surface has", () => {
 
   it("these process-wide events", () => {
     expect(api.MCP_EVENTS).toEqual([
+      "approvalDecided",
       "breakerChanged",
       "catalogRead",
       "connectionLost",
@@ -229,6 +230,7 @@ describe("the public surface has", () => {
       "ping",
       "protocolVersion",
       "readResource",
+      "redact",
       "serverInfo",
       "sessionId",
       "sessions",

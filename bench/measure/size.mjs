@@ -13,6 +13,7 @@ export const FULL_SIZE = {
   batchSizes: [1, 16, 64, 256],
   batchRepeats: 4,
   heap: { from: 10_000, to: 100_000, every: 5_000 },
+  hostile: { bytes: 1_000_000, iterations: 3 },
   middleware: { calls: 1_500, cpuBlocks: 10, cpuBlockMs: 40, warmUpCalls: 25_000 },
 };
 
@@ -31,6 +32,7 @@ export const QUICK_SIZE = {
   batchSizes: [1, 8],
   batchRepeats: 1,
   heap: { from: 40, to: 120, every: 40 },
+  hostile: { bytes: 20_000, iterations: 1 },
   middleware: { calls: 20, cpuBlocks: 1, cpuBlockMs: 5, warmUpCalls: 20 },
 };
 

@@ -1,8 +1,10 @@
 // A minimal MCP server on node:http, as cheap as possible, so that the client dominates the measurement.
 // Usage: bare-server.mjs '{"responseType":"json","latencyMs":0,"toolCount":3,"servers":1}'
+// With "hostileBytes", it is one server for each hostile tool, in their order.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { callBenchTool, createBenchTools } from "./bench-tools.mjs";
+import { createHostileTools } from "./hostile-tools.mjs";
 import { serveUntilParentExits } from "./serve-until-parent-exits.mjs";
 
 const {
@@ -10,12 +12,29 @@ const {
   latencyMs = 0,
   toolCount = 3,
   servers = 1,
+  hostileBytes,
 } = JSON.parse(process.argv[2] ?? "{}");
-const tools = createBenchTools(toolCount);
 
-await serveUntilParentExits(Array.from({ length: servers }, createBareServer));
+await serveUntilParentExits(hostileBytes === undefined ? createBenchServers() : createHostileServers());
 
-function createBareServer() {
+function createBenchServers() {
+  const tools = createBenchTools(toolCount);
+  const callTool = ({ name, arguments: args }) => ({
+    content: [{ type: "text", text: callBenchTool(name, args) }],
+  });
+  return Array.from({ length: servers }, () => createBareServer(tools, callTool));
+}
+
+function createHostileServers() {
+  return Object.values(createHostileTools(hostileBytes)).map(({ inputSchema, outputSchema, result }) =>
+    createBareServer([{ name: "hostile", inputSchema, outputSchema }], () => ({
+      content: [],
+      structuredContent: result,
+    })),
+  );
+}
+
+function createBareServer(tools, callTool) {
   const sessions = new Set();
   /** When the first 404 for a dropped session was sent; all processes share this clock. */
   let firstRejectionAt;
@@ -50,8 +69,7 @@ function createBareServer() {
     } else if (method === "tools/list") {
       send(response, { id, result: { tools } });
     } else if (method === "tools/call") {
-      const content = [{ type: "text", text: callBenchTool(params.name, params.arguments) }];
-      send(response, { id, result: { content } });
+      send(response, { id, result: callTool(params) });
     } else {
       send(response, { id, error: { code: -32601, message: "Method not found" } });
     }

@@ -2,6 +2,7 @@ import { catalogCache } from "./catalog-cache.mjs";
 import { coldStart } from "./cold-start.mjs";
 import { freshProcess } from "./fresh-process.mjs";
 import { heap } from "./heap.mjs";
+import { hostileSchemas } from "./hostile-schemas.mjs";
 import { largeResult } from "./large-result.mjs";
 import { listing } from "./listing.mjs";
 import { middleware } from "./middleware.mjs";
@@ -21,6 +22,7 @@ export const WORKLOADS = {
   listing,
   "catalog-cache": catalogCache,
   "fresh-process": freshProcess,
+  "hostile-schemas": hostileSchemas,
   recovery,
   scaling,
   middleware,

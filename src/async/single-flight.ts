@@ -7,6 +7,11 @@ export class SingleFlight<Key, Result> {
     return this.#running.get(key);
   }
 
+  /** The operations in progress. */
+  all(): Promise<Result>[] {
+    return [...this.#running.values()];
+  }
+
   run(key: Key, work: () => Promise<Result>): Promise<Result> {
     const running = this.#running.get(key);
     if (running !== undefined) return running;

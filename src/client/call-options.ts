@@ -64,7 +64,10 @@ export interface CallToolOptions<Output = unknown> extends RequestOptions {
    * `result.inputRequired`, and the call is repeated with the responses. Pass `{}` on the first call.
    */
   readonly input?: CallInput | undefined;
-  /** HTTP headers for this call only. Headers reserved by the protocol are ignored. */
+  /**
+   * HTTP headers for this call only. Headers reserved by the protocol are ignored. Their values are redacted from
+   * errors, logs and events, also when the server echoes them.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent to the server as `_meta`. */
   readonly meta?: JsonObject | undefined;
@@ -112,7 +115,8 @@ export function assertRequestOptions(server: string, options: RequestOptions): v
 /** Rejects invalid calls and options from untyped callers before anything is sent. Runs for each call: without zod. */
 export function assertToolCall(server: string, call: ToolCall, options: CallToolOptions): void {
   const invalidCall = (message: string) => new McpRuntimeError("invalid-config", message, { server });
-  if (typeof call?.name !== "string")
+  // The arguments of a function cannot even be read.
+  if (typeof call !== "object" || typeof call?.name !== "string")
     throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
   if (call.args !== undefined && call.arguments !== undefined)
     throw invalidCall(`The call to tool "${call.name}" has both args and arguments. Pass one of the two.`);

@@ -2,7 +2,7 @@ import { assertObject } from "../config/parse-options.js";
 import type { ServerEndpoint } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
+import { MAX_MESSAGE_LENGTH, type Redactor } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import type { ServerNotification, Session } from "../session/session.js";
 import {
@@ -131,7 +131,7 @@ export interface RequestEnded extends RequestEvent {
   readonly protocolVersion: string | undefined;
   /** The JSON-RPC id of the last attempt. */
   readonly wireId: string | number | undefined;
-  /** The result without known secret values. */
+  /** The result without known secret values. Strings of more than 65,536 characters are truncated. */
   readonly result: () => unknown;
 }
 
@@ -185,8 +185,7 @@ export class ClientEvents {
     this.#logger = logger;
     this.#redactor = redactor;
     this.#emitter = new TypedEmitter(
-      (error) =>
-        this.#log("error", redactor.redact(`A listener of server "${server}" failed: ${String(error)}`)),
+      (error) => this.#log("error", this.redact(`A listener of server "${server}" failed: ${String(error)}`)),
       CLIENT_CHANNELS,
     );
   }
@@ -218,17 +217,17 @@ export class ClientEvents {
   }
 
   warn(text: string, code?: WarningCode): void {
-    const message = this.#redactor.redact(text);
+    const message = this.redact(text);
     this.#log("warn", message);
     this.#emitter.emit("warning", { server: this.#server, message, ...(code === undefined ? {} : { code }) });
   }
 
   info(text: string): void {
-    this.#log("info", this.#redactor.redact(text));
+    this.#log("info", this.redact(text));
   }
 
   debug(text: string): void {
-    this.#log("debug", this.#redactor.redact(text));
+    this.#log("debug", this.redact(text));
   }
 
   notify(notification: ServerNotification, identity: string): void {
@@ -251,6 +250,11 @@ export class ClientEvents {
     } catch {
       return false;
     }
+  }
+
+  /** Removes known secrets from a message, and truncates it. */
+  redact(message: string): string {
+    return this.#redactor.redact(message, MAX_MESSAGE_LENGTH);
   }
 
   /** A logger that throws must not fail a call. */

@@ -1,4 +1,5 @@
 import { assertObject, parseOptions, optionsSchema, option } from "../config/parse-options.js";
+import type { CallContext } from "../config/call-context.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
 import type {
   McpPromptInfo,
@@ -145,6 +146,14 @@ export class McpClient implements AsyncDisposable {
     this.#lifecycle.hintProtocolVersion(version);
   }
 
+  /**
+   * Removes known secrets from a message about this server, and truncates it.
+   * @internal
+   */
+  redact(message: string): string {
+    return this.#events.redact(message);
+  }
+
   /** The usage instructions of the server, without hidden characters. With an `identity`, those for requests without a caller. */
   get instructions(): string | undefined {
     return this.getInstructions();
@@ -159,7 +168,8 @@ export class McpClient implements AsyncDisposable {
   /** A caller without an identity has no session. */
   #sessionFor(options: Pick<RequestOptions, "context">): Session | undefined {
     try {
-      return this.#lifecycle.sessionOf(this.#runner.identityOf(options));
+      const purpose = options.context === undefined ? "discovery" : "call";
+      return this.#lifecycle.sessionOf(this.#runner.identityOf(options, { purpose }));
     } catch {
       return undefined;
     }
@@ -176,11 +186,17 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
-   * Returns the identity of requests with these options; an empty string for servers without `identity`.
+   * Returns the identity of requests with these options; an empty string for servers without `identity`. `purpose` is
+   * "discovery" unless it is set.
    * @throws {McpRuntimeError} kind `unauthorized` if the `identity` function returns no identity.
    */
-  identityOf(options: Pick<RequestOptions, "context" | "signal">): string {
-    return this.#runner.identityOf(options);
+  identityOf(
+    options: Pick<RequestOptions, "context" | "signal"> & {
+      readonly purpose?: CallContext["purpose"] | undefined;
+    },
+  ): string {
+    const { purpose } = assertObject(options, { subject: "The request", path: "options", server: this.name });
+    return this.#runner.identityOf(options, purpose === undefined ? {} : { purpose });
   }
 
   /** The tool rules of the server definition. */
@@ -425,12 +441,12 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
   const metrics = new RequestMetrics();
   const maxIdentities = () => lifecycle.config.limits.identities;
   const retryBudgets = new RetryBudgets(clock, maxIdentities);
-  const probe = new ServerProbe({
+  const probe: ServerProbe = new ServerProbe({
     clock,
     isReachable: (cancellation) => runner.isReachable(cancellation),
     onReachable: () => breakers.onReachable(),
   });
-  const breakers = new CircuitBreakers({
+  const breakers: CircuitBreakers = new CircuitBreakers({
     clock,
     probe,
     maxIdentities,
@@ -456,7 +472,7 @@ export function createClientInternals(config: ServerConfig, options: McpClientOp
     config: () => lifecycle.config,
   });
   const policies = { random, retryBudgets, breakers, probe };
-  const runner = new RequestRunner({
+  const runner: RequestRunner = new RequestRunner({
     server,
     clock,
     events,

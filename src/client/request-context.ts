@@ -2,6 +2,7 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import type { CallContext } from "../config/call-context.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import type { SecretLease } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { Session, SessionRequest } from "../session/session.js";
@@ -43,6 +44,8 @@ export interface RequestContextOptions {
   readonly loggableArgs: (() => JsonObject) | undefined;
   /** Must not throw. */
   readonly onProgress: ((progress: Progress) => void) | undefined;
+  /** Keep the secrets of the call redacted while it is running. */
+  readonly secretLeases: readonly (SecretLease | undefined)[] | undefined;
 }
 
 /**
@@ -67,6 +70,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
   readonly deferInput: boolean;
   readonly callerContext: CallerContext | undefined;
   readonly loggableArgs: (() => JsonObject) | undefined;
+  readonly secretLeases: readonly (SecretLease | undefined)[] | undefined;
   readonly #progressListener: ((progress: Progress) => void) | undefined;
   /** The end of the total timeout, in the time of the client's clock. No inner wait exceeds it. */
   readonly deadlineAt: number;
@@ -92,6 +96,8 @@ export class RequestContext implements SessionRequest, RequestTracker {
   attempts = 0;
   /** An earlier attempt that was retried may have run. */
   mayHaveRun = false;
+  /** Connecting used up `connectMs`: the request is not retried, because the caller has waited long enough. */
+  hasConnectTimedOut = false;
   /** Set, like the next two, when the request has ended. */
   result: unknown;
   latencyMs = 0;
@@ -112,6 +118,7 @@ export class RequestContext implements SessionRequest, RequestTracker {
     this.deferInput = options.deferInput;
     this.callerContext = options.callerContext;
     this.loggableArgs = options.loggableArgs;
+    this.secretLeases = options.secretLeases;
     this.#progressListener = options.onProgress;
     this.deadlineAt = options.totalMs === 0 ? Number.POSITIVE_INFINITY : options.startedAt + options.totalMs;
     this.params = options.params;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { serverEndpoint, type ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { redactUri, type Redactor } from "../errors/redaction.js";
-import { isPlainObject, type JsonObject } from "../json/json.js";
+import { ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { EventSubscribers } from "../telemetry/typed-emitter.js";
 import { type ClientEvents, redactedSessionId, type RequestWrapper } from "./client-events.js";
@@ -126,7 +126,11 @@ export function wrapRequest<T>(
       let running: Promise<T> | undefined;
       const once = () => (running ??= inner());
       try {
-        wrapper(() => void once());
+        const returned: unknown = wrapper(() => void once());
+        if (isPromiseLike(returned)) {
+          ignoreRejection(returned);
+          onError("it returned a promise, but has to call run synchronously");
+        }
       } catch (error) {
         onError(error);
       }

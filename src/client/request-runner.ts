@@ -2,11 +2,12 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { withDeadline } from "../async/clock.js";
 import { Semaphore } from "../async/semaphore.js";
 import type { CallContext } from "../config/call-context.js";
+import { collectHeaderSecrets, collectUrlForms } from "../config/collect-secrets.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
-import type { JsonObject } from "../json/json.js";
+import type { Redactor, SecretLease } from "../errors/redaction.js";
+import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { Progress } from "../transports/transport.js";
 import { assertRequestOptions, type CallToolOptions, type RequestOptions } from "./call-options.js";
@@ -177,8 +178,6 @@ export class RequestRunner {
   ): RequestContext {
     const { clock, lifecycle, redactor, events } = this.#deps;
     const { timeouts } = lifecycle.config;
-    if (details.secrets !== undefined)
-      for (const secret of details.secrets) redactor.addRotating(secret, jsonEscaped);
     const { identity, context } = this.#resolveIdentity({ signal, context: callerContext }, details);
     const { onProgress } = details;
     const request = new RequestContext({
@@ -200,7 +199,8 @@ export class RequestRunner {
       deferInput: details.deferInput ?? false,
       callerContext,
       loggableArgs: details.loggableArgs,
-      onProgress: onProgress === undefined ? undefined : toSafeListener(onProgress, events),
+      onProgress: onProgress === undefined ? undefined : toSafeListener(onProgress, events, redactor),
+      secretLeases: holdSecrets(details, redactor),
     });
     details.onCreated?.(request);
     return request;
@@ -241,23 +241,37 @@ export class RequestRunner {
   }
 }
 
-/** A listener that throws or rejects causes a warning; it does not fail the call. */
+/** The secrets and the headers of a call are redacted at least until it has ended. */
+function holdSecrets(
+  { secrets, headers }: InternalRequestOptions,
+  redactor: Redactor,
+): readonly (SecretLease | undefined)[] | undefined {
+  if (secrets === undefined && headers === undefined) return undefined;
+  return [
+    ...(secrets ?? []).map((secret) => redactor.addRotating(secret, collectUrlForms)),
+    ...Object.values(headers ?? {}).map((value) => redactor.addRotating(value, collectHeaderSecrets)),
+  ];
+}
+
+/**
+ * Redacts the message of progress, which the server wrote. A listener that throws or rejects causes a warning; it does
+ * not fail the call.
+ */
 function toSafeListener(
   listener: NonNullable<CallToolOptions["onProgress"]>,
   events: ClientEvents,
+  redactor: Redactor,
 ): (progress: Progress) => void {
   const warnFailed = (error: unknown) => events.warn(`onProgress failed: ${String(error)}`);
   return (progress) => {
     try {
-      const returned: unknown = listener(progress);
-      if (returned instanceof Promise) returned.catch(warnFailed);
+      const { message } = progress;
+      const returned: unknown = listener(
+        message === undefined ? progress : { ...progress, message: redactor.sanitize(message) },
+      );
+      if (isPromiseLike(returned)) void Promise.resolve(returned).catch(warnFailed);
     } catch (error) {
       warnFailed(error);
     }
   };
-}
-
-/** A server may echo a secret in its JSON-escaped form. */
-function jsonEscaped(secret: string): readonly string[] {
-  return [JSON.stringify(secret).slice(1, -1)];
 }

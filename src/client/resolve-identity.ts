@@ -2,6 +2,7 @@ import type { CallContext } from "../config/call-context.js";
 import type { IdentityOption } from "../config/credential-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { ignoreRejection, isPromiseLike } from "../json/json.js";
 import type { CallerContext } from "./call-options.js";
 
 /** The identity of all callers on a server without an `identity` option. */
@@ -53,12 +54,15 @@ export function resolveIdentity(identity: IdentityOption, context: CallContext, 
       error,
     );
   }
-  if (typeof result !== "string") throw identityError(`returned ${describeType(result)}, expected a string`);
+  if (typeof result !== "string") {
+    if (isPromiseLike(result)) ignoreRejection(result);
+    throw identityError(`returned ${describeType(result)}, expected a string`);
+  }
   if (result === SHARED_IDENTITY) throw identityError("returned an empty string");
   return result;
 }
 
 function describeType(value: unknown): string {
-  if (value instanceof Promise) return "a promise";
+  if (isPromiseLike(value)) return "a promise";
   return value === null ? "null" : typeof value === "object" ? "an object" : typeof value;
 }

@@ -3,7 +3,7 @@ import { isDenseArray, isPlainObject, type JsonObject } from "../json/json.js";
 import { parseJsonPath, SUPPORTED_PATHS } from "../json/json-path.js";
 import { describeValue } from "../json/describe-value.js";
 import { safeClone, type SafeCloneOptions } from "../json/safe-clone.js";
-import { addIssueAt, flattenIssues, type IssueContext, option, ZOD_ERROR_MAP } from "./parse-options.js";
+import { addIssueAt, option, parsePart } from "./parse-options.js";
 
 /** Accepts the listed values and, for JSON imported as a module, any string. */
 type AnyOf<Values extends string> = Values | (string & {});
@@ -37,57 +37,28 @@ function toSnakeCase(name: string): string {
 }
 
 /** `null` counts as missing: some serializers write it for absent values. */
-function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish().transform((value) => value ?? undefined);
+function withDefault<Schema extends z.ZodType, Default>(schema: Schema, defaultValue: Default) {
+  return schema.nullish().transform((value) => value ?? defaultValue);
 }
 
-function flag(defaultValue: boolean) {
-  return z
-    .boolean()
-    .nullish()
-    .transform((value) => value ?? defaultValue);
+function optional<Schema extends z.ZodType>(schema: Schema) {
+  return withDefault(schema, undefined);
 }
 
 function list<Item extends z.ZodType>(item: Item) {
   const items: z.ZodType<z.output<Item>[], readonly z.input<Item>[]> = z.array(item);
-  return option
-    .opaque<readonly z.input<Item>[]>("an array", isDenseArray)
-    .pipe(items)
-    .nullish()
-    .transform((value) => value ?? []);
+  return withDefault(option.opaque<readonly z.input<Item>[]>("an array", isDenseArray).pipe(items), []);
 }
 
 /** One of some words, in upper or lower case. */
 function word<const Word extends string>(...words: readonly Word[]) {
-  return z.custom<AnyOf<Word>>().transform((value: unknown, context): Word => {
-    const match = findWord(value, words);
-    if (match === undefined) context.addIssue(describeExpectedWord(value, words));
-    return match ?? z.NEVER;
-  });
-}
-
-function describeExpectedWord(value: unknown, words: readonly string[]): string {
-  return `expected one of ${words.join(", ")}, got ${describeValue(value)}`;
+  return z.preprocess((value: AnyOf<Word>) => findWord(value, words) ?? value, z.enum(words));
 }
 
 function findWord<Word extends string>(value: unknown, words: readonly Word[]): Word | undefined {
   return typeof value === "string"
     ? words.find((candidate) => candidate.toLowerCase() === value.toLowerCase())
     : undefined;
-}
-
-/** Parses a part of a value and adds its problems to those of the whole. */
-function parsePart<Output>(
-  schema: z.ZodType<Output>,
-  value: unknown,
-  context: IssueContext,
-  path: readonly PropertyKey[] = [],
-): Output {
-  const parsed = schema.safeParse(value, ZOD_ERROR_MAP);
-  if (parsed.success) return parsed.data;
-  for (const issue of flattenIssues(parsed.error.issues, path))
-    addIssueAt(context, issue.path, issue.message);
-  return z.NEVER;
 }
 
 /** A deep copy of a value, because the definition may change later. */
@@ -122,7 +93,7 @@ const TOKEN_SCHEMA = agentObject({
 export type TextToken = z.output<typeof TOKEN_SCHEMA>;
 
 /** Hidden from the model and from logs. */
-const isSensitive = flag(false);
+const isSensitive = withDefault(z.boolean(), false);
 
 /** Where an injected argument comes from, by variant. */
 const PROPERTY_SCHEMAS = {
@@ -140,6 +111,7 @@ const PROPERTY_SCHEMAS = {
 };
 type Variant = keyof typeof PROPERTY_SCHEMAS;
 const VARIANTS = [...(Object.keys(PROPERTY_SCHEMAS) as Variant[]), "dynamic"] as const;
+const VARIANT_SCHEMA = word(...VARIANTS);
 
 /** The source of an injected argument. */
 export type ArgumentProperty = {
@@ -157,7 +129,7 @@ const PROPERTY_SCHEMA = plainObject.transform((value, context): ArgumentProperty
   const variant = findWord(name, VARIANTS);
   if (variant !== undefined && variant !== "dynamic")
     return { variant, ...parsePart<object>(PROPERTY_SCHEMAS[variant], value, context) } as ArgumentProperty;
-  if (typeof name !== "string") addIssueAt(context, ["variant"], describeExpectedWord(name, VARIANTS));
+  if (typeof name !== "string") parsePart(VARIANT_SCHEMA, name, context, ["variant"]);
   return { variant: "dynamic", unknownVariant: variant === undefined ? String(name) : undefined };
 });
 
@@ -168,13 +140,11 @@ const PROPERTIES_SCHEMA = option
     Object.entries(properties).map(([path, property]) => {
       // Arguments are an object, so the first segment is a name.
       if (typeof parseJsonPath(path)?.[0] === "string")
-        return [path, parsePart(PROPERTY_SCHEMA, property, context, [path])] as const;
+        return [path, parsePart(PROPERTY_SCHEMA, property, context, [path]) ?? z.NEVER] as const;
       addIssueAt(context, [path], `is not a supported argument path; supported: ${SUPPORTED_PATHS}`);
       return z.NEVER;
     }),
-  )
-  .nullish()
-  .transform((entries) => entries ?? []);
+  );
 
 const TOOL_SCHEMA = agentObject({
   /** The name on the server, unchanged. Required, and unique in its resource. */
@@ -189,7 +159,7 @@ const TOOL_SCHEMA = agentObject({
   /** The JSON Schema of the structured result. */
   outputSchema: optional(jsonSchema),
   /** Arguments that the library injects, by a JSONPath into the arguments: `$['user']['name']`. */
-  argumentProperties: PROPERTIES_SCHEMA,
+  argumentProperties: withDefault(PROPERTIES_SCHEMA, []),
 });
 
 /**
@@ -208,12 +178,12 @@ const DISCOVERY_SCHEMA = agentObject({
    * With `cached`: compare a saved tool with the server before a call.
    * @default true
    */
-  refreshSchemaBeforeCall: flag(true),
+  refreshSchemaBeforeCall: withDefault(z.boolean(), true),
   /**
    * With `dynamic`: use all tools of the server, not only those with the name of a saved one.
    * @default false
    */
-  allowAll: flag(false),
+  allowAll: withDefault(z.boolean(), false),
 }).transform(({ type, refreshSchemaBeforeCall, allowAll }): ToolDiscovery => {
   return type === "cached" ? { type, refreshSchemaBeforeCall } : { type, allowAll };
 });
@@ -223,8 +193,9 @@ const DISCOVERY_BY_DYNAMIC_TOOLS: Readonly<Record<"none" | "schema" | "all", Too
   schema: { type: "dynamic", allowAll: false },
   all: { type: "dynamic", allowAll: true },
 };
-const DYNAMIC_TOOLS_SCHEMA = optional(word("none", "schema", "all")).transform((mode): ToolDiscovery =>
-  mode === undefined ? { type: "cached", refreshSchemaBeforeCall: true } : DISCOVERY_BY_DYNAMIC_TOOLS[mode],
+const DYNAMIC_TOOLS_SCHEMA = withDefault(
+  word("none", "schema", "all").transform((mode) => DISCOVERY_BY_DYNAMIC_TOOLS[mode]),
+  { type: "cached", refreshSchemaBeforeCall: true } satisfies ToolDiscovery,
 );
 
 const MCP_RESOURCE_SCHEMA = agentObject({
@@ -245,7 +216,7 @@ const MCP_RESOURCE_SCHEMA = agentObject({
    * Whether the agent uses the resource.
    * @default true
    */
-  isEnabled: flag(true),
+  isEnabled: withDefault(z.boolean(), true),
   /**
    * The tools as saved in the definition.
    * @default []
@@ -265,12 +236,12 @@ const MCP_RESOURCE_SCHEMA = agentObject({
   dynamicTools: z.unknown().optional(),
   /** An inline server definition. Used only with `allowInlineServers`. */
   server: optional(inlineServer),
-}).transform(({ $resourceType: _, toolsConfiguration, dynamicTools, ...resource }, context) => ({
-  ...resource,
-  discovery:
-    toolsConfiguration?.discoveryMode ??
-    parsePart(DYNAMIC_TOOLS_SCHEMA, dynamicTools, context, ["dynamicTools"]),
-}));
+}).transform(({ toolsConfiguration, dynamicTools, ...resource }, context) => {
+  const { $resourceType: _, ...fields } = resource;
+  const mode = toolsConfiguration?.discoveryMode;
+  const discovery = mode ?? parsePart(DYNAMIC_TOOLS_SCHEMA, dynamicTools, context, ["dynamicTools"]);
+  return { ...fields, discovery: discovery ?? z.NEVER };
+});
 
 /** A resource that is not used: of another type, or without one. */
 type IgnoredResource = "other-type" | "no-type";
@@ -281,7 +252,7 @@ const RESOURCE_SCHEMA = z.custom<AgentResource>().transform((value: unknown, con
     if (typeof type !== "string") return "no-type" satisfies IgnoredResource;
     if (type.toLowerCase() !== "mcp") return "other-type" satisfies IgnoredResource;
   }
-  return parsePart(MCP_RESOURCE_SCHEMA, value, context);
+  return parsePart(MCP_RESOURCE_SCHEMA, value, context) ?? z.NEVER;
 });
 
 /** The schema of an agent definition. Does not read resources of other types. */
@@ -299,11 +270,11 @@ export const AGENT_SCHEMA = agentObject({
  * An agent definition: the JSON that `createMcpToolsFromAgent` accepts. Keys that are not listed here are
  * ignored.
  */
-export type AgentDefinition = z.input<typeof AGENT_SCHEMA>;
+export interface AgentDefinition extends z.input<typeof AGENT_SCHEMA> {}
 /** A resource of an agent definition. Resources of other types than `mcp` are ignored. */
-export type AgentResource = z.input<typeof MCP_RESOURCE_SCHEMA>;
+export interface AgentResource extends z.input<typeof MCP_RESOURCE_SCHEMA> {}
 /** A tool snapshot as written in an agent definition. Keys may also be written in snake case. */
-export type AgentTool = z.input<typeof TOOL_SCHEMA>;
+export interface AgentTool extends z.input<typeof TOOL_SCHEMA> {}
 
 /** A tool as saved in an agent definition, so that the server need not be contacted before the first call. */
 export interface ToolSnapshot {

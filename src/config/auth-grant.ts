@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { urlSchema } from "./http-options.js";
+import { isPlaceholder, MADE_FROM_MISSING, urlSchema } from "./http-options.js";
 import { strictObject } from "./parse-options.js";
 
 /** What a `JwtSource` function receives. */
@@ -34,6 +34,7 @@ interface GrantOptions<Address> {
  * (RFC 7523).
  */
 export interface JwtBearerGrant<Address = string | URL> extends GrantOptions<Address> {
+  /** Selects this grant. */
   readonly grant: "jwt-bearer";
   /** The JWT to exchange. */
   readonly assertion: JwtSource;
@@ -45,7 +46,9 @@ export interface JwtBearerGrant<Address = string | URL> extends GrantOptions<Add
  * and the grant at the authorization server of the MCP server for a token (RFC 7523).
  */
 export interface EnterpriseManagedGrant<Address = string | URL> extends GrantOptions<Address> {
+  /** Selects this grant. */
   readonly grant: "enterprise-managed";
+  /** The id of this client at the issuer. */
   readonly clientId: string;
   /**
    * The ID token of the user. A function does not receive the caller and requires `identity` next to
@@ -85,13 +88,16 @@ const httpsOrLoopbackUrl = urlSchema("https:", "http:").refine(
   { error: "expected https:// because secrets are sent there" },
 );
 const nonEmptyString = z.string().min(1);
+const credentialString = nonEmptyString.refine((text) => !isPlaceholder(text), {
+  error: MADE_FROM_MISSING,
+});
 const jwt = z.custom<JwtSource>((value) => typeof value === "function" || isJwt(value), {
   error: "expected a JWT, or a function that returns one",
 });
 
 const clientFields = {
-  clientId: nonEmptyString,
-  clientSecret: nonEmptyString.optional(),
+  clientId: credentialString,
+  clientSecret: credentialString.optional(),
 };
 const commonFields = {
   issuer: httpsOrLoopbackUrl,

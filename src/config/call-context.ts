@@ -4,9 +4,11 @@ import type { JsonObject } from "../json/json.js";
 export interface CallContext {
   /** `discovery`: tools, resources or prompts are listed. `call`: one of them is used. */
   readonly purpose: "discovery" | "call";
+  /** The name of the server. */
   readonly server: string;
   /** The name of the tool on the server. */
   readonly tool?: string | undefined;
+  /** The id that the model gave the tool call; `undefined` for calls without a model. */
   readonly toolCallId?: string | undefined;
   /** `configurable` of the run's config: thread, user and what else the application sets. */
   readonly configurable: JsonObject;
@@ -16,6 +18,7 @@ export interface CallContext {
   readonly state: unknown;
   /** LangGraph's store. */
   readonly store: unknown;
+  /** Aborted when the call is canceled; `undefined` when it cannot be. */
   readonly signal: AbortSignal | undefined;
   /** The id of the tool's LangChain run, where callbacks trace runs. */
   readonly runId?: string | undefined;

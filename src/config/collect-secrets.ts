@@ -69,7 +69,7 @@ export function collectGrantSecrets(grant: ParsedGrant): string[] {
   const literals = [grant.clientSecret, identityProviderSecret, jwt].filter(
     (value) => typeof value === "string",
   );
-  return literals.flatMap((secret) => [secret, encodeURIComponent(secret)]);
+  return literals.flatMap(collectUrlForms);
 }
 
 /** The key is split into lines because it may be echoed without its line breaks; short lines are skipped. */
@@ -83,7 +83,17 @@ function collectTlsSecrets({ ca = [], cert = "", key = "" }: TlsOptions): string
 export function collectHeaderSecrets(value: string): string[] {
   const credential = /^[\w-]+\s+(\S.*)$/.exec(value)?.[1];
   const values = credential === undefined ? [value] : [value, credential];
-  return values.flatMap((secret) => [secret, encodeURIComponent(secret)]);
+  return values.flatMap(collectUrlForms);
+}
+
+/** A secret as it is, and as it is written in a URL or a form. */
+export function collectUrlForms(secret: string): string[] {
+  try {
+    return [secret, encodeURIComponent(secret), new URLSearchParams({ "": secret }).toString().slice(1)];
+  } catch {
+    // A string with half of a surrogate pair cannot be encoded.
+    return [secret];
+  }
 }
 
 /** The user and password of a URL, encoded for basic authentication; `undefined` when it has neither. */

@@ -3,10 +3,15 @@ import type { CallContext } from "./call-context.js";
 
 /** Tokens as issued by an authorization server. Store them unchanged, including unknown fields. */
 export interface OAuthTokens {
+  /** The token that requests are sent with. */
   readonly access_token: string;
+  /** How the token is used: `Bearer` or `DPoP`. */
   readonly token_type: string;
+  /** Obtains the next access token without a login. */
   readonly refresh_token?: string | undefined;
+  /** The lifetime of the access token in seconds, from when it was issued. */
   readonly expires_in?: number | undefined;
+  /** The scopes that were granted, separated by spaces. */
   readonly scope?: string | undefined;
 }
 
@@ -18,22 +23,37 @@ export interface OAuthTokens {
 export interface OAuthProvider {
   /** `undefined` for flows without a login, such as client credentials. */
   readonly redirectUrl: string | URL | undefined;
+  /** Describes this client for dynamic registration. */
   readonly clientMetadata: object;
+  /** The URL of this client's metadata document, for authorization servers that accept it as a client id. */
   readonly clientMetadataUrl?: string | undefined;
+  /** Returns the `state` parameter of a login. */
   state?(): string | Promise<string>;
+  /** Returns the id and secret of this client; `undefined` before it is registered. */
   clientInformation(): object | undefined | Promise<object | undefined>;
+  /** Stores the id and secret after dynamic registration. Without it, clients are not registered. */
   saveClientInformation?(information: never): void | Promise<void>;
+  /** Returns the stored tokens; `undefined` before the first login. */
   tokens(): OAuthTokens | undefined | Promise<OAuthTokens | undefined>;
+  /** Stores tokens after a login or a refresh. */
   saveTokens(tokens: never): void | Promise<void>;
   /** Called with the URL where the user logs in, which is also the `authorizationUrl` of the error. */
   redirectToAuthorization(authorizationUrl: URL): void | Promise<void>;
+  /** Stores the PKCE verifier of a login until its code is exchanged. */
   saveCodeVerifier(verifier: string): void | Promise<void>;
+  /** Returns the PKCE verifier of the current login. */
   codeVerifier(): string | Promise<string>;
+  /** Authenticates this client in a token request, instead of with its id and secret. */
   addClientAuthentication?(headers: Headers, params: URLSearchParams, url: never, metadata?: never): unknown;
+  /** Decides which resource tokens are requested for; throws for a server that must not receive them. */
   validateResourceURL?(serverUrl: never, resource?: string): Promise<URL | undefined>;
+  /** Removes stored credentials that the authorization server has rejected. */
   invalidateCredentials?(scope: never): void | Promise<void>;
+  /** Returns the parameters of a token request, for grants other than the authorization code. */
   prepareTokenRequest?(scope?: string): URLSearchParams | Promise<URLSearchParams | undefined> | undefined;
+  /** Stores which authorization server was discovered, for the exchange of the code. */
   saveDiscoveryState?(state: never): void | Promise<void>;
+  /** Returns what `saveDiscoveryState` has stored. */
   discoveryState?(): object | undefined | Promise<object | undefined>;
 }
 

@@ -7,13 +7,18 @@ import { describeValue } from "../json/describe-value.js";
 /** A URL with one of these protocols. Error messages show the received URL without its secrets. */
 export function urlSchema(...protocols: string[]) {
   const expected = `a URL starting with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`;
-  const isText = (value: unknown) => typeof value === "string" || value instanceof URL;
-  return option.opaque<string | URL>(expected, isText).transform((value, context) => {
+  return option.opaque<string | URL>(expected, isStringOrUrl).transform((value, context) => {
     const url = URL.canParse(String(value)) ? new URL(value) : undefined;
+    if (USER_PLACEHOLDER.test(url?.username ?? "") || USER_PLACEHOLDER.test(url?.password ?? ""))
+      context.addIssue(`has a user or password that ${MADE_FROM_MISSING}`);
     if (url !== undefined && protocols.includes(url.protocol)) return url;
     context.addIssue(`expected ${expected}, got ${describeUrl(value)}`);
     return z.NEVER;
   });
+}
+
+function isStringOrUrl(value: unknown): value is string | URL {
+  return typeof value === "string" || value instanceof URL;
 }
 
 function describeUrl(value: string | URL): string {
@@ -195,10 +200,39 @@ export function validateHttpOptions({ tls, dispatcher, fetch }: HttpOptions, con
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Headers with valid HTTP names and values. */
-export const HEADERS_SCHEMA = z.record(
-  z.string().regex(HEADER_NAME, { error: "contains an invalid header name" }),
-  z
-    .string()
-    .regex(HEADER_VALUE, { error: "header values must not contain line breaks or control characters" }),
-);
+/** What JavaScript writes into a string for a missing value, an object or a promise: `Bearer ${undefined}`. */
+const PLACEHOLDER = /^\s*(?:undefined|null|NaN|\[object [^\]]*\])\s*$/;
+const USER_PLACEHOLDER = /^(?:undefined|null|NaN|%5Bobject%20.*)$/;
+const OBJECT_PLACEHOLDER = /\[object [A-Z]\w*\]/;
+const PARAMETER_PLACEHOLDER = /(?:^|[\s;,])[\w.-]+=\s*"?undefined"?\s*(?:$|[;,])/;
+export const MADE_FROM_MISSING =
+  'was made from a missing value: it is "undefined", "null", "NaN" or "[object …]"';
+
+/** Whether a credential is the string of a missing value, so that sending it can only be a mistake. */
+export function isPlaceholder(text: string): boolean {
+  return PLACEHOLDER.test(text);
+}
+
+function hasPlaceholder(value: string): boolean {
+  const [, scheme = "", credential = value] = /^\s*([\w-]+)\s+(.*)$/.exec(value) ?? [];
+  if (isPlaceholder(value) || isPlaceholder(credential)) return true;
+  if (OBJECT_PLACEHOLDER.test(value) || PARAMETER_PLACEHOLDER.test(value)) return true;
+  if (scheme.toLowerCase() !== "basic") return false;
+  const [user = "", ...password] = Buffer.from(credential, "base64").toString("utf8").split(":");
+  return isPlaceholder(user) || isPlaceholder(password.join(":"));
+}
+
+/** Headers with valid HTTP names and values. `Origin: null` is valid, other values of missing ones are refused. */
+export const HEADERS_SCHEMA = z
+  .record(
+    z.string().regex(HEADER_NAME, { error: "contains an invalid header name" }),
+    z
+      .string()
+      .regex(HEADER_VALUE, { error: "header values must not contain line breaks or control characters" }),
+  )
+  .superRefine((headers, context) => {
+    for (const [name, value] of Object.entries(headers)) {
+      const isNullOrigin = name.toLowerCase() === "origin" && value === "null";
+      if (!isNullOrigin && hasPlaceholder(value)) addIssueAt(context, [name], MADE_FROM_MISSING);
+    }
+  });

@@ -3,11 +3,17 @@ import type { JsonObject } from "../json/json.js";
 
 /** A JSON-RPC message on the wire. */
 export interface JsonRpcMessage {
+  /** The version of JSON-RPC. */
   jsonrpc: "2.0";
+  /** Identifies a request, and is repeated in its response; `undefined` for notifications. */
   id?: string | number | undefined;
+  /** What is requested or notified: `tools/call`; `undefined` for responses. */
   method?: string | undefined;
+  /** The arguments of a request or notification. */
   params?: JsonObject | undefined;
+  /** The result of a request that succeeded. */
   result?: JsonObject | undefined;
+  /** Why a request failed. */
   error?: { code: number; message: string; data?: unknown } | undefined;
 }
 
@@ -70,10 +76,14 @@ export interface MessageTransport {
  * What `openTransport` may return: a `MessageTransport`, or any transport of the official SDK. The message
  * type is `never` so that the SDK's own message type is assignable.
  */
-export type TransportLike = Omit<MessageTransport, "send"> & { send(message: never): Promise<void> };
+export type TransportLike = Omit<MessageTransport, "send"> & {
+  /** Sends a message. Responses arrive through `onmessage`. */
+  send(message: never): Promise<void>;
+};
 
 /** A server in this process, such as the SDK's `McpServer`. */
 export interface InProcessServer {
+  /** Attaches the server to its end of a transport. Called once for each session. */
   connect(transport: MessageTransport): Promise<void>;
 }
 

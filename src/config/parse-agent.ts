@@ -1,9 +1,8 @@
-import type { z } from "zod";
-import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { z } from "zod";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { isPlainObject, parseJson } from "../json/json.js";
 import { AGENT_SCHEMA, findSpelling, type McpAgentResource, type ToolSnapshot } from "./agent-definition.js";
-import { catchUnreadable, flattenIssues, type Validated, ZOD_ERROR_MAP } from "./parse-options.js";
+import { addIssueAt, flattenIssues, parseOptions, ZOD_ERROR_MAP } from "./parse-options.js";
 
 const SUBJECT = "The agent definition";
 
@@ -22,68 +21,80 @@ export interface ParsedAgent {
  */
 export function parseAgent(agent: unknown): ParsedAgent {
   const value = typeof agent === "string" ? parseJson(agent, SUBJECT) : agent;
-  const validated = catchUnreadable(value, () => validateAgent(value));
-  if ("data" in validated) return validated.data;
-  throw configError(SUBJECT, validated.issues);
+  return parseOptions(PARSED_AGENT_SCHEMA, value, { subject: SUBJECT });
 }
 
 type Path = readonly PropertyKey[];
 type ParsedResource = Exclude<z.output<typeof AGENT_SCHEMA>["resources"][number], string>;
+type ParsedTool = ParsedResource["availableTools"][number];
 
-function validateAgent(agent: unknown): Validated<ParsedAgent> {
-  const locate = (path: Path) => formatPath(toInputPath(agent, path));
+/** What is found while a definition is converted. Paths have the names of the schema. */
+interface AgentReport {
+  readonly warnings: string[];
+  readonly addIssue: (path: Path, message: string) => void;
+  /** Formats a path in the spelling of the input. */
+  readonly locate: (path: Path) => string;
+}
+
+/** A transform, because paths need the spelling of the input. */
+const PARSED_AGENT_SCHEMA = z.unknown().transform((agent, context): ParsedAgent => {
+  const report: AgentReport = {
+    warnings: [],
+    addIssue: (path, message) => addIssueAt(context, toInputPath(agent, path), message),
+    locate: (path) => formatPath(toInputPath(agent, path)),
+  };
   const parsed = AGENT_SCHEMA.safeParse(agent, ZOD_ERROR_MAP);
   if (!parsed.success) {
-    const found = flattenIssues(parsed.error.issues);
-    return { issues: found.map(({ path, message }) => ({ path: locate(path), message })) };
+    for (const { path, message } of flattenIssues(parsed.error.issues)) report.addIssue(path, message);
+    return z.NEVER;
   }
-  const issues: ConfigIssue[] = [];
-  const warnings: string[] = [];
   const slugs = new Map<string, Path>();
-
-  function toResource(resource: ParsedResource, path: Path): McpAgentResource {
-    const { slug = resource.name } = resource;
-    // Servers are looked up by slug: two resources with the same slug would be the same server.
-    const first = resource.isEnabled ? findFirstUse(slugs, slug, path) : undefined;
-    if (first !== undefined)
-      issues.push({
-        path: locate([...path, resource.slug === undefined ? "name" : "slug"]),
-        message: `duplicate slug, also used by ${locate(first)}; each enabled resource needs a unique slug`,
-      });
-    return { ...resource, slug, availableTools: toSnapshots(resource, [...path, "availableTools"]) };
-  }
-
-  function toSnapshots(resource: ParsedResource, path: Path): ToolSnapshot[] {
-    const names = new Map<string, Path>();
-    return resource.availableTools.map((tool, index) => {
-      const toolPath = [...path, index];
-      const first = findFirstUse(names, tool.name, toolPath);
-      if (first !== undefined)
-        issues.push({
-          path: locate([...toolPath, "name"]),
-          message: `duplicate name, also used by ${locate(first)}; each tool needs a unique name`,
-        });
-      const properties = tool.argumentProperties.flatMap(([key, property]) => {
-        if (property.variant !== "dynamic") return [[key, property] as const];
-        if (property.unknownVariant !== undefined)
-          warnings.push(
-            `Agent resource ${JSON.stringify(resource.name)}, tool ${JSON.stringify(tool.name)}, ` +
-              `${locate([...toolPath, "argumentProperties", key])}: ` +
-              `unknown variant ${describeValue(property.unknownVariant)}; the argument is left to the model.`,
-          );
-        return [];
-      });
-      return { ...tool, argumentProperties: Object.fromEntries(properties) };
-    });
-  }
-
-  const resources = parsed.data.resources.flatMap((resource, index) => {
+  const resources = parsed.data.resources.flatMap((resource, index): McpAgentResource[] => {
     const path = ["resources", index];
     if (resource === "no-type")
-      warnings.push(`${locate(path)}: missing $resourceType; the resource is ignored.`);
-    return typeof resource === "string" ? [] : [toResource(resource, path)];
+      report.warnings.push(`${report.locate(path)}: missing $resourceType; the resource is ignored.`);
+    if (typeof resource === "string") return [];
+    const { name, slug = name } = resource;
+    // Servers are looked up by slug: two resources with the same slug would be the same server.
+    const first = resource.isEnabled ? findFirstUse(slugs, slug, path) : undefined;
+    if (first !== undefined) {
+      const message = `duplicate slug, also used by ${report.locate(first)}; each enabled resource needs a unique slug`;
+      report.addIssue([...path, resource.slug === undefined ? "name" : "slug"], message);
+    }
+    return [{ ...resource, slug, availableTools: toSnapshots(resource, path, report) }];
   });
-  return issues.length > 0 ? { issues } : { data: { resources, warnings } };
+  return { resources, warnings: report.warnings };
+});
+
+function toSnapshots(resource: ParsedResource, resourcePath: Path, report: AgentReport): ToolSnapshot[] {
+  const names = new Map<string, Path>();
+  return resource.availableTools.map((tool, index) => {
+    const path = [...resourcePath, "availableTools", index];
+    const first = findFirstUse(names, tool.name, path);
+    if (first !== undefined) {
+      const message = `duplicate name, also used by ${report.locate(first)}; each tool needs a unique name`;
+      report.addIssue([...path, "name"], message);
+    }
+    const subject = `Agent resource ${JSON.stringify(resource.name)}, tool ${JSON.stringify(tool.name)}`;
+    const warn = (key: string, problem: string) =>
+      report.warnings.push(`${subject}, ${report.locate([...path, "argumentProperties", key])}: ${problem}`);
+    return { ...tool, argumentProperties: toArgumentProperties(tool, warn) };
+  });
+}
+
+/** Leaves out the arguments that the model provides. */
+function toArgumentProperties(
+  { argumentProperties }: ParsedTool,
+  warn: (key: string, problem: string) => void,
+): ToolSnapshot["argumentProperties"] {
+  const entries = argumentProperties.flatMap(([key, property]) => {
+    if (property.variant !== "dynamic") return [[key, property] as const];
+    const { unknownVariant } = property;
+    if (unknownVariant !== undefined)
+      warn(key, `unknown variant ${describeValue(unknownVariant)}; the argument is left to the model.`);
+    return [];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Returns the owner of the first use of a value, and records the owner of a new one. */

@@ -4,7 +4,7 @@ import { findClosestMatch } from "../errors/find-closest-match.js";
 import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { safeClone, UNREADABLE } from "../json/safe-clone.js";
-import type { Logger } from "../telemetry/logger.js";
+import { type Logger, toSafeLogger } from "../telemetry/logger.js";
 
 /** Where an invalid value was passed; part of the error. */
 export interface ErrorLocation {
@@ -14,45 +14,53 @@ export interface ErrorLocation {
   readonly server?: string;
 }
 
-/** A parsed value, or all its problems. */
-export type Validated<T> = { readonly data: T } | { readonly issues: readonly ConfigIssue[] };
-
 /**
- * Parses options and throws one error of kind `invalid-config` with all problems. An unknown key is a problem;
- * its message suggests the valid key that is close to it, and lists all valid keys.
+ * Parses what a user wrote and throws one error of kind `invalid-config` with all problems. An unknown key is a
+ * problem; its message suggests the valid key that is close to it, and lists all valid keys. Values may be built in
+ * code: a getter or proxy that throws is a problem of the value, too.
  */
 export function parseOptions<T>(
   schema: z.ZodType<T>,
   options: unknown,
-  { subject, path = "", ...details }: ErrorLocation,
+  { subject, path: basePath = "", ...details }: ErrorLocation,
 ): T {
-  const validated = validate(schema, options);
-  if ("data" in validated) return validated.data;
-  const issues = validated.issues.map((issue) => (issue.path === "" ? { ...issue, path } : issue));
+  let problems: readonly PathIssue[];
+  try {
+    const parsed = schema.safeParse(options, ZOD_ERROR_MAP);
+    if (parsed.success) return parsed.data;
+    problems = flattenIssues(parsed.error.issues);
+  } catch (error) {
+    problems = findUnreadable(options, error);
+  }
+  const issues = problems.map(({ path, message }) => ({
+    path: path.length === 0 ? basePath : formatPath(path),
+    message,
+  }));
   throw configError(subject, issues, details);
 }
 
-export function validate<T>(schema: z.ZodType<T>, value: unknown): Validated<T> {
-  return catchUnreadable(value, () => {
-    const parsed = schema.safeParse(value, ZOD_ERROR_MAP);
-    return parsed.success ? { data: parsed.data } : { issues: zodToIssues(parsed.error) };
-  });
+/** The values in `options` that cannot be read. `error` is what reading one of them has thrown. */
+function findUnreadable(options: unknown, error: unknown): readonly PathIssue[] {
+  const { problems } = safeClone(options, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY });
+  const unreadable = problems.filter(({ message }) => message === UNREADABLE);
+  const reason = error instanceof Error ? error.message : describeValue(error);
+  return unreadable.length > 0 ? unreadable : [{ path: [], message: `${UNREADABLE}: ${reason}` }];
 }
 
 /**
- * Runs a parser of a value. Values may be built in code: a getter or proxy that throws is a problem of the value,
- * and not an error of the parser.
+ * Parses a part of a value inside of a transform, and adds its problems to those of the whole. Returns `undefined`
+ * if there are any.
  */
-export function catchUnreadable<T>(value: unknown, parse: () => Validated<T>): Validated<T> {
-  try {
-    return parse();
-  } catch (error) {
-    const { problems } = safeClone(value, { nonJson: "preserve", maxDepth: Number.POSITIVE_INFINITY });
-    const unreadable = problems.filter(({ message }) => message === UNREADABLE);
-    const reason = error instanceof Error ? error.message : describeValue(error);
-    if (unreadable.length === 0) return { issues: [{ path: "", message: `${UNREADABLE}: ${reason}` }] };
-    return { issues: unreadable.map(({ path, message }) => ({ path: formatPath(path), message })) };
-  }
+export function parsePart<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  context: IssueContext,
+  path: readonly PropertyKey[] = [],
+): T | undefined {
+  const { data, error } = schema.safeParse(value, ZOD_ERROR_MAP);
+  const issues = error === undefined ? [] : flattenIssues(error.issues, path);
+  for (const issue of issues) addIssueAt(context, issue.path, issue.message);
+  return data;
 }
 
 /**
@@ -83,6 +91,16 @@ export function assertOptionalArray(value: unknown, { subject, path = "", ...det
 /** The schemas of the fields of an options object. */
 export type OptionFields<Options> = { readonly [Key in keyof Required<Options>]: z.ZodType };
 
+/** The options object that these fields describe, with their documentation. */
+export type OptionsOf<Fields> = {
+  readonly [Key in keyof Fields]?: Exclude<z.input<Fields[Key]>, undefined>;
+};
+
+export function optionalFields<Fields extends z.ZodRawShape>(fields: Fields) {
+  const entries = Object.entries(fields).map(([key, field]) => [key, z.optional(field)]);
+  return Object.fromEntries(entries) as { [Key in keyof Fields]: z.ZodOptional<Fields[Key]> };
+}
+
 /**
  * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected; `hint`
  * is added to that message.
@@ -90,13 +108,10 @@ export type OptionFields<Options> = { readonly [Key in keyof Required<Options>]:
 export function optionsSchema<Options extends object>(
   fields: OptionFields<Options>,
   { required = [], hint }: { readonly required?: readonly (keyof Options)[]; readonly hint?: string } = {},
-): z.ZodType<Options> {
-  const entries = Object.entries<z.ZodType>(fields).map(([key, field]) => [
-    key,
-    required.includes(key as keyof Options) ? field : field.optional(),
-  ]);
-  const object = strictObject(Object.fromEntries(entries) as Record<string, z.ZodType>, hint);
-  return opaque("an object", isOptionsObject).pipe(object) as unknown as z.ZodType<Options>;
+): z.ZodType<Options, Options> {
+  const requiredFields = Object.fromEntries(required.map((key) => [key, fields[key]]));
+  const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hint);
+  return opaque("an object", isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
 }
 
 /** A map or set would otherwise be read as an object without fields. */
@@ -149,7 +164,7 @@ function withMethods<T>(methods: readonly string[], expected = `an object with $
 /** The schemas of single options. Their messages say what was expected and what was received. */
 export const option = {
   /** Validated where it is used. */
-  any: z.unknown().optional(),
+  any: <T = unknown>() => z.custom<T>().optional(),
   boolean: z.boolean(),
   count: opaque<number>(
     "a whole number above 0",
@@ -160,7 +175,7 @@ export const option = {
   logger: withMethods<Logger>(
     ["debug", "info", "warn", "error"],
     "an object with debug, info, warn, error, such as console",
-  ),
+  ).transform(toSafeLogger),
   clock: withMethods<Clock>(["now", "after"]),
   function: <T>() => opaque<T>("a function", isFunction),
   oneOf: <const Values extends readonly (string | boolean)[]>(...values: Values) => z.literal<Values>(values),

@@ -1,10 +1,12 @@
+import { z } from "zod";
 import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
-import { describeValue, formatPath } from "../json/describe-value.js";
+import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, omitUndefined, parseJson } from "../json/json.js";
+import { getAddressOrigin, OPERATOR_ADDRESS } from "./address-policy.js";
 import { isAuthGrant } from "./auth-grant.js";
 import { collectSecrets } from "./collect-secrets.js";
 import type { HttpOptions } from "./http-options.js";
-import { catchUnreadable, validate, type Validated } from "./parse-options.js";
+import { addIssueAt, type IssueContext, option, parseOptions, parsePart } from "./parse-options.js";
 import { SERVER_DEFAULTS, type ServerConfig, STDIO_CONNECT_MS, type TransportType } from "./server-config.js";
 import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
@@ -14,10 +16,15 @@ import { COMMON_SCHEMA, type ParsedServer, SERVER_SCHEMAS } from "./server-schem
  * Validates a server definition and fills in the defaults. Throws kind `invalid-config` with all problems.
  */
 export function parseServer(name: string, definition: ServerDefinition): ServerConfig {
-  const validated = validateServer(name, definition);
-  if ("data" in validated) return validated.data;
-  if (!isValidName(name)) throw configError("The server", validated.issues);
-  throw configError(`Server ${JSON.stringify(name)}`, validated.issues, { server: name });
+  const nameProblem = findNameProblem(name);
+  if (nameProblem !== undefined) throw configError("The server", [{ path: "name", message: nameProblem }]);
+  const location = { subject: `Server ${JSON.stringify(name)}`, server: name };
+  return toServerConfig(name, parseOptions(DEFINITION_SCHEMA, definition, location));
+}
+
+function findNameProblem(name: unknown): string | undefined {
+  if (typeof name !== "string") return `expected a non-empty name, got ${describeValue(name)}`;
+  return name.trim() === "" ? "expected a non-empty name" : undefined;
 }
 
 /** All parsed configs, so that no other object can pass for one. */
@@ -27,10 +34,10 @@ export function isServerConfig(value: object): value is ServerConfig {
   return parsedConfigs.has(value as ServerConfig);
 }
 
-/** Copies a parsed config with another name, or as lazy. */
+/** Copies a parsed config with some other settings. */
 export function withServerSettings(
   config: ServerConfig,
-  settings: Partial<Pick<ServerConfig, "name" | "lazy">>,
+  settings: Partial<Pick<ServerConfig, "name" | "lazy" | "allowAddress" | "addressOrigin">>,
 ): ServerConfig {
   const copy = { ...config, ...settings };
   parsedConfigs.add(copy);
@@ -63,59 +70,39 @@ const LIST_SUBJECT = "The list of servers";
  */
 export function parseServerConfigs(json: unknown): Record<string, ServerConfig> {
   const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
-  const validated = catchUnreadable(servers, () => validateServers(servers));
-  if ("data" in validated) return validated.data;
-  throw configError(LIST_SUBJECT, validated.issues);
+  return parseOptions(SERVER_LIST_SCHEMA, servers, { subject: LIST_SUBJECT });
 }
 
-function validateServers(servers: unknown): Validated<Record<string, ServerConfig>> {
-  if (!isPlainObject(servers)) {
-    const message = `expected an object { name: definition }, got ${describeValue(servers)}`;
-    return { issues: [{ path: "", message }] };
-  }
-  const issues: ConfigIssue[] = [];
-  const configs = Object.entries(servers).flatMap(([name, definition]) => {
-    const validated = validateServer(name, definition);
-    if ("data" in validated) return [[name, validated.data] as const];
-    issues.push(...validated.issues.map((issue) => prefixPath(name, issue)));
-    return [];
-  });
-  return issues.length > 0 ? { issues } : { data: Object.fromEntries(configs) };
-}
-
-function prefixPath(name: string, issue: ConfigIssue): ConfigIssue {
-  const head = formatPath([name]);
-  const separator = issue.path === "" || issue.path.startsWith("[") ? "" : ".";
-  return { path: `${head}${separator}${issue.path}`, message: issue.message };
-}
-
-function isValidName(name: unknown): name is string {
-  return typeof name === "string" && name.trim() !== "";
-}
-
-function validateServer(name: unknown, definition: unknown): Validated<ServerConfig> {
-  if (!isValidName(name)) {
-    const actual = typeof name === "string" ? "" : `, got ${describeValue(name)}`;
-    return { issues: [{ path: "name", message: `expected a non-empty name${actual}` }] };
-  }
-  return catchUnreadable(definition, () => {
-    if (!isPlainObject(definition))
-      return { issues: [{ path: "", message: `expected an object, got ${describeValue(definition)}` }] };
-    const transportType = getTransportType(definition);
-    if (typeof transportType !== "string") {
-      const common = validate(COMMON_SCHEMA, definition);
-      return { issues: [transportType, ...("issues" in common ? common.issues : [])] };
+const DEFINITION_SCHEMA = option
+  .opaque<JsonObject>("an object", isPlainObject)
+  .transform((definition, context): ParsedServer => {
+    const type = getTransportType(definition);
+    if (typeof type === "string") {
+      const parsed = parsePart(SERVER_SCHEMAS[type], definition, context);
+      return parsed === undefined ? z.NEVER : { ...parsed, addressOrigin: getAddressOrigin(definition) };
     }
-    const parsed = validate(SERVER_SCHEMAS[transportType], definition);
-    if ("issues" in parsed) return parsed;
-    const issues = [
-      ...validateIdentity(parsed.data),
-      ...validateDpop(parsed.data),
-      ...validateSessionStore(parsed.data),
-    ];
-    return issues.length > 0 ? { issues } : { data: toServerConfig(name, parsed.data) };
+    addIssueAt(context, type.path === "" ? [] : [type.path], type.message);
+    parsePart(COMMON_SCHEMA, definition, context);
+    return z.NEVER;
+  })
+  .superRefine((server, context) => {
+    validateIdentity(server, context);
+    validateDpop(server, context);
+    validateSessionStore(server, context);
   });
-}
+
+const SERVER_LIST_SCHEMA = option
+  .opaque<JsonObject>("an object { name: definition }", isPlainObject)
+  .transform((servers, context) => {
+    const configs = Object.entries(servers).flatMap(([name, definition]) => {
+      const nameProblem = findNameProblem(name);
+      if (nameProblem !== undefined) addIssueAt(context, [name, "name"], nameProblem);
+      const parsed =
+        nameProblem === undefined ? parsePart(DEFINITION_SCHEMA, definition, context, [name]) : undefined;
+      return parsed === undefined ? [] : [[name, toServerConfig(name, parsed)] as const];
+    });
+    return Object.fromEntries(configs);
+  });
 
 function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
   const address = toAddress(name, parsed);
@@ -146,6 +133,8 @@ function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
     handlers: toHandlers(parsed),
     classify: parsed.classify,
     secrets: [...collectSecrets(address, parsed.session?.id), ...(parsed.secrets ?? [])],
+    allowAddress: parsed.allowAddress === undefined ? [] : [parsed.allowAddress],
+    addressOrigin: parsed.addressOrigin ?? OPERATOR_ADDRESS,
   };
   parsedConfigs.add(config);
   return config;
@@ -168,7 +157,8 @@ const FORBIDDEN_IN_RESOLVED: readonly ConfigIssue[] = [
   { path: "identity", message: "cannot be set by resolve(); set it next to resolve" },
 ];
 
-function toAddress(name: string, { address, ...defaults }: ParsedServer): ServerConfig["address"] {
+function toAddress(name: string, parsed: ParsedServer): ServerConfig["address"] {
+  const { address, addressOrigin: _, ...defaults } = parsed;
   if (address.kind !== "dynamic") return address;
   const resolve = async (context: ResolveContext, serverName: string = name) => {
     const definition = await address.resolve(context);
@@ -182,21 +172,20 @@ function toAddress(name: string, { address, ...defaults }: ParsedServer): Server
 }
 
 /** DPoP binds OAuth tokens to a key, so it needs `auth`. */
-function validateDpop({ address }: ParsedServer): ConfigIssue[] {
-  if (!("dpop" in address) || address.dpop === undefined || address.auth !== undefined) return [];
-  return [{ path: "dpop", message: "requires OAuth tokens, but auth is not set" }];
+function validateDpop({ address }: ParsedServer, context: IssueContext): void {
+  if ("dpop" in address && address.dpop !== undefined && address.auth === undefined)
+    addIssueAt(context, ["dpop"], "requires OAuth tokens, but auth is not set");
 }
 
 /** Rejects definitions that would let two users share a session. */
-function validateIdentity({ address, identity, session }: ParsedServer): ConfigIssue[] {
+function validateIdentity({ address, identity, session }: ParsedServer, context: IssueContext): void {
   const perCaller = findPerCallerOption(address);
   if (perCaller !== undefined && identity === undefined) {
     const message = `is required because ${perCaller} depends on the caller: identity: (context) => string returns whose session a call uses`;
-    return [{ path: "identity", message }];
+    addIssueAt(context, ["identity"], message);
   }
   if (identity !== undefined && session?.id !== undefined)
-    return [{ path: "session.id", message: "one session cannot be shared by several identities" }];
-  return [];
+    addIssueAt(context, ["session", "id"], "one session cannot be shared by several identities");
 }
 
 /** The credential that a function returns for each caller. */
@@ -211,22 +200,20 @@ function findPerCallerOption(address: ParsedServer["address"]): string | undefin
 }
 
 /** Rejects what a session store cannot be combined with. */
-function validateSessionStore({ address, identity, session }: ParsedServer): ConfigIssue[] {
-  if (session?.store === undefined) return [];
-  const issues: ConfigIssue[] = [];
+function validateSessionStore({ address, identity, session }: ParsedServer, context: IssueContext): void {
+  if (session?.store === undefined) return;
   // A dynamic server is validated again when it is resolved.
   if (address.kind !== "http" && address.kind !== "dynamic") {
     const message = `is only supported for type http: a session of type ${address.kind} ends with its connection`;
-    issues.push({ path: "session.store", message });
+    addIssueAt(context, ["session", "store"], message);
   }
   if (session.id !== undefined)
-    issues.push({ path: "session.id", message: "cannot be combined with session.store: use one of them" });
+    addIssueAt(context, ["session", "id"], "cannot be combined with session.store: use one of them");
   const credential = credentialInUse(address);
   if (credential !== undefined && identity === undefined) {
     const message = `is required because processes with different credentials (${credential}) may share the store: identity: () => "billing" returns whose sessions these are`;
-    issues.push({ path: "identity", message });
+    addIssueAt(context, ["identity"], message);
   }
-  return issues;
 }
 
 /** The credential in use, which may differ between processes that share a store. */

@@ -1,3 +1,4 @@
+import type { AddressOrigin, AllowAddress } from "./address-policy.js";
 import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
 import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
@@ -126,6 +127,10 @@ export interface ServerConfig {
   readonly classify: CommonServerOptions["classify"] | undefined;
   /** Strings to redact. */
   readonly secrets: readonly string[];
+  /** Each has to allow an address that the operator did not configure. */
+  readonly allowAddress: readonly AllowAddress[];
+  /** Where the address comes from. */
+  readonly addressOrigin: AddressOrigin;
 }
 
 /** How and where a server is reached, without anything secret: no user, path or query. */

@@ -1,10 +1,21 @@
+import { z } from "zod";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPlainObject } from "../json/json.js";
+import type { AllowAddress } from "./address-policy.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
-import type { HttpOptions } from "./http-options.js";
-import type { ToolRules } from "./tool-rules.js";
+import { type HttpOptions, isPlaceholder, MADE_FROM_MISSING, urlSchema } from "./http-options.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
-import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-request-handlers.js";
+import {
+  hasMethods,
+  isFunction,
+  option,
+  type OptionsOf,
+  optionsSchema,
+  strictObject,
+} from "./parse-options.js";
+import type { ElicitationOption, Root, RootsOption, SamplingHandler } from "./server-request-handlers.js";
+import { TOOL_RULES_SCHEMA } from "./tool-rules.js";
 
 /**
  * How to reach a server, and its options. `type` selects the transport; without it, the transport is
@@ -30,70 +41,86 @@ export type AddressedServerDefinition =
   | CustomServerDefinition
   | InProcessServerDefinition;
 
-/** Timeouts in milliseconds. 0 disables a timeout. */
-export interface TimeoutOptions {
+const milliseconds = z.number().nonnegative();
+const positiveInt = z.number().int().positive();
+const nonNegativeInt = z.number().int().nonnegative();
+
+const TIMEOUT_FIELDS = {
   /**
    * Connecting and initializing a session.
    *
    * @default 10_000 (stdio: 60_000)
    */
-  readonly connectMs?: number;
+  connectMs: milliseconds,
   /**
    * One attempt of a request. Each progress notification restarts it.
    *
    * @default 60_000
    */
-  readonly requestMs?: number;
+  requestMs: milliseconds,
   /**
    * A whole call, including handshakes, retries and delays.
    *
    * @default 600_000
    */
-  readonly totalMs?: number;
-}
+  totalMs: milliseconds,
+};
 
-/** How sessions are opened, recovered, shared and closed. */
-export interface SessionOptions {
+/** Timeouts in milliseconds. 0 disables a timeout. */
+export interface TimeoutOptions extends OptionsOf<typeof TIMEOUT_FIELDS> {}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+const SESSION_FIELDS = {
   /** Resumes this session instead of opening one. It is never replaced by another session. */
-  readonly id?: string;
+  id: z
+    .string()
+    .regex(VISIBLE_ASCII, { error: "session ids must be visible ASCII" })
+    .refine((id) => !isPlaceholder(id), { error: MADE_FROM_MISSING }),
   /** The protocol version that the resumed session was opened with. */
-  readonly protocolVersion?: string;
+  protocolVersion: z.string().regex(VISIBLE_ASCII, { error: "versions must be visible ASCII" }),
   /**
    * Stores sessions for other processes and later runs, which use them without a handshake. Only for
    * Streamable HTTP; cannot be combined with `id`.
    */
-  readonly store?: SessionStore;
+  store: option.withMethods<SessionStore>(
+    ["get", "set", "delete"],
+    "a store: an object with get, set and delete",
+  ),
   /**
    * How long a session is kept in `store`, in milliseconds.
    *
    * @default 86_400_000 (one day)
    */
-  readonly storeTtlMs?: number;
+  storeTtlMs: z.number().positive(),
   /**
    * How many new sessions one call may get after the server lost its session.
    *
    * @default 1
    */
-  readonly maxRecoveries?: number;
+  maxRecoveries: nonNegativeInt,
   /**
    * Send one request at a time.
    *
    * @default false
    */
-  readonly sequential?: boolean;
+  sequential: z.boolean(),
   /**
    * How long `close()` waits for calls in flight before it aborts them, in milliseconds.
    *
    * @default 0
    */
-  readonly drainMs?: number;
+  drainMs: milliseconds,
   /**
    * Terminate the session at the server on `close()`.
    *
    * @default true; false with `id` or `store`
    */
-  readonly terminateOnClose?: boolean;
-}
+  terminateOnClose: z.boolean(),
+};
+
+/** How sessions are opened, recovered, shared and closed. */
+export interface SessionOptions extends OptionsOf<typeof SESSION_FIELDS> {}
 
 /** Options of one operation of a `SessionStore`. */
 interface SessionStoreCallOptions {
@@ -105,132 +132,147 @@ interface SessionStoreCallOptions {
  * an object with the same methods.
  */
 export interface SessionStore {
+  /** Returns the value that was stored last; `undefined` if there is none or it has expired. */
   get(key: string, call: SessionStoreCallOptions): Promise<unknown>;
+  /** Stores a JSON value for `ttlMs` milliseconds. */
   set(key: string, value: unknown, call: SessionStoreCallOptions & { readonly ttlMs: number }): Promise<void>;
+  /** Removes a value; does nothing if there is none. */
   delete(key: string, call: SessionStoreCallOptions): Promise<void>;
 }
 
-/** Limits that protect the client from large or misbehaving servers. */
-export interface LimitOptions {
+const LIMIT_FIELDS = {
   /**
    * The largest message that is read, in bytes.
    *
    * @default 33_554_432 (32 MiB)
    */
-  readonly responseBytes?: number;
+  responseBytes: positiveInt,
   /**
    * Concurrent connections to the server.
    *
    * @default 64
    */
-  readonly sockets?: number;
+  sockets: positiveInt,
   /**
    * Pages of one list.
    *
    * @default 100
    */
-  readonly pages?: number;
+  pages: positiveInt,
   /**
    * Tools of the server.
    *
    * @default 10_000
    */
-  readonly tools?: number;
+  tools: positiveInt,
   /**
    * Resources of the server, and as many resource templates.
    *
    * @default 10_000
    */
-  readonly resources?: number;
+  resources: positiveInt,
   /**
    * Prompts of the server.
    *
    * @default 10_000
    */
-  readonly prompts?: number;
+  prompts: positiveInt,
   /**
    * Concurrent requests to the server; further requests wait.
    *
    * @default unlimited
    */
-  readonly concurrentCalls?: number;
+  concurrentCalls: positiveInt,
   /**
    * Identities with a session of their own. Beyond that, the identity that was idle longest loses its
    * session.
    *
    * @default 1_000
    */
-  readonly identities?: number;
+  identities: positiveInt,
   /**
    * Server requests (sampling, elicitation, roots) that are handled concurrently in one session; further
    * requests wait.
    *
    * @default 8
    */
-  readonly serverRequests?: number;
-}
+  serverRequests: positiveInt,
+};
 
-/** How often, and after which delays, a request is retried where that is safe. */
-export interface RetryOptions {
+/** Limits that protect the client from large or misbehaving servers. */
+export interface LimitOptions extends OptionsOf<typeof LIMIT_FIELDS> {}
+
+const RETRY_FIELDS = {
   /**
    * Retries of one call.
    *
    * @default 2
    */
-  readonly maxRetries?: number;
+  maxRetries: nonNegativeInt,
   /**
    * The shortest delay before a retry, in milliseconds.
    *
    * @default 100
    */
-  readonly baseDelayMs?: number;
+  baseDelayMs: milliseconds,
   /**
    * The longest delay before a retry, in milliseconds.
    *
    * @default 5_000
    */
-  readonly maxDelayMs?: number;
+  maxDelayMs: milliseconds,
   /**
    * After a failure that the session may have caused, retry the request in a separate session, which is
    * closed afterwards. Without effect for servers without session ids and with `session.id`.
    *
    * @default false
    */
-  readonly freshSession?: boolean;
-}
+  freshSession: z.boolean(),
+};
 
-/** When the circuit to a failing server opens, and how it closes again. */
-export interface CircuitBreakerOptions {
+/** How often, and after which delays, a request is retried where that is safe. */
+export interface RetryOptions extends OptionsOf<typeof RETRY_FIELDS> {}
+
+const CIRCUIT_BREAKER_FIELDS = {
   /**
-   * Consecutive failures that open the circuit.
+   * Consecutive failures that open the circuit. They count at most once in 250 ms, regardless of how many callers and
+   * retries meet them, so that the restart of a server is one failure.
    *
    * @default 5
    */
-  readonly failureThreshold?: number;
+  failureThreshold: positiveInt,
   /**
-   * How long the circuit stays open before calls are let through again, in milliseconds.
+   * How long the circuit stays open before calls are let through again, in milliseconds. If nothing answers at the
+   * address, the server is probed with handshakes in the background instead, first after 250 ms and then with delays
+   * that double up to this time; a call that arrives up to a second before a probe waits for it.
    *
    * @default 30_000
    */
-  readonly recoveryTimeoutMs?: number;
+  recoveryTimeoutMs: milliseconds,
   /**
    * Concurrent calls while the circuit is half-open.
    *
    * @default 1
    */
-  readonly halfOpenMaxCalls?: number;
+  halfOpenMaxCalls: positiveInt,
   /**
    * Successful calls in the half-open state that close the circuit.
    *
    * @default 2
    */
-  readonly successThreshold?: number;
-}
+  successThreshold: positiveInt,
+};
+
+/** When the circuit to a failing server opens, and how it closes again. */
+export interface CircuitBreakerOptions extends OptionsOf<typeof CIRCUIT_BREAKER_FIELDS> {}
 
 /** The tool call that a fallback responds to or records. */
 export interface FallbackCall {
+  /** The name of the server. */
   readonly server: string;
+  /** The name of the tool on the server. */
   readonly tool: string;
+  /** The arguments as they were sent. */
   readonly args: Readonly<Record<string, unknown>>;
   /** The headers of this call only. They may identify the caller: never respond with a result of other headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -238,14 +280,27 @@ export interface FallbackCall {
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
   /** The identity of the caller. Never respond with a result of another identity. */
   readonly identity: string;
+  /** Whether the call may safely run twice, by its options, a rule or trusted annotations. */
   readonly isIdempotent: boolean;
 }
 
 /** The tool result that a fallback returns. */
 export interface FallbackResult {
+  /**
+   * Content blocks in the format of MCP: `{ type: "text", text: "…" }`.
+   *
+   * @default []
+   */
   readonly content?: readonly Readonly<Record<string, unknown>>[];
+  /** JSON that matches the `outputSchema` of the tool, if it has one. */
   readonly structuredContent?: unknown;
+  /**
+   * The result describes an error of the tool.
+   *
+   * @default false
+   */
   readonly isError?: boolean;
+  /** Metadata for programs, which the model does not see. */
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
@@ -255,7 +310,12 @@ export interface FallbackResult {
  */
 export type FallbackOption =
   | FallbackResponder
-  | { readonly respond: FallbackResponder; readonly record?: FallbackRecorder | undefined };
+  | {
+      /** Returns the result of a call that failed, or `undefined` to let the failure through. */
+      readonly respond: FallbackResponder;
+      /** Receives every successful result, for later failures. */
+      readonly record?: FallbackRecorder | undefined;
+    };
 type FallbackResponder = (
   failure: McpRuntimeError,
   call: FallbackCall,
@@ -275,68 +335,100 @@ type FallbackRecorder = (call: FallbackCall, result: Readonly<Record<string, unk
  */
 export type ProtocolOption = "auto" | "legacy" | "2026-07-28";
 
-/** Options of every server, whatever its transport. */
-export interface CommonServerOptions {
+const ROOTS_SCHEMA: z.ZodType<RootsOption, RootsOption> = z.union([
+  z.array(strictObject({ uri: urlSchema("file:"), name: z.string().optional() })),
+  option.function<Exclude<RootsOption, readonly Root[]>>(),
+]);
+
+function isModeHandlers(value: unknown): boolean {
+  if (!isPlainObject(value)) return false;
+  const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
+  const areKnown = handlers.every(([mode, handler]) => ["form", "url"].includes(mode) && isFunction(handler));
+  return areKnown && handlers.length > 0;
+}
+
+/** The schemas of `CommonServerOptions`. */
+export const COMMON_FIELDS = {
   /** Timeouts of connecting, of one attempt and of a whole call. */
-  readonly timeouts?: TimeoutOptions;
+  timeouts: optionsSchema<TimeoutOptions>(TIMEOUT_FIELDS),
   /** How sessions are opened, recovered, shared and closed. */
-  readonly session?: SessionOptions;
+  session: optionsSchema<SessionOptions>(SESSION_FIELDS),
   /** Limits on sizes, counts and concurrency. */
-  readonly limits?: LimitOptions;
+  limits: optionsSchema<LimitOptions>(LIMIT_FIELDS),
   /** How requests are retried; `false` disables retries. */
-  readonly retry?: RetryOptions | false;
+  retry: z.literal(false).or(optionsSchema<RetryOptions>(RETRY_FIELDS)),
   /** When the circuit to a failing server opens; `false` disables the circuit breaker. */
-  readonly circuitBreaker?: CircuitBreakerOptions | false;
+  circuitBreaker: z.literal(false).or(optionsSchema<CircuitBreakerOptions>(CIRCUIT_BREAKER_FIELDS)),
   /** Rules for the tools of this server, by their names on the server. */
-  readonly tools?: ToolRules;
+  tools: TOOL_RULES_SCHEMA,
   /**
    * Trust the annotations of the server's tools (`readOnlyHint`, `idempotentHint`) when deciding about
    * approvals and retries.
    *
    * @default false
    */
-  readonly trustAnnotations?: boolean;
+  trustAnnotations: z.boolean(),
   /**
-   * Continue without this server when it cannot be reached at startup.
+   * Continue without this server when it cannot be reached at startup. A start waits for it until `startupWaitMs` after
+   * all other servers; if it connects later, its tools are added then.
    *
    * @default false
    */
-  readonly optional?: boolean;
+  optional: z.boolean(),
   /**
    * Connect on first use instead of at startup.
    *
    * @default false
    */
-  readonly lazy?: boolean;
+  lazy: z.boolean(),
   /**
    * Which MCP revisions are used.
    *
    * @default "auto"
    */
-  readonly protocol?: ProtocolOption;
+  protocol: option.oneOf("auto", "legacy", "2026-07-28"),
   /** The folders and files that the server may work in. */
-  readonly roots?: RootsOption;
+  roots: ROOTS_SCHEMA,
   /** Handles requests of the server to sample from a model. Without it, sampling is not offered. */
-  readonly onSamplingRequest?: SamplingHandler;
+  onSamplingRequest: option.function<SamplingHandler>(),
   /** Handles requests of the server for user input. Without it, elicitation is not offered. */
-  readonly onElicitationRequest?: ElicitationOption;
+  onElicitationRequest: option.opaque<ElicitationOption>(
+    "a function, or { form, url } with at least one of them",
+    (value) => isFunction(value) || isModeHandlers(value),
+  ),
   /**
    * Provides the result of a tool call that failed after all retries: a function of the failure and the
    * call, or `lastGoodResult({ maxAgeMs })`.
    */
-  readonly fallback?: FallbackOption;
+  fallback: option.opaque<FallbackOption>(
+    "a function, or lastGoodResult({ maxAgeMs })",
+    (value) => isFunction(value) || hasMethods(value, "respond"),
+  ),
   /**
    * Changes the kind of a failure; `undefined` keeps it. For platforms with error codes of their own:
    * `(error) => (error.code === -32600 ? "session-lost" : undefined)`.
    */
-  readonly classify?: (failure: McpRuntimeError) => FailureKind | undefined;
+  classify: option.function<(failure: McpRuntimeError) => FailureKind | undefined>(),
   /**
    * Additional strings to redact from errors, logs and events. Redacted in any case: header values,
    * tokens, the user, password and query of a URL, and the values of variables and command line options
    * with names such as `API_KEY`.
    */
-  readonly secrets?: readonly string[];
-}
+  secrets: z.array(z.string()).readonly(),
+  /**
+   * Decides where requests may go that you did not configure: the address of a server in an agent or project file or
+   * returned by `resolve`, and the addresses of OAuth, which servers name. Redirects to another origin are never
+   * followed. Checked for each IP address before a connection to it is opened, in addition to the `allowAddress` of the toolset: both have to allow it. Only
+   * `true` allows an address. Programs, custom transports and servers in this process open their own connections.
+   *
+   * @default denies link-local addresses and metadata services (169.254.0.0/16, fe80::/10), and loopback and private
+   * ones where your own address is public
+   */
+  allowAddress: option.function<AllowAddress>(),
+};
+
+/** Options of every server, whatever its transport. */
+export interface CommonServerOptions extends OptionsOf<typeof COMMON_FIELDS> {}
 
 /** The keys that identify a transport. A definition has the keys of exactly one transport. */
 interface TransportKeys {
@@ -354,6 +446,10 @@ type OnlyKeys<Own extends keyof TransportKeys> = {
 type TypeTag<Name extends string> =
   | { readonly type?: Name; readonly transport?: never }
   | { readonly type?: never; readonly transport?: Name };
+/** For a transport that is not inferred from the keys. */
+type RequiredTypeTag<Name extends string> =
+  | { readonly type: Name; readonly transport?: never }
+  | { readonly type?: never; readonly transport: Name };
 
 /** A server over Streamable HTTP. Falls back to SSE for servers that are older than Streamable HTTP. */
 export type HttpServerDefinition = CommonServerOptions &
@@ -368,10 +464,7 @@ export type HttpServerDefinition = CommonServerOptions &
 /** A server over HTTP+SSE, the transport of protocol version 2024-11-05. */
 export type SseServerDefinition = CommonServerOptions &
   OnlyKeys<"url"> &
-  (
-    | { readonly type: "sse"; readonly transport?: never }
-    | { readonly transport: "sse"; readonly type?: never }
-  ) &
+  RequiredTypeTag<"sse"> &
   CredentialOptions &
   HttpOptions & {
     /** The URL of the event stream: `https://…` or `http://…`. */
@@ -473,7 +566,9 @@ export interface ResolveContext {
  */
 export type DynamicServerDefinition = CommonServerOptions &
   OnlyKeys<"resolve"> & {
+    /** May be omitted: `resolve` identifies the transport. */
     readonly type?: "dynamic";
+    /** Not available: `resolve` returns the definition of another transport. */
     readonly transport?: never;
     /** Returns the definition of the server. It may not contain `tools` or `identity`. */
     readonly resolve: (

@@ -1,29 +1,18 @@
 import { z } from "zod";
-import { isPlainObject } from "../json/json.js";
+import type { AddressOrigin } from "./address-policy.js";
 import { type AuthGrant, AUTH_GRANT_SCHEMA } from "./auth-grant.js";
 import type { AuthOption, HeadersOption, HeaderValues, IdentityOption } from "./credential-options.js";
 import { HEADERS_SCHEMA, HTTP_FIELDS, urlSchema, validateHttpOptions } from "./http-options.js";
-import { hasMethods, isFunction, option, optionsSchema, strictObject } from "./parse-options.js";
-import type { ServerAddress, ServerConfig, TransportType } from "./server-config.js";
-import type {
-  CircuitBreakerOptions,
-  CommonServerOptions,
-  FallbackOption,
-  InProcessServerDefinition,
-  LimitOptions,
-  ResolveContext,
-  RetryOptions,
-  SessionOptions,
-  SessionStore,
-  TimeoutOptions,
-} from "./server-definition.js";
-import type { ElicitationOption, RootsOption, SamplingHandler } from "./server-request-handlers.js";
-import { TOOL_RULES_SCHEMA } from "./tool-rules.js";
+import { hasMethods, isFunction, option, optionalFields, strictObject } from "./parse-options.js";
+import type { ServerAddress, TransportType } from "./server-config.js";
+import { COMMON_FIELDS, type InProcessServerDefinition, type ResolveContext } from "./server-definition.js";
 
 /** A definition after its fields are parsed: the address, and the options that do not depend on the transport. */
 export interface ParsedServer extends z.output<typeof COMMON_SCHEMA> {
   readonly address: ServerAddress | DynamicSource;
   readonly identity?: IdentityOption | undefined;
+  /** Set for a definition that the operator did not write. */
+  readonly addressOrigin?: AddressOrigin | undefined;
 }
 
 /** A server whose definition is returned by `resolve`, which is called later. */
@@ -32,35 +21,23 @@ interface DynamicSource {
   readonly resolve: (context: ResolveContext) => unknown;
 }
 
-type TransportTags = { readonly type?: unknown; readonly transport?: unknown };
-
 /** The schema of a definition of one transport. */
 function definitionSchema<Shape extends z.ZodRawShape>(shape: Shape) {
-  return strictObject({ type: option.any, transport: option.any, ...shape, ...commonFields });
+  return strictObject({ type: option.any(), transport: option.any(), ...shape, ...commonFields });
 }
 
 function withAddress(
   address: ParsedServer["address"],
-  { type: _, transport: __, ...options }: Omit<ParsedServer, "address"> & TransportTags,
+  options: Omit<ParsedServer, "address"> & { readonly type?: unknown; readonly transport?: unknown },
 ): ParsedServer {
-  return { ...options, address };
-}
-
-function isModeHandlers(value: unknown): boolean {
-  if (!isPlainObject(value)) return false;
-  const handlers = Object.entries(value).filter(([, handler]) => handler !== undefined);
-  const areKnown = handlers.every(([mode, handler]) => ["form", "url"].includes(mode) && isFunction(handler));
-  return areKnown && handlers.length > 0;
+  const { type: _, transport: __, ...others } = options;
+  return { ...others, address };
 }
 
 /** Typed like the address: transports of the SDK have a narrower message type. */
 type OpenTransport = Extract<ServerAddress, { readonly kind: "custom" }>["open"];
 
-const milliseconds = z.number().nonnegative();
-const positiveInt = z.number().int().positive();
-const nonNegativeInt = z.number().int().nonnegative();
 const nonEmptyString = z.string().min(1);
-const visibleAscii = /^[\x21-\x7e]+$/;
 
 const credentials = {
   headers: z
@@ -92,85 +69,7 @@ const variableName = z
 const UNKNOWN_ENCODING =
   'expected an encoding that TextDecoder supports, such as "utf-8" or "windows-1252", except UTF-16';
 
-const commonFields = {
-  timeouts: optionsSchema<TimeoutOptions>({
-    connectMs: milliseconds,
-    requestMs: milliseconds,
-    totalMs: milliseconds,
-  }).optional(),
-  session: optionsSchema<SessionOptions>({
-    id: z.string().regex(visibleAscii, { error: "session ids must be visible ASCII" }),
-    protocolVersion: z.string().regex(visibleAscii, { error: "versions must be visible ASCII" }),
-    store: option.withMethods<SessionStore>(
-      ["get", "set", "delete"],
-      "a store: an object with get, set and delete",
-    ),
-    storeTtlMs: z.number().positive(),
-    maxRecoveries: nonNegativeInt,
-    sequential: z.boolean(),
-    drainMs: milliseconds,
-    terminateOnClose: z.boolean(),
-  }).optional(),
-  limits: optionsSchema<LimitOptions>({
-    responseBytes: positiveInt,
-    sockets: positiveInt,
-    pages: positiveInt,
-    tools: positiveInt,
-    resources: positiveInt,
-    prompts: positiveInt,
-    concurrentCalls: positiveInt,
-    identities: positiveInt,
-    serverRequests: positiveInt,
-  }).optional(),
-  retry: z
-    .union([
-      z.literal(false),
-      optionsSchema<RetryOptions>({
-        maxRetries: nonNegativeInt,
-        baseDelayMs: milliseconds,
-        maxDelayMs: milliseconds,
-        freshSession: z.boolean(),
-      }),
-    ])
-    .optional(),
-  circuitBreaker: z
-    .union([
-      z.literal(false),
-      optionsSchema<CircuitBreakerOptions>({
-        failureThreshold: positiveInt,
-        recoveryTimeoutMs: milliseconds,
-        halfOpenMaxCalls: positiveInt,
-        successThreshold: positiveInt,
-      }),
-    ])
-    .optional(),
-  tools: TOOL_RULES_SCHEMA.optional(),
-  trustAnnotations: z.boolean().optional(),
-  optional: z.boolean().optional(),
-  lazy: z.boolean().optional(),
-  protocol: option.oneOf("auto", "legacy", "2026-07-28").optional(),
-  roots: z
-    .union([
-      z.array(strictObject({ uri: urlSchema("file:"), name: z.string().optional() })),
-      option.function<Extract<RootsOption, (...args: never) => unknown>>(),
-    ])
-    .optional(),
-  onSamplingRequest: option.function<SamplingHandler>().optional(),
-  onElicitationRequest: option
-    .opaque<ElicitationOption>(
-      "a function, or { form, url } with at least one of them",
-      (value) => isFunction(value) || isModeHandlers(value),
-    )
-    .optional(),
-  fallback: option
-    .opaque<FallbackOption>(
-      "a function, or lastGoodResult({ maxAgeMs })",
-      (value) => isFunction(value) || hasMethods(value, "respond"),
-    )
-    .optional(),
-  classify: option.function<NonNullable<ServerConfig["classify"]>>().optional(),
-  secrets: z.array(z.string()).optional(),
-} satisfies Record<keyof CommonServerOptions, z.ZodType>;
+const commonFields = optionalFields(COMMON_FIELDS);
 
 /** The common options alone, to validate them when the transport is unknown. */
 export const COMMON_SCHEMA = z.object(commonFields);

@@ -21,12 +21,21 @@ export interface ToolRule {
    */
   readonly idempotent?: boolean;
   /**
-   * Calls need approval before they run. A function decides by the arguments; when it throws, approval is
-   * required.
+   * Calls need approval before they run. A function decides by the arguments and the caller, and may be
+   * asynchronous; only `false` runs the call without approval, so a failure of the function requires it. Of the
+   * rules for all servers and those of a server the strictest counts.
    *
    * @default false
+   *
+   * @example
+   * ```ts
+   * requireApproval: ({ amount }, { configurable }) => Number(amount) > limitOf(configurable["user"])
+   * ```
    */
-  readonly requireApproval?: boolean | "unless-read-only" | ((args: JsonObject) => boolean);
+  readonly requireApproval?:
+    | boolean
+    | "unless-read-only"
+    | ((args: JsonObject, context: CallContext) => boolean | Promise<boolean>);
   /**
    * The timeout of one call, in milliseconds.
    *
@@ -49,15 +58,27 @@ export interface ToolRule {
   readonly maxConcurrent?: number;
 }
 
+/** When calls of a tool need approval. */
+export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
+
 /**
- * Rules for the tools of a server, by their names on the server or by patterns with `*`. `false` excludes
- * a tool and `true` keeps it, so `"*": false` makes the other rules an allow list; an array of names is an allow
- * list, too. A function decides for each tool.
+ * Rules for tools, by name or by patterns with `*`. `false` excludes a tool and `true` keeps it, so `"*": false` makes
+ * the other rules an allow list; an array of names is an allow list, too.
+ *
+ * A key matches the name of a tool on its server and the name that models see. A key that equals the name that models
+ * see is about that tool: of another tool, whose name on its server it equals, it only sets guards (`false` and
+ * `requireApproval`), and never injects `args`. A guard that matches no tool but is close to the name of one excludes
+ * that tool, with an error in the log; any other rule without a match is a warning.
+ *
+ * A function decides for each tool; it may be asynchronous. If it throws, takes longer than ten seconds or returns
+ * anything but a rule, a boolean or nothing, the tool is excluded, with a warning.
  */
 export type ToolRules =
   | Readonly<Record<string, ToolRule | boolean>>
   | readonly string[]
-  | ((tool: McpToolInfo) => ToolRule | boolean | undefined);
+  | ((tool: McpToolInfo) => RuleResult | Promise<RuleResult>);
+
+type RuleResult = ToolRule | boolean | undefined | void;
 
 /** A value, or a function that returns it for each call. */
 export type InjectedArgument =
@@ -71,7 +92,7 @@ export type InjectedArgument =
 
 const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
   idempotent: z.boolean(),
-  requireApproval: option.opaque<NonNullable<ToolRule["requireApproval"]>>(
+  requireApproval: option.opaque<ApprovalCondition>(
     'true, false, "unless-read-only" or a function',
     (value) => typeof value === "boolean" || typeof value === "function" || value === "unless-read-only",
   ),
@@ -81,7 +102,11 @@ const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
   maxConcurrent: z.number().int().positive(),
 });
 
-export const TOOL_RULE_SCHEMA = z.union([z.boolean(), RULE_FIELDS_SCHEMA]);
+/** A plain object: the fields of a class instance may be inherited, and would not be merged with other rules. */
+export const TOOL_RULE_SCHEMA = z.union([
+  z.boolean(),
+  option.opaque<ToolRule>("an object", isPlainObject).pipe(RULE_FIELDS_SCHEMA),
+]);
 
 /** Tool rules are passed on unchanged. What a rules function returns is validated when it is called. */
 export const TOOL_RULES_SCHEMA = z.custom<ToolRules>().superRefine((rules, context) => {
@@ -104,6 +129,8 @@ function validateToolRules(rules: unknown): readonly PathIssue[] {
 
 /** The options of a server that decide about its tools. */
 export interface ToolPolicyOptions {
+  /** The rules of the server definition; `undefined` when it has none. */
   readonly tools: ToolRules | undefined;
+  /** Whether the annotations of the tools decide about approvals and retries. */
   readonly trustAnnotations: boolean;
 }

@@ -1,4 +1,4 @@
-import { isDenseArray, isPlainObject } from "./json.js";
+import { isDenseArray, isPlainObject, type JsonObject, setOwnProperty } from "./json.js";
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 
 /** Describes a received value for an error message without revealing secrets. */
@@ -29,10 +29,29 @@ export function formatPath(segments: readonly PropertyKey[]): string {
 
 const MAX_JSON_LENGTH = 60;
 
-/** Returns a value as short, readable JSON for a sentence. */
+/** Returns a value as short, readable JSON for a sentence. The work does not depend on the size of the value. */
 export function truncateJson(value: unknown): string {
-  const text = stripHiddenCharacters(toJson(value));
+  const text = stripHiddenCharacters(toJson(takeBeginning(value, { remaining: MAX_JSON_LENGTH + 1 })));
   return truncate(text, MAX_JSON_LENGTH);
+}
+
+/** Copies as much of a value as the beginning of its JSON can contain: every value in it takes a character. */
+function takeBeginning(value: unknown, limit: { remaining: number }): unknown {
+  limit.remaining -= 1;
+  if (typeof value === "string") return value.slice(0, MAX_JSON_LENGTH + 1);
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (let index = 0; index < value.length && limit.remaining > 0; index += 1)
+      items.push(takeBeginning(value[index], limit));
+    return items;
+  }
+  if (!isPlainObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    if (limit.remaining <= 0) break;
+    setOwnProperty(copy, key.slice(0, MAX_JSON_LENGTH + 1), takeBeginning(value[key], limit));
+  }
+  return copy;
 }
 
 /** Returns "…" for what cannot be serialized. */
@@ -42,4 +61,23 @@ export function toJson(value: unknown): string {
   } catch {
     return "…";
   }
+}
+
+/** Returns a value as JSON, or `undefined` if it is longer. A longer value is not serialized. */
+export function toJsonWithin(value: unknown, maxChars: number): string | undefined {
+  let remaining = maxChars;
+  const stack: unknown[] = [value];
+  while (stack.length > 0) {
+    const next = stack.pop();
+    remaining -= typeof next === "string" ? next.length : 1;
+    if (remaining < 0 || (Array.isArray(next) && next.length > remaining)) return undefined;
+    if (Array.isArray(next)) stack.push(...(next as unknown[]));
+    else if (isPlainObject(next)) {
+      const keys = Object.keys(next);
+      if (keys.length > remaining) return undefined;
+      for (const key of keys) stack.push(key, next[key]);
+    }
+  }
+  const text = toJson(value);
+  return text.length > maxChars ? undefined : text;
 }

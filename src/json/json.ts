@@ -20,6 +20,17 @@ export function isPlainObject(value: unknown): value is JsonObject {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Whether a value is a promise, of this or another realm or library. */
+export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  const canHaveMethods = (typeof value === "object" && value !== null) || typeof value === "function";
+  return canHaveMethods && typeof Reflect.get(value, "then") === "function";
+}
+
+/** Handles the rejection of a promise that a synchronous callback returned: it would end the process. */
+export function ignoreRejection(promise: PromiseLike<unknown>): void {
+  void Promise.resolve(promise).catch(() => undefined);
+}
+
 /** Whether a value is an array without holes. A sparse array can have any length without holding anything. */
 export function isDenseArray(value: unknown): value is unknown[] {
   return Array.isArray(value) && Object.keys(value).length === value.length;

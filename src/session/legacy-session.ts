@@ -3,7 +3,6 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
 import { CLIENT_INFO } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
@@ -141,7 +140,7 @@ class InitializeHandshake {
     const { server, redactor } = this.#options;
     const version = result["protocolVersion"];
     if (typeof version === "string" && !LEGACY_VERSIONS.includes(version)) {
-      const text = `Server "${server}" supports MCP ${excerpt(redactor.redact(version))}; this client supports ${LEGACY_VERSIONS.join(", ")}.`;
+      const text = `Server "${server}" supports MCP ${redactor.excerpt(version)}; this client supports ${LEGACY_VERSIONS.join(", ")}.`;
       throw new McpRuntimeError("unsupported-protocol", text, { server });
     }
     const { data, error } = INITIALIZE_RESULT.safeParse(result);

@@ -104,7 +104,7 @@ function unsupportedVersionError(
   versions: readonly string[],
   { server, redactor }: OpenSessionOptions,
 ): McpRuntimeError {
-  const serverVersions = excerpt(redactor.redact(versions.join(", ")));
+  const serverVersions = redactor.excerpt(versions.join(", "));
   const text = `Server "${server}" supports MCP ${serverVersions === "" ? "(no version)" : serverVersions}; this client supports ${MODERN_VERSION} and earlier versions.`;
   return new McpRuntimeError("unsupported-protocol", text, { server });
 }

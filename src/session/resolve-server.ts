@@ -23,7 +23,10 @@ export async function resolveServer(
   input: ServerConfig,
   deps: ResolveDependencies,
 ): Promise<ReadyServerConfig> {
-  const config = input.address.kind === "dynamic" ? await runResolver(input, input.address, deps) : input;
+  const config =
+    input.address.kind === "dynamic"
+      ? withInheritedPolicy(input, await runResolver(input, input.address, deps))
+      : input;
   const { address, name: server } = config;
   if (address.kind === "dynamic") {
     const text = `Server "${server}" resolves to another dynamic server; expected an address.`;
@@ -37,6 +40,16 @@ export async function resolveServer(
   if ("tls" in address && address.tls !== undefined && INSECURE_SCHEMES.has(address.url.protocol))
     deps.onWarning(`Server "${server}": tls has no effect on a ${address.url.protocol}// address.`);
   return { ...config, address };
+}
+
+/** The address of a dynamic server was looked up, and the server and its toolset both have to allow it. */
+function withInheritedPolicy(input: ServerConfig, resolved: ServerConfig): ServerConfig {
+  const { addressOrigin: marked } = resolved;
+  return {
+    ...resolved,
+    allowAddress: [...new Set([...input.allowAddress, ...resolved.allowAddress])],
+    addressOrigin: marked.source === "operator" ? { source: "lookup" } : marked,
+  };
 }
 
 async function runResolver(

@@ -4,7 +4,7 @@ import { CancelScope } from "../async/cancel-scope.js";
 import { type Clock, withDeadline } from "../async/clock.js";
 import type { SessionStore } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { Redactor } from "../errors/redaction.js";
+import type { Redactor, SecretLease } from "../errors/redaction.js";
 import type { JsonObject } from "../json/json.js";
 import { MODERN_VERSION } from "../transports/http/modern-era.js";
 import { LEGACY_VERSIONS } from "./era-detection.js";
@@ -72,6 +72,8 @@ export class StoredSession {
   #failedResumes = 0;
   /** The session id that was loaded or saved last. */
   #storedId: string | undefined;
+  /** Keeps the id of the session redacted while the session may be used. */
+  idLease: SecretLease | undefined;
 
   constructor(options: StoredSessionOptions) {
     this.#options = options;
@@ -92,7 +94,7 @@ export class StoredSession {
     cancellation.throwIfCancelled();
     if (loaded === "modern") return previous === undefined ? loaded : undefined;
     if (loaded === undefined || loaded.id === previous?.id) return undefined;
-    redactor.addRotating(loaded.id, () => []);
+    this.idLease = redactor.addRotating(loaded.id, () => []);
     this.#storedId = loaded.id;
     return loaded;
   }
@@ -101,7 +103,7 @@ export class StoredSession {
   async save({ id, metadata }: Pick<Session, "id" | "metadata">): Promise<void> {
     const { cancellation, redactor, store, storeTtlMs, key } = this.#options;
     if (metadata === undefined) return;
-    if (id !== undefined) redactor.addRotating(id, () => []);
+    if (id !== undefined) this.idLease = redactor.addRotating(id, () => []);
     const entry = toEntry(id, metadata);
     // A store that just failed to read is not waited for again.
     if (this.#storeFailed || entry === undefined) return;

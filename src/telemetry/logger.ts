@@ -1,7 +1,12 @@
+import { ignoreRejection, isPromiseLike } from "../json/json.js";
+
 const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 type Level = (typeof LEVELS)[number];
 
-/** Receives the log messages of this package. `console` implements it. */
+/**
+ * Receives the log messages of this package. `console` implements it. What a method returns is ignored, and so are its
+ * failures, also those of a promise.
+ */
 export interface Logger {
   /** Details for troubleshooting, such as each request if `isDebugEnabled` returns true. */
   debug(message: string): void;
@@ -35,6 +40,57 @@ export function createConsoleLogger(level: string | undefined = process.env["LAN
     error: write("error"),
     isDebugEnabled: () => threshold === LEVELS.indexOf("debug"),
   };
+}
+
+/**
+ * Returns a logger whose methods neither throw nor return anything: a logger that fails, also asynchronously, must not
+ * fail a call or end the process.
+ */
+export function toSafeLogger(logger: Logger): Logger {
+  return logger instanceof SafeLogger ? logger : new SafeLogger(logger);
+}
+
+class SafeLogger implements Logger {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  debug(message: string): void {
+    this.#log("debug", message);
+  }
+
+  info(message: string): void {
+    this.#log("info", message);
+  }
+
+  warn(message: string): void {
+    this.#log("warn", message);
+  }
+
+  error(message: string): void {
+    this.#log("error", message);
+  }
+
+  isDebugEnabled(): boolean {
+    try {
+      const isEnabled: unknown = this.#logger.isDebugEnabled?.();
+      if (isPromiseLike(isEnabled)) ignoreRejection(isEnabled);
+      return isEnabled === true;
+    } catch {
+      return false;
+    }
+  }
+
+  #log(level: Exclude<Level, "silent">, message: string): void {
+    try {
+      const returned: unknown = this.#logger[level](message);
+      if (isPromiseLike(returned)) ignoreRejection(returned);
+    } catch {
+      // There is no other place to report it.
+    }
+  }
 }
 
 /**

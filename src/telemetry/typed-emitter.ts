@@ -1,5 +1,6 @@
 import { type Channel, channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { isPromiseLike } from "../json/json.js";
 
 /** The prefix of all channel names: `langchain-mcp-runtime:requestEnded`. */
 const PREFIX = "langchain-mcp-runtime:";
@@ -34,7 +35,7 @@ function callListener<Event>(
 ): void {
   try {
     const result = listener(event);
-    if (result instanceof Promise) result.catch(onError);
+    if (isPromiseLike(result)) void Promise.resolve(result).catch(onError);
   } catch (error) {
     onError(error);
   }

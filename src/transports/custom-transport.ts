@@ -3,7 +3,6 @@ import type { InProcessServer, JsonRpcMessage, MessageTransport } from "../confi
 import type { ServerAddress, ServerConfig } from "../config/server-config.js";
 import { classifyFailure, isOutcomeUnknown, errorCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { reportsUnknownSession } from "./http/http-errors.js";
 import {
@@ -216,7 +215,7 @@ export class CustomTransport implements Transport {
         : `Server "${server}" returned HTTP ${status}`;
     const outcomeUnknown = isOutcomeUnknown(kind);
     const details = { server, status, outcomeUnknown, cause: redactor.redactCause(error) };
-    return new McpRuntimeError(kind, `${subject}: ${excerpt(redactor.redact(message))}`, details);
+    return new McpRuntimeError(kind, `${subject}: ${redactor.excerpt(message)}`, details);
   }
 }
 

@@ -2,7 +2,6 @@ import type { JsonRpcMessage } from "../config/message-transport.js";
 import { classifyFailure, hintForCode } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 export type RequestId = string | number;
@@ -158,7 +157,7 @@ function isUnknownItem(method: string, message: string): boolean {
 
 function fromRpcError(error: RpcError, method: string, { server, redactor }: ErrorContext): McpRuntimeError {
   const { code, message } = error;
-  const serverText = excerpt(redactor.redact(message));
+  const serverText = redactor.excerpt(message);
   const hint = hintForCode(code);
   return new McpRuntimeError(
     classifyFailure({ code, isUnknownItem: isUnknownItem(method, message) }),
@@ -168,7 +167,7 @@ function fromRpcError(error: RpcError, method: string, { server, redactor }: Err
 }
 
 export function invalidResponseError({ server, redactor }: ErrorContext, reason: string): McpRuntimeError {
-  const quoted = excerpt(redactor.redact(reason));
+  const quoted = redactor.excerpt(reason);
   return new McpRuntimeError("invalid-response", `Server "${server}" sent an invalid response: ${quoted}.`, {
     server,
     outcomeUnknown: true,

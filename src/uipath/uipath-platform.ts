@@ -3,7 +3,6 @@ import { parseServer } from "../config/parse-server.js";
 import { classifyFailure } from "../errors/failure-kinds.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { Redactor } from "../errors/redaction.js";
-import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject, tryParseJson } from "../json/json.js";
 import { unwrapFetchError } from "../net/connect-errors.js";
 import { fromConnectionError, toRetryAt } from "../transports/http/http-errors.js";
@@ -162,7 +161,7 @@ export class UipathPlatform {
   #httpError({ status, headers }: Response, body: unknown): McpRuntimeError {
     const { base, redactor } = this.#settings;
     const serverText = isPlainObject(body) && typeof body["message"] === "string" ? body["message"] : "";
-    const quoted = serverText === "" ? "" : `: ${excerpt(redactor.redact(serverText)).replace(/\.$/, "")}`;
+    const quoted = serverText === "" ? "" : `: ${redactor.excerpt(serverText).replace(/\.$/, "")}`;
     const text = `UiPath at ${base.origin} returned HTTP ${status}${quoted}. ${hintFor(status, this.#settings)}`;
     const retryAt = toRetryAt(headers.get("retry-after") ?? undefined);
     const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });

@@ -1,3 +1,4 @@
+import { withAddressOrigin } from "../config/address-policy.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
 import { assertObject } from "../config/parse-options.js";
 import type { HttpServerDefinition, ResolveContext } from "../config/server-definition.js";
@@ -64,7 +65,8 @@ async function resolveServer(
     warn(
       `Server "${resource.name}": its URL is at ${url.origin}, not at the platform (${base.origin}), so the UiPath token is not sent there.`,
     );
-    return { url, dispatcher: http.dispatcher, fetch: http.fetch };
+    const definition = { url, dispatcher: http.dispatcher, fetch: http.fetch };
+    return withAddressOrigin(definition, { source: "lookup", operatorUrl: base });
   } finally {
     await oneOffFetch.close();
   }

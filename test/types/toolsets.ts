@@ -4,6 +4,7 @@ import type { BaseMessage } from "@langchain/core/messages";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import {
   type AgentDefinition,
+  type ApprovalDecided,
   createMcpTools,
   createMcpToolsFromAgent,
   type FailureKind,
@@ -37,9 +38,15 @@ export async function serverNamesAreTyped(): Promise<void> {
   await mcp.getResources({ server: "wether" });
   // @ts-expect-error prompt arguments are strings
   await mcp.getPrompt({ server: "files", name: "review", args: { lines: 7 } });
-  const { weather } = mcp.instructions();
+  const { weather } = mcp.instructions({ configurable: { user: "alice" } });
   assertType<Same<typeof weather, string | undefined>>();
   mcp.on("sessionLost", ({ server }) => assertType<Same<typeof server, "weather" | "files">>());
+  mcp.on("approvalDecided", ({ server, decision, ...event }) => {
+    assertType<Same<typeof server, "weather" | "files">>();
+    assertType<Same<typeof decision, "approve" | "edit" | "reject" | "deny">>();
+    const { tool, argsHash, time }: ApprovalDecided = { ...event, server, decision };
+    console.log(tool, argsHash, time);
+  });
   mcp.on("catalogRead", ({ server, result }) => {
     assertType<Same<typeof server, "weather" | "files">>();
     assertType<Same<typeof result, "fresh" | "stale" | "miss">>();

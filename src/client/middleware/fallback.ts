@@ -1,7 +1,7 @@
 import type { FallbackCall, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { isPlainObject, isPromiseLike, type JsonObject } from "../../json/json.js";
 import { ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
@@ -28,7 +28,11 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
     const call = () => toFallbackCall(request, tool, server);
     try {
       const result = await next(request);
-      if (isPlainObject(result)) record?.(call(), result);
+      if (isPlainObject(result) && record !== undefined)
+        tryRecord(
+          () => record(call(), result),
+          (message) => events.warn(message),
+        );
       return result;
     } catch (error) {
       if (!(error instanceof McpRuntimeError) || NO_FALLBACK_KINDS.has(error.kind)) throw error;
@@ -57,6 +61,17 @@ function toFallbackCall(
     meta: isPlainObject(callerMeta) ? structuredClone(callerMeta) : undefined,
     isIdempotent,
   };
+}
+
+/** The call has succeeded: a recorder that throws or rejects causes a warning. */
+function tryRecord(record: () => unknown, warn: (message: string) => void): void {
+  const warnFailed = (error: unknown) => warn(`The fallback could not record a result: ${String(error)}`);
+  try {
+    const returned = record();
+    if (isPromiseLike(returned)) void Promise.resolve(returned).catch(warnFailed);
+  } catch (error) {
+    warnFailed(error);
+  }
 }
 
 /** A failed fallback causes a warning, and the original failure is kept. */

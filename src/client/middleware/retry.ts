@@ -16,7 +16,8 @@ export interface RetryDependencies {
 
 /**
  * Retries a request where that is safe: when it provably did not run, or when it is idempotent. The budget covers the
- * whole call, handshakes included, and no delay exceeds the total deadline.
+ * whole call, handshakes included, and no delay exceeds the total deadline. A handshake that used up `connectMs` is not
+ * repeated.
  */
 export function retry(deps: RetryDependencies): Middleware {
   return (next) => (request) => {
@@ -74,12 +75,15 @@ function mayBeSessionSpecific({ kind }: McpRuntimeError): boolean {
   return FAILURE_POLICIES[kind].retry === "if-idempotent";
 }
 
-function isRetryable(error: unknown, { isIdempotent, wasSent }: RequestContext): error is McpRuntimeError {
+function isRetryable(error: unknown, request: RequestContext): error is McpRuntimeError {
   if (!(error instanceof McpRuntimeError)) return false;
+  const { isIdempotent, wasSent, hasConnectTimedOut } = request;
   const { retry: condition } = FAILURE_POLICIES[error.kind];
   if (condition === "always") return true;
-  // A handshake that timed out is not retried: the caller has waited long enough.
-  const wasNotSent = error.kind !== "timeout" && !error.outcomeUnknown && !wasSent;
+  const isTimeout = error.kind === "timeout";
+  // Not even an idempotent one: a start with a server that does not respond would take `connectMs` three times.
+  if (isTimeout && hasConnectTimedOut) return false;
+  const wasNotSent = !isTimeout && !error.outcomeUnknown && !wasSent;
   return condition === "if-idempotent" && (isIdempotent || wasNotSent);
 }
 

@@ -1,7 +1,7 @@
-import type { CancelScope } from "../../async/cancel-scope.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { isFailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { ignoreRejection, isPromiseLike } from "../../json/json.js";
 import type { Connection } from "../../session/connection.js";
 import type { SessionSlot, OpenSessionHandle } from "../../session/session-pool.js";
 import type { Session } from "../../session/session.js";
@@ -29,7 +29,10 @@ export function recoverSession(deps: SessionRecoveryDependencies): Handler {
   return async (request) => {
     const { cancellation } = request;
     const connecting = request.connect();
-    const connection = connecting instanceof Promise ? await cancellation.race(connecting) : connecting;
+    const connection =
+      connecting instanceof Promise
+        ? await waitToConnect(request, cancellation.race(connecting))
+        : connecting;
     const { config, pool } = connection;
     const slot = pool.acquire(request.identity, request.context);
     let releaseTurn: (() => void) | undefined;
@@ -38,7 +41,7 @@ export function recoverSession(deps: SessionRecoveryDependencies): Handler {
       if (request.useFreshSession && canUseFreshSession(connection, slot))
         return await sendOnFreshSession(request, { deps, connection, slot });
       for (let recoveries = 0; ;) {
-        const handle = slot.currentSession.ready ?? (await open({ deps, connection, slot }, cancellation));
+        const handle = slot.currentSession.ready ?? (await open({ deps, connection, slot }, request));
         const { session } = handle;
         request.attempts += 1;
         request.session = session;
@@ -67,11 +70,22 @@ function unsupportedError({ method, capability }: RequestContext, server: string
   return new McpRuntimeError("not-found", text, { server });
 }
 
-async function open(attempt: FailedAttempt, cancellation: CancelScope): Promise<OpenSessionHandle> {
+async function open(attempt: FailedAttempt, request: RequestContext): Promise<OpenSessionHandle> {
   try {
-    return await attempt.slot.currentSession.acquire(cancellation);
+    return await waitToConnect(request, attempt.slot.currentSession.acquire(request.cancellation));
   } catch (error) {
     throw classifyError(error, attempt);
+  }
+}
+
+/** Records a timeout of connecting, as opposed to one of the request: then `cancellation` is cancelled. */
+async function waitToConnect<T>(request: RequestContext, connecting: Promise<T>): Promise<T> {
+  try {
+    return await connecting;
+  } catch (error) {
+    const isTimeout = error instanceof McpRuntimeError && error.kind === "timeout";
+    if (isTimeout && !request.cancellation.isCancelled) request.hasConnectTimedOut = true;
+    throw error;
   }
 }
 
@@ -165,6 +179,11 @@ function applyUserClassifier(
     const kind: unknown = classify(error);
     if (kind === undefined || kind === error.kind) return error;
     if (isFailureKind(kind)) return error.with({ kind });
+    if (isPromiseLike(kind)) {
+      ignoreRejection(kind);
+      warn("classify returned a promise, which is ignored: it has to return a failure kind synchronously.");
+      return error;
+    }
     warn(`classify returned ${JSON.stringify(kind)}, which is not a failure kind; ignored.`);
   } catch (thrown) {
     warn(`classify threw an error; ignored: ${String(thrown)}`);

@@ -1,48 +1,43 @@
 import type { Context, MeterProvider, TextMapPropagator, TracerProvider } from "@opentelemetry/api";
 import type { RequestStarted } from "../../client/client-events.js";
-import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
+import { option, type OptionsOf, optionsSchema, parseOptions } from "../../config/parse-options.js";
 import type * as api from "@opentelemetry/api";
 
-/** The options of `instrumentMcp`. */
-export interface McpInstrumentationOptions {
+const INSTRUMENTATION_FIELDS = {
   /** @default the global tracer provider */
-  readonly tracerProvider?: TracerProvider;
+  tracerProvider: option.withMethods<TracerProvider>(["getTracer"]),
   /** @default the global meter provider */
-  readonly meterProvider?: MeterProvider;
+  meterProvider: option.withMethods<MeterProvider>(["getMeter"]),
   /**
    * Injects the trace context into `_meta` of each request.
    *
    * @default the global propagator; W3C Trace Context and Baggage if there is none and `tracerProvider` is set
    */
-  readonly propagator?: Pick<TextMapPropagator, "inject">;
+  propagator: option.withMethods<Pick<TextMapPropagator, "inject">>(["inject"]),
   /**
-   * Whether to send the trace context and baggage to this server.
+   * Whether to send the trace context and baggage to this server. Synchronous: a promise counts as `false`.
    *
    * @default () => true
    */
-  readonly propagateTo?: (server: string) => boolean;
+  propagateTo: option.function<(server: string) => boolean>(),
   /**
    * Records tool arguments and results in spans, with secrets redacted.
    *
    * @default false
    */
-  readonly recordContent?: boolean;
+  recordContent: option.boolean,
   /**
    * Returns the parent context of a request, for runs whose spans are managed elsewhere.
    *
    * @default the active context
    */
-  readonly parent?: (request: RequestStarted) => Context | undefined;
-}
+  parent: option.function<(request: RequestStarted) => Context | undefined>(),
+};
 
-const INSTRUMENTATION_SCHEMA = optionsSchema<McpInstrumentationOptions>({
-  tracerProvider: option.withMethods(["getTracer"]),
-  meterProvider: option.withMethods(["getMeter"]),
-  propagator: option.withMethods(["inject"]),
-  propagateTo: option.function(),
-  recordContent: option.boolean,
-  parent: option.function(),
-});
+/** The options of `instrumentMcp`. */
+export interface McpInstrumentationOptions extends OptionsOf<typeof INSTRUMENTATION_FIELDS> {}
+
+const INSTRUMENTATION_SCHEMA = optionsSchema<McpInstrumentationOptions>(INSTRUMENTATION_FIELDS);
 
 /** Throws `invalid-config` for unknown options and invalid values. */
 export function assertOptions(options: unknown): void {

@@ -4,7 +4,7 @@ import { configError } from "../../errors/mcp-runtime-error.js";
 import { onMcpEvent, type McpEvents } from "../../manager/mcp-events.js";
 import type { McpInstrumentationOptions, OtelApi } from "./instrumentation-options.js";
 import { joinOrStart } from "./process-singleton.js";
-import { omitUndefined } from "../../json/json.js";
+import { ignoreRejection, isPromiseLike, omitUndefined } from "../../json/json.js";
 import { outcomeAttributes, requestAttributes, runAttributes } from "./attributes.js";
 
 /** The options that affect spans: callers that share a provider must agree on them. */
@@ -174,7 +174,7 @@ class SpanRecorder {
     const spanContext = trace.setSpan(parent, span);
     this.#openSpans.set(event.token, span);
     event.wrap((run) => context.with(spanContext, run));
-    if (propagateTo === undefined || propagateTo(event.server))
+    if (propagateTo === undefined || isTrue(propagateTo(event.server)))
       this.#propagator.inject(spanContext, event, { set: ({ addMeta }, key, value) => addMeta(key, value) });
     return span;
   }
@@ -205,4 +205,11 @@ class SpanRecorder {
 
 function toContentText(content: unknown): string | undefined {
   return content === undefined ? undefined : JSON.stringify(content).slice(0, MAX_CONTENT_LENGTH);
+}
+
+/** A promise is truthy: an asynchronous function would send the context to every server. */
+function isTrue(decision: unknown): boolean {
+  if (!isPromiseLike(decision)) return Boolean(decision);
+  ignoreRejection(decision);
+  return false;
 }

@@ -1,7 +1,6 @@
 import { errorCode, hintForCode, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { excerpt } from "../../errors/sanitize-text.js";
 import type { ResponseHeaders } from "../../net/http-request.js";
 import { describeTlsError } from "../../net/connect-errors.js";
 import { ProxyError } from "../../net/http-proxy.js";
@@ -34,7 +33,7 @@ export function fromHttpStatus(response: FailedResponse, context: HttpErrorConte
     hadSession,
     reportsUnknownSession: reportsUnknownSession(rpcError?.message ?? body),
   });
-  const serverText = excerpt(context.redactor.redact(rpcError?.message ?? toPlainText(headers, body)));
+  const serverText = context.redactor.excerpt(rpcError?.message ?? toPlainText(headers, body));
   const summary = `Server "${context.server}" returned HTTP ${status}`;
   const isLost = kind === "session-lost";
   const hint = isLost ? "The server does not know this session." : hintFor(response, context);
@@ -98,7 +97,8 @@ function hintFor({ status, headers, body }: FailedResponse, context: HttpErrorCo
   if (status >= 300 && status < 400) {
     const target = getRedirectTarget(headers, context.origin)?.origin;
     if (target === undefined || target === context.origin) return "This redirect is not followed.";
-    return `Redirects to another origin are not followed; if ${target} is correct, use it as the url of the server.`;
+    const quoted = context.redactor.excerpt(target);
+    return `Redirects to another origin are not followed; if ${quoted} is correct, use it as the url of the server.`;
   }
   return hintForCode(findRpcError(body)?.code);
 }

@@ -4,6 +4,7 @@ import { createCredentialsProvider, type Credentials } from "../../auth/credenti
 import type { HttpAddress, ServerConfig } from "../../config/server-config.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { AddressGuard } from "../../net/address-guard.js";
 import { openHttpPool } from "../../net/http-pool.js";
 import type { Transport, TransportDependencies, TransportFactory } from "../transport.js";
 import type { McpHttpClientOptions } from "./mcp-http-client.js";
@@ -26,7 +27,8 @@ export function createHttpFactory(
   const { kind, url, headers } = address;
   const { redactor } = dependencies;
   const { connectMs } = timeouts;
-  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor });
+  const checkAddress = new AddressGuard(config, url).checkFor(url, "server");
+  const pool = openHttpPool(address, { sockets: limits.sockets, connectMs, redactor, checkAddress });
   const credentialsProvider = createCredentialsProvider(config, address, dependencies);
   const clientOptions = { server, url, headers, pool, ...dependencies, maxBytes: limits.responseBytes };
   const endpointTimeoutMs =

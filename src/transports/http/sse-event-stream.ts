@@ -1,5 +1,4 @@
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { excerpt } from "../../errors/sanitize-text.js";
 import {
   EventStreamReader,
   discardBody,
@@ -70,7 +69,7 @@ export class SseEventStream {
     const isStream = hasContentType(headers, "text/event-stream");
     if (isStream && encoding === undefined) return this.#read();
     const content = isStream ? `with a compressed stream (${encoding})` : describeContent(headers);
-    const quoted = excerpt(this.#httpClient.redactor.redact(content));
+    const quoted = this.#httpClient.redactor.excerpt(content);
     this.#failWith(
       "invalid-response",
       `returned HTTP ${status} ${quoted} where an event stream was expected.`,
@@ -120,7 +119,7 @@ export class SseEventStream {
     } else if (endpoint === undefined) {
       this.#failWith("invalid-response", "sent an endpoint that is not a valid URL.");
     } else {
-      const otherOrigin = excerpt(this.#httpClient.redactor.redact(endpoint.origin));
+      const otherOrigin = this.#httpClient.redactor.excerpt(endpoint.origin);
       this.#failWith(
         "invalid-response",
         `named an endpoint on another origin, ${otherOrigin}, than its own, ${origin}. Nothing was sent there; if that is the server, use it as the url of the server.`,

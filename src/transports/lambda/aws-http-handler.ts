@@ -1,8 +1,9 @@
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { Redactor } from "../../errors/redaction.js";
+import type { Redactor, SecretLease } from "../../errors/redaction.js";
 import { BufferedReader } from "../http/body-readers.js";
 import { HttpRequestHandler, type HttpRequest, type ResponseHeaders } from "../../net/http-request.js";
 import { fromConnectionError } from "../http/http-errors.js";
+import type { AddressCheck } from "../../net/address-guard.js";
 import { type HttpPool, openHttpPool } from "../../net/http-pool.js";
 import { responseTooLargeError } from "../json-rpc.js";
 
@@ -12,6 +13,8 @@ export interface AwsHttpOptions {
   readonly sockets: number;
   readonly connectMs: number;
   readonly maxBytes: number;
+  /** Returns the check of an endpoint that does not come from the operator. */
+  readonly checkFor: (url: URL) => AddressCheck | undefined;
 }
 
 /** A request of the AWS SDK. It is signed and must not be modified. */
@@ -55,6 +58,8 @@ export class AwsHttpHandler {
   /** Keyed by the abort signal of the request: the SDK passes nothing else that identifies it. */
   readonly #inFlight = new WeakMap<AbortSignal, InFlightRequest>();
   #pool: HttpPool | undefined;
+  /** Keeps the current token redacted. */
+  tokenLease: SecretLease | undefined;
 
   constructor(options: AwsHttpOptions) {
     this.#options = options;
@@ -128,14 +133,14 @@ export class AwsHttpHandler {
 
   #poolFor({ protocol, hostname, port }: AwsRequest): HttpPool {
     const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`);
-    this.#pool ??= openHttpPool({ url }, this.#options);
+    this.#pool ??= openHttpPool({ url }, { ...this.#options, checkAddress: this.#options.checkFor(url) });
     return this.#pool;
   }
 
   /** AWS returns the request headers in the error when it rejects the signature. */
   #registerSecret({ headers }: AwsRequest): void {
     const token = headers["x-amz-security-token"];
-    if (token !== undefined) this.#options.redactor.addRotating(token, () => []);
+    if (token !== undefined) this.tokenLease = this.#options.redactor.addRotating(token, () => []);
   }
 }
 

@@ -2,16 +2,20 @@ import type { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 import type { Limits } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { AwsHttpHandler, WrappedError, type InFlightRequest } from "./aws-http-handler.js";
+import {
+  AwsHttpHandler,
+  type AwsHttpOptions,
+  type InFlightRequest,
+  WrappedError,
+} from "./aws-http-handler.js";
 import { toText } from "../http/body-readers.js";
 import { isPlainObject } from "../../json/json.js";
 import { type FailureKind, classifyFailure, isOutcomeUnknown } from "../../errors/failure-kinds.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { excerpt } from "../../errors/sanitize-text.js";
 import { toRetryAt } from "../http/http-errors.js";
 import { invalidResponseError } from "../json-rpc.js";
 
-interface LambdaFunctionOptions extends LambdaErrorContext {
+interface LambdaFunctionOptions extends LambdaErrorContext, Pick<AwsHttpOptions, "checkFor"> {
   readonly qualifier: string | undefined;
   readonly region: string | undefined;
   readonly endpoint: URL | undefined;
@@ -37,12 +41,13 @@ export class LambdaFunction {
 
   static async load(options: LambdaFunctionOptions): Promise<LambdaFunction> {
     const { server, functionName, qualifier, region, endpoint, limits, connectMs, redactor } = options;
+    const { checkFor } = options;
     const { LambdaClient, InvokeCommand } = await loadOptionalDependency("@aws-sdk/client-lambda", {
       neededBy: `Server "${server}"`,
       load: () => import("@aws-sdk/client-lambda"),
     });
     const { sockets, responseBytes: maxBytes } = limits;
-    const handler = new AwsHttpHandler({ server, redactor, sockets, connectMs, maxBytes });
+    const handler = new AwsHttpHandler({ server, redactor, sockets, connectMs, maxBytes, checkFor });
     const client = new LambdaClient({
       ...(region === undefined ? {} : { region }),
       ...(endpoint === undefined ? {} : { endpoint: endpoint.href }),
@@ -122,7 +127,7 @@ export function fromInvokeError(
 
 function setupError(error: unknown, { server, redactor }: LambdaErrorContext): McpRuntimeError {
   const hasNoCredentials = error instanceof Error && NO_CREDENTIALS_ERRORS.has(error.name);
-  const quoted = excerpt(redactor.redact(error instanceof Error ? error.message : String(error)));
+  const quoted = redactor.excerpt(error instanceof Error ? error.message : String(error));
   const text = hasNoCredentials
     ? `No AWS credentials were found for server "${server}": ${quoted}`
     : `The request to server "${server}" could not be created: ${quoted}`;
@@ -139,7 +144,7 @@ function rejectedError(
   const { server, functionName, redactor } = context;
   const retryAt = toRetryAt(headers["retry-after"]);
   const kind = classifyFailure({ status, hasRetryAfter: retryAt !== undefined });
-  const quote = (text: string) => excerpt(redactor.redact(text));
+  const quote = (text: string) => redactor.excerpt(text);
   const isServiceError = error instanceof Error && "$fault" in error;
   const detail = isServiceError ? ` (${quote(error.name)}): ${quote(error.message)}` : ".";
   const hint = hintFor(kind, status);
@@ -166,8 +171,8 @@ function hintFor(kind: FailureKind, status: number): string {
 export function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
   const { server, functionName, redactor } = context;
   const { errorType, errorMessage } = parseErrorReport(payload);
-  const type = typeof errorType === "string" ? ` (${excerpt(redactor.redact(errorType))})` : "";
-  const detail = typeof errorMessage === "string" ? `: ${excerpt(redactor.redact(errorMessage))}` : ".";
+  const type = typeof errorType === "string" ? ` (${redactor.excerpt(errorType)})` : "";
+  const detail = typeof errorMessage === "string" ? `: ${redactor.excerpt(errorMessage)}` : ".";
   const text = `Function "${functionName}" of server "${server}" failed while running${type}${detail}`;
   return new McpRuntimeError("server-error", text, { server, outcomeUnknown: true });
 }

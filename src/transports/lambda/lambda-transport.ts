@@ -2,6 +2,7 @@ import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import type { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../../json/json.js";
+import { AddressGuard } from "../../net/address-guard.js";
 import { type HttpErrorContext, fromHttpStatus } from "../http/http-errors.js";
 import {
   describeOtherResponse,
@@ -187,7 +188,9 @@ export async function createLambdaFactory(
   const { name: server, limits, timeouts } = config;
   const { redactor } = dependencies;
   const { connectMs } = timeouts;
-  const lambdaFunction = await LambdaFunction.load({ ...address, server, limits, connectMs, redactor });
+  const checkFor = (url: URL) => new AddressGuard(config, url).checkFor(url, "server");
+  const options = { server, limits, connectMs, redactor, checkFor };
+  const lambdaFunction = await LambdaFunction.load({ ...address, ...options });
   return {
     openTransport: async () =>
       new LambdaTransport(lambdaFunction, { server, origin: address.functionName, ...dependencies }),

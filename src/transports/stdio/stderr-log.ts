@@ -1,6 +1,5 @@
 import type { Clock } from "../../async/clock.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { stripHiddenCharacters } from "../../errors/sanitize-text.js";
 import type { Logger } from "../../telemetry/logger.js";
 import { LineReader } from "./line-reader.js";
 
@@ -14,7 +13,7 @@ interface StderrLogOptions {
 
 /** How much of a line is kept, and how much of it is logged. */
 const MAX_LINE_BYTES = 16 * 1024;
-const MAX_LOGGED_CHARACTERS = 1_000;
+const MAX_LOGGED_LENGTH = 1_001;
 /** How many lines an error includes. */
 const MAX_LAST_LINES = 10;
 /** Rate limit, so that a server cannot flood the logger. */
@@ -80,11 +79,7 @@ export class StderrLog {
     this.#options.log.info(`Server "${this.#options.server}" on stderr: ${text}`);
   }
 
-  /** Redacts before truncating: a part of a secret must not be logged either. */
   #sanitize(line: string): string {
-    const text = stripHiddenCharacters(this.#options.redactor.redact(line));
-    return text.length <= MAX_LOGGED_CHARACTERS
-      ? text
-      : `${text.slice(0, MAX_LOGGED_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
+    return this.#options.redactor.sanitize(line, MAX_LOGGED_LENGTH);
   }
 }

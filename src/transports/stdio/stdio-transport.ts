@@ -2,7 +2,6 @@ import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
-import { excerpt } from "../../errors/sanitize-text.js";
 import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
 import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
@@ -186,7 +185,7 @@ export class StdioTransport implements Transport {
   /** Warns only once, because a server that logs to stdout would cause endless warnings. */
   #warnStdoutNoise(text: string): void {
     const { server, redactor, log } = this.#options;
-    const detail = `wrote non-protocol output to stdout (ignored): ${excerpt(redactor.redact(text))}`;
+    const detail = `wrote non-protocol output to stdout (ignored): ${redactor.excerpt(text)}`;
     if (this.#hasWarnedNoise) this.onerror?.(new Error(detail));
     else
       log.warn(

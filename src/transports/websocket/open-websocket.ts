@@ -20,6 +20,9 @@ export interface OpenWebSocketOptions extends HttpErrorContext {
   readonly connect: (auth: RequestAuth | undefined) => WebSocket;
 }
 
+/** Keeps the credentials of a connection redacted for as long as it is open. */
+const authBySocket = new WeakMap<WebSocket, RequestAuth>();
+
 /** An upgrade request ends with the underlying connection or with an HTTP response. */
 type UpgradeResult =
   | { readonly connection: Socket }
@@ -38,6 +41,7 @@ export async function openWebSocket(
   let auth = await credentials?.getAuth();
   for (;;) {
     const socket = connect(auth);
+    if (auth !== undefined) authBySocket.set(socket, auth);
     onSocket(socket);
     const upgrade = await waitForUpgrade(socket, options);
     if ("connection" in upgrade) return upgrade.connection;
@@ -95,7 +99,7 @@ function fromUpgradeError(error: Error, isUpgraded: boolean, context: HttpErrorC
 
 function upgradeError(detail: string, context: HttpErrorContext, error?: Error): McpRuntimeError {
   const { server, origin, redactor } = context;
-  const text = `Server "${server}" at ${origin} did not open a WebSocket: ${detail}. Is the URL correct?`;
+  const text = `Server "${server}" at ${origin} did not open a WebSocket: ${redactor.excerpt(detail)}. Is the URL correct?`;
   return new McpRuntimeError("invalid-response", text, { server, cause: redactor.redactCause(error) });
 }
 

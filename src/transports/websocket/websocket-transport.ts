@@ -3,7 +3,6 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../async/clock.js";
 import type { JsonRpcMessage } from "../../config/message-transport.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { excerpt } from "../../errors/sanitize-text.js";
 import { toText } from "../http/body-readers.js";
 import type { JsonObject } from "../../json/json.js";
 import { invalidResponseError, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
@@ -20,6 +19,7 @@ import { setImmediate } from "node:timers";
 import { createCredentialsProvider, type RequestAuth } from "../../auth/credentials.js";
 import type { ServerConfig, WebSocketAddress } from "../../config/server-config.js";
 import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { AddressGuard } from "../../net/address-guard.js";
 import { createConnector, type HttpConnector, toHttpUrl } from "../../net/http-connector.js";
 import { toRequestHeaders, omitReserved } from "../http/protocol-headers.js";
 
@@ -162,7 +162,7 @@ export class WebSocketTransport implements Transport {
   }
 
   #onClosed(code: number, reason: string): void {
-    const quoted = excerpt(this.#options.redactor.redact(reason));
+    const quoted = this.#options.redactor.excerpt(reason);
     this.#onConnectionLost(`closed with code ${code}${quoted === "" ? "" : `, "${quoted}"`}`);
   }
 
@@ -282,7 +282,9 @@ export async function createWebSocketFactory(
   const { redactor } = dependencies;
   const { connectMs } = timeouts;
   const maxBytes = limits.responseBytes;
-  const connector = createConnector(toHttpUrl(url), tls, { connectMs, redactor });
+  const httpUrl = toHttpUrl(url);
+  const checkAddress = new AddressGuard(config, httpUrl).checkFor(httpUrl, "server");
+  const connector = createConnector(httpUrl, tls, { connectMs, redactor, checkAddress });
   const credentialsProvider = createCredentialsProvider(config, address, dependencies);
   const headers = toRequestHeaders(address.headers, url);
   const connect = (auth: RequestAuth | undefined) => {

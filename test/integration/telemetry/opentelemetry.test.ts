@@ -468,9 +468,12 @@ describe("instrumentMcp", () => {
     expect(failure.message).toContain("disable()");
   });
 
-  it("does not send trace context to servers excluded by propagateTo", async () => {
+  it.each([
+    ["excluded by propagateTo", (name: string) => name === "another"],
+    ["that an asynchronous propagateTo excludes", (async () => Promise.reject(new Error("x"))) as never],
+  ])("does not send trace context to servers %s", async (__, propagateTo) => {
     await using server = await startMcpTestServer({ tools: [weather] });
-    await using _ = await Tracing.start({ propagateTo: (name) => name === "another" });
+    await using _ = await Tracing.start({ propagateTo });
     await using client = createTestClient(server);
     await client.callTool(call);
     expect(metaOfRequest(server)).not.toHaveProperty("traceparent");

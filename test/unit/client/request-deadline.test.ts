@@ -9,7 +9,14 @@ function createDeadline(requestMs: number, totalAt: number, limit: "requestMs" |
   const clock = new FakeClock();
   const cancellation = new CancelScope();
   const startedAt = clock.now();
-  const options = { method: "ping", requestMs, cancellation, startedAt, totalMs: totalAt - startedAt };
+  const options = {
+    method: "ping",
+    params: {},
+    requestMs,
+    cancellation,
+    startedAt,
+    totalMs: totalAt - startedAt,
+  };
   const context = new RequestContext(options as unknown as RequestContextOptions);
   const deadline = new RequestDeadline(context, { server: "slow", clock, limit });
   const expired = () => {

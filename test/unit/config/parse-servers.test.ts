@@ -90,7 +90,7 @@ describe("unknown keys", () => {
         path: "a",
         message:
           `unknown key "header" (did you mean "headers"?), "timeout" (did you mean "timeouts"?); valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
-          "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets",
+          "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets, allowAddress",
       },
     ]);
   });
