@@ -88,7 +88,7 @@ function createRequestPipeline(config, requestEvents) {
       clock,
       random: Math.random,
       lifecycle: { config, sessionEvents: { lost: noop } },
-      retryBudgets: new RetryBudgets(clock),
+      retryBudgets: new RetryBudgets(clock, () => 1),
       breakers: { get: () => breaker },
       requestEvents,
       events: { warn: noop },

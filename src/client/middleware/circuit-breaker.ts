@@ -4,7 +4,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { CircuitBreaker, CircuitBreakers, CircuitPermit } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { ServerProbe } from "../policies/server-probe.js";
-import type { Handler, Middleware, RequestContext } from "../request-context.js";
+import type { Middleware, RequestContext } from "../request-context.js";
 import { RequestDeadline } from "./attempt-deadline.js";
 
 export interface CircuitBreakerDependencies {
@@ -26,18 +26,21 @@ export function circuitBreaker(deps: CircuitBreakerDependencies): Middleware {
     const breaker = deps.breakers.get(request.identity);
     if (breaker === undefined) return next(request);
     const permit = breaker.tryAcquire();
-    return permit === undefined ? waitForProbe(request, next, breaker, deps) : run(request, next, permit);
+    if (permit !== undefined) return recordOutcome(next(request), permit);
+    return waitForProbe(request, breaker, deps).then((granted) => recordOutcome(next(request), granted));
   };
 }
 
-function run(request: RequestContext, next: Handler, permit: CircuitPermit): Promise<unknown> {
-  return next(request).then(
+function recordOutcome(response: Promise<unknown>, permit: CircuitPermit): Promise<unknown> {
+  return response.then(
     (result) => {
       permit.succeed();
       return result;
     },
     (error: unknown) => {
-      recordOutcome(error, permit);
+      const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
+      if (isFailure) permit.fail(UNREACHABLE_KINDS.has(error.kind));
+      else permit.release();
       throw error;
     },
   );
@@ -46,10 +49,9 @@ function run(request: RequestContext, next: Handler, permit: CircuitPermit): Pro
 /** A server that restarts is back soon: the request waits for the next probes within its own deadline. */
 async function waitForProbe(
   request: RequestContext,
-  next: Handler,
   breaker: CircuitBreaker,
   { server, clock, probe }: CircuitBreakerDependencies,
-): Promise<unknown> {
+): Promise<CircuitPermit> {
   const deadline = new RequestDeadline(request, { server, clock, limit: "requestMs" });
   let permit: CircuitPermit | undefined;
   deadline.start();
@@ -62,13 +64,7 @@ async function waitForProbe(
     deadline.end();
   }
   if (permit === undefined) throw circuitOpenError(server, breaker);
-  return run(request, next, permit);
-}
-
-function recordOutcome(error: unknown, permit: CircuitPermit): void {
-  const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
-  if (isFailure) permit.fail(UNREACHABLE_KINDS.has(error.kind));
-  else permit.release();
+  return permit;
 }
 
 function circuitOpenError(server: string, breaker: CircuitBreaker): McpRuntimeError {

@@ -13,7 +13,7 @@ const INSTRUMENTATION_FIELDS = {
    *
    * @default the global propagator; W3C Trace Context and Baggage if there is none and `tracerProvider` is set
    */
-  propagator: option.withMethods<Pick<TextMapPropagator, "inject">>(["inject"]),
+  propagator: option.withMethods<Pick<TextMapPropagator<unknown>, "inject">>(["inject"]),
   /**
    * Whether to send the trace context and baggage to this server. Synchronous: a promise counts as `false`.
    *

@@ -45,7 +45,7 @@ function unwrapProvider(
   return provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
 }
 
-type Propagator = Pick<TextMapPropagator, "inject">;
+type Propagator = Pick<TextMapPropagator<unknown>, "inject">;
 
 function selectPropagator(api: OtelApi, { tracerProvider }: McpInstrumentationOptions): Propagator {
   const { propagation } = api;
