@@ -51,10 +51,10 @@ export interface CatalogEventEmitter {
 }
 
 /** The part of a client that a catalog uses. */
-type CatalogClient = Pick<
-  McpClient,
-  "name" | "identityOf" | "listTools" | "protocolVersion" | "hintProtocolVersion" | "on"
->;
+type CatalogClient = Pick<McpClient, "name" | "identityOf" | "listTools" | "protocolVersion" | "on"> & {
+  /** Internal, so it is not in the published type of `McpClient`. */
+  hintProtocolVersion(version: string): void;
+};
 
 /** Options of `ToolCatalog`. */
 interface ToolCatalogOptions {

@@ -415,7 +415,7 @@ const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
   random: option.function(),
 });
 
-export interface ClientInternals {
+interface ClientInternals {
   readonly events: ClientEvents;
   readonly lifecycle: ClientLifecycle;
   readonly breakers: CircuitBreakers;
@@ -429,7 +429,7 @@ export interface ClientInternals {
 }
 
 /** Creates and wires the components of a client. Opens no connection. */
-export function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
+function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
   const { name: server } = config;
   const {
     clock = systemClock,

@@ -26,7 +26,7 @@ export type AllowAddress = (address: AddressRequest) => boolean | Promise<boolea
  * Where the address of a server comes from: its operator wrote it, it is in a file that others may have written, or a
  * function has looked it up.
  */
-export type AddressSource = "operator" | "file" | "lookup";
+type AddressSource = "operator" | "file" | "lookup";
 
 /** How much is known about the origin of an address. */
 export interface AddressOrigin {

@@ -167,7 +167,7 @@ const TOOL_SCHEMA = agentObject({
  * - `cached`: the snapshots; `refreshSchemaBeforeCall` compares them with the server before a call.
  * - `dynamic`: the server's list, restricted to the names of the snapshots unless `allowAll`.
  */
-export type ToolDiscovery =
+type ToolDiscovery =
   | { readonly type: "cached"; readonly refreshSchemaBeforeCall: boolean }
   | { readonly type: "dynamic"; readonly allowAll: boolean };
 

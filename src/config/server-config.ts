@@ -52,7 +52,7 @@ export const STDIO_CONNECT_MS = 60_000;
 export type Limits = Required<Omit<LimitOptions, "concurrentCalls">> & {
   readonly concurrentCalls: number | undefined;
 };
-export type RetrySettings = Required<RetryOptions>;
+type RetrySettings = Required<RetryOptions>;
 export type CircuitBreakerSettings = Required<CircuitBreakerOptions>;
 type OptionalSessionKeys = "id" | "protocolVersion" | "store";
 type SessionSettings = Required<Omit<SessionOptions, OptionalSessionKeys>> &

@@ -1,6 +1,7 @@
 import { isPlainObject, type JsonObject, toArray, toObject } from "../json/json.js";
 import { dereference } from "./resolve-ref.js";
-import { schemaHash } from "./schema-hash.js";
+import { fullHash, toCanonicalJson } from "./schema-hash.js";
+import { countEntries, StepBudget, StepLimitError } from "./step-budget.js";
 
 /**
  * How a parameter changed.
@@ -31,13 +32,19 @@ export interface SchemaChange {
 
 const BREAKING: ReadonlySet<ParameterChangeKind> = new Set(["required", "removed", "type"]);
 const MAX_DEPTH = 20;
-/** Bounds the work for recursive schemas; parameters beyond the limit are reported as `changed`. */
-const MAX_COMPARISONS = 5_000;
+/** Bounds the work for large and recursive schemas; parameters beyond the limit are reported as `changed`. */
+const MAX_STEPS = 400_000;
+const STEPS_PER_PARAMETER = 20;
+const CHARACTERS_PER_STEP = 64;
 
 /** Compares the parameters of two versions of a tool. Ignores the order of keys. */
-export function compareSchemas(before: JsonObject, now: JsonObject): SchemaChange {
-  if (schemaHash(before) === schemaHash(now)) return { severity: "none", parameters: [] };
-  const parameters = new SchemaComparison(before, now).run();
+export function compareSchemas(
+  before: JsonObject,
+  now: JsonObject,
+  steps = new StepBudget(MAX_STEPS),
+): SchemaChange {
+  if (fullHash(before) === fullHash(now)) return { severity: "none", parameters: [] };
+  const parameters = new SchemaComparison(before, now, steps).run();
   const isBreaking = parameters.some(({ what }) => BREAKING.has(what));
   return { severity: isBreaking ? "breaking" : "additive", parameters };
 }
@@ -45,11 +52,13 @@ export function compareSchemas(before: JsonObject, now: JsonObject): SchemaChang
 class SchemaComparison {
   readonly #oldRoot: JsonObject;
   readonly #newRoot: JsonObject;
-  #remaining = MAX_COMPARISONS;
+  readonly #steps: StepBudget;
+  readonly #compared = new Map<object, { readonly other: object; readonly isEqual: boolean }>();
 
-  constructor(oldRoot: JsonObject, newRoot: JsonObject) {
+  constructor(oldRoot: JsonObject, newRoot: JsonObject, steps: StepBudget) {
     this.#oldRoot = oldRoot;
     this.#newRoot = newRoot;
+    this.#steps = steps;
   }
 
   run(): ParameterChange[] {
@@ -78,13 +87,18 @@ class SchemaComparison {
     parameter: string,
     depth: number,
   ): ParameterChange[] {
-    const [before, now] = [followRefs(oldSchema, this.#oldRoot), followRefs(newSchema, this.#newRoot)];
-    this.#remaining -= 1;
-    if (this.#remaining <= 0) return [{ parameter, what: "changed" }];
-    if (schemaHash(before) === schemaHash(now)) return [];
-    if (!this.#acceptsAllOf(before, now)) return [{ parameter, what: "type" }];
-    const inner = depth > MAX_DEPTH ? [] : this.#compareNested(before, now, parameter, depth);
-    return inner.length > 0 ? inner : [{ parameter, what: "changed" }];
+    if (this.#steps.isExceeded) return [{ parameter, what: "changed" }];
+    try {
+      const [before, now] = [followRefs(oldSchema, this.#oldRoot), followRefs(newSchema, this.#newRoot)];
+      this.#steps.spend(STEPS_PER_PARAMETER + countEntries(before) + countEntries(now));
+      if (this.#isEqual(before, now, 0)) return [];
+      if (!this.#acceptsAllOf(before, now)) return [{ parameter, what: "type" }];
+      const inner = depth > MAX_DEPTH ? [] : this.#compareNested(before, now, parameter, depth);
+      return inner.length > 0 ? inner : [{ parameter, what: "changed" }];
+    } catch (error) {
+      if (error instanceof StepLimitError) return [{ parameter, what: "changed" }];
+      throw error;
+    }
   }
 
   #compareNested(before: JsonObject, now: JsonObject, parameter: string, depth: number): ParameterChange[] {
@@ -96,15 +110,72 @@ class SchemaComparison {
     return [...this.#compareObjects(before, now, parameter, depth), ...itemChanges];
   }
 
+  /**
+   * Whether two values are equal, apart from the order of keys. The last result of each object is kept, because
+   * references lead to the same objects again.
+   *
+   * @throws StepLimitError
+   */
+  #isEqual(before: unknown, now: unknown, depth: number): boolean {
+    if (typeof before !== "object" || before === null || typeof now !== "object" || now === null) {
+      this.#steps.spend(typeof before === "string" ? Math.trunc(before.length / CHARACTERS_PER_STEP) : 0);
+      return before === now;
+    }
+    const known = this.#compared.get(before);
+    if (known?.other === now) return known.isEqual;
+    if (Array.isArray(before) !== Array.isArray(now)) return false;
+    const [oldKeys, newKeys] = [Object.keys(before), Object.keys(now)];
+    this.#steps.spend(1 + oldKeys.length);
+    this.#steps.assertDepth(depth);
+    const isEqual =
+      oldKeys.length === newKeys.length &&
+      oldKeys.every(
+        (key) =>
+          Object.hasOwn(now, key) &&
+          this.#isEqual(Reflect.get(before, key), Reflect.get(now, key), depth + 1),
+      );
+    this.#compared.set(before, { other: now, isEqual });
+    return isEqual;
+  }
+
   /** Whether every previously accepted value is still accepted, judged by types and enumerated values. */
   #acceptsAllOf(before: JsonObject, now: JsonObject): boolean {
-    const [types, typesNow] = [collectTypes(before, this.#oldRoot), collectTypes(now, this.#newRoot)];
+    const types = this.#collectTypes(before, this.#oldRoot, new Set(), 0);
+    const typesNow = this.#collectTypes(now, this.#newRoot, new Set(), 0);
     const accepts = (type: string) =>
       typesNow?.has(type) === true || (type === "integer" && typesNow?.has("number") === true);
     if (typesNow !== undefined && (types === undefined || ![...types].every(accepts))) return false;
-    const [values, valuesNow] = [getAllowedValues(before), getAllowedValues(now)];
+    const [values, valuesNow] = [this.#getAllowedValues(before), this.#getAllowedValues(now)];
     if (valuesNow === undefined) return true;
-    return values !== undefined && values.every((value) => valuesNow.includes(value));
+    return values !== undefined && [...values].every((value) => valuesNow.has(value));
+  }
+
+  /** Returns the named JSON types, or `undefined` if any type is accepted. Circular schemas add none. */
+  #collectTypes(
+    schema: JsonObject,
+    root: JsonObject,
+    seen: Set<JsonObject>,
+    depth: number,
+  ): ReadonlySet<string> | undefined {
+    const resolved = followRefs(schema, root);
+    if (seen.has(resolved)) return new Set();
+    seen.add(resolved);
+    this.#steps.spend(1 + countEntries(resolved));
+    this.#steps.assertDepth(depth);
+    const { type, anyOf, oneOf } = resolved;
+    if (typeof type === "string") return new Set([type]);
+    if (Array.isArray(type)) return new Set(type.filter((name) => typeof name === "string"));
+    const branches = [...toArray(anyOf), ...toArray(oneOf)].filter(isPlainObject);
+    const types = branches.map((branch) => this.#collectTypes(branch, root, seen, depth + 1));
+    if (types.length === 0 || types.includes(undefined)) return undefined;
+    return new Set(types.flatMap((names) => [...(names ?? [])]));
+  }
+
+  #getAllowedValues(schema: JsonObject): ReadonlySet<string> | undefined {
+    const { enum: listed, const: only } = schema;
+    const values = Object.hasOwn(schema, "const") ? [only] : listed;
+    if (!Array.isArray(values)) return undefined;
+    return new Set(values.map((value) => toCanonicalJson(value, this.#steps)));
   }
 }
 
@@ -112,29 +183,6 @@ class SchemaComparison {
 function followRefs(schema: JsonObject, root: JsonObject): JsonObject {
   const target = dereference(schema, root);
   return isPlainObject(target) ? target : schema;
-}
-
-/** Returns the named JSON types, or `undefined` if any type is accepted. Circular schemas add none. */
-function collectTypes(
-  schema: JsonObject,
-  root: JsonObject,
-  seen = new Set<JsonObject>(),
-): ReadonlySet<string> | undefined {
-  const resolved = followRefs(schema, root);
-  if (seen.has(resolved)) return new Set();
-  seen.add(resolved);
-  const { type, anyOf, oneOf } = resolved;
-  if (typeof type === "string") return new Set([type]);
-  if (Array.isArray(type)) return new Set(type.filter((name) => typeof name === "string"));
-  const branches = [...toArray(anyOf), ...toArray(oneOf)].filter(isPlainObject);
-  const types = branches.map((branch) => collectTypes(branch, root, seen));
-  if (types.length === 0 || types.includes(undefined)) return undefined;
-  return new Set(types.flatMap((names) => [...(names ?? [])]));
-}
-
-function getAllowedValues(schema: JsonObject): string[] | undefined {
-  if (Object.hasOwn(schema, "const")) return [schemaHash(schema["const"])];
-  return Array.isArray(schema["enum"]) ? schema["enum"].map((value) => schemaHash(value)) : undefined;
 }
 
 function withAllOf(schema: JsonObject, root: JsonObject): JsonObject[] {

@@ -1,13 +1,21 @@
 import { isPlainObject, type JsonObject, setOwnProperty, toArray, toObject } from "../json/json.js";
 import { jsonTypeOf, allowsType } from "./read-type-model.js";
 import { dereference } from "./resolve-ref.js";
+import { StepBudget } from "./step-budget.js";
 
 const MAX_DEPTH = 50;
+/** The number of values in the defaults that are added to the arguments of a call. */
+const MAX_ADDED_VALUES = 200_000;
 
-/** Applies the defaults of one schema to arguments. The schema is read once and cached. */
+/**
+ * Applies the defaults of one schema to arguments. The schema is read once and cached. The work is limited: every
+ * schema is read once, however many references lead to it, and nested arguments share a limit for added defaults.
+ */
 export class DefaultsApplier {
   readonly #root: JsonObject;
   readonly #declared = new Map<JsonObject, DeclaredProperties>();
+  readonly #allowsNull = new Map<JsonObject, boolean>();
+  readonly #allowsEmptyString = new Map<JsonObject, boolean>();
 
   constructor(schema: JsonObject) {
     this.#root = schema;
@@ -18,31 +26,36 @@ export class DefaultsApplier {
    * models often send for unknown values. A new object; defaults are copied.
    */
   apply(args: JsonObject): JsonObject {
-    return this.#apply(args, this.#root, 0);
+    return this.#apply(args, this.#root, 0, new StepBudget(MAX_ADDED_VALUES));
   }
 
-  #apply(args: JsonObject, schema: JsonObject, depth: number): JsonObject {
+  #apply(args: JsonObject, schema: JsonObject, depth: number, added: StepBudget): JsonObject {
     if (depth > MAX_DEPTH) return args;
     const declared = this.#getDeclared(schema);
     const result: JsonObject = {};
     for (const name of Object.keys(args)) {
       const value = args[name];
       if (!this.#isEmptyOptional(name, value, declared))
-        setOwnProperty(result, name, this.#applyNested(value, declared.schemas.get(name), depth));
+        setOwnProperty(result, name, this.#applyNested(value, declared.schemas.get(name), depth, added));
     }
-    for (const [name, propertySchema] of declared.defaults) {
-      const { default: defaultValue } = propertySchema;
-      if (!Object.hasOwn(result, name) && allowsType(propertySchema, jsonTypeOf(defaultValue)))
-        setOwnProperty(result, name, structuredClone(defaultValue));
+    for (const [name, { value, size }] of declared.defaults) {
+      if (Object.hasOwn(result, name) || added.used + size > added.maxSteps) continue;
+      added.add(size);
+      setOwnProperty(result, name, structuredClone(value));
     }
     return result;
   }
 
-  #applyNested(value: unknown, schemas: readonly unknown[] | undefined, depth: number): unknown {
+  #applyNested(
+    value: unknown,
+    schemas: readonly unknown[] | undefined,
+    depth: number,
+    added: StepBudget,
+  ): unknown {
     // With several schemas it is unknown which one applies, so their defaults are not applied.
     if (!isPlainObject(value) || schemas?.length !== 1) return value;
     const schema = dereference(schemas[0], this.#root);
-    return isPlainObject(schema) ? this.#apply(value, schema, depth + 1) : value;
+    return isPlainObject(schema) ? this.#apply(value, schema, depth + 1, added) : value;
   }
 
   #getDeclared(schema: JsonObject): DeclaredProperties {
@@ -56,35 +69,59 @@ export class DefaultsApplier {
     if (value !== null && value !== "") return false;
     const declared = schemas.get(name);
     if (declared === undefined || required.has(name)) return false;
-    const allows = value === null ? allowsNull : allowsEmptyString;
-    return !declared.some((schema) => allows(schema, this.#root, 0));
+    const [allows, known] =
+      value === null ? [allowsNull, this.#allowsNull] : [allowsEmptyString, this.#allowsEmptyString];
+    return !declared.some((schema) => allows(schema, this.#root, 0, known));
   }
 }
 
-const MAX_UNION_DEPTH = 10;
+const MAX_UNION_DEPTH = 50;
 
-function allowsNull(schema: unknown, root: JsonObject, depth: number): boolean {
+/** `known` has the results for schemas that were read; a schema that refers to itself is assumed to allow it. */
+function allowsNull(
+  schema: unknown,
+  root: JsonObject,
+  depth: number,
+  known: Map<JsonObject, boolean>,
+): boolean {
   const resolved = dereference(schema, root);
   if (!isPlainObject(resolved)) return resolved !== false;
   if (depth > MAX_UNION_DEPTH) return true;
-  if (!allowsType(resolved, "null")) return false;
-  const allows = (subschema: unknown) => allowsNull(subschema, root, depth + 1);
+  const earlier = known.get(resolved);
+  if (earlier !== undefined) return earlier;
+  known.set(resolved, true);
+  const allows = (subschema: unknown) => allowsNull(subschema, root, depth + 1, known);
   const unions = [toArray(resolved["anyOf"]), toArray(resolved["oneOf"])];
-  return (
+  const isAllowed =
+    allowsType(resolved, "null") &&
     toArray(resolved["allOf"]).every(allows) &&
-    unions.every((branches) => branches.length === 0 || branches.some(allows))
-  );
+    unions.every((branches) => branches.length === 0 || branches.some(allows));
+  known.set(resolved, isAllowed);
+  return isAllowed;
 }
 
 /** Only if explicitly allowed: almost every string schema accepts an empty string without meaning it. */
-function allowsEmptyString(schema: unknown, root: JsonObject, depth: number): boolean {
+function allowsEmptyString(
+  schema: unknown,
+  root: JsonObject,
+  depth: number,
+  known: Map<JsonObject, boolean>,
+): boolean {
   const resolved = dereference(schema, root);
   if (!isPlainObject(resolved) || depth > MAX_UNION_DEPTH) return false;
+  const earlier = known.get(resolved);
+  if (earlier !== undefined) return earlier;
+  known.set(resolved, false);
   const { const: constValue, default: defaultValue, minLength } = resolved;
-  if (constValue === "" || defaultValue === "" || minLength === 0 || toArray(resolved["enum"]).includes(""))
-    return true;
   const inner = [...toArray(resolved["anyOf"]), ...toArray(resolved["oneOf"]), ...toArray(resolved["allOf"])];
-  return inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1));
+  const isAllowed =
+    constValue === "" ||
+    defaultValue === "" ||
+    minLength === 0 ||
+    toArray(resolved["enum"]).includes("") ||
+    inner.some((subschema) => allowsEmptyString(subschema, root, depth + 1, known));
+  known.set(resolved, isAllowed);
+  return isAllowed;
 }
 
 const MAX_SCHEMAS = 500;
@@ -93,22 +130,27 @@ const MAX_SCHEMAS = 500;
 interface DeclaredProperties {
   /** All schemas of a property; more than one if the branches of a union differ. */
   readonly schemas: ReadonlyMap<string, readonly unknown[]>;
-  /** Properties with a default that applies unconditionally. */
-  readonly defaults: ReadonlyMap<string, JsonObject>;
+  /** Properties with a default that applies unconditionally, and the number of values in it. */
+  readonly defaults: ReadonlyMap<string, { readonly value: unknown; readonly size: number }>;
   readonly required: ReadonlySet<unknown>;
 }
 
 function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperties {
-  const schemas = new Map<string, unknown[]>();
+  const schemas = new Map<string, Set<unknown>>();
   const defaults = new Map<string, JsonObject>();
   const required = new Set<unknown>();
+  const seen = { unconditional: new Set<JsonObject>(), conditional: new Set<JsonObject>() };
   const queue = [{ schema: schema as unknown, isUnconditional: true }];
   // `queue` grows during the iteration.
   for (const { schema: item, isUnconditional } of queue) {
     const resolved = dereference(item, root);
-    if (!isPlainObject(resolved)) continue;
+    const readBefore = isUnconditional ? seen.unconditional : seen.conditional;
+    if (!isPlainObject(resolved) || readBefore.has(resolved)) continue;
+    readBefore.add(resolved);
     for (const [name, property] of Object.entries(toObject(resolved["properties"]))) {
-      schemas.set(name, [...(schemas.get(name) ?? []), property]);
+      const declared = schemas.get(name);
+      if (declared === undefined) schemas.set(name, new Set([property]));
+      else declared.add(property);
       const inner = dereference(property, root);
       const holder = isPlainObject(property) && Object.hasOwn(property, "default") ? property : inner;
       if (isUnconditional && isPlainObject(holder) && Object.hasOwn(holder, "default"))
@@ -122,5 +164,24 @@ function collectDeclared(schema: JsonObject, root: JsonObject): DeclaredProperti
     ];
     queue.push(...inner.slice(0, Math.max(0, MAX_SCHEMAS - queue.length)));
   }
-  return { schemas, defaults, required };
+  const allowed = [...defaults].filter(([, holder]) => allowsType(holder, jsonTypeOf(holder["default"])));
+  return {
+    schemas: new Map([...schemas].map(([name, declared]) => [name, [...declared]])),
+    defaults: new Map(
+      allowed.map(([name, { default: value }]) => [name, { value, size: countValues(value) }]),
+    ),
+    required,
+  };
+}
+
+function countValues(root: unknown): number {
+  const stack: unknown[] = [root];
+  let count = 0;
+  while (stack.length > 0) {
+    const value = stack.pop();
+    count += 1;
+    if (typeof value === "object" && value !== null)
+      for (const child of Object.values(value) as unknown[]) stack.push(child);
+  }
+  return count;
 }

@@ -24,6 +24,8 @@ const CONDITIONAL = ["then", "else"] as const;
 /** Limits the references and branches that are followed without advancing along the path. */
 const MAX_INDIRECTIONS = 32;
 const MAX_VISITS = 1_000;
+/** A visit copies the properties of a schema; so many of them take as long as the rest of it. */
+const KEYS_PER_VISIT = 100;
 
 /**
  * Returns a copy of a schema in which the argument at a path is edited. Follows properties, items, branches and
@@ -49,7 +51,8 @@ class SchemaEditor {
   editAt(node: unknown, depth: number, indirections: number): EditedSchema {
     const segment = this.#path[depth];
     if (segment === undefined) return applyEdit(node, this.#edit);
-    this.#visits += 1;
+    this.#visits +=
+      1 + Math.trunc(Object.keys(toObject(toObject(node)["properties"])).length / KEYS_PER_VISIT);
     if (!isPlainObject(node) || indirections > MAX_INDIRECTIONS || this.#visits > MAX_VISITS)
       return unchanged(node);
     const { $ref, ...siblings } = node;
@@ -203,13 +206,14 @@ export function inlineRootRefs(schema: JsonObject): JsonObject {
   const definitions = toObject(copy[definitionsKey]);
   const names = new Map<string, string>();
   const added: JsonObject = {};
+  const createName = createNames(definitions);
   for (const node of findReferences(copy)) {
     const fragment = toFragment(node["$ref"], copy);
     if (fragment === undefined || /^#\/(?:\$defs|definitions)\//.test(fragment)) continue;
     const target =
       fragment === "#" || fragment === "#/" ? rootWithoutDefinitions : resolveRef(fragment, copy);
     if (target === undefined) continue;
-    const name = names.get(fragment) ?? uniqueName({ ...definitions, ...added });
+    const name = names.get(fragment) ?? createName();
     names.set(fragment, name);
     added[name] = target;
     // The copy is not shared, so it can be changed in place.
@@ -236,8 +240,12 @@ function isReference(node: object): node is JsonObject & { $ref: string } {
   return Object.hasOwn(node, "$ref") && typeof Reflect.get(node, "$ref") === "string";
 }
 
-function uniqueName(taken: JsonObject): string {
-  let number = 1;
-  while (Object.hasOwn(taken, `shared_${number}`)) number += 1;
-  return `shared_${number}`;
+/** Returns a function that returns a new name each time: `shared_1`, `shared_2` … */
+function createNames(taken: JsonObject): () => string {
+  let number = 0;
+  return () => {
+    do number += 1;
+    while (Object.hasOwn(taken, `shared_${number}`));
+    return `shared_${number}`;
+  };
 }

@@ -1,8 +1,9 @@
-import type { OutputUnit } from "@cfworker/json-schema";
 import { formatPath, truncateJson } from "../json/describe-value.js";
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import { dereference, resolveRef, unescapeSegment } from "./resolve-ref.js";
+import type { ValidationError, ValuePath } from "./evaluation.js";
+import { countCharacters } from "./keyword-checks.js";
+import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
 
 /** One problem of the arguments of a call. */
 export interface ArgumentIssue {
@@ -12,168 +13,87 @@ export interface ArgumentIssue {
 }
 
 const MAX_ISSUES = 10;
-
-interface ValidationFailure {
-  readonly schema: JsonObject;
-  readonly args: JsonObject;
-}
+/** Several errors may be the same issue. */
+const MAX_EXPLAINED_ERRORS = 50;
 
 /**
- * Returns one issue per problem that a model has to fix, without the cascade of parent errors. `errors` are in the
- * order of the validator: each parent is directly followed by its children.
+ * Returns one issue per problem that a model has to fix, without the cascade of parent errors. `targets` are those of
+ * the sanitized schema.
  */
 export function explainValidation(
-  errors: readonly OutputUnit[],
-  failure: ValidationFailure,
+  errors: readonly ValidationError[],
+  targets: SanitizedSchema["targets"],
 ): ArgumentIssue[] {
-  const issues = explainErrors(errors, failure);
+  const issues = explainErrors(errors, targets);
   if (issues.length === 0) return [{ path: "", message: "does not match its schema" }];
   const distinct = new Map(issues.map((issue) => [`${issue.path}\n${issue.message}`, issue]));
   return [...distinct.values()].slice(0, MAX_ISSUES);
 }
 
-/** Keywords that only report that a nested schema failed; the nested errors follow. */
-const CONTAINER_KEYWORDS: ReadonlySet<string> = new Set([
-  "$ref",
-  "additionalItems",
-  "additionalProperties",
-  "allOf",
-  "dependentSchemas",
-  "if",
-  "items",
-  "patternProperties",
-  "prefixItems",
-  "properties",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
+function explainErrors(
+  errors: readonly ValidationError[],
+  targets: SanitizedSchema["targets"],
+): ArgumentIssue[] {
+  return errors
+    .slice(0, MAX_EXPLAINED_ERRORS)
+    .flatMap((error) => (error.branches.length > 0 ? explainUnion(error, targets) : explainError(error)));
+}
 
-/** Keywords that describe the problem themselves; their nested errors are skipped. */
-const SUMMARY_KEYWORDS: ReadonlySet<string> = new Set(["contains", "propertyNames"]);
+function explainError({ keyword, schema, value, path }: ValidationError): ArgumentIssue[] {
+  const segments = toSegments(path);
+  if (REQUIRING_KEYWORDS.has(keyword))
+    return findMissing(keyword, schema, value).map(({ name, message }) => ({
+      path: formatPath([...segments, stripHiddenCharacters(name)]),
+      message,
+    }));
+  const message = DESCRIPTIONS[keyword]?.(schema, value) ?? "does not match its schema";
+  return [{ path: formatPath(segments), message }];
+}
 
 /** Keywords whose problem is with a missing property of the value. */
 const REQUIRING_KEYWORDS: ReadonlySet<string> = new Set(["required", "dependentRequired", "dependencies"]);
 
-function explainErrors(errors: readonly OutputUnit[], failure: ValidationFailure): ArgumentIssue[] {
-  const issues: ArgumentIssue[] = [];
-  for (let index = 0; index < errors.length; index += 1) {
-    const error = errors[index];
-    if (error === undefined || CONTAINER_KEYWORDS.has(error.keyword)) continue;
-    const isUnion = error.keyword === "anyOf" || error.keyword === "oneOf";
-    const children = isUnion || SUMMARY_KEYWORDS.has(error.keyword) ? findChildren(errors, index) : [];
-    if (isUnion) issues.push(...explainUnion(error, children, failure));
-    else issues.push(...explainError(error, errors[index - 1], failure));
-    index += children.length;
-  }
-  return issues;
-}
-
-function findChildren(errors: readonly OutputUnit[], index: number): OutputUnit[] {
-  const prefix = `${errors[index]?.keywordLocation}/`;
-  const location = errors[index]?.instanceLocation ?? "";
-  const rest = errors.slice(index + 1);
-  // The keyword location of a `false` schema is an instance location.
-  const end = rest.findIndex(({ keyword, keywordLocation, instanceLocation }) =>
-    keyword === "false" ? !instanceLocation.startsWith(location) : !keywordLocation.startsWith(prefix),
-  );
-  return end === -1 ? rest : rest.slice(0, end);
-}
-
-function explainError(
-  error: OutputUnit,
-  previous: OutputUnit | undefined,
-  failure: ValidationFailure,
-): ArgumentIssue[] {
-  const parent = error.keyword === "false" ? previous : error;
-  const schema = (parent && findSchema(parent, failure.schema)) ?? {};
-  const segments = toSegments(error.instanceLocation);
-  const value = resolveRef(error.instanceLocation, failure.args);
-  if (REQUIRING_KEYWORDS.has(error.keyword))
-    return findMissing(error.keyword, schema, value).map(({ name, message }) => ({
-      path: toPath(failure.args, [...segments, name]),
-      message,
-    }));
-  const message = DESCRIPTIONS[error.keyword]?.(schema, value) ?? "does not match its schema";
-  return [{ path: toPath(failure.args, segments), message }];
-}
-
 /** Explains the branch that was most likely intended; without one, describes all branches. */
-function explainUnion(
-  error: OutputUnit,
-  children: readonly OutputUnit[],
-  failure: ValidationFailure,
-): ArgumentIssue[] {
-  const schema = findSchema(error, failure.schema);
-  const branches = schema?.[error.keyword];
-  const path = toPath(failure.args, toSegments(error.instanceLocation));
-  if (!Array.isArray(branches)) return [{ path, message: "matches none of the alternatives" }];
-  const failures = branches.map((_, index) => {
-    const prefix = `${error.keywordLocation}/${index}/`;
-    const start = children.findIndex(({ keywordLocation }) => keywordLocation.startsWith(prefix));
-    if (start === -1) return [];
-    const next = children.findIndex(
-      ({ keyword, keywordLocation }, at) =>
-        at > start && keyword !== "false" && !keywordLocation.startsWith(prefix),
-    );
-    return children.slice(start, next === -1 ? undefined : next);
-  });
-  const rejecting = branches.filter((branch, index) => branch === false || failures[index]?.length !== 0);
-  const alternatives = branches.map((branch) => dereference(branch, failure.schema));
-  if (rejecting.length < branches.length) {
-    const message = `matches more than one alternative; exactly one must match: ${describeAlternatives(alternatives)}`;
+function explainUnion(error: ValidationError, targets: SanitizedSchema["targets"]): ArgumentIssue[] {
+  const { keyword, schema, value, branches } = error;
+  const path = formatPath(toSegments(error.path));
+  const describe = () => describeAlternatives(toArray(schema[keyword]), targets);
+  if (branches.some((errors) => errors.length === 0)) {
+    const message = `matches more than one alternative; exactly one must match: ${describe()}`;
     return [{ path, message }];
   }
-  const intended = bestBranch(failures, error.instanceLocation);
-  if (intended !== undefined) return explainErrors(intended, failure);
-  const received = describeActualKeys(resolveRef(error.instanceLocation, failure.args));
-  return [{ path, message: `expected ${describeAlternatives(alternatives)}, got ${received}` }];
+  const intended = findIntendedBranch(error);
+  if (intended !== undefined) return explainErrors(intended, targets);
+  return [{ path, message: `expected ${describe()}, got ${describeActualKeys(value)}` }];
 }
 
 /** The only branch whose type and discriminator (`kind: "circle"`) match, or the only one without missing properties. */
-function bestBranch(
-  branches: readonly (readonly OutputUnit[])[],
-  location: string,
-): readonly OutputUnit[] | undefined {
-  const candidates = branches.filter((errors) => errors.length > 0 && !hasTypeMismatch(errors, location));
+function findIntendedBranch({ branches, path }: ValidationError): readonly ValidationError[] | undefined {
+  const candidates = branches.filter((errors) => !hasTypeMismatch(errors, path));
   if (candidates.length <= 1) return candidates[0];
   const complete = candidates.filter(
-    (errors) => !errors.some((error) => error.keyword === "required" && error.instanceLocation === location),
+    (errors) => !errors.some((error) => error.keyword === "required" && error.path === path),
   );
   return complete.length === 1 ? complete[0] : undefined;
 }
 
 const TYPE_KEYWORDS: ReadonlySet<string> = new Set(["type", "const", "enum", "false"]);
 
-function hasTypeMismatch(errors: readonly OutputUnit[], location: string): boolean {
-  return errors.some(({ keyword, instanceLocation }) => {
-    if (instanceLocation === location) return TYPE_KEYWORDS.has(keyword);
-    return keyword === "const" && !instanceLocation.slice(location.length + 1).includes("/");
+/** Whether the value at a path has another type, or one of its properties another constant. */
+function hasTypeMismatch(errors: readonly ValidationError[], path: ValuePath | undefined): boolean {
+  return errors.some((error) => {
+    if (error.path !== path) return error.keyword === "const" && error.path?.parent === path;
+    const { keyword, branches } = error;
+    if (branches.length > 0) return branches.every((nested) => hasTypeMismatch(nested, path));
+    return TYPE_KEYWORDS.has(keyword);
   });
 }
 
-/** Finds the schema whose keyword failed by following the keyword location. */
-function findSchema({ keywordLocation }: OutputUnit, root: JsonObject): JsonObject | undefined {
-  let current: unknown = root;
-  for (const segment of toSegments(keywordLocation).slice(0, -1)) {
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, segment)) return undefined;
-    const next: unknown = Reflect.get(current, segment);
-    current = segment === "$ref" && typeof next === "string" ? resolveRef(next, root) : next;
-  }
-  return isPlainObject(current) ? current : undefined;
-}
-
-function toSegments(location: string): string[] {
-  return location.split("/").slice(1).map(unescapeSegment);
-}
-
-function toPath(args: JsonObject, segments: readonly string[]): string {
-  let parent: unknown = args;
-  const keys = segments.map((segment) => {
-    const key = Array.isArray(parent) ? Number(segment) : stripHiddenCharacters(segment);
-    parent = typeof parent === "object" && parent !== null ? Reflect.get(parent, segment) : undefined;
-    return key;
-  });
-  return formatPath(keys);
+function toSegments(path: ValuePath | undefined): (string | number)[] {
+  const segments: (string | number)[] = [];
+  for (let current = path; current !== undefined; current = current.parent)
+    segments.push(typeof current.key === "number" ? current.key : stripHiddenCharacters(current.key));
+  return segments.toReversed();
 }
 
 /** Describes what was expected and received, so that a model can correct it. */
@@ -222,7 +142,7 @@ function describeBound(limit: string, bound: unknown, value: unknown): string {
 }
 
 function sizeOf(value: unknown): string {
-  if (typeof value === "string") return String(Array.from(value).length);
+  if (typeof value === "string") return String(countCharacters(value));
   if (typeof value !== "object" || value === null) return describeActualType(value);
   return String(Object.keys(value).length);
 }
@@ -299,12 +219,18 @@ function describeTypes(type: unknown): string {
   return types.map((name) => TYPE_LABELS[String(name)] ?? String(name)).join(" or ");
 }
 
+/** With more branches, the rest is only counted. */
+const MAX_DESCRIBED_BRANCHES = 100;
+
 /** `an object with manga_id, or an object with isbn`: what distinguishes the branches of a union. */
-function describeAlternatives(branches: readonly unknown[]): string {
-  const texts = [...new Set(branches.map(describeAlternative))];
+function describeAlternatives(branches: readonly unknown[], targets: SanitizedSchema["targets"]): string {
+  const described = branches
+    .slice(0, MAX_DESCRIBED_BRANCHES)
+    .map((branch) => describeAlternative(followTargets(branch, targets)));
+  const texts = [...new Set(described)];
   const shown = texts.slice(0, MAX_ALTERNATIVES);
-  const more = texts.length > shown.length ? [`${texts.length - shown.length} more`] : [];
-  return [...shown, ...more].join(", or ");
+  const omitted = texts.length - shown.length + branches.length - described.length;
+  return [...shown, ...(omitted > 0 ? [`${omitted} more`] : [])].join(", or ");
 }
 
 function describeAlternative(schema: unknown): string {

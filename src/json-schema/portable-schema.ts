@@ -1,8 +1,10 @@
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import { toJson, truncateJson } from "../json/describe-value.js";
-import { type JsonObject, omitUndefined, toObject } from "../json/json.js";
+import { toJsonWithin, truncateJson } from "../json/describe-value.js";
+import { type JsonObject, omitUndefined, toArray, toObject } from "../json/json.js";
+import { LinearPatterns } from "./linear-pattern.js";
 import { readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
+import { countEntries, StepBudget, StepLimitError } from "./step-budget.js";
 import {
   ANY,
   JSON_TYPES,
@@ -13,8 +15,12 @@ import {
 } from "./schema-type-model.js";
 
 const MAX_SCHEMA_CHARS = 50_000;
-/** Limits what is read at a level of detail; a schema may refer to the same definition many times. */
-const MAX_SCHEMAS = 2_000;
+/** Limits what is read at all levels of detail, because a schema may refer to a definition many times. */
+const MAX_STEPS = 400_000;
+/** The share of full detail, enough for 1,500 schemas. The other levels share the rest. */
+const MAX_FULL_DETAIL_STEPS = 150_000;
+/** More arguments are never shown in full, whatever their details. */
+const MAX_ARGUMENTS = 1_500;
 const TOO_LARGE = "The schema is too large to be shown in full";
 
 /** Limits of what is read and of the texts that are written. */
@@ -22,6 +28,11 @@ interface DetailLevel {
   readonly maxDepth: number;
   readonly descriptionChars: number;
   readonly valueChars: number;
+}
+
+/** A level of detail, and what may still be written: writing ends when the result is too large. */
+interface WriteLimits extends DetailLevel {
+  readonly chars: StepBudget;
 }
 
 /** From full detail to outlines: the first level that fits the size limit is used. */
@@ -33,7 +44,12 @@ const DETAIL_LEVELS: readonly DetailLevel[] = [
   { maxDepth: 4, descriptionChars: 128, valueChars: 200 },
   { maxDepth: 2, descriptionChars: 64, valueChars: 100 },
 ];
-const OUTLINE_LEVEL: DetailLevel = { maxDepth: 1, descriptionChars: 64, valueChars: 60 };
+const OUTLINE_LIMITS: WriteLimits = {
+  maxDepth: 1,
+  descriptionChars: 64,
+  valueChars: 60,
+  chars: new StepBudget(Infinity),
+};
 
 /**
  * Converts the schema of a tool to the one that models see: accepted by OpenAI, Anthropic and Gemini, with as much
@@ -43,55 +59,107 @@ const OUTLINE_LEVEL: DetailLevel = { maxDepth: 1, descriptionChars: 64, valueCha
  * object, and an argument that only one branch of a top-level union or condition describes is described that way
  * for the other branches, too.
  */
-export function toPortableSchema(original: JsonObject): { schema: JsonObject; warnings: string[] } {
-  const sanitized = sanitizeSchema(original);
-  const { schema, warnings } = render(sanitized);
+export function toPortableSchema(
+  original: JsonObject,
+  steps = new StepBudget(MAX_STEPS),
+): { schema: JsonObject; warnings: string[] } {
+  const sanitized = sanitizeSchema(original, new LinearPatterns("parse"));
+  const { schema, warnings } = render(sanitized, steps);
   return { schema, warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(sanitized)] };
 }
 
-function render(sanitized: SanitizedSchema): { schema: JsonObject; warnings: string[] } {
-  for (const level of DETAIL_LEVELS) {
-    const budget = { schemasLeft: MAX_SCHEMAS };
-    const constraints = readRoot(sanitized, level, budget);
-    if (budget.schemasLeft < 0) continue;
-    const schema = writeConstraints("object", constraints, level);
-    if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) continue;
-    const isComplete = level === DETAIL_LEVELS[0];
-    return { schema, warnings: isComplete ? [] : [`${TOO_LARGE}: details were omitted.`] };
+function render(sanitized: SanitizedSchema, steps: StepBudget): { schema: JsonObject; warnings: string[] } {
+  let read: RootConstraints | undefined;
+  const isTooWide = countEntries({ properties: sanitized.schema["properties"] }) > MAX_ARGUMENTS;
+  for (const [index, level] of isTooWide ? [] : DETAIL_LEVELS.entries()) {
+    const share = (steps.maxSteps - steps.used) / (DETAIL_LEVELS.length - index);
+    const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
+    // What was read at a higher level is the same, unless the depth limit of this one applies.
+    if (read === undefined || read.depth >= level.maxDepth) read = tryReadRoot(sanitized, level, levelSteps);
+    steps.add(levelSteps.used);
+    const schema = read && tryWriteRoot(read, level);
+    if (schema !== undefined)
+      return { schema, warnings: index === 0 ? [] : [`${TOO_LARGE}: details were omitted.`] };
   }
   const warnings = [`${TOO_LARGE}: only the first arguments are shown.`];
-  return { schema: renderOutline(sanitized), warnings };
+  const outlineSteps = new StepBudget(Infinity);
+  const schema = renderOutline(isTooWide ? limitArguments(sanitized) : sanitized, outlineSteps);
+  steps.add(outlineSteps.used);
+  return { schema, warnings };
 }
 
-function readRoot(
-  { schema, draft }: SanitizedSchema,
-  level: DetailLevel,
-  budget: { schemasLeft: number },
-): TypeConstraints {
-  const model = readTypeModel(schema, {
-    root: schema,
-    draft,
-    remainingDepth: level.maxDepth,
-    openReferences: [],
-    budget,
-  });
-  const [constraints = {}] = mergeVariants(model.get("object") ?? []);
-  return omitUnsupportedNames(constraints, level);
+/** Keeps as many arguments as an outline can show, required ones first. */
+function limitArguments(sanitized: SanitizedSchema): SanitizedSchema {
+  const { schema } = sanitized;
+  const properties = toObject(schema["properties"]);
+  const required = new Set(toArray(schema["required"]));
+  const names = Object.keys(properties);
+  const sorted = [
+    ...names.filter((name) => required.has(name)),
+    ...names.filter((name) => !required.has(name)),
+  ];
+  const kept = sorted.slice(0, MAX_ARGUMENTS).map((name) => [name, properties[name]] as const);
+  return { ...sanitized, schema: { ...schema, properties: Object.fromEntries(kept) } };
 }
+
+interface RootConstraints {
+  readonly constraints: TypeConstraints;
+  /** The levels that were read. */
+  readonly depth: number;
+}
+
+/** Returns `undefined` if a level of detail exceeds the limit of what is read. */
+function tryReadRoot(
+  sanitized: SanitizedSchema,
+  level: DetailLevel,
+  steps: StepBudget,
+): RootConstraints | undefined {
+  return unlessLimited(() => readRoot(sanitized, level, steps));
+}
+
+/** Returns `undefined` if a level of detail exceeds the limit of what is written. */
+function tryWriteRoot({ constraints }: RootConstraints, level: DetailLevel): JsonObject | undefined {
+  const limits = { ...level, chars: new StepBudget(MAX_SCHEMA_CHARS) };
+  const schema = unlessLimited(() =>
+    writeConstraints("object", omitUnsupportedNames(constraints, limits), limits),
+  );
+  return JSON.stringify(schema ?? "").length > MAX_SCHEMA_CHARS ? undefined : schema;
+}
+
+function unlessLimited<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof StepLimitError) return undefined;
+    throw error;
+  }
+}
+
+function readRoot(sanitized: SanitizedSchema, { maxDepth }: DetailLevel, steps: StepBudget): RootConstraints {
+  const reached = { remainingDepth: maxDepth };
+  const context = { sanitized, remainingDepth: maxDepth, openTargets: [], steps, reached };
+  const model = readTypeModel(sanitized.schema, context);
+  const [constraints = {}] = mergeVariants(model.get("object") ?? [], steps);
+  return { constraints, depth: maxDepth - reached.remainingDepth };
+}
+
+/** More of them do not fit into a description. */
+const MAX_OMITTED_NAMES = 50;
 
 /** Moves property names for which a provider would reject the whole tool into the description. */
-function omitUnsupportedNames(constraints: TypeConstraints, level: DetailLevel): TypeConstraints {
+function omitUnsupportedNames(constraints: TypeConstraints, limits: WriteLimits): TypeConstraints {
   const all = [...(constraints.properties ?? [])];
   const properties = new Map(all.filter(([name]) => SUPPORTED_PROPERTY_NAME.test(name)));
   const omitted = all
     .filter(([name]) => !SUPPORTED_PROPERTY_NAME.test(name))
-    .map(([name, model]) => `Also accepts ${truncateJson(name)}${describeModel(model, level)}.`);
+    .slice(0, MAX_OMITTED_NAMES)
+    .map(([name, model]) => `Also accepts ${truncateJson(name)}${describeModel(model, limits)}.`);
   return { ...constraints, properties, notes: [...(constraints.notes ?? []), ...omitted] };
 }
 
-function describeModel(model: TypeModel, level: DetailLevel): string {
+function describeModel(model: TypeModel, limits: WriteLimits): string {
   const [constraints] = [...model.values()].flat();
-  const description = truncateReadable(constraints?.description ?? "", level);
+  const description = truncateReadable(constraints?.description ?? "", limits);
   return ` (${[...model.keys()].join(" or ")})${description === undefined ? "" : `: ${description.replace(/\.$/, "")}`}`;
 }
 
@@ -106,21 +174,23 @@ function warnUnsupportedNames({ schema }: SanitizedSchema): string[] {
 }
 
 /** Writes required arguments first, then the others until the size limit is reached. */
-function renderOutline(sanitized: SanitizedSchema): JsonObject {
-  const constraints = readRoot(sanitized, OUTLINE_LEVEL, { schemasLeft: Infinity });
+function renderOutline(sanitized: SanitizedSchema, steps: StepBudget): JsonObject {
+  const read = readRoot(sanitized, OUTLINE_LIMITS, steps);
+  const constraints = omitUnsupportedNames(read.constraints, OUTLINE_LIMITS);
   const required = new Set(constraints.required);
   const sorted = [...(constraints.properties ?? [])].toSorted(
     ([a], [b]) => Number(required.has(b)) - Number(required.has(a)),
   );
   let remainingChars = MAX_SCHEMA_CHARS / 2;
   const properties = sorted.filter(([name, model]) => {
+    if (remainingChars <= 0) return false;
     remainingChars -=
       name.length * 2 +
-      JSON.stringify(writeConstraints("object", { properties: new Map([[name, model]]) }, OUTLINE_LEVEL))
+      JSON.stringify(writeConstraints("object", { properties: new Map([[name, model]]) }, OUTLINE_LIMITS))
         .length;
     return remainingChars > 0;
   });
-  return writeConstraints("object", { ...constraints, properties: new Map(properties) }, OUTLINE_LEVEL);
+  return writeConstraints("object", { ...constraints, properties: new Map(properties) }, OUTLINE_LIMITS);
 }
 
 /**
@@ -165,14 +235,16 @@ const FORMATS: Readonly<Record<"string" | "number" | "integer", readonly string[
 const SUPPORTED_PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /** Writes a type model with the keywords that all providers support. */
-function writeSchema(model: TypeModel, level: DetailLevel): JsonObject {
+function writeSchema(model: TypeModel, limits: WriteLimits): JsonObject {
   const types = intendedTypes(model);
-  if (types.length === 0 || types.length === JSON_TYPES.length) return writeAnything(model, level);
+  if (types.length === 0 || types.length === JSON_TYPES.length) return writeAnything(model, limits);
   const branches = types.flatMap((type) =>
-    (model.get(type) ?? []).map((constraints) => writeConstraints(type, constraints, level)),
+    (model.get(type) ?? []).map((constraints) => writeConstraints(type, constraints, limits)),
   );
-  const [first] = branches;
-  return branches.length === 1 && first !== undefined ? first : { anyOf: dedupeTexts(branches) };
+  const written = branches.length === 1 ? branches : dedupeTexts(branches);
+  for (const { title, description } of written) limits.chars.spend([title, description].join("").length);
+  const [first] = written;
+  return written.length === 1 && first !== undefined ? first : { anyOf: written };
 }
 
 /**
@@ -187,15 +259,17 @@ function intendedTypes(model: TypeModel): JsonType[] {
   return intended.length === 0 ? accepted : intended;
 }
 
-function writeAnything(model: TypeModel, level: DetailLevel): JsonObject {
+function writeAnything(model: TypeModel, limits: WriteLimits): JsonObject {
   const [constraints = {}] = [...model.values()].flat();
-  const { title, description } = writeDescriptions(constraints, [], level);
+  const { title, description } = writeDescriptions(constraints, [], limits);
   return omitUndefined({ title, description });
 }
 
-function writeConstraints(type: JsonType, constraints: TypeConstraints, level: DetailLevel): JsonObject {
-  const { notes = [], ...keywords } = WRITERS_BY_TYPE[type](constraints, level);
-  const draft: JsonObject = { type, ...writeDescriptions(constraints, notes, level), ...keywords };
+/** @throws StepLimitError if the result is too large */
+function writeConstraints(type: JsonType, constraints: TypeConstraints, limits: WriteLimits): JsonObject {
+  limits.chars.spend(`{"type":"${type}"}`.length);
+  const { notes = [], ...keywords } = WRITERS_BY_TYPE[type](constraints, limits);
+  const draft: JsonObject = { type, ...writeDescriptions(constraints, notes, limits), ...keywords };
   const allowed = [...COMMON_KEYWORDS, ...KEYWORDS_BY_TYPE[type]];
   return omitUndefined(Object.fromEntries(allowed.map((keyword) => [keyword, draft[keyword]])));
 }
@@ -205,12 +279,12 @@ interface SchemaDraft extends JsonObject {
 }
 
 const WRITERS_BY_TYPE: Readonly<
-  Record<JsonType, (constraints: TypeConstraints, level: DetailLevel) => SchemaDraft>
+  Record<JsonType, (constraints: TypeConstraints, limits: WriteLimits) => SchemaDraft>
 > = {
-  string: (constraints, level) => {
+  string: (constraints, limits) => {
     const { values, pattern, format, bounds } = constraints;
     if (values === undefined) return { pattern, ...writeFormat("string", format), ...bounds };
-    const isShort = toJson(values).length <= level.valueChars && !values.includes("");
+    const isShort = toJsonWithin(values, limits.valueChars) !== undefined && !values.includes("");
     return isShort ? { enum: [...values] } : { notes: noteValues(values) };
   },
   number: ({ values, isInteger, bounds, format }) => {
@@ -219,20 +293,25 @@ const WRITERS_BY_TYPE: Readonly<
     return { type, notes: noteValues(values) };
   },
   boolean: ({ values }) => (values?.length === 1 ? { notes: noteValues(values) } : {}),
-  object: ({ properties, required = [], values, bounds }, level) => {
+  object: ({ properties, required = [], values, bounds }, limits) => {
     const satisfiable = [...(properties ?? [])].filter(([, model]) => model.size > 0);
     const names = new Set(satisfiable.map(([name]) => name));
     const requiredNames = [...new Set(required)].filter((name) => names.has(name));
     return {
       ...bounds,
-      properties: Object.fromEntries(satisfiable.map(([name, model]) => [name, writeSchema(model, level)])),
+      properties: Object.fromEntries(
+        satisfiable.map(([name, model]) => {
+          limits.chars.spend(name.length);
+          return [name, writeSchema(model, limits)];
+        }),
+      ),
       required: requiredNames.length === 0 ? undefined : requiredNames,
       notes: noteValues(values),
     };
   },
-  array: ({ items = ANY, values, bounds }, level) => ({
+  array: ({ items = ANY, values, bounds }, limits) => ({
     ...bounds,
-    items: writeSchema(items, level),
+    items: writeSchema(items, limits),
     ...(items.size === 0 ? { maxItems: 0 } : {}),
     notes: noteValues(values),
   }),
@@ -255,28 +334,42 @@ function noteValues(values: readonly unknown[] | undefined): string[] {
 function writeDescriptions(
   constraints: TypeConstraints,
   extraNotes: readonly string[],
-  level: DetailLevel,
+  limits: WriteLimits,
 ): JsonObject {
   const sentences = [constraints.description, ...(constraints.notes ?? []), ...extraNotes].filter(
     (text) => text !== undefined,
   );
   return {
-    title: truncateReadable(constraints.title ?? "", level),
-    description: truncateReadable(sentences.join(" "), level),
-    default: writeDefault(constraints, level),
+    title: truncateReadable(constraints.title ?? "", limits),
+    description: truncateReadable(joinBeginning(sentences, limits), limits),
+    default: writeDefault(constraints, limits),
   };
 }
 
+/** Joins sentences until the limit of a description is reached. */
+function joinBeginning(sentences: readonly string[], { descriptionChars }: DetailLevel): string {
+  let joined = "";
+  for (const sentence of sentences) {
+    if (joined.length > descriptionChars) break;
+    joined += (joined === "" ? "" : " ") + sentence.slice(0, MAX_HIDDEN_SHARE * descriptionChars);
+  }
+  return joined;
+}
+
 /** Writes a copy, and only a complete one: defaults are applied from the original schema. */
-function writeDefault({ default: defaultValue }: TypeConstraints, level: DetailLevel): unknown {
-  const text = defaultValue === undefined ? "…" : toJson(defaultValue.value);
-  if (text === "…" || text.length > level.valueChars || stripHiddenCharacters(text) !== text)
-    return undefined;
+function writeDefault({ default: defaultValue }: TypeConstraints, limits: WriteLimits): unknown {
+  if (defaultValue === undefined) return undefined;
+  const text = toJsonWithin(defaultValue.value, limits.valueChars);
+  if (text === undefined || text === "…" || stripHiddenCharacters(text) !== text) return undefined;
+  limits.chars.spend(text.length);
   return JSON.parse(text);
 }
 
+/** Hidden characters may be most of a text; beyond this factor it is not read. */
+const MAX_HIDDEN_SHARE = 4;
+
 function truncateReadable(text: string, { descriptionChars }: DetailLevel): string | undefined {
-  const visible = stripHiddenCharacters(text).trim();
+  const visible = stripHiddenCharacters(text.slice(0, MAX_HIDDEN_SHARE * descriptionChars)).trim();
   return visible === "" ? undefined : truncate(visible, descriptionChars);
 }
 

@@ -1,6 +1,6 @@
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
-import { dereference, resolveRef } from "./resolve-ref.js";
-import type { Draft } from "./sanitize-schema.js";
+import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
+import { countEntries, type StepBudget } from "./step-budget.js";
 import { truncateJson } from "../json/describe-value.js";
 import {
   ANY,
@@ -18,66 +18,88 @@ import {
 /** How often a definition may be nested within itself before it is reduced to its type. */
 const MAX_RECURSION = 2;
 
+/** Reading a schema takes as long as that many steps of an evaluation. */
+const STEPS_PER_SCHEMA = 100;
+
 /** The position of the reader and its limits. */
 export interface ReadContext {
-  readonly root: JsonObject;
-  readonly draft: Draft;
+  readonly sanitized: SanitizedSchema;
   readonly remainingDepth: number;
-  readonly openReferences: readonly string[];
-  /** Shared by all nested reads of one schema. */
-  readonly budget: { schemasLeft: number };
+  /** The targets of the references that lead to this position. */
+  readonly openTargets: readonly JsonObject[];
+  /** Shared by all nested reads of one schema: the limit, and the smallest `remainingDepth`. */
+  readonly steps: StepBudget;
+  readonly reached: { remainingDepth: number };
 }
 
-/** Reads what a sanitized schema accepts, by JSON type. */
+/**
+ * Reads what a sanitized schema accepts, by JSON type.
+ *
+ * @throws StepLimitError
+ */
 export function readTypeModel(schema: unknown, context: ReadContext): TypeModel {
   if (schema === false) return NEVER;
   if (!isPlainObject(schema)) return ANY;
-  context.budget.schemasLeft -= 1;
-  if (context.budget.schemasLeft < 0) return ANY;
-  if (context.remainingDepth <= 0) return readOutline(schema, context.root);
-  const nested = { ...context, remainingDepth: context.remainingDepth - 1 };
-  const { $ref, ...siblings } = schema;
-  if (typeof $ref !== "string") return readKeywords(schema, nested);
-  if (Object.keys(siblings).length === 0) return readReference($ref, nested);
+  const { sanitized, remainingDepth, steps, reached } = context;
+  reached.remainingDepth = Math.min(reached.remainingDepth, remainingDepth);
+  steps.spend(STEPS_PER_SCHEMA + countEntries(schema));
+  if (remainingDepth <= 0) return readOutline(schema, sanitized);
+  const nested = { ...context, remainingDepth: remainingDepth - 1 };
+  const target = sanitized.targets.get(schema);
+  if (target === undefined) return readKeywords(schema, nested);
+  const { $ref: _, ...siblings } = schema;
+  if (Object.keys(siblings).length === 0) return readTarget(target, nested);
   const { title, description } = schema;
   // In old drafts, sibling keywords of `$ref` are ignored.
-  const own = context.draft === "4" || context.draft === "7" ? { title, description } : siblings;
-  return intersect(readKeywords(own, nested), readReference($ref, nested));
+  const isOld = sanitized.draft === "4" || sanitized.draft === "7";
+  const own = isOld ? { title, description } : siblings;
+  return intersect([readKeywords(own, nested), readTarget(target, nested)], steps);
 }
 
-function readReference(reference: string, context: ReadContext): TypeModel {
-  const target = resolveRef(reference, context.root);
-  const depth = context.openReferences.filter((current) => current === reference).length;
-  if (depth >= MAX_RECURSION) return isPlainObject(target) ? readOutline(target, context.root) : ANY;
-  return readTypeModel(target, { ...context, openReferences: [...context.openReferences, reference] });
+function readTarget(target: JsonObject | boolean, context: ReadContext): TypeModel {
+  if (typeof target === "boolean") return readTypeModel(target, context);
+  const depth = context.openTargets.filter((open) => open === target).length;
+  if (depth >= MAX_RECURSION) return readOutline(target, context.sanitized);
+  return readTypeModel(target, { ...context, openTargets: [...context.openTargets, target] });
 }
 
 /** Reads only the types of a schema, where its details would exceed the limits. */
-function readOutline(schema: JsonObject, root: JsonObject): TypeModel {
-  const { title, description } = schema;
-  const target = toObject(dereference(schema, root));
+function readOutline(schema: JsonObject, { targets }: SanitizedSchema): TypeModel {
+  const target = toObject(followTargets(schema, targets));
   const { type, nullable } = target;
-  const outline = {
-    type,
-    nullable,
-    title: title ?? target["title"],
-    description: description ?? target["description"],
+  const plain = {
+    title: nonEmptyString(schema["title"] ?? target["title"]),
+    description: nonEmptyString(schema["description"] ?? target["description"]),
+    isNamed: type !== undefined,
   };
-  return readOwnTypes(outline, (jsonType) =>
-    jsonType === "object" || jsonType === "array" ? { notes: ["Details omitted."] } : {},
+  const nested = { ...plain, notes: ["Details omitted."] };
+  const isInteger = isIntegerOnly(target);
+  const types = JSON_TYPES.filter((jsonType) => allowsType({ type, nullable }, jsonType));
+  return new Map(
+    types.map((jsonType): [JsonType, TypeConstraints[]] => {
+      if (jsonType === "number") return [jsonType, [{ ...plain, isInteger }]];
+      return [jsonType, [jsonType === "object" || jsonType === "array" ? nested : plain]];
+    }),
   );
 }
 
 function readKeywords(schema: JsonObject, context: ReadContext): TypeModel {
-  const own = readOwnTypes(schema, (type) => readNested(schema, type, context));
+  const { allOf, anyOf, oneOf, properties } = schema;
+  // Fails before anything is read, not in the middle.
+  const subschemas = countEntries({ allOf, anyOf, oneOf, properties });
+  context.steps.assertAvailable(subschemas * STEPS_PER_SCHEMA);
   const models = [
-    ...toArray(schema["allOf"]).map((subschema) => readTypeModel(subschema, context)),
-    ...[schema["anyOf"], schema["oneOf"]]
-      .filter(Array.isArray)
-      .map((branches) => union(branches.map((branch) => readTypeModel(branch, context)))),
+    readOwnTypes(schema, (type) => readNested(schema, type, context)),
+    ...toArray(allOf).map((subschema) => readTypeModel(subschema, context)),
+    ...[schema["anyOf"], schema["oneOf"]].filter(Array.isArray).map((branches) =>
+      union(
+        branches.map((branch) => readTypeModel(branch, context)),
+        context.steps,
+      ),
+    ),
     ...readConditions(schema, context),
   ];
-  return models.reduce(intersect, own);
+  return intersect(models, context.steps);
 }
 
 /** Conditional schemas: their properties are always described, but their constraints do not always apply. */
@@ -85,10 +107,10 @@ function readConditions(schema: JsonObject, context: ReadContext): TypeModel[] {
   const conditional = [schema["dependentSchemas"], schema["dependencies"]]
     .flatMap((map) => Object.values(toObject(map)))
     .filter(isPlainObject)
-    .map((inner) => unionToSingleVariant([ANY, readTypeModel(inner, context)]));
+    .map((inner) => unionToSingleVariant([ANY, readTypeModel(inner, context)], context.steps));
   if (schema["if"] === undefined) return conditional;
   const branches = [schema["then"], schema["else"]].map((inner) => readTypeModel(inner ?? true, context));
-  return [...conditional, unionToSingleVariant(branches)];
+  return [...conditional, unionToSingleVariant(branches, context.steps)];
 }
 
 function readOwnTypes(
@@ -130,6 +152,7 @@ function readProperties(schema: JsonObject, context: ReadContext): TypeConstrain
   const additional = [additionalProperties, ...Object.values(toObject(patternProperties))];
   const additionalModel = union(
     additional.filter(isPlainObject).map((inner) => readTypeModel(inner, context)),
+    context.steps,
   );
   const types = [...additionalModel.keys()];
   const isWorthNoting = types.length > 0 && types.length < JSON_TYPES.length;
@@ -149,19 +172,24 @@ function readItems(schema: JsonObject, context: ReadContext): TypeConstraints {
     model.size === JSON_TYPES.length ? "anything" : [...model.keys()].join(" or "),
   );
   return {
-    items: union([...models, readTypeModel(rest, context)]),
+    items: union([...models, readTypeModel(rest, context)], context.steps),
     notes: [`In this order: ${order.join(", ")}.`],
   };
 }
 
+/** More names do not fit into a description. */
+const MAX_NAMES = 100;
+
 /** `If country is "US", also provide postcode.` */
 function conditionNotes({ if: condition, then }: JsonObject): string[] {
-  const cases = Object.entries(toObject(toObject(condition)["properties"])).flatMap(([name, inner]) =>
+  const conditions = Object.entries(toObject(toObject(condition)["properties"])).slice(0, MAX_NAMES);
+  const cases = conditions.flatMap(([name, inner]) =>
     isPlainObject(inner) && Object.hasOwn(inner, "const")
       ? [`${name} is ${truncateJson(inner["const"])}`]
       : [],
   );
-  const names = toArray(toObject(then)["required"]).filter((name) => typeof name === "string");
+  const required = toArray(toObject(then)["required"]).slice(0, MAX_NAMES);
+  const names = required.filter((name) => typeof name === "string");
   return cases.length === 0 || names.length === 0
     ? []
     : [`If ${cases.join(" and ")}, also provide ${names.join(", ")}.`];
@@ -182,10 +210,7 @@ function readConstraints(schema: JsonObject, jsonType: JsonType): TypeConstraint
     bounds: readBounds(schema, jsonType),
     pattern: jsonType === "string" ? nonEmptyString(pattern) : undefined,
     format: jsonType === "string" || jsonType === "number" ? nonEmptyString(format) : undefined,
-    isInteger:
-      jsonType === "number" &&
-      typesOf(schema)?.includes("integer") === true &&
-      !typesOf(schema)?.includes("number"),
+    isInteger: jsonType === "number" && isIntegerOnly(schema),
     required: jsonType === "object" && isStringArray(required) ? required : undefined,
   };
 }
@@ -203,6 +228,11 @@ export function jsonTypeOf(value: unknown): JsonType {
   if (Array.isArray(value)) return "array";
   const type = typeof value;
   return type === "string" || type === "number" || type === "boolean" ? type : "object";
+}
+
+function isIntegerOnly(schema: JsonObject): boolean {
+  const types = typesOf(schema);
+  return types?.includes("integer") === true && !types.includes("number");
 }
 
 function typesOf({ type }: JsonObject): readonly unknown[] | undefined {
@@ -249,10 +279,10 @@ const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>
   boolean: () => [],
   object: ({ dependentRequired, dependencies }) =>
     [dependentRequired, dependencies]
-      .flatMap((map) => Object.entries(toObject(map)))
+      .flatMap((map) => Object.entries(toObject(map)).slice(0, MAX_NAMES))
       .flatMap(([name, others]) =>
         isStringArray(others) && others.length > 0
-          ? [`With ${name}, also provide ${others.join(", ")}.`]
+          ? [`With ${name}, also provide ${others.slice(0, MAX_NAMES).join(", ")}.`]
           : [],
       ),
   array: ({ uniqueItems }) => (uniqueItems === true ? ["Items must be unique."] : []),

@@ -16,25 +16,39 @@ export function dereference(schema: unknown, root: JsonObject): unknown {
   return undefined;
 }
 
+/** Cached, because many schemas may have the same reference, and finding anchors means to walk the whole document. */
+interface ResolvedReferences {
+  readonly targets: Map<string, unknown>;
+  anchors: ReadonlyMap<string, object> | undefined;
+}
+
+const resolvedByRoot = new WeakMap<JsonObject, ResolvedReferences>();
+
 /** Returns the target of one reference, or `undefined` if it does not exist in this document. */
 export function resolveRef(reference: string, root: JsonObject): unknown {
-  const pointer = toPointer(reference, root);
-  if (pointer === undefined) return undefined;
-  if (pointer === "#") return root;
+  const resolved = resolvedByRoot.get(root) ?? { targets: new Map<string, unknown>(), anchors: undefined };
+  resolvedByRoot.set(root, resolved);
+  if (resolved.targets.has(reference)) return resolved.targets.get(reference);
+  const target = findTarget(reference, root, resolved);
+  resolved.targets.set(reference, target);
+  return target;
+}
+
+function findTarget(reference: string, root: JsonObject, resolved: ResolvedReferences): unknown {
+  const fragment = toFragment(reference, root);
+  if (fragment === undefined) return undefined;
+  if (fragment === "#") return root;
+  if (!fragment.startsWith("#/")) {
+    resolved.anchors ??= collectAnchors(root);
+    return resolved.anchors.get(fragment.slice(1));
+  }
   let current: unknown = root;
-  for (const segment of pointer.slice(2).split("/")) {
+  for (const segment of fragment.slice(2).split("/")) {
     const key = unescapeSegment(segment);
     if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
     current = Reflect.get(current, key);
   }
   return current;
-}
-
-/** Returns a reference as `#` or `#/…`, or `undefined` for another document or an unknown `$anchor`. */
-export function toPointer(reference: string, root: JsonObject): string | undefined {
-  const fragment = toFragment(reference, root);
-  if (fragment === undefined || fragment === "#" || fragment.startsWith("#/")) return fragment;
-  return getAnchors(root).get(fragment.slice(1));
 }
 
 /** Returns a reference as `#…`, or `undefined` if it points to another document. */
@@ -50,7 +64,7 @@ export function toFragment(reference: string, root: JsonObject): string | undefi
 }
 
 /** Decodes one segment of a JSON pointer in a URI fragment. */
-export function unescapeSegment(segment: string): string {
+function unescapeSegment(segment: string): string {
   return tryDecodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
@@ -62,36 +76,16 @@ function tryDecodeURIComponent(text: string): string {
   }
 }
 
-/** Cached, because finding the anchors means to walk the whole document. */
-const anchorsByRoot = new WeakMap<JsonObject, ReadonlyMap<string, string>>();
-
-function getAnchors(root: JsonObject): ReadonlyMap<string, string> {
-  const anchors = anchorsByRoot.get(root) ?? collectAnchors(root);
-  anchorsByRoot.set(root, anchors);
-  return anchors;
-}
-
-/** Maps every `$anchor` to its pointer. */
-function collectAnchors(root: JsonObject): ReadonlyMap<string, string> {
-  const anchors = new Map<string, string>();
-  const stack: { readonly value: object; readonly pointer: string }[] = [{ value: root, pointer: "#" }];
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const { value, pointer } = next;
-    const anchor: unknown = Reflect.get(value, "$anchor");
-    if (typeof anchor === "string" && pointer !== "#") anchors.set(anchor, pointer);
-    for (const [key, child] of Object.entries(value) as [string, unknown][]) {
-      if (typeof child !== "object" || child === null) continue;
-      stack.push({ value: child, pointer: `${pointer}/${escapeSegment(key)}` });
-    }
+/** Maps every `$anchor` to its schema. */
+function collectAnchors(root: JsonObject): ReadonlyMap<string, object> {
+  const anchors = new Map<string, object>();
+  const seen = new Set<object>([root]);
+  // `seen` grows during the iteration.
+  for (const node of seen) {
+    const anchor: unknown = Reflect.get(node, "$anchor");
+    if (typeof anchor === "string" && node !== root) anchors.set(anchor, node);
+    for (const child of Object.values(node) as unknown[])
+      if (typeof child === "object" && child !== null) seen.add(child);
   }
   return anchors;
-}
-
-function escapeSegment(key: string): string {
-  return encodeURI(
-    key
-      .replace(/[\ud800-\udfff]/gu, "")
-      .replaceAll("~", "~0")
-      .replaceAll("/", "~1"),
-  ).replaceAll("#", "%23");
 }

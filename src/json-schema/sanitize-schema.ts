@@ -1,11 +1,18 @@
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
-import { isPlainObject, isStringArray, type JsonObject, setOwnProperty, toArray } from "../json/json.js";
-import { resolveRef, toFragment, toPointer } from "./resolve-ref.js";
-import { findPatternProblem } from "./safe-regex.js";
+import {
+  isPlainObject,
+  isStringArray,
+  type JsonObject,
+  setOwnProperty,
+  toArray,
+  toObject,
+} from "../json/json.js";
+import type { LinearPatterns } from "./linear-pattern.js";
+import { resolveRef, toFragment } from "./resolve-ref.js";
 import { JSON_TYPES } from "./schema-type-model.js";
 
 /** The JSON Schema draft. */
-export type Draft = "4" | "7" | "2019-09" | "2020-12";
+type Draft = "4" | "7" | "2019-09" | "2020-12";
 
 function draftOf(schema: JsonObject): Draft {
   const { $schema: name } = schema;
@@ -109,30 +116,33 @@ function isCount(value: unknown): value is number {
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
 const MAX_SCHEMAS = 20_000;
+const MAX_HOPS = 20;
 const MAX_WARNINGS = 20;
 const MAX_QUOTE_LENGTH = 80;
 
 /** A sanitized copy of a schema. */
 export interface SanitizedSchema {
   readonly schema: JsonObject;
-  /** All nested schemas, in no particular order. */
-  readonly nodes: readonly JsonObject[];
+  /** The schema that the `$ref` of a schema points to. Never circular for one value. */
+  readonly targets: ReadonlyMap<JsonObject, JsonObject | boolean>;
   readonly draft: Draft;
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns a copy that is safe to read and run: without invalid or exponential patterns, dangling or remote
- * references, malformed keywords and excessive nesting. It accepts everything that the original accepts. Keywords
- * in `ignored` are omitted without a warning.
+ * Returns a copy that is safe to read and run: without patterns that have a problem, dangling, remote or circular
+ * references, malformed keywords and excessive nesting. It accepts everything that the original accepts. The work is
+ * linear in the size of the schema. Keywords in `ignored` are omitted without a warning.
  */
 export function sanitizeSchema(
   original: JsonObject,
+  patterns: LinearPatterns,
   ignored: ReadonlySet<string> = new Set<string>(),
 ): SanitizedSchema {
-  const sanitizer = new SchemaSanitizer(original, ignored);
+  const sanitizer = new SchemaSanitizer(original, patterns, ignored);
   sanitizer.run();
-  return sanitizer;
+  const { schema, targets, draft, warnings } = sanitizer;
+  return { schema, targets, draft, warnings };
 }
 
 interface Step {
@@ -146,35 +156,49 @@ interface Step {
 /** Uses a list of steps instead of recursion, since the depth of a server's schema is unbounded. */
 class SchemaSanitizer implements SanitizedSchema {
   readonly schema: JsonObject = {};
-  readonly nodes: JsonObject[] = [];
+  readonly targets = new Map<JsonObject, JsonObject | boolean>();
   readonly draft: Draft;
+  readonly #original: JsonObject;
+  readonly #patterns: LinearPatterns;
+  readonly #ignored: ReadonlySet<string>;
   readonly #warnings = new Set<string>();
   readonly #steps: Step[] = [];
-  #schemaCount = 0;
+  readonly #copies = new Map<JsonObject, JsonObject>();
+  readonly #references: { readonly node: JsonObject; readonly target: unknown; readonly text: string }[] = [];
   #wasRelaxed = false;
 
-  constructor(
-    readonly original: JsonObject,
-    readonly ignored: ReadonlySet<string>,
-  ) {
+  constructor(original: JsonObject, patterns: LinearPatterns, ignored: ReadonlySet<string>) {
+    this.#original = original;
+    this.#patterns = patterns;
+    this.#ignored = ignored;
     this.draft = draftOf(original);
   }
 
   get warnings(): readonly string[] {
-    return [...this.#warnings].slice(0, MAX_WARNINGS);
+    return [...this.#warnings];
   }
 
   run(): void {
-    this.#steps.push({ source: this.original, target: this.schema, depth: 0, inEmbeddedResource: false });
-    for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {
-      this.nodes.push(step.target);
+    this.#copies.set(this.#original, this.schema);
+    this.#steps.push({
+      source: this.#original,
+      target: this.schema,
+      depth: 0,
+      inEmbeddedResource: false,
+    });
+    for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop())
       for (const [keyword, value] of Object.entries(step.source)) this.#copyKeyword(step, keyword, value);
+    this.#resolveReferences();
+    for (const node of findCircularReferences(this.targets.keys(), this.targets)) {
+      this.#omit("the circular reference", String(node["$ref"]));
+      this.targets.delete(node);
+      delete node["$ref"];
     }
-    if (this.#wasRelaxed) this.nodes.forEach(relaxNegations);
+    if (this.#wasRelaxed) for (const node of this.#copies.values()) relaxNegations(node);
   }
 
   #copyKeyword(step: Step, keyword: string, value: unknown): void {
-    if (this.ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
+    if (this.#ignored.has(keyword) || IDENTITY_KEYWORDS.has(keyword)) return;
     if (ANNOTATIONS.has(keyword)) setOwnProperty(step.target, keyword, value);
     else if (DYNAMIC_KEYWORDS.has(keyword)) this.#omit(`the dynamic reference ${keyword}`);
     else if (Object.hasOwn(ASSERTIONS, keyword)) this.#copyAssertion(step, keyword, value);
@@ -184,19 +208,28 @@ class SchemaSanitizer implements SanitizedSchema {
   #copyAssertion(step: Step, keyword: string, value: unknown): void {
     if (ASSERTIONS[keyword]?.(value, this.draft) !== true) return this.#omit(`a malformed "${keyword}"`);
     if (keyword === "pattern") {
-      const problem = findPatternProblem(String(value));
-      if (problem !== undefined) return this.#omit(`the pattern ${quote(String(value))}, which ${problem}`);
+      const problem = this.#patterns.add(String(value));
+      if (problem !== undefined) return this.#omit("the pattern", String(value), `, which ${problem}`);
     }
     if (keyword === "$ref") return this.#copyReference(step, String(value));
     setOwnProperty(step.target, keyword, value);
   }
 
-  #copyReference(step: Step, reference: string): void {
-    if (toFragment(reference, this.original) === undefined)
-      return this.#omit(`the remote reference ${quote(reference)}`);
-    if (step.inEmbeddedResource || !isSchema(resolveRef(reference, this.original)))
-      return this.#omit(`the reference ${quote(reference)}, which cannot be resolved`);
-    setOwnProperty(step.target, "$ref", toPointer(reference, this.original));
+  #copyReference({ target: node, inEmbeddedResource }: Step, text: string): void {
+    if (toFragment(text, this.#original) === undefined) return this.#omit("the remote reference", text);
+    const target = inEmbeddedResource ? undefined : resolveRef(text, this.#original);
+    this.#references.push({ node, target, text });
+  }
+
+  /** A target may be copied after the reference, or not at all: it may be no schema or beyond the limits. */
+  #resolveReferences(): void {
+    for (const { node, target, text } of this.#references) {
+      const copy = isPlainObject(target) ? this.#copies.get(target) : target;
+      if (isSchema(copy)) {
+        this.targets.set(node, copy);
+        node["$ref"] = text;
+      } else this.#omit("the reference", text, ", which cannot be resolved");
+    }
   }
 
   #copySchemas(step: Step, keyword: string, value: unknown): void {
@@ -227,9 +260,9 @@ class SchemaSanitizer implements SanitizedSchema {
   #copyMap(step: Step, keyword: string, map: JsonObject): void {
     const copy: JsonObject = {};
     for (const [name, schema] of Object.entries(map)) {
-      const problem = keyword === "patternProperties" ? findPatternProblem(name) : undefined;
+      const problem = keyword === "patternProperties" ? this.#patterns.add(name) : undefined;
       if (problem !== undefined) {
-        this.#omit(`the property pattern ${quote(name)}, which ${problem}`);
+        this.#omit("the property pattern", name, `, which ${problem}`);
         Object.defineProperty(copy, DROPPED_PATTERN, { value: true });
       } else if (keyword === "dependencies" && isStringArray(schema)) setOwnProperty(copy, name, schema);
       else setOwnProperty(copy, name, this.#copySchema(step, schema));
@@ -239,12 +272,14 @@ class SchemaSanitizer implements SanitizedSchema {
 
   #copySchema({ depth, inEmbeddedResource }: Step, source: unknown): JsonObject | boolean {
     if (typeof source === "boolean") return source;
+    const known = isPlainObject(source) ? this.#copies.get(source) : undefined;
+    if (known !== undefined) return known;
     if (!isPlainObject(source)) this.#omit("something that is not a schema");
     else if (depth >= MAX_DEPTH) this.#omit(`everything nested deeper than ${MAX_DEPTH} levels`);
-    else if (this.#schemaCount >= MAX_SCHEMAS) this.#omit(`all but the first ${MAX_SCHEMAS} schemas in it`);
+    else if (this.#copies.size >= MAX_SCHEMAS) this.#omit(`all but the first ${MAX_SCHEMAS} schemas in it`);
     else {
-      this.#schemaCount += 1;
       const target: JsonObject = {};
+      this.#copies.set(source, target);
       const isResource = typeof (source["$id"] ?? source["id"]) === "string";
       this.#steps.push({
         source,
@@ -257,9 +292,10 @@ class SchemaSanitizer implements SanitizedSchema {
     return true;
   }
 
-  #omit(what: string): void {
+  #omit(what: string, quoted?: string, reason = ""): void {
     this.#wasRelaxed = true;
-    this.#warnings.add(`Omitted ${what}.`);
+    if (this.#warnings.size >= MAX_WARNINGS) return;
+    this.#warnings.add(`Omitted ${what}${quoted === undefined ? "" : ` ${quote(quoted)}`}${reason}.`);
   }
 }
 
@@ -280,10 +316,76 @@ function relaxNegations(node: JsonObject): void {
   node["allOf"] = [...toArray(allOf), { anyOf: oneOf }];
 }
 
+/** Keywords whose subschemas apply to the same value. */
+const IN_PLACE_ARRAYS = ["allOf", "anyOf", "oneOf"];
+const IN_PLACE_MAPS = ["dependencies", "dependentSchemas"];
+const IN_PLACE_SCHEMAS = ["else", "if", "not", "then"];
+
+function getInPlaceSubschemas(schema: JsonObject): JsonObject[] {
+  const arrays = IN_PLACE_ARRAYS.flatMap((keyword) => toArray(schema[keyword]));
+  const maps = IN_PLACE_MAPS.flatMap((keyword) => Object.values(toObject(schema[keyword])));
+  const schemas = IN_PLACE_SCHEMAS.map((keyword) => schema[keyword]);
+  return [...arrays, ...maps, ...schemas].filter(isPlainObject);
+}
+
+/**
+ * Returns schemas whose references would be followed forever for one value. Searches depth-first without recursion;
+ * every schema is visited once.
+ */
+function findCircularReferences(
+  nodes: Iterable<JsonObject>,
+  targets: SanitizedSchema["targets"],
+): Set<JsonObject> {
+  const circular = new Set<JsonObject>();
+  const visited = new Set<JsonObject>();
+  const open = new Set<JsonObject>();
+  const path: { readonly node: JsonObject; readonly rest: JsonObject[] }[] = [];
+  const enter = (node: JsonObject) => {
+    visited.add(node);
+    open.add(node);
+    path.push({ node, rest: getInPlaceNodes(node, targets) });
+  };
+  for (const start of nodes) {
+    if (!visited.has(start)) enter(start);
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const next = top.rest.pop();
+      if (next === undefined) {
+        open.delete(top.node);
+        path.pop();
+      } else if (open.has(next)) {
+        // Every circle has a reference, because other subschemas are nested in each other.
+        const holder = path.findLast(
+          ({ node }, index) => targets.get(node) === (path[index + 1]?.node ?? next),
+        );
+        circular.add(holder?.node ?? top.node);
+      } else if (!visited.has(next)) enter(next);
+    }
+  }
+  return circular;
+}
+
+function getInPlaceNodes(schema: JsonObject, targets: SanitizedSchema["targets"]): JsonObject[] {
+  const target = targets.get(schema);
+  const subschemas = getInPlaceSubschemas(schema);
+  return isPlainObject(target) ? [...subschemas, target] : subschemas;
+}
+
+/** Follows the references of a schema, whose sibling keywords are ignored, to a schema without one. */
+export function followTargets(schema: unknown, targets: SanitizedSchema["targets"]): unknown {
+  let current = schema;
+  for (let hop = 0; hop < MAX_HOPS && isPlainObject(current); hop += 1) {
+    const target = targets.get(current);
+    if (target === undefined) return current;
+    current = target;
+  }
+  return current;
+}
+
 function isSchema(value: unknown): value is JsonObject | boolean {
   return typeof value === "boolean" || isPlainObject(value);
 }
 
 function quote(text: string): string {
-  return JSON.stringify(truncate(stripHiddenCharacters(text), MAX_QUOTE_LENGTH));
+  const beginning = text.slice(0, 2 * MAX_QUOTE_LENGTH);
+  return JSON.stringify(truncate(stripHiddenCharacters(beginning), MAX_QUOTE_LENGTH));
 }

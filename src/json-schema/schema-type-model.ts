@@ -1,4 +1,6 @@
-import { toJson } from "../json/describe-value.js";
+import { truncateJson } from "../json/describe-value.js";
+import { toCanonicalJson } from "./schema-hash.js";
+import type { StepBudget } from "./step-budget.js";
 
 /** The JSON types; an integer is a number. In the order in which they are written, `null` last. */
 export const JSON_TYPES = ["string", "number", "boolean", "object", "array", "null"] as const;
@@ -41,154 +43,289 @@ export const NEVER: TypeModel = new Map();
 
 /** Objects with more variants are merged into one. */
 const MAX_VARIANTS = 12;
+/** Merging constraints takes as long as that many steps of an evaluation. */
+const STEPS_PER_MERGE = 50;
 
-export function intersect(first: TypeModel, second: TypeModel): TypeModel {
-  if (first === ANY) return second;
-  if (second === ANY) return first;
-  const both = JSON_TYPES.flatMap((type): [JsonType, TypeConstraints[]][] => {
-    const [firstVariants, secondVariants] = [first.get(type) ?? [], second.get(type) ?? []];
-    const [left, right] =
-      firstVariants.length * secondVariants.length > MAX_VARIANTS
-        ? [mergeVariants(firstVariants), mergeVariants(secondVariants)]
-        : [firstVariants, secondVariants];
-    const variants = left.flatMap((a) => right.flatMap((b) => intersectConstraints(a, b) ?? []));
+/** Accepts what all models accept. The first model takes precedence for texts and defaults. */
+export function intersect(models: readonly TypeModel[], steps: StepBudget): TypeModel {
+  const constraining = models.filter((model) => model !== ANY);
+  const [only] = constraining;
+  if (only === undefined || constraining.length === 1) return only ?? ANY;
+  const both = JSON_TYPES.flatMap((type): [JsonType, readonly TypeConstraints[]][] => {
+    const alternatives = constraining.map((model) => model.get(type) ?? []);
+    if (alternatives.some((variants) => variants.length === 0)) return [];
+    const single = alternatives.filter((variants) => variants.length === 1).flat();
+    const base = single.length === 0 ? [{}] : toList(intersectConstraints(single, steps));
+    const variants = alternatives
+      .filter(({ length }) => length > 1)
+      .reduce((first, second) => intersectVariants(first, second, steps), base);
     return variants.length === 0 ? [] : [[type, variants]];
   });
   return new Map(both);
 }
 
-export function union(models: readonly TypeModel[]): TypeModel {
+function intersectVariants(
+  first: readonly TypeConstraints[],
+  second: readonly TypeConstraints[],
+  steps: StepBudget,
+): readonly TypeConstraints[] {
+  const isTooMany = first.length * second.length > MAX_VARIANTS;
+  const [left, right] = isTooMany
+    ? [mergeVariants(first, steps), mergeVariants(second, steps)]
+    : [first, second];
+  return left.flatMap((a) => right.flatMap((b) => toList(intersectConstraints([a, b], steps))));
+}
+
+/** Accepts what any model accepts, and possibly more. */
+export function union(models: readonly TypeModel[], steps: StepBudget): TypeModel {
   const all = JSON_TYPES.flatMap((type): [JsonType, readonly TypeConstraints[]][] => {
     const variants = models.flatMap((model) => model.get(type) ?? []);
     if (variants.length === 0) return [];
-    return [[type, type === "object" && shouldKeepVariants(variants) ? variants : mergeVariants(variants)]];
+    const isKept = type === "object" && shouldKeepVariants(variants);
+    return [[type, isKept ? variants : mergeVariants(variants, steps)]];
   });
   return new Map(all);
 }
 
 /** Variants with the same property names are merged, with a note on which properties belong together. */
 function shouldKeepVariants(variants: readonly TypeConstraints[]): boolean {
+  if (variants.length > MAX_VARIANTS) return false;
   const names = new Set(
     variants.map(({ properties }) => JSON.stringify([...(properties?.keys() ?? [])].toSorted())),
   );
-  return names.size > 1 && variants.length <= MAX_VARIANTS;
+  return names.size > 1;
 }
 
 /** For conditional schemas, which are merged into the unconditional ones instead of becoming a variant. */
-export function unionToSingleVariant(models: readonly TypeModel[]): TypeModel {
-  return new Map([...union(models)].map(([type, variants]) => [type, mergeVariants(variants)]));
+export function unionToSingleVariant(models: readonly TypeModel[], steps: StepBudget): TypeModel {
+  return new Map([...union(models, steps)].map(([type, variants]) => [type, mergeVariants(variants, steps)]));
 }
 
-/** Merges variants into one that accepts all of their values. */
-export function mergeVariants(variants: readonly TypeConstraints[]): readonly TypeConstraints[] {
+/** Merges variants into one that accepts all of their values. Linear in their size, however many there are. */
+export function mergeVariants(
+  variants: readonly TypeConstraints[],
+  steps: StepBudget,
+): readonly TypeConstraints[] {
   const [first, ...others] = variants;
   if (first === undefined || others.length === 0) return variants;
-  const note = describeCombinations(variants);
-  const { notes = [], ...merged } = others.reduce(mergePair, first);
-  return [{ ...merged, notes: note === undefined ? notes : [...notes, note] }];
-}
-
-function intersectConstraints(a: TypeConstraints, b: TypeConstraints): TypeConstraints | undefined {
-  const values = a.values && b.values ? common(a.values, b.values) : (a.values ?? b.values);
-  if (values?.length === 0) return undefined;
-  return {
-    isNamed: a.isNamed === true || b.isNamed === true,
-    isInferred: a.isInferred === true || b.isInferred === true,
-    title: a.title ?? b.title,
-    description: a.description ?? b.description,
-    default: a.default ?? b.default,
-    notes: distinct([...(a.notes ?? []), ...(b.notes ?? [])]),
-    values,
+  steps.spend(STEPS_PER_MERGE * variants.length);
+  const note = describeCombinations(variants, steps);
+  const isSame = (key: "title" | "pattern" | "format") => others.every((other) => other[key] === first[key]);
+  const values = variants.map((variant) => variant.values);
+  const items = variants.map((variant) => variant.items);
+  const merged: TypeConstraints = {
+    isNamed: variants.some(({ isNamed }) => isNamed === true),
+    isInferred: variants.every(({ isInferred }) => isInferred === true),
+    title: isSame("title") ? first.title : undefined,
+    description: mergeDescriptions(variants),
+    default: variants.find((variant) => variant.default !== undefined)?.default,
+    notes: [
+      ...common(
+        variants.map(({ notes }) => notes),
+        steps,
+      ),
+      ...(note === undefined ? [] : [note]),
+    ],
+    values: values.every(isDefined) ? distinctValues(values.flat(), steps) : undefined,
     bounds: {
-      ...eachBound(LOWER_BOUNDS, a, b, (x, y) => Math.max(x ?? -Infinity, y ?? -Infinity)),
-      ...eachBound(UPPER_BOUNDS, a, b, (x, y) => Math.min(x ?? Infinity, y ?? Infinity)),
+      ...mergeBounds(LOWER_BOUNDS, variants, Math.min),
+      ...mergeBounds(UPPER_BOUNDS, variants, Math.max),
     },
-    isInteger: a.isInteger === true || b.isInteger === true,
-    pattern: a.pattern ?? b.pattern,
-    format: a.format ?? b.format,
-    items: a.items && b.items ? intersect(a.items, b.items) : (a.items ?? b.items),
-    properties: mergeProperties(a, b, intersect),
-    required: distinct([...(a.required ?? []), ...(b.required ?? [])]),
-  };
-}
-
-function mergePair(a: TypeConstraints, b: TypeConstraints): TypeConstraints {
-  return {
-    isNamed: a.isNamed === true || b.isNamed === true,
-    isInferred: a.isInferred === true && b.isInferred === true,
-    title: a.title === b.title ? a.title : undefined,
-    description: mergeDescriptions(a.description, b.description),
-    default: a.default ?? b.default,
-    notes: common(a.notes ?? [], b.notes ?? []),
-    values: a.values && b.values ? distinct([...a.values, ...b.values]) : undefined,
-    bounds: {
-      ...eachBound(LOWER_BOUNDS, a, b, (x, y) => Math.min(x ?? -Infinity, y ?? -Infinity)),
-      ...eachBound(UPPER_BOUNDS, a, b, (x, y) => Math.max(x ?? Infinity, y ?? Infinity)),
-    },
-    isInteger: a.isInteger === true && b.isInteger === true,
-    pattern: a.pattern === b.pattern ? a.pattern : undefined,
-    format: a.format === b.format ? a.format : undefined,
-    items: a.items && b.items ? union([a.items, b.items]) : undefined,
+    isInteger: variants.every(({ isInteger }) => isInteger === true),
+    pattern: isSame("pattern") ? first.pattern : undefined,
+    format: isSame("format") ? first.format : undefined,
+    items: items.every(isDefined) ? union(items, steps) : undefined,
     // A property that only one variant describes is kept as described.
-    properties: mergeProperties(a, b, (x, y) => union([x, y])),
-    required: common(a.required ?? [], b.required ?? []),
+    properties: mergeProperties(variants, union, steps),
+    required: common(
+      variants.map(({ required }) => required),
+      steps,
+    ),
+  };
+  return [merged];
+}
+
+/** Returns `undefined` if no value fits all constraints. */
+function intersectConstraints(
+  constraints: readonly TypeConstraints[],
+  steps: StepBudget,
+): TypeConstraints | undefined {
+  steps.spend(STEPS_PER_MERGE * constraints.length);
+  const values = constraints.flatMap((item) => (item.values === undefined ? [] : [item.values]));
+  const items = constraints.flatMap((item) => item.items ?? []);
+  const allowed = values.length === 0 ? undefined : intersectValues(values, steps);
+  if (allowed?.length === 0) return undefined;
+  const first = <Key extends keyof TypeConstraints>(key: Key): TypeConstraints[Key] | undefined =>
+    constraints.find((item) => item[key] !== undefined)?.[key];
+  return {
+    isNamed: constraints.some(({ isNamed }) => isNamed === true),
+    isInferred: constraints.some(({ isInferred }) => isInferred === true),
+    title: first("title"),
+    description: first("description"),
+    default: first("default"),
+    notes: distinct(
+      constraints.map(({ notes }) => notes),
+      steps,
+    ),
+    values: allowed,
+    bounds: {
+      ...intersectBounds(LOWER_BOUNDS, constraints, Math.max),
+      ...intersectBounds(UPPER_BOUNDS, constraints, Math.min),
+    },
+    isInteger: constraints.some(({ isInteger }) => isInteger === true),
+    pattern: first("pattern"),
+    format: first("format"),
+    items: items.length === 0 ? undefined : intersect(items, steps),
+    properties: mergeProperties(constraints, intersect, steps),
+    required: distinct(
+      constraints.map(({ required }) => required),
+      steps,
+    ),
   };
 }
 
-function mergeDescriptions(a: string | undefined, b: string | undefined): string | undefined {
-  return a === undefined || b === undefined || a === b ? (a ?? b) : `${a} Or: ${b}`;
+/** Longer descriptions are truncated anyway. */
+const MAX_DESCRIPTION_CHARS = 8_192;
+
+function mergeDescriptions(variants: readonly TypeConstraints[]): string | undefined {
+  const texts = [...new Set(variants.flatMap(({ description }) => description ?? []))];
+  return texts.length === 0 ? undefined : joinUntil(texts, " Or: ");
 }
 
-function eachBound(
+/** Joins texts until the limit of a description is reached. */
+function joinUntil(texts: readonly string[], separator: string): string {
+  let joined = "";
+  for (const [index, text] of texts.entries()) {
+    if (joined.length > MAX_DESCRIPTION_CHARS) break;
+    joined += index === 0 ? text : separator + text;
+  }
+  return joined;
+}
+
+/** A bound applies only if every variant has one. */
+function mergeBounds(
   names: readonly Bound[],
-  a: TypeConstraints,
-  b: TypeConstraints,
-  choose: (x: number | undefined, y: number | undefined) => number,
+  variants: readonly TypeConstraints[],
+  choose: (x: number, y: number) => number,
 ): Bounds {
-  const chosen = names.map((name) => [name, choose(a.bounds?.[name], b.bounds?.[name])] as const);
-  return Object.fromEntries(chosen.filter(([, bound]) => Number.isFinite(bound)));
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const bounds = variants.map((variant) => variant.bounds?.[name]);
+      return bounds.every(isDefined) ? [[name, bounds.reduce((x, y) => choose(x, y))]] : [];
+    }),
+  );
+}
+
+function intersectBounds(
+  names: readonly Bound[],
+  constraints: readonly TypeConstraints[],
+  choose: (x: number, y: number) => number,
+): Bounds {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const bounds = constraints.flatMap((item) => item.bounds?.[name] ?? []);
+      return bounds.length === 0 ? [] : [[name, bounds.reduce((x, y) => choose(x, y))]];
+    }),
+  );
 }
 
 function mergeProperties(
-  a: TypeConstraints,
-  b: TypeConstraints,
-  merge: (x: TypeModel, y: TypeModel) => TypeModel,
+  constraints: readonly TypeConstraints[],
+  merge: (models: readonly TypeModel[], steps: StepBudget) => TypeModel,
+  steps: StepBudget,
 ): TypeConstraints["properties"] {
-  if (!a.properties || !b.properties) return a.properties ?? b.properties;
-  const merged = new Map(a.properties);
-  for (const [name, model] of b.properties) {
-    const existing = merged.get(name);
-    merged.set(name, existing === undefined ? model : merge(existing, model));
+  const all = constraints.flatMap(({ properties }) => (properties === undefined ? [] : [properties]));
+  if (all.length <= 1) return all[0];
+  const models = new Map<string, TypeModel[]>();
+  for (const properties of all) {
+    steps.spend(properties.size);
+    for (const [name, model] of properties) {
+      const list = models.get(name);
+      if (list === undefined) models.set(name, [model]);
+      else list.push(model);
+    }
   }
-  return merged;
+  return new Map(
+    [...models].map(([name, [first = ANY, ...others]]) => [
+      name,
+      others.length === 0 ? first : merge([first, ...others], steps),
+    ]),
+  );
 }
 
 /** Describes which properties belong together after variants were merged. */
-function describeCombinations(variants: readonly TypeConstraints[]): string | undefined {
-  const required = variants.map((variant) => variant.required ?? []);
-  const always = required.reduce((a, b) => common(a, b));
-  const texts = variants.map((variant) => {
-    const names = (variant.required ?? []).filter(
-      (name) => !always.includes(name) || constValue(variant, name) !== undefined,
-    );
-    return names.map((name) => `${name}${constValue(variant, name) ?? ""}`).join(" with ");
-  });
-  const alternatives = distinct(texts.map((text) => (text === "" ? "none of these" : text)));
-  return alternatives.length < 2 ? undefined : `Possible combinations: ${alternatives.join("; or ")}.`;
+function describeCombinations(variants: readonly TypeConstraints[], steps: StepBudget): string | undefined {
+  const always = new Set(
+    common(
+      variants.map(({ required }) => required),
+      steps,
+    ),
+  );
+  const alternatives = new Set<string>();
+  for (const variant of variants) {
+    const names = (variant.required ?? []).slice(0, MAX_COMBINED_NAMES).flatMap((name) => {
+      const constant = constValue(variant, name);
+      return always.has(name) && constant === undefined ? [] : [`${name}${constant ?? ""}`];
+    });
+    alternatives.add(names.length === 0 ? "none of these" : names.join(" with "));
+    if (alternatives.size > MAX_COMBINATIONS) break;
+  }
+  if (alternatives.size < 2) return undefined;
+  return `Possible combinations: ${joinUntil([...alternatives], "; or ")}.`;
 }
+
+/** More of them do not fit into a description. */
+const MAX_COMBINATIONS = 200;
+const MAX_COMBINED_NAMES = 200;
 
 function constValue(variant: TypeConstraints, name: string): string | undefined {
   const variants = [...(variant.properties?.get(name)?.values() ?? [])].flat();
-  const [value] = variants.length === 1 ? (variants[0]?.values ?? []) : [];
-  return value !== undefined && variants[0]?.values?.length === 1 ? ` ${toJson(value)}` : undefined;
+  const values = variants.length === 1 ? (variants[0]?.values ?? []) : [];
+  return values.length === 1 && values[0] !== undefined ? ` ${truncateJson(values[0])}` : undefined;
 }
 
-function common<T>(a: readonly T[], b: readonly T[]): T[] {
-  const texts = new Set(b.map(toJson));
-  // Equal objects may be written differently, so objects are always kept.
-  return a.filter((value) => (typeof value === "object" && value !== null) || texts.has(toJson(value)));
+function isDefined<T>(value: T | undefined): value is T {
+  return value !== undefined;
 }
 
-function distinct<T>(values: readonly T[]): T[] {
-  return [...new Map(values.map((value) => [toJson(value), value])).values()];
+function toList<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value];
+}
+
+/** Returns the texts that all lists have, in the order of the first one. */
+function common(lists: readonly (readonly string[] | undefined)[], steps: StepBudget): string[] {
+  steps.spend(lists.reduce((sum, texts) => sum + (texts?.length ?? 0), 0));
+  const [first = [], ...others] = lists;
+  const sets = others.map((texts) => new Set(texts));
+  return first.filter((text) => sets.every((texts) => texts.has(text)));
+}
+
+function distinct(lists: readonly (readonly string[] | undefined)[], steps: StepBudget): string[] {
+  steps.spend(lists.reduce((sum, texts) => sum + (texts?.length ?? 0), 0));
+  return [...new Set(lists.flatMap((texts) => texts ?? []))];
+}
+
+/** Equal objects may be written differently, so objects are always kept. */
+function intersectValues(
+  [first = [], ...others]: readonly (readonly unknown[])[],
+  steps: StepBudget,
+): readonly unknown[] {
+  const sets = others.map((values) => new Set(values));
+  steps.spend(first.length + others.reduce((sum, values) => sum + values.length, 0));
+  return first.filter(
+    (value) => (typeof value === "object" && value !== null) || sets.every((values) => values.has(value)),
+  );
+}
+
+function distinctValues(values: readonly unknown[], steps: StepBudget): readonly unknown[] {
+  steps.spend(values.length);
+  const seen = new Set<unknown>();
+  const seenObjects = new Set<string>();
+  return values.filter((value) => {
+    const isObject = typeof value === "object" && value !== null;
+    const before = seen.size + seenObjects.size;
+    if (isObject) seenObjects.add(toCanonicalJson(value, steps));
+    else seen.add(value);
+    return seen.size + seenObjects.size > before;
+  });
 }

@@ -1,31 +1,45 @@
-import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import { compileFastCheck } from "./compile-fast-check.js";
+import { NotJsonError, type ValidationError } from "./evaluation.js";
 import { describeActualType, explainValidation, type ArgumentIssue } from "./explain-validation.js";
+import { LinearPatterns } from "./linear-pattern.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
-import { resolveRef } from "./resolve-ref.js";
+import { SchemaEvaluator } from "./schema-evaluator.js";
+import { StepBudget, StepLimitError } from "./step-budget.js";
 
 /** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
 const IGNORED_KEYWORDS: ReadonlySet<string> = new Set(["format"]);
 
+/** The steps of a validation, about 30 ms. A result of 1 MB needs about a third of them. */
+const MAX_STEPS = 300_000;
+/** The steps to find the errors of a value that is known to be invalid, in addition to those until the first one. */
+const ADDITIONAL_ERROR_STEPS = 20_000;
+const MAX_ERROR_STEPS = 100_000;
+
 interface CompiledSchema {
-  readonly schema: JsonObject;
-  readonly validator: Validator | undefined;
-  readonly fastCheck: ReturnType<typeof compileFastCheck>;
+  readonly sanitized: SanitizedSchema;
+  readonly evaluator: SchemaEvaluator;
 }
 
 /**
- * Validates arguments against the server's original schema, which is compiled on first use. What cannot be
- * checked is accepted with a warning: the server validates in the end.
+ * Validates arguments or results against the server's original schema, which is compiled on first use. What cannot be
+ * checked, such as a pattern with a lookbehind, is accepted with a warning: the server validates in the end.
+ *
+ * The schema is written by the server, so the work of a validation is limited. Arguments that exceed the limit are
+ * rejected, because the server could use them to block the process with every call; results are accepted with a
+ * warning.
  */
 export class SchemaValidator {
+  /** The work of the last validation. */
+  readonly steps = new StepBudget(MAX_STEPS);
   readonly #original: JsonObject;
+  readonly #subject: "arguments" | "result";
   readonly #warnings: string[] = [];
   #reportedCount = 0;
   #compiled: CompiledSchema | undefined;
 
-  constructor(original: JsonObject) {
+  constructor(original: JsonObject, subject: "arguments" | "result" = "arguments") {
     this.#original = original;
+    this.#subject = subject;
   }
 
   /** Returns what is not checked, without what an earlier call has returned. */
@@ -35,95 +49,73 @@ export class SchemaValidator {
     return warnings;
   }
 
-  /** Returns every problem of the arguments, or an empty array. */
-  validate(args: unknown): ArgumentIssue[] {
+  /** Returns every problem of the value, or an empty array. */
+  validate(value: unknown): ArgumentIssue[] {
+    if (!isPlainObject(value))
+      return [{ path: "", message: `expected an object, got ${describeActualType(value)}` }];
     this.#compiled ??= this.#compile();
-    const { schema, validator, fastCheck } = this.#compiled;
-    if (!isPlainObject(args))
-      return [{ path: "", message: `expected an object, got ${describeActualType(args)}` }];
-    if (fastCheck?.(args) === true) return [];
-    const errors = validator === undefined ? [] : this.#runValidator(validator, args);
-    return errors.length === 0 ? [] : explainValidation(errors, { schema, args });
+    this.steps.reset();
+    try {
+      return this.#validateJson(value, this.#compiled);
+    } catch (error) {
+      if (error instanceof NotJsonError) return this.#validateAsJson(value, this.#compiled);
+      return this.#handleLimit(error);
+    }
   }
 
   #compile(): CompiledSchema {
-    const sanitized = sanitizeSchema(this.#original, IGNORED_KEYWORDS);
+    const patterns = new LinearPatterns("run");
+    const sanitized = sanitizeSchema(this.#original, patterns, IGNORED_KEYWORDS);
     this.#warnings.push(...sanitized.warnings);
-    const { schema } = sanitized;
-    if (exceedsCombinationLimit(sanitized)) {
-      this.#warn("evaluating its combined schemas would take too long");
-      return { schema, validator: undefined, fastCheck: undefined };
-    }
-    try {
-      const validator = new Validator(schema, sanitized.draft, false);
-      return { schema, validator, fastCheck: compileFastCheck(schema) };
-    } catch {
-      this.#warn("the validator cannot compile the schema");
-      return { schema, validator: undefined, fastCheck: undefined };
-    }
+    return { sanitized, evaluator: new SchemaEvaluator(sanitized, patterns) };
   }
 
-  #runValidator(validator: Validator, args: JsonObject): OutputUnit[] {
+  #validateJson(value: unknown, { sanitized, evaluator }: CompiledSchema): ArgumentIssue[] {
+    if (evaluator.isValid(value, this.steps)) return [];
+    const errors: ValidationError[] = [];
+    const maxSteps = Math.min(this.steps.used + ADDITIONAL_ERROR_STEPS, MAX_ERROR_STEPS);
     try {
-      return validator.validate(args).errors;
-    } catch {
-      return this.#runValidatorOnJson(validator, args);
+      evaluator.collectErrors(value, new StepBudget(maxSteps), errors);
+    } catch (error) {
+      // The errors that were found are explained.
+      if (!isLimitError(error)) throw error;
     }
+    return explainValidation(errors, sanitized.targets);
   }
 
-  /** Validates what would be sent, for arguments with values that are not JSON, such as a BigInt. */
-  #runValidatorOnJson(validator: Validator, args: JsonObject): OutputUnit[] {
+  /** Validates what would be sent, for values that are not JSON, such as `undefined`. */
+  #validateAsJson(value: JsonObject, compiled: CompiledSchema): ArgumentIssue[] {
+    let json: unknown;
     try {
-      return validator.validate(JSON.parse(JSON.stringify(args))).errors;
+      json = JSON.parse(JSON.stringify(value));
     } catch {
-      this.#warn("the validator failed on the schema");
+      this.#warn("it cannot be sent as JSON");
       return [];
     }
+    try {
+      return this.#validateJson(json, compiled);
+    } catch (error) {
+      return this.#handleLimit(error);
+    }
+  }
+
+  #handleLimit(error: unknown): ArgumentIssue[] {
+    if (!isLimitError(error)) throw error;
+    const reason = `evaluating the server's schema for it takes more than ${MAX_STEPS} steps`;
+    if (this.#subject === "arguments")
+      return [{ path: "", message: `cannot be checked: ${reason}. Try shorter or fewer values.` }];
+    this.#warn(reason);
+    return [];
   }
 
   #warn(reason: string): void {
-    const warning = `Arguments are not validated: ${reason}.`;
+    const subject = this.#subject === "arguments" ? "The arguments are" : "The result is";
+    const warning = `${subject} not validated: ${reason}.`;
     if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
   }
 }
 
-/** Checks of one value. A handwritten schema needs a few dozen. */
-const MAX_CHECKS = 5_000;
-const MAX_CHAIN_LENGTH = 300;
-
-/**
- * Whether one value could be checked thousands of times or forever: nested unions of references double with every
- * level, and a reference may be circular.
- */
-function exceedsCombinationLimit({ schema: root, nodes }: SanitizedSchema): boolean {
-  const counts = new Map<JsonObject, number>();
-
-  function countChecks(schema: unknown, chain: number): number {
-    if (!isPlainObject(schema)) return 1;
-    const counted = counts.get(schema);
-    if (counted !== undefined) return counted;
-    // Until it is counted, a schema that refers to itself counts as infinite.
-    counts.set(schema, Infinity);
-    const inPlace =
-      chain > MAX_CHAIN_LENGTH
-        ? [Infinity]
-        : inPlaceSubschemas(schema, root).map((subschema) => countChecks(subschema, chain + 1));
-    const checks = inPlace.reduce((sum, count) => sum + count, 1);
-    counts.set(schema, checks);
-    return checks;
-  }
-
-  return nodes.some((node) => countChecks(node, 0) > MAX_CHECKS);
-}
-
-/** Subschemas that apply to the same value. */
-function inPlaceSubschemas(schema: JsonObject, root: JsonObject): unknown[] {
-  const lists = ["allOf", "anyOf", "oneOf"].map((keyword) => schema[keyword]).filter(Array.isArray);
-  const maps = ["dependentSchemas", "dependencies"].map((keyword) => schema[keyword]).filter(isPlainObject);
-  const singles = ["not", "if", "then", "else"].map((keyword) => schema[keyword]);
-  const { $ref } = schema;
-  const target = typeof $ref === "string" ? resolveRef($ref, root) : undefined;
-  return [...lists.flat(), ...maps.flatMap((map) => Object.values(map)), ...singles, target].filter(
-    isPlainObject,
-  );
+/** The stack may overflow before the limit is reached, if the caller has used most of it. */
+function isLimitError(error: unknown): boolean {
+  return error instanceof StepLimitError || error instanceof RangeError;
 }

@@ -42,7 +42,7 @@ export interface OpenSessionOptions {
 }
 
 /** Opens and starts a transport for a session, within an attempt. A transport that opens too late is closed here. */
-export async function openChannel(
+async function openChannel(
   options: OpenSessionOptions,
   attempt: CancelScope,
 ): Promise<SessionChannel> {

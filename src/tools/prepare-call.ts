@@ -59,7 +59,7 @@ export function mayNeedApproval({ approval }: ToolRuntime): boolean {
  * Whether a call with these arguments needs approval. Fails closed: a function that throws or returns anything but
  * `false` requires it. Synchronous unless the rule has a function.
  */
-export function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolean> {
+function needsApproval(run: ToolRun, args: JsonObject): boolean | Promise<boolean> {
   const { approval, schema } = run.runtime;
   if (approval.length === 0) return false;
   const isRequired = approval.some(

@@ -41,7 +41,7 @@ export function toJsonText(message: JsonRpcMessage, server: string): string {
 /** Nothing that a server sends is nested deeper, so that code which walks or serializes it cannot exhaust the stack. */
 const MAX_DEPTH = 512;
 
-export const INVALID_JSON = "it is not valid JSON";
+const INVALID_JSON = "it is not valid JSON";
 export const TOO_DEEP = `it is nested more than ${MAX_DEPTH} levels deep`;
 
 /** Parses one message or an array of messages. Returns the problem as a string if there are none. */

@@ -4,7 +4,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { CircuitBreaker, CircuitBreakers, CircuitPermit } from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { ServerProbe } from "../policies/server-probe.js";
-import type { Middleware, RequestContext } from "../request-context.js";
+import type { Handler, Middleware, RequestContext } from "../request-context.js";
 import { RequestDeadline } from "./attempt-deadline.js";
 
 export interface CircuitBreakerDependencies {
@@ -27,7 +27,7 @@ export function circuitBreaker(deps: CircuitBreakerDependencies): Middleware {
     if (breaker === undefined) return next(request);
     const permit = breaker.tryAcquire();
     if (permit !== undefined) return recordOutcome(next(request), permit);
-    return waitForProbe(request, breaker, deps).then((granted) => recordOutcome(next(request), granted));
+    return sendAfterProbe(request, next, breaker, deps);
   };
 }
 
@@ -44,6 +44,16 @@ function recordOutcome(response: Promise<unknown>, permit: CircuitPermit): Promi
       throw error;
     },
   );
+}
+
+async function sendAfterProbe(
+  request: RequestContext,
+  next: Handler,
+  breaker: CircuitBreaker,
+  deps: CircuitBreakerDependencies,
+): Promise<unknown> {
+  const permit = await waitForProbe(request, breaker, deps);
+  return recordOutcome(next(request), permit);
 }
 
 /** A server that restarts is back soon: the request waits for the next probes within its own deadline. */

@@ -143,7 +143,7 @@ export function reportsUnknownSession(text: string): boolean {
 }
 
 /** Returns the JSON-RPC error in a response body, if there is one. */
-export function findRpcError(body: string): { readonly code: number; readonly message: string } | undefined {
+function findRpcError(body: string): { readonly code: number; readonly message: string } | undefined {
   const message = tryParseJson(body);
   const error = isPlainObject(message) ? message["error"] : undefined;
   if (!isPlainObject(error)) return undefined;

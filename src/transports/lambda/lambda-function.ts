@@ -114,7 +114,7 @@ const NO_CREDENTIALS_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** Converts the error of an invocation that the AWS SDK could not complete. */
-export function fromInvokeError(
+function fromInvokeError(
   error: unknown,
   inFlight: InFlightRequest | undefined,
   context: LambdaErrorContext,
@@ -168,7 +168,7 @@ function hintFor(kind: FailureKind, status: number): string {
  * Converts the report of a function that was started and did not complete: it threw, exceeded its time or
  * memory, or its process exited. It may have done part of its work.
  */
-export function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
+function fromFunctionError(payload: string, context: LambdaErrorContext): McpRuntimeError {
   const { server, functionName, redactor } = context;
   const { errorType, errorMessage } = parseErrorReport(payload);
   const type = typeof errorType === "string" ? ` (${redactor.excerpt(errorType)})` : "";

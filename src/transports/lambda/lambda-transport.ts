@@ -50,7 +50,7 @@ class LambdaInvocation implements WireRequest {
  * A server in a Lambda function: every message is a separate invocation, and the payload that the function
  * returns is the response. There is no session, and the server cannot send messages on its own.
  */
-export class LambdaTransport implements Transport {
+class LambdaTransport implements Transport {
   onmessage: Transport["onmessage"];
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];

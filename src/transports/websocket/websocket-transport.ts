@@ -46,7 +46,7 @@ const TOO_LARGE_CODES: ReadonlySet<string> = new Set([
  * connection is lost, all pending requests fail at once: those that were written with an unknown outcome,
  * the others as not sent.
  */
-export class WebSocketTransport implements Transport {
+class WebSocketTransport implements Transport {
   onmessage: Transport["onmessage"];
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dereference, resolveRef, toPointer } from "../../../src/json-schema/resolve-ref.js";
+import { dereference, resolveRef } from "../../../src/json-schema/resolve-ref.js";
 
 const text = { type: "string" };
 const root = {
@@ -22,12 +22,6 @@ describe("resolveRef", () => {
     ["another document", "https://example.com/other.json", undefined],
   ])("returns the target of a reference: %s", (_, reference, target) => {
     expect(resolveRef(reference, root)).toBe(target);
-  });
-});
-
-describe("toPointer", () => {
-  it("returns the location of an anchor", () => {
-    expect(toPointer("#here", root)).toBe("#/$defs/anchored");
   });
 });
 

@@ -1,0 +1,147 @@
+import type { JsonObject } from "../json/json.js";
+import { toCanonicalJson } from "./schema-hash.js";
+import type { StepBudget } from "./step-budget.js";
+
+/** The location of a value: its key in its parent. `undefined` is the location of the whole value. */
+export interface ValuePath {
+  readonly parent: ValuePath | undefined;
+  readonly key: string | number;
+}
+
+/** A keyword that rejects a value. A `false` schema has the keyword `false`. */
+export interface ValidationError {
+  readonly keyword: string;
+  /** The schema with the keyword; for a `false` schema, the one that contains it. */
+  readonly schema: JsonObject;
+  readonly value: unknown;
+  readonly path: ValuePath | undefined;
+  /** Of `anyOf` and `oneOf`: the errors of each subschema. Empty for one that accepts the value. */
+  readonly branches: readonly (readonly ValidationError[])[];
+}
+
+/** Evaluates a schema or one of its keywords. Returns whether the value is valid; adds errors to the evaluation. */
+export type Check = (
+  value: unknown,
+  evaluation: Evaluation,
+  path: ValuePath | undefined,
+  evaluated: EvaluatedKeys | undefined,
+) => boolean;
+
+/** Compiles a keyword; `undefined` if it has no effect. */
+export type CheckCompiler = (
+  keywordValue: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+) => Check | undefined;
+
+/** What the keywords need to compile their subschemas. */
+export interface SchemaCompiler {
+  readonly isDraft4: boolean;
+  /** Compiles a subschema on first use. `parent` contains it. */
+  compile: (schema: unknown, parent: JsonObject) => Check;
+  /** Compiles the schema that the `$ref` of a schema points to. */
+  compileTarget: (schema: JsonObject) => Check;
+  /** Returns whether a string matches a pattern of the schema. */
+  matches: (pattern: string, text: string, steps: StepBudget) => boolean;
+}
+
+/** Thrown for a value without a JSON type, such as `undefined` or a BigInt. */
+export class NotJsonError extends Error {
+  override readonly name = "NotJsonError";
+}
+
+/** The state of one validation. */
+export class Evaluation {
+  readonly steps: StepBudget;
+  /** Where errors are added. `undefined` if only the verdict matters: then the first error ends the evaluation. */
+  errors: ValidationError[] | undefined;
+  #depth = 0;
+  #canonicalJson: Map<object, string> | undefined;
+
+  constructor(steps: StepBudget, errors: ValidationError[] | undefined) {
+    this.steps = steps;
+    this.errors = errors;
+  }
+
+  /** Every evaluated schema calls this, and `leave` when it is done. */
+  enter(): void {
+    this.steps.spend(1);
+    this.#depth += 1;
+    this.steps.assertDepth(this.#depth);
+  }
+
+  leave(): void {
+    this.#depth -= 1;
+  }
+
+  /** The path of a property or item. Only errors need it. */
+  pathTo(parent: ValuePath | undefined, key: string | number): ValuePath | undefined {
+    return this.errors === undefined ? undefined : { parent, key };
+  }
+
+  fail(
+    keyword: string,
+    schema: JsonObject,
+    value: unknown,
+    path: ValuePath | undefined,
+    branches: ValidationError["branches"] = [],
+  ): false {
+    this.errors?.push({ keyword, schema, value, path, branches });
+    return false;
+  }
+
+  /** Evaluates a schema whose errors do not matter. */
+  isValid(check: Check, value: unknown, evaluated?: EvaluatedKeys): boolean {
+    const { errors } = this;
+    this.errors = undefined;
+    const isValid = check(value, this, undefined, evaluated);
+    this.errors = errors;
+    return isValid;
+  }
+
+  /** Returns the errors of a schema instead of adding them. */
+  collectErrors(
+    check: Check,
+    value: unknown,
+    path: ValuePath | undefined,
+    evaluated: EvaluatedKeys | undefined,
+  ): readonly ValidationError[] {
+    const { errors } = this;
+    const collected: ValidationError[] = [];
+    this.errors = collected;
+    check(value, this, path, evaluated);
+    this.errors = errors;
+    return collected;
+  }
+
+  /** Returns the same text for equal objects and arrays. */
+  toCanonicalJson(value: object): string {
+    this.#canonicalJson ??= new Map();
+    const known = this.#canonicalJson.get(value);
+    if (known !== undefined) return known;
+    const text = toCanonicalJson(value, this.steps);
+    this.#canonicalJson.set(value, text);
+    return text;
+  }
+}
+
+/** The properties or items of one value that schemas have evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
+export class EvaluatedKeys {
+  readonly keys = new Set<string | number>();
+  /** Whether all properties or items are evaluated. */
+  isComplete = false;
+
+  add(key: string | number): void {
+    this.keys.add(key);
+  }
+
+  has(key: string | number): boolean {
+    return this.isComplete || this.keys.has(key);
+  }
+
+  addAll(other: EvaluatedKeys, steps: StepBudget): void {
+    this.isComplete ||= other.isComplete;
+    steps.spend(other.keys.size);
+    for (const key of other.keys) this.keys.add(key);
+  }
+}

@@ -1,0 +1,395 @@
+import { type JsonObject, toArray } from "../json/json.js";
+import {
+  EvaluatedKeys,
+  type Check,
+  type CheckCompiler,
+  type Evaluation,
+  type SchemaCompiler,
+  type ValuePath,
+} from "./evaluation.js";
+import {
+  isObject,
+  compileRequired,
+  keyCount,
+  compilePropertyNames,
+  compileDependentRequired,
+  compileDependentSchemas,
+  compileDependencies,
+  compileProperties,
+  compilePatternProperties,
+  compileAdditionalProperties,
+  compileUnevaluatedProperties,
+} from "./object-keywords.js";
+import { toCanonicalJson } from "./schema-hash.js";
+
+/** The work of a step that does not evaluate a schema. */
+const CHARACTERS_PER_STEP = 64;
+const DIVISION_STEPS = 20;
+
+/** The keywords that are evaluated. Their errors are reported in this order. */
+export const KEYWORD_CHECKS: ReadonlyMap<string, CheckCompiler> = new Map<string, CheckCompiler>([
+  ["$ref", (_, schema, compiler) => compiler.compileTarget(schema)],
+  ["type", compileType],
+  ["const", (value, schema) => compileValues("const", [value], schema)],
+  ["enum", (values, schema) => compileValues("enum", toArray(values), schema)],
+  ["not", compileNot],
+  ["anyOf", compileAnyOf],
+  ["allOf", compileAllOf],
+  ["oneOf", compileOneOf],
+  ["if", compileCondition],
+  ["required", compileRequired],
+  ["minProperties", compileSizeLimit("minProperties", keyCount, (count, min) => count >= min)],
+  ["maxProperties", compileSizeLimit("maxProperties", keyCount, (count, max) => count <= max)],
+  ["propertyNames", compilePropertyNames],
+  ["dependentRequired", (names, schema) => compileDependentRequired("dependentRequired", names, schema)],
+  ["dependentSchemas", compileDependentSchemas],
+  ["dependencies", compileDependencies],
+  ["properties", compileProperties],
+  ["patternProperties", compilePatternProperties],
+  ["additionalProperties", compileAdditionalProperties],
+  ["unevaluatedProperties", compileUnevaluatedProperties],
+  ["maxItems", compileSizeLimit("maxItems", itemCount, (count, max) => count <= max)],
+  ["minItems", compileSizeLimit("minItems", itemCount, (count, min) => count >= min)],
+  ["prefixItems", (tuple, schema, compiler) => compileTuple(toArray(tuple), 0, schema, compiler)],
+  ["items", compileItems],
+  ["contains", compileContains],
+  ["unevaluatedItems", compileUnevaluatedItems],
+  ["uniqueItems", compileUniqueItems],
+  ["minimum", compileMinimum],
+  ["maximum", compileMaximum],
+  ["exclusiveMinimum", compileNumberLimit("exclusiveMinimum", (value, min) => value > min)],
+  ["exclusiveMaximum", compileNumberLimit("exclusiveMaximum", (value, max) => value < max)],
+  ["multipleOf", compileMultipleOf],
+  ["minLength", compileSizeLimit("minLength", characterCount, (count, min) => count >= min)],
+  ["maxLength", compileSizeLimit("maxLength", characterCount, (count, max) => count <= max)],
+  ["pattern", compilePattern],
+]);
+
+const TYPE_PREDICATES: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
+  unknown,
+  (value: unknown) => boolean
+>([
+  ["string", (value) => typeof value === "string"],
+  ["number", (value) => typeof value === "number"],
+  // A number beyond the range of doubles was parsed as infinite.
+  ["integer", (value) => Number.isInteger(value) || value === Infinity || value === -Infinity],
+  ["boolean", (value) => typeof value === "boolean"],
+  ["null", (value) => value === null],
+  ["array", Array.isArray],
+  ["object", isObject],
+]);
+
+function compileType(type: unknown, schema: JsonObject): Check {
+  const [first, ...others] = [type].flat().flatMap((name) => TYPE_PREDICATES.get(name) ?? []);
+  const isExpected =
+    first === undefined || others.length === 0
+      ? first
+      : (value: unknown) => first(value) || others.some((predicate) => predicate(value));
+  return (value, evaluation, path) =>
+    isExpected?.(value) !== false || evaluation.fail("type", schema, value, path);
+}
+
+function compileValues(keyword: string, values: readonly unknown[], schema: JsonObject): Check {
+  const [only] = values;
+  if (values.length === 1 && !(typeof only === "object" && only !== null))
+    return (value, evaluation, path) => value === only || evaluation.fail(keyword, schema, value, path);
+  const plain = new Set(values.filter((value) => typeof value !== "object" || value === null));
+  const objects = values.filter((value) => typeof value === "object" && value !== null);
+  const canonical = new Set(objects.map((value) => toCanonicalJson(value)));
+  return (value, evaluation, path) => {
+    const isListed =
+      typeof value === "object" && value !== null
+        ? canonical.size > 0 && canonical.has(evaluation.toCanonicalJson(value))
+        : plain.has(value);
+    return isListed || evaluation.fail(keyword, schema, value, path);
+  };
+}
+
+function compileNot(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const check = compiler.compile(subschema, schema);
+  return (value, evaluation, path) =>
+    !evaluation.isValid(check, value) || evaluation.fail("not", schema, value, path);
+}
+
+function compileAnyOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
+  return (value, evaluation, path, evaluated) => {
+    if (evaluation.errors !== undefined || evaluated !== undefined)
+      return evaluateUnion("anyOf", checks, schema, { value, evaluation, path, evaluated });
+    for (const check of checks) if (check(value, evaluation, path, undefined)) return true;
+    return false;
+  };
+}
+
+function compileOneOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
+  return (value, evaluation, path, evaluated) => {
+    if (evaluation.errors !== undefined || evaluated !== undefined)
+      return evaluateUnion("oneOf", checks, schema, { value, evaluation, path, evaluated });
+    let matches = 0;
+    for (const check of checks) if (check(value, evaluation, path, undefined) && ++matches > 1) return false;
+    return matches === 1;
+  };
+}
+
+interface UnionInput {
+  readonly value: unknown;
+  readonly evaluation: Evaluation;
+  readonly path: ValuePath | undefined;
+  readonly evaluated: EvaluatedKeys | undefined;
+}
+
+/** Evaluates all subschemas, because their errors or what they have evaluated matters. */
+function evaluateUnion(
+  keyword: "anyOf" | "oneOf",
+  checks: readonly Check[],
+  schema: JsonObject,
+  { value, evaluation, path, evaluated }: UnionInput,
+): boolean {
+  let matches = 0;
+  const branches = checks.map((check) => {
+    const branchKeys = evaluated && new EvaluatedKeys();
+    const errors = evaluation.collectErrors(check, value, path, branchKeys);
+    if (errors.length > 0) return errors;
+    matches += 1;
+    if (branchKeys !== undefined) evaluated?.addAll(branchKeys, evaluation.steps);
+    return errors;
+  });
+  const isValid = keyword === "anyOf" ? matches > 0 : matches === 1;
+  return isValid || evaluation.fail(keyword, schema, value, path, branches);
+}
+
+function compileAllOf(subschemas: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const checks = toArray(subschemas).map((subschema) => compiler.compile(subschema, schema));
+  return (value, evaluation, path, evaluated) => {
+    let isValid = true;
+    for (const check of checks) {
+      if (check(value, evaluation, path, evaluated)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+function compileCondition(condition: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const check = compiler.compile(condition, schema);
+  const [thenCheck, elseCheck] = [schema["then"] ?? true, schema["else"] ?? true].map((subschema) =>
+    compiler.compile(subschema, schema),
+  );
+  return (value, evaluation, path, evaluated) => {
+    const conditionKeys = evaluated && new EvaluatedKeys();
+    const isMet = evaluation.isValid(check, value, conditionKeys);
+    if (isMet && conditionKeys !== undefined) evaluated?.addAll(conditionKeys, evaluation.steps);
+    const branch = isMet ? thenCheck : elseCheck;
+    return branch === undefined || branch(value, evaluation, path, evaluated);
+  };
+}
+
+/** Limits the size of values of one type. `getSize` returns `undefined` for other values. */
+function compileSizeLimit(
+  keyword: string,
+  getSize: (value: unknown, evaluation: Evaluation) => number | undefined,
+  isWithin: (size: number, limit: number) => boolean,
+): CheckCompiler {
+  return (limit, schema) => (value, evaluation, path) => {
+    const size = getSize(value, evaluation);
+    return (
+      size === undefined || isWithin(size, Number(limit)) || evaluation.fail(keyword, schema, value, path)
+    );
+  };
+}
+
+function itemCount(value: unknown): number | undefined {
+  return Array.isArray(value) ? value.length : undefined;
+}
+
+function characterCount(value: unknown, { steps }: Evaluation): number | undefined {
+  if (typeof value !== "string") return undefined;
+  steps.spend(Math.trunc(value.length / CHARACTERS_PER_STEP));
+  return countCharacters(value);
+}
+
+/** Counts code points without creating an array of them. */
+export function countCharacters(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index += 1) {
+    const isPair = isSurrogate(text, index, 0xd800) && isSurrogate(text, index + 1, 0xdc00);
+    if (isPair) {
+      count -= 1;
+      index += 1;
+    }
+  }
+  return count;
+}
+
+function isSurrogate(text: string, index: number, start: 0xd800 | 0xdc00): boolean {
+  return (text.charCodeAt(index) & 0xfc00) === start;
+}
+
+/** Evaluates the items from an index on, each with its own schema. */
+function compileTuple(
+  subschemas: readonly unknown[],
+  start: number,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const checks = subschemas.map((subschema) => compiler.compile(subschema, schema));
+  return (value, evaluation, path, evaluated) => {
+    if (!Array.isArray(value)) return true;
+    let isValid = true;
+    for (let index = start; index < Math.min(checks.length, value.length); index += 1) {
+      evaluated?.add(index);
+      if (checks[index]?.(value[index], evaluation, evaluation.pathTo(path, index), undefined) !== false)
+        continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+/** Evaluates all items from an index on with one schema. */
+function compileRest(subschema: unknown, start: number, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const check = compiler.compile(subschema, schema);
+  return (value, evaluation, path, evaluated) => {
+    if (!Array.isArray(value)) return true;
+    let isValid = true;
+    for (let index = start; index < value.length; index += 1) {
+      evaluated?.add(index);
+      if (check(value[index], evaluation, evaluation.pathTo(path, index), undefined)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+/** In older drafts `items` can be a tuple, and `additionalItems` is for the items after it. */
+function compileItems(items: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const { prefixItems, additionalItems } = schema;
+  const start = toArray(prefixItems).length;
+  if (!Array.isArray(items)) return compileRest(items, start, schema, compiler);
+  const tuple = compileTuple(items, start, schema, compiler);
+  const rest = compileRest(additionalItems ?? true, Math.max(start, items.length), schema, compiler);
+  return (value, evaluation, path, evaluated) => {
+    const isValid = tuple(value, evaluation, path, evaluated);
+    if (additionalItems === undefined || (!isValid && evaluation.errors === undefined)) return isValid;
+    return rest(value, evaluation, path, evaluated) && isValid;
+  };
+}
+
+function compileContains(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const check = compiler.compile(subschema, schema);
+  const { minContains, maxContains } = schema;
+  const min = typeof minContains === "number" ? minContains : 1;
+  const max = typeof maxContains === "number" ? maxContains : Number.POSITIVE_INFINITY;
+  return (value, evaluation, path, evaluated) => {
+    if (!Array.isArray(value)) return true;
+    let count = 0;
+    for (const [index, item] of value.entries()) {
+      if (!evaluation.isValid(check, item)) continue;
+      count += 1;
+      evaluated?.add(index);
+      // Only what `maxContains` and `unevaluatedItems` need.
+      if (count >= min && maxContains === undefined && evaluated === undefined) break;
+    }
+    if (count < min)
+      return evaluation.fail(minContains === undefined ? "contains" : "minContains", schema, value, path);
+    return count <= max || evaluation.fail("maxContains", schema, value, path);
+  };
+}
+
+function compileUnevaluatedItems(subschema: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const check = compiler.compile(subschema, schema);
+  return (value, evaluation, path, evaluated) => {
+    if (!Array.isArray(value)) return true;
+    let isValid = true;
+    for (const [index, item] of value.entries()) {
+      if (evaluated?.has(index) === true) continue;
+      evaluated?.add(index);
+      if (check(item, evaluation, evaluation.pathTo(path, index), undefined)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+/** Compares texts instead of pairs of items, of which there are 200 million for 20,000 items. */
+function compileUniqueItems(isRequired: unknown, schema: JsonObject): Check | undefined {
+  if (isRequired !== true) return undefined;
+  return (value, evaluation, path) => {
+    if (!Array.isArray(value)) return true;
+    const plain = new Set<unknown>();
+    const objects = new Set<string>();
+    for (const item of value) {
+      if (typeof item === "object" && item !== null) objects.add(evaluation.toCanonicalJson(item));
+      else plain.add(item);
+    }
+    evaluation.steps.spend(value.length);
+    return plain.size + objects.size === value.length || evaluation.fail("uniqueItems", schema, value, path);
+  };
+}
+
+function compileNumberLimit(
+  keyword: string,
+  isWithin: (value: number, limit: number) => boolean,
+): CheckCompiler {
+  return (limit, schema) =>
+    typeof limit === "number"
+      ? (value, evaluation, path) =>
+          typeof value !== "number" || isWithin(value, limit) || evaluation.fail(keyword, schema, value, path)
+      : undefined;
+}
+
+/** In draft 4, `exclusiveMinimum: true` modifies `minimum`. */
+function compileMinimum(min: unknown, schema: JsonObject, compiler: SchemaCompiler): Check | undefined {
+  const isExclusive = compiler.isDraft4 && schema["exclusiveMinimum"] === true;
+  const isWithin = isExclusive
+    ? (value: number, limit: number) => value > limit
+    : (value: number, limit: number) => value >= limit;
+  return compileNumberLimit("minimum", isWithin)(min, schema, compiler);
+}
+
+function compileMaximum(max: unknown, schema: JsonObject, compiler: SchemaCompiler): Check | undefined {
+  const isExclusive = compiler.isDraft4 && schema["exclusiveMaximum"] === true;
+  const isWithin = isExclusive
+    ? (value: number, limit: number) => value < limit
+    : (value: number, limit: number) => value <= limit;
+  return compileNumberLimit("maximum", isWithin)(max, schema, compiler);
+}
+
+function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {
+  return (value, evaluation, path) => {
+    if (typeof value !== "number") return true;
+    evaluation.steps.spend(DIVISION_STEPS);
+    return isMultipleOf(value, Number(divisor)) || evaluation.fail("multipleOf", schema, value, path);
+  };
+}
+
+/** Exact, as written: 0.3 is a multiple of 0.1. */
+function isMultipleOf(value: number, divisor: number): boolean {
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
+  if (!Number.isFinite(value)) return false;
+  const [dividend, dividendExponent] = toDecimal(value);
+  const [coefficient, exponent] = toDecimal(divisor);
+  const difference = dividendExponent - exponent;
+  const scale = 10n ** BigInt(Math.abs(difference));
+  return difference >= 0 ? (dividend * scale) % coefficient === 0n : dividend % (coefficient * scale) === 0n;
+}
+
+/** Returns a number as a whole coefficient and a power of ten. */
+function toDecimal(value: number): [coefficient: bigint, exponent: number] {
+  const [digits = "0", exponent = "0"] = String(Math.abs(value)).split("e");
+  const [whole = "0", fraction = ""] = digits.split(".");
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}
+
+function compilePattern(pattern: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const source = String(pattern);
+  return (value, evaluation, path) =>
+    typeof value !== "string" ||
+    compiler.matches(source, value, evaluation.steps) ||
+    evaluation.fail("pattern", schema, value, path);
+}

@@ -1,0 +1,201 @@
+import { isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
+import type { Check, EvaluatedKeys, Evaluation, SchemaCompiler } from "./evaluation.js";
+
+/** The work of a step that does not evaluate a schema. */
+const LOOKUPS_PER_STEP = 8;
+const KEYS_PER_STEP = 2;
+
+/** Lists the keys of an object. Takes longer for large objects than for the same number of small ones. */
+function keysOf(value: JsonObject, { steps }: Evaluation): string[] {
+  const keys = Object.keys(value);
+  steps.spend(Math.trunc(keys.length / KEYS_PER_STEP));
+  return keys;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function compileRequired(required: unknown, schema: JsonObject): Check {
+  const names = [...new Set(toArray(required).map(String))];
+  return (value, evaluation, path) =>
+    !isObject(value) || hasAll(value, names, evaluation) || evaluation.fail("required", schema, value, path);
+}
+
+function hasAll(value: JsonObject, names: readonly string[], { steps }: Evaluation): boolean {
+  let found = 0;
+  for (const name of names) {
+    if (!Object.hasOwn(value, name)) break;
+    found += 1;
+  }
+  steps.spend(Math.trunc(found / LOOKUPS_PER_STEP));
+  return found === names.length;
+}
+
+export function keyCount(value: unknown, evaluation: Evaluation): number | undefined {
+  return isObject(value) ? keysOf(value, evaluation).length : undefined;
+}
+
+export function compilePropertyNames(
+  subschema: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const check = compiler.compile(subschema, schema);
+  return (value, evaluation, path) => {
+    if (!isObject(value)) return true;
+    for (const name of keysOf(value, evaluation))
+      if (!evaluation.isValid(check, name)) return evaluation.fail("propertyNames", schema, value, path);
+    return true;
+  };
+}
+
+export function compileDependentRequired(keyword: string, dependencies: unknown, schema: JsonObject): Check {
+  const requirements = Object.entries(toObject(dependencies)).flatMap(([trigger, names]) =>
+    isStringArray(names) ? [{ trigger, names: [...new Set(names)] }] : [],
+  );
+  return (value, evaluation, path) => {
+    if (!isObject(value)) return true;
+    evaluation.steps.spend(Math.trunc(requirements.length / LOOKUPS_PER_STEP));
+    const isComplete = requirements.every(
+      ({ trigger, names }) => !Object.hasOwn(value, trigger) || hasAll(value, names, evaluation),
+    );
+    return isComplete || evaluation.fail(keyword, schema, value, path);
+  };
+}
+
+export function compileDependentSchemas(
+  subschemas: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const dependents = Object.entries(toObject(subschemas))
+    .filter(([, subschema]) => !Array.isArray(subschema))
+    .map(([trigger, subschema]) => ({ trigger, check: compiler.compile(subschema, schema) }));
+  return (value, evaluation, path, evaluated) => {
+    if (!isObject(value)) return true;
+    evaluation.steps.spend(Math.trunc(dependents.length / LOOKUPS_PER_STEP));
+    let isValid = true;
+    for (const { trigger, check } of dependents) {
+      if (!Object.hasOwn(value, trigger) || check(value, evaluation, path, evaluated)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+/** The keyword of older drafts for both `dependentRequired` and `dependentSchemas`. */
+export function compileDependencies(
+  dependencies: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const required = compileDependentRequired("dependencies", dependencies, schema);
+  const schemas = compileDependentSchemas(dependencies, schema, compiler);
+  return (value, evaluation, path, evaluated) => {
+    const isComplete = required(value, evaluation, path, evaluated);
+    if (!isComplete && evaluation.errors === undefined) return false;
+    return schemas(value, evaluation, path, evaluated) && isComplete;
+  };
+}
+
+/** With more declared properties, those of the value are looked up in them, not the other way round. */
+const MAX_SCANNED_PROPERTIES = 32;
+
+export function compileProperties(properties: unknown, schema: JsonObject, compiler: SchemaCompiler): Check {
+  const declared = Object.entries(toObject(properties)).map(
+    ([name, subschema]) => [name, compiler.compile(subschema, schema)] as const,
+  );
+  const checks = new Map(declared);
+  return (value, evaluation, path, evaluated) => {
+    if (!isObject(value)) return true;
+    const isScanned = declared.length <= MAX_SCANNED_PROPERTIES || evaluation.errors !== undefined;
+    if (!isScanned) {
+      for (const name of keysOf(value, evaluation)) {
+        const check = checks.get(name);
+        if (check === undefined) continue;
+        evaluated?.add(name);
+        if (!check(value[name], evaluation, undefined, undefined)) return false;
+      }
+      return true;
+    }
+    evaluation.steps.spend(Math.trunc(declared.length / LOOKUPS_PER_STEP));
+    let isValid = true;
+    for (const [name, check] of declared) {
+      if (!Object.hasOwn(value, name)) continue;
+      evaluated?.add(name);
+      if (check(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+/** Evaluates the properties that are selected. */
+function evaluateProperties(
+  check: Check,
+  isSelected: (name: string, evaluation: Evaluation, evaluated: EvaluatedKeys | undefined) => boolean,
+): Check {
+  return (value, evaluation, path, evaluated) => {
+    if (!isObject(value)) return true;
+    let isValid = true;
+    const names = keysOf(value, evaluation);
+    if (evaluated !== undefined) evaluation.steps.spend(names.length);
+    for (const name of names) {
+      if (!isSelected(name, evaluation, evaluated)) continue;
+      evaluated?.add(name);
+      if (check(value[name], evaluation, evaluation.pathTo(path, name), undefined)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+export function compilePatternProperties(
+  patterns: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const checks = Object.entries(toObject(patterns)).map(([pattern, subschema]) =>
+    evaluateProperties(compiler.compile(subschema, schema), (name, { steps }) =>
+      compiler.matches(pattern, name, steps),
+    ),
+  );
+  return (value, evaluation, path, evaluated) => {
+    let isValid = true;
+    for (const check of checks) {
+      if (check(value, evaluation, path, evaluated)) continue;
+      isValid = false;
+      if (evaluation.errors === undefined) break;
+    }
+    return isValid;
+  };
+}
+
+export function compileAdditionalProperties(
+  subschema: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  const declared = new Set(Object.keys(toObject(schema["properties"])));
+  const patterns = Object.keys(toObject(schema["patternProperties"]));
+  return evaluateProperties(
+    compiler.compile(subschema, schema),
+    (name, { steps }) =>
+      !declared.has(name) && !patterns.some((pattern) => compiler.matches(pattern, name, steps)),
+  );
+}
+
+export function compileUnevaluatedProperties(
+  subschema: unknown,
+  schema: JsonObject,
+  compiler: SchemaCompiler,
+): Check {
+  return evaluateProperties(
+    compiler.compile(subschema, schema),
+    (name, _, evaluated) => evaluated?.has(name) !== true,
+  );
+}

@@ -1,0 +1,375 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/json/json.js";
+import { compareSchemas } from "../../../src/json-schema/compare-schemas.js";
+import { DefaultsApplier } from "../../../src/json-schema/defaults-applier.js";
+import { editSchemaAt, inlineRootRefs } from "../../../src/json-schema/edit-schema.js";
+import { toPortableSchema } from "../../../src/json-schema/portable-schema.js";
+import { SchemaValidator } from "../../../src/json-schema/schema-validator.js";
+import { StepBudget } from "../../../src/json-schema/step-budget.js";
+
+// Steps are counted, not milliseconds: a step takes about 0.1 µs, so 300,000 are about 30 ms.
+const MAX_STEPS = 300_000;
+
+function list<T>(length: number, create: (index: number) => T): T[] {
+  return Array.from({ length }, (_, index) => create(index));
+}
+
+function record(length: number, create: (index: number) => [string, unknown]): JsonObject {
+  return Object.fromEntries(list(length, create));
+}
+
+function nest<T>(depth: number, innermost: T, wrap: (inner: T) => T): T {
+  let result = innermost;
+  for (let level = 0; level < depth; level += 1) result = wrap(result);
+  return result;
+}
+
+/** Random enough that every prefix of it leads to another state of an automaton. */
+function randomText(length: number): string {
+  let seed = 7;
+  return list(length, () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return (seed >> 16) % 2 === 0 ? "a" : "b";
+  }).join("");
+}
+
+interface Attack {
+  readonly schema: JsonObject;
+  readonly value: unknown;
+  readonly $defs?: JsonObject;
+}
+
+function createValidator({ schema, $defs }: Attack, subject?: "arguments" | "result"): SchemaValidator {
+  return new SchemaValidator(
+    { type: "object", properties: { value: schema }, ...($defs && { $defs }) },
+    subject,
+  );
+}
+
+/** What is evaluated completely: the number of steps grows with the size, not faster. */
+const LINEAR_ATTACKS: Readonly<Record<string, (size: number) => Attack & { readonly isValid: boolean }>> = {
+  "pattern with several unbounded quantifiers": (size) => ({
+    schema: { pattern: "^a*a*a*a*a*a*b$" },
+    value: "a".repeat(size * 20),
+    isValid: false,
+  }),
+  "pattern with nested quantifiers": (size) => ({
+    schema: { pattern: "^(a+)+$" },
+    value: `${"a".repeat(size * 20)}!`,
+    isValid: false,
+  }),
+  "uniqueItems on objects": (size) => ({
+    schema: { uniqueItems: true },
+    value: list(size, (index) => ({ id: index, name: "an item" })),
+    isValid: true,
+  }),
+  "anyOf of constants": (size) => ({
+    schema: { anyOf: list(size, (index) => ({ const: `constant ${index}` })) },
+    value: "another text",
+    isValid: false,
+  }),
+  "oneOf of objects": (size) => ({
+    schema: {
+      oneOf: list(size, (index) => ({ properties: { kind: { const: index } }, required: ["kind"] })),
+    },
+    value: { kind: size - 1 },
+    isValid: true,
+  }),
+  "references to anchors": (size) => ({
+    schema: { allOf: list(size, (index) => ({ $ref: `#a${index}` })) },
+    $defs: nest(
+      60,
+      record(size, (index) => [`a${index}`, { $anchor: `a${index}`, type: "string" }]),
+      (inner) => ({
+        nested: { properties: inner },
+      }),
+    ),
+    value: "x",
+    isValid: true,
+  }),
+  "enum of objects": (size) => ({
+    schema: { items: { enum: list(size, (index) => ({ id: index, values: [1, 2] })) } },
+    value: list(size, (index) => ({ values: [1, 2], id: index })),
+    isValid: true,
+  }),
+  "allOf of large constants": (size) => ({
+    schema: { allOf: list(100, () => ({ const: list(size, (index) => index) })) },
+    value: list(size, (index) => index),
+    isValid: true,
+  }),
+  "many declared properties, and many objects": (size) => ({
+    schema: { items: { properties: record(size, (index) => [`property ${index}`, { type: "string" }]) } },
+    value: list(size, () => ({})),
+    isValid: true,
+  }),
+  "required names that repeat": (size) => ({
+    schema: { items: { required: list(size, () => "a") } },
+    value: list(size, () => ({ a: 1 })),
+    isValid: true,
+  }),
+  "deep values": (size) => ({
+    schema: { $ref: "#/$defs/level" },
+    $defs: { level: { type: ["array", "integer"], uniqueItems: false, items: { $ref: "#/$defs/level" } } },
+    value: nest(size / 10, 1, (inner) => [inner] as never),
+    isValid: true,
+  }),
+};
+
+describe("is evaluated in linear time:", () => {
+  it.each(Object.entries(LINEAR_ATTACKS))("%s", (_, create) => {
+    const [small, large] = [2_500, 5_000].map((size) => {
+      const attack = create(size);
+      const validator = createValidator(attack);
+      expect(validator.validate({ value: attack.value }).length === 0).toBe(attack.isValid);
+      expect(validator.takeWarnings()).toEqual([]);
+      return validator.steps.used;
+    });
+    expect(large).toBeLessThan(MAX_STEPS / 2);
+    expect(large).toBeLessThanOrEqual((small ?? 0) * 2.2 + 10);
+  });
+
+  it("a chain of 15,000 references", () => {
+    const $defs = {
+      ...record(15_000, (index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]),
+      d15000: { type: "string" },
+    };
+    const validator = createValidator({ schema: { $ref: "#/$defs/d0" }, $defs, value: 1 });
+    expect(validator.validate({ value: 1 })).toEqual([
+      { path: "value", message: "expected a string, got a number (1)" },
+    ]);
+    expect(validator.steps.used).toBeLessThan(10);
+  });
+
+  it("the explanation of many errors with a large value", () => {
+    const attack = {
+      schema: { allOf: list(5_000, (index) => ({ type: "string", const: index })) },
+      value: list(50_000, (index) => ({ index })),
+    };
+    const issues = createValidator(attack).validate({ value: attack.value });
+    expect(issues).toHaveLength(10);
+    expect(issues[1]?.message).toBe(
+      'expected 0, got [{"index":0},{"index":1},{"index":2},{"index":3},{"index":4…',
+    );
+  });
+});
+
+/** What would take too long. */
+const ENDLESS_ATTACKS: Readonly<Record<string, Attack>> = {
+  "pattern whose states do not fit into memory": {
+    schema: { pattern: "[ab]*a[ab]{900}c" },
+    value: randomText(100_000),
+  },
+  "pattern on many strings": {
+    schema: { items: { not: { pattern: "[ab]*a[ab]{200}c" } } },
+    value: list(2_000, (index) => randomText(200 + index).slice(-200)),
+  },
+  "anyOf of constants, on many items": {
+    schema: { items: { anyOf: list(4_900, (index) => ({ const: index })) } },
+    value: list(5_000, () => 4_899),
+  },
+  "oneOf of objects, on many items": {
+    schema: { items: { oneOf: list(1_000, (index) => ({ required: [`property ${index}`] })) } },
+    value: list(1_000, () => ({ "property 999": 1 })),
+  },
+  "allOf of bounds, on many items": {
+    schema: { items: { allOf: list(5_000, (index) => ({ minimum: -index })) } },
+    value: list(5_000, (index) => index),
+  },
+  "references to anchors, on many items": {
+    schema: { items: { allOf: list(3_000, (index) => ({ $ref: `#a${index}` })) } },
+    $defs: record(3_000, (index) => [`d${index}`, { $anchor: `a${index}`, type: "string" }]),
+    value: list(1_000, () => "x"),
+  },
+  "references that double": {
+    schema: { $ref: "#/$defs/d0" },
+    $defs: {
+      ...record(40, (index) => [
+        `d${index}`,
+        { anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] },
+      ]),
+      d40: { type: "number" },
+    },
+    value: "x",
+  },
+  "unions in unions": {
+    schema: nest<JsonObject>(20, { type: "string" }, (inner) => ({
+      anyOf: [{ properties: { a: inner } }, { properties: { a: inner }, required: ["a"] }],
+    })),
+    value: nest<unknown>(20, 1, (inner) => ({ a: inner })),
+  },
+  patternProperties: {
+    schema: {
+      patternProperties: record(100, (index) => [`${index}$`, { type: "string" }]),
+      additionalProperties: false,
+    },
+    value: record(20_000, (index) => [`name${index % 100}_${index}`, "x"]),
+  },
+  propertyNames: {
+    schema: { propertyNames: { allOf: list(1_000, (index) => ({ minLength: index % 3 })) } },
+    value: record(5_000, (index) => [`name${index}`, 1]),
+  },
+  contains: {
+    schema: { allOf: list(2_000, () => ({ contains: { type: "string" }, minContains: 0 })) },
+    value: list(20_000, (index) => index),
+  },
+  unevaluatedProperties: {
+    schema: { anyOf: list(2_000, () => ({ additionalProperties: true })), unevaluatedProperties: false },
+    value: record(5_000, (index) => [`name${index}`, 1]),
+  },
+  unevaluatedItems: {
+    schema: { anyOf: list(2_000, () => ({ items: true })), unevaluatedItems: false },
+    value: list(20_000, (index) => index),
+  },
+  "dependent schemas": {
+    schema: { items: { dependentSchemas: record(5_000, (index) => [`name${index}`, false]) } },
+    value: list(5_000, () => ({ a: 1 })),
+  },
+  "conditions in conditions": {
+    schema: nest<JsonObject>(20, { type: "string" }, (inner) => ({ if: inner, else: inner })),
+    value: 1,
+  },
+  "long strings": {
+    schema: { allOf: list(5_000, (index) => ({ minLength: index })) },
+    value: "é".repeat(100_000),
+  },
+  "large objects": {
+    schema: { allOf: list(5_000, (index) => ({ minProperties: index })) },
+    value: record(10_000, (index) => [`name${index}`, 1]),
+  },
+  "exact division": {
+    schema: { items: { allOf: list(200, (index) => ({ multipleOf: 1e-300 * (index + 1) })) } },
+    value: list(1_000, () => 0),
+  },
+  "uniqueItems on every level": {
+    schema: { $ref: "#/$defs/level" },
+    $defs: { level: { uniqueItems: true, items: { $ref: "#/$defs/level" } } },
+    value: nest<unknown>(
+      200,
+      list(20_000, (index) => [index]),
+      (inner) => [inner],
+    ),
+  },
+  "values that are nested too deeply": {
+    schema: { $ref: "#/$defs/level" },
+    $defs: { level: { items: { $ref: "#/$defs/level" } } },
+    value: nest<unknown>(10_000, 1, (inner) => [inner]),
+  },
+};
+
+const REFUSAL =
+  "cannot be checked: evaluating the server's schema for it takes more than 300000 steps. Try shorter or fewer values.";
+
+describe("arguments are refused and results are passed on unvalidated:", () => {
+  it.each(Object.entries(ENDLESS_ATTACKS))("%s", (_, attack) => {
+    const input = createValidator(attack);
+    expect(input.validate({ value: attack.value })).toEqual([{ path: "", message: REFUSAL }]);
+    expect(input.takeWarnings()).toEqual([]);
+    const output = createValidator(attack, "result");
+    expect(output.validate({ value: attack.value })).toEqual([]);
+    expect(output.takeWarnings()).toEqual([
+      "The result is not validated: evaluating the server's schema for it takes more than 300000 steps.",
+    ]);
+    // Once is enough.
+    expect(output.validate({ value: attack.value })).toEqual([]);
+    expect(output.takeWarnings()).toEqual([]);
+  });
+
+  it("later ones within the limit are validated", () => {
+    const validator = createValidator({ schema: { pattern: "[ab]*a[ab]{900}c" }, value: "" });
+    expect(validator.validate({ value: randomText(100_000) })).toHaveLength(1);
+    expect(validator.validate({ value: `a${randomText(900)}c` })).toEqual([]);
+  });
+});
+
+/** Schemas that once took minutes to list, compare or edit. */
+const EXPENSIVE_SCHEMAS: Readonly<Record<string, () => JsonObject>> = {
+  "anyOf of constants": () => ({ a: { anyOf: list(10_000, (index) => ({ const: `constant ${index}` })) } }),
+  "allOf with notes": () => ({ a: { allOf: list(10_000, (index) => ({ multipleOf: index + 1 })) } }),
+  "allOf of unions": () => ({
+    a: {
+      allOf: list(60, (group) => ({
+        anyOf: list(4, (branch) => ({
+          properties: record(40, (index) => [`p${group}_${branch}_${index}`, { type: "string" }]),
+        })),
+      })),
+    },
+  }),
+  "references to a large schema": () => record(5_000, (index) => [`p${index}`, { $ref: "#/$defs/large" }]),
+  "references that double": () => ({ a: { $ref: "#/$defs/d0" } }),
+  "references to anchors": () => ({ a: { allOf: list(5_000, (index) => ({ $ref: `#a${index}` })) } }),
+  "references with long pointers": () => record(5_000, (index) => [`p${index}`, { $ref: "#/$defs/long0" }]),
+  "names that providers reject": () => record(10_000, (index) => [`name ${index}`, { type: "string" }]),
+  "deep properties": () => nest<JsonObject>(5_000, {}, (inner) => ({ a: { properties: inner }, b: true })),
+};
+
+const DEFINITIONS: JsonObject = {
+  large: {
+    type: "string",
+    description: "word ".repeat(100_000),
+    enum: list(2_000, (index) => `value ${index} ${"x".repeat(100)}`),
+    default: list(5_000, (index) => index),
+  },
+  ...record(40, (index) => [
+    `d${index}`,
+    { anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] },
+  ]),
+  d40: { type: "number" },
+  ...record(5_000, (index) => [`a${index}`, { $anchor: `a${index}`, type: "string" }]),
+  ...record(19, (index) => [
+    `long${index}`,
+    { $ref: `#/$defs/nested${"/nested".repeat(300)}/long${index + 1}` },
+  ]),
+  nested: nest<JsonObject>(
+    300,
+    record(20, (index) => [`long${index}`, { $ref: `#/$defs/long${index}` }]),
+    (inner) => ({ nested: inner }),
+  ),
+};
+
+describe("a listing is limited:", () => {
+  it.each(Object.entries(EXPENSIVE_SCHEMAS))("%s", (_, createProperties) => {
+    const before = { type: "object", properties: createProperties(), $defs: DEFINITIONS };
+    const now = { ...before, properties: { ...createProperties(), added: { type: "string" } } };
+
+    const portableSteps = new StepBudget(400_000);
+    const { schema } = toPortableSchema(before, portableSteps);
+    expect(JSON.stringify(schema).length).toBeLessThan(50_000);
+    // The outline comes on top: 1,500 arguments.
+    expect(portableSteps.used).toBeLessThan(400_000 + 200_000);
+
+    const comparisonSteps = new StepBudget(400_000);
+    const { severity, parameters } = compareSchemas(before, now, comparisonSteps);
+    expect({ severity, added: parameters.filter(({ what }) => what === "added") }).toEqual({
+      severity: "additive",
+      added: [{ parameter: "added", what: "added" }],
+    });
+    expect(comparisonSteps.used).toBeLessThan(500_000);
+
+    const edited = editSchemaAt(inlineRootRefs(before), ["a"], { type: "hide" });
+    expect(edited["properties"]).not.toHaveProperty("a");
+    expect(new DefaultsApplier(before).apply({ a: null, p1: "" })).toEqual(expect.any(Object));
+  });
+});
+
+describe("defaults are limited:", () => {
+  it("an empty argument with references that multiply", () => {
+    const $defs = {
+      ...record(40, (index) => [`d${index}`, { anyOf: list(50, () => ({ $ref: `#/$defs/d${index + 1}` })) }]),
+      d40: { type: "string" },
+    };
+    const schema = { type: "object", properties: { a: { $ref: "#/$defs/d0" } }, $defs };
+    expect(new DefaultsApplier(schema).apply({ a: null })).toEqual({});
+    expect(new DefaultsApplier(schema).apply({ a: "" })).toEqual({});
+  });
+
+  it("a large default in every nested argument is added until the limit", () => {
+    const node = {
+      type: "object",
+      properties: { child: { $ref: "#/$defs/node" }, values: { default: list(50_000, () => 0) } },
+    };
+    const schema = { type: "object", properties: { root: { $ref: "#/$defs/node" } }, $defs: { node } };
+    const args = { root: nest<JsonObject>(20, {}, (child) => ({ child })) };
+    const text = JSON.stringify(new DefaultsApplier(schema).apply(args));
+    expect(text.split("values")).toHaveLength(4);
+  });
+});
