@@ -13,7 +13,7 @@ const IGNORED_KEYWORDS: ReadonlySet<string> = new Set(["format"]);
 const MAX_STEPS = 300_000;
 /** The steps to find the errors of a value that is known to be invalid, in addition to those until the first one. */
 const ADDITIONAL_ERROR_STEPS = 20_000;
-const MAX_ERROR_STEPS = 100_000;
+const MAX_ERROR_STEPS = 150_000;
 
 interface CompiledSchema {
   readonly sanitized: SanitizedSchema;
