@@ -93,8 +93,18 @@ interface OutcomeDetails {
 
 /** The result of a call, or its error as a value. */
 export type CallOutcome<Output = unknown> =
-  | (OutcomeDetails & { readonly ok: true; readonly result: ToolResult<Output> })
-  | (OutcomeDetails & { readonly ok: false; readonly error: McpRuntimeError });
+  | (OutcomeDetails & {
+      /** The call succeeded. The tool may still have reported an error (`result.isError`). */
+      readonly ok: true;
+      /** What `callTool` would have returned. */
+      readonly result: ToolResult<Output>;
+    })
+  | (OutcomeDetails & {
+      /** The call failed. */
+      readonly ok: false;
+      /** What `callTool` would have thrown. */
+      readonly error: McpRuntimeError;
+    });
 
 export const DEFAULT_CALL_CONCURRENCY = 16;
 

@@ -32,9 +32,13 @@ interface HandshakeEvent {
 
 /** The events of a client, by name. Subscribe with `client.on` or, for the whole process, `onMcpEvent`. */
 export interface McpClientEvents {
+  /** A request is about to be sent. */
   requestStarted: RequestStarted;
+  /** A request failed and is retried. */
   requestRetried: RequestRetried;
+  /** A request ended, successfully or not. */
   requestEnded: RequestEnded;
+  /** A handshake is about to begin. */
   handshakeStarted: HandshakeEvent & {
     /** Adds an entry to the `_meta` of the handshake request. Only effective while the event is emitted. */
     readonly addMeta: (name: string, value: string) => void;
@@ -98,6 +102,7 @@ interface RequestEvent {
  * not log them.
  */
 export interface RequestStarted extends RequestEvent {
+  /** The identity whose session is used; empty without an `identity` option. */
   readonly identity: string;
   /** The tool arguments without known secret values and sensitive arguments. */
   readonly args: () => JsonObject | undefined;
@@ -111,8 +116,11 @@ export interface RequestStarted extends RequestEvent {
 
 /** A request failed and is retried after `waitMs`. */
 export interface RequestRetried extends RequestEvent {
+  /** How often the request was sent so far. */
   readonly attempts: number;
+  /** The kind of the failure. */
   readonly kind: FailureKind;
+  /** The delay before the next attempt, in milliseconds. */
   readonly waitMs: number;
 }
 
@@ -120,14 +128,17 @@ export interface RequestRetried extends RequestEvent {
 export interface RequestEnded extends RequestEvent {
   /** Total duration, including handshakes, retries and waits. */
   readonly latencyMs: number;
+  /** How often the request was sent; 0 if nothing was sent. */
   readonly attempts: number;
   /** The kind of failure; `tool-error` when the result has `isError`. */
   readonly kind: FailureKind | undefined;
   /** The error that the caller received; `undefined` if it was the reason of the caller's own signal. */
   readonly error: McpRuntimeError | undefined;
+  /** The address of the server, without credentials. */
   readonly endpoint: ServerEndpoint;
   /** The session of the last attempt; `undefined` if its id is secret. */
   readonly sessionId: string | undefined;
+  /** The protocol version of that session. */
   readonly protocolVersion: string | undefined;
   /** The JSON-RPC id of the last attempt. */
   readonly wireId: string | number | undefined;

@@ -28,7 +28,9 @@ export type ClientState = "idle" | "connecting" | "ready" | "closed";
 
 /** An open session of a client. */
 export interface SessionInfo {
+  /** The identity that owns the session; empty without an `identity` option. */
   readonly identity: string;
+  /** The id that the server assigned; `undefined` for servers without session ids. */
   readonly id: string | undefined;
   /** The number of this session within its identity, starting at 1. */
   readonly generation: number;

@@ -368,6 +368,7 @@ export class McpClient implements AsyncDisposable {
     await this.#lifecycle.close(options);
   }
 
+  /** Closes the client at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -9,6 +9,7 @@ import type { ContentBlock } from "./tool-result.js";
 
 /** Which prompt to get, with which arguments. */
 export interface PromptCall {
+  /** The prompt name as the server lists it. */
   readonly name: string;
   /** @default {} */
   readonly args?: Readonly<Record<string, string>> | undefined;
@@ -16,21 +17,36 @@ export interface PromptCall {
 
 /** One message of a prompt. */
 export interface McpPromptMessage {
+  /** Who speaks. */
   readonly role: "user" | "assistant";
+  /** The blocks of the message; a string of the server becomes one text block. */
   readonly content: readonly ContentBlock[];
 }
 
 /** A prompt with its arguments filled in. */
 export interface McpPrompt {
+  /** What the prompt is for, without hidden characters. */
   readonly description?: string | undefined;
+  /** The messages in order. */
   readonly messages: readonly McpPromptMessage[];
+  /** `_meta` of the result. */
   readonly meta?: JsonObject | undefined;
 }
 
 /** What to complete: an argument of a prompt, or a variable of a resource template. */
 export type CompletionCall = (
-  | { readonly prompt: string; readonly resourceTemplate?: undefined }
-  | { readonly resourceTemplate: string; readonly prompt?: undefined }
+  | {
+      /** The name of the prompt. */
+      readonly prompt: string;
+      /** Not with `prompt`. */
+      readonly resourceTemplate?: undefined;
+    }
+  | {
+      /** The URI template of the resource. */
+      readonly resourceTemplate: string;
+      /** Not with `resourceTemplate`. */
+      readonly prompt?: undefined;
+    }
 ) & {
   /** The name of the argument or variable. */
   readonly argument: string;
@@ -42,6 +58,7 @@ export type CompletionCall = (
 
 /** Completions from the server. */
 export interface Completion {
+  /** The suggestions, best first. */
   readonly values: readonly string[];
   /** The total number of completions, if the server sends it. */
   readonly total?: number | undefined;

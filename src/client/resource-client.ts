@@ -10,13 +10,25 @@ import type { ResourceSubscription } from "./session-state.js";
 
 /** One content of a resource: text or binary. One URI may return several, for example for a folder. */
 export type McpResourceContent = {
+  /** The URI of this content; the requested one if the server sent none. */
   readonly uri: string;
+  /** The media type, if the server sent one. */
   readonly mimeType?: string | undefined;
+  /** `_meta` of the content. */
   readonly meta?: JsonObject | undefined;
 } & (
-  | { readonly text: string; readonly blob?: undefined }
-  /** Base64, as received. */
-  | { readonly blob: string; readonly text?: undefined }
+  | {
+      /** Text content. */
+      readonly text: string;
+      /** Not with `text`. */
+      readonly blob?: undefined;
+    }
+  | {
+      /** Binary content in base64, as received. */
+      readonly blob: string;
+      /** Not with `blob`. */
+      readonly text?: undefined;
+    }
 );
 
 interface ResourceClientDependencies {

@@ -2,10 +2,14 @@ import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 
 /** A content block: `text`, `image`, `audio`, `resource`, `resource_link`, or a type of a later specification. */
-export type ContentBlock = JsonObject & { readonly type: string };
+export type ContentBlock = JsonObject & {
+  /** Decides which other fields the block has. */
+  readonly type: string;
+};
 
 /** A Standard Schema, as implemented by zod, valibot and arktype. */
 export interface OutputSchema<Output> {
+  /** The interface of Standard Schema. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
@@ -24,7 +28,9 @@ type ValidationResult<Output> =
 
 /** The result of a tool call. With `isError`, the tool reported an error, but the call itself succeeded. */
 export class ToolResult<Structured = unknown> {
+  /** The content blocks. */
   readonly content: readonly ContentBlock[];
+  /** The structured content; `undefined` if the tool returned none. */
   readonly structuredContent: Structured;
   /** The tool reported an error. */
   readonly isError: boolean;

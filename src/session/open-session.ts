@@ -42,10 +42,7 @@ export interface OpenSessionOptions {
 }
 
 /** Opens and starts a transport for a session, within an attempt. A transport that opens too late is closed here. */
-async function openChannel(
-  options: OpenSessionOptions,
-  attempt: CancelScope,
-): Promise<SessionChannel> {
+async function openChannel(options: OpenSessionOptions, attempt: CancelScope): Promise<SessionChannel> {
   const { server, identity, handlers, maxServerRequests: maxConcurrent, onWarning } = options;
   const transport = await openTransport(options, attempt);
   const serverRequests = new ServerRequests({ server, identity, handlers, maxConcurrent, onWarning });

@@ -35,6 +35,7 @@ export interface SessionRequest extends Omit<TransportRequestOptions, "cancelMet
 export interface ServerNotification {
   /** For example `"notifications/tools/list_changed"`. */
   readonly method: string;
+  /** The parameters, `{}` if there are none. */
   readonly params: JsonObject;
 }
 

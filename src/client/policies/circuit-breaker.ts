@@ -22,6 +22,7 @@ export interface CircuitBreakerOptions {
 
 /** A snapshot of a circuit breaker. */
 export interface BreakerStats {
+  /** Whether calls pass. */
   readonly state: BreakerState;
   /** Consecutive failures. */
   readonly failures: number;

@@ -11,6 +11,7 @@ export type RetryCondition = "after-reconnect" | "always" | "if-idempotent" | "n
 
 /** How a kind of failure is handled. */
 export interface FailurePolicy {
+  /** When the request is retried. */
   readonly retry: RetryCondition;
   /** Whether the failure counts for the circuit breaker. */
   readonly countsForBreaker: boolean;
