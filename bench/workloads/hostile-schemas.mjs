@@ -35,7 +35,7 @@ export async function* hostileSchemas(bench) {
     const rounds = Array.from({ length: bench.size.slowRounds }, (_, round) =>
       Math.max(...extraMs[step].map((samples) => samples[round] ?? 0)),
     );
-    const title = `longest ${label} of all of them, minus a plain one, in ms`;
+    const title = `longest ${label} of all of them, minus a plain one, in ms of CPU`;
     const about = { id: `hostile-schemas/longest/${step}`, title, unit: "ms", better: "lower" };
     yield { ...about, samples: { [RUNTIME]: rounds }, failures: {}, isRatio: true };
   }

@@ -115,7 +115,7 @@ function isCount(value: unknown): value is number {
 
 /** Deeper than any handwritten schema, and far below the stack limit. */
 const MAX_DEPTH = 200;
-const MAX_SCHEMAS = 20_000;
+const MAX_SCHEMAS = 10_000;
 const MAX_HOPS = 20;
 const MAX_WARNINGS = 20;
 const MAX_QUOTE_LENGTH = 80;
@@ -317,15 +317,31 @@ function relaxNegations(node: JsonObject): void {
 }
 
 /** Keywords whose subschemas apply to the same value. */
-const IN_PLACE_ARRAYS = ["allOf", "anyOf", "oneOf"];
-const IN_PLACE_MAPS = ["dependencies", "dependentSchemas"];
-const IN_PLACE_SCHEMAS = ["else", "if", "not", "then"];
+const IN_PLACE_KEYWORDS: ReadonlySet<string> = new Set([
+  "allOf",
+  "anyOf",
+  "dependencies",
+  "dependentSchemas",
+  "else",
+  "if",
+  "not",
+  "oneOf",
+  "then",
+]);
 
-function getInPlaceSubschemas(schema: JsonObject): JsonObject[] {
-  const arrays = IN_PLACE_ARRAYS.flatMap((keyword) => toArray(schema[keyword]));
-  const maps = IN_PLACE_MAPS.flatMap((keyword) => Object.values(toObject(schema[keyword])));
-  const schemas = IN_PLACE_SCHEMAS.map((keyword) => schema[keyword]);
-  return [...arrays, ...maps, ...schemas].filter(isPlainObject);
+/** Returns the schemas that apply to the same value as a schema, including the target of its reference. */
+function getInPlaceNodes(schema: JsonObject, targets: SanitizedSchema["targets"]): JsonObject[] {
+  const nodes: JsonObject[] = [];
+  for (const keyword of Object.keys(schema)) {
+    if (!IN_PLACE_KEYWORDS.has(keyword)) continue;
+    const value = schema[keyword];
+    const isMap = keyword === "dependencies" || keyword === "dependentSchemas";
+    const subschemas = isMap ? Object.values(toObject(value)) : Array.isArray(value) ? value : [value];
+    for (const subschema of subschemas) if (isPlainObject(subschema)) nodes.push(subschema);
+  }
+  const target = targets.get(schema);
+  if (isPlainObject(target)) nodes.push(target);
+  return nodes;
 }
 
 /**
@@ -362,12 +378,6 @@ function findCircularReferences(
     }
   }
   return circular;
-}
-
-function getInPlaceNodes(schema: JsonObject, targets: SanitizedSchema["targets"]): JsonObject[] {
-  const target = targets.get(schema);
-  const subschemas = getInPlaceSubschemas(schema);
-  return isPlainObject(target) ? [...subschemas, target] : subschemas;
 }
 
 /** Follows the references of a schema, whose sibling keywords are ignored, to a schema without one. */

@@ -117,7 +117,7 @@ const LINEAR_ATTACKS: Readonly<Record<string, (size: number) => Attack & { reado
 
 describe("is evaluated in linear time:", () => {
   it.each(Object.entries(LINEAR_ATTACKS))("%s", (_, create) => {
-    const [small, large] = [2_500, 5_000].map((size) => {
+    const [small, large] = [1_500, 3_000].map((size) => {
       const attack = create(size);
       const validator = createValidator(attack);
       expect(validator.validate({ value: attack.value }).length === 0).toBe(attack.isValid);
@@ -128,10 +128,10 @@ describe("is evaluated in linear time:", () => {
     expect(large).toBeLessThanOrEqual((small ?? 0) * 2.2 + 10);
   });
 
-  it("a chain of 15,000 references", () => {
+  it("a chain of 8,000 references", () => {
     const $defs = {
-      ...record(15_000, (index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]),
-      d15000: { type: "string" },
+      ...record(8_000, (index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]),
+      d8000: { type: "string" },
     };
     const validator = createValidator({ schema: { $ref: "#/$defs/d0" }, $defs, value: 1 });
     expect(validator.validate({ value: 1 })).toEqual([
