@@ -63,34 +63,15 @@ export function toPortableSchema(
   original: JsonObject,
   steps = new StepBudget(MAX_STEPS),
 ): { schema: JsonObject; warnings: string[] } {
-  const sanitized = sanitizeSchema(original, new LinearPatterns("parse"));
-  const { schema, warnings } = render(sanitized, steps);
-  return { schema, warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(sanitized)] };
-}
-
-function render(sanitized: SanitizedSchema, steps: StepBudget): { schema: JsonObject; warnings: string[] } {
-  let read: RootConstraints | undefined;
-  const isTooWide = countEntries({ properties: sanitized.schema["properties"] }) > MAX_ARGUMENTS;
-  for (const [index, level] of isTooWide ? [] : DETAIL_LEVELS.entries()) {
-    const share = (steps.maxSteps - steps.used) / (DETAIL_LEVELS.length - index);
-    const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
-    // What was read at a higher level is the same, unless the depth limit of this one applies.
-    if (read === undefined || read.depth >= level.maxDepth) read = tryReadRoot(sanitized, level, levelSteps);
-    steps.add(levelSteps.used);
-    const schema = read && tryWriteRoot(read, level);
-    if (schema !== undefined)
-      return { schema, warnings: index === 0 ? [] : [`${TOO_LARGE}: details were omitted.`] };
-  }
-  const warnings = [`${TOO_LARGE}: only the first arguments are shown.`];
-  const outlineSteps = new StepBudget(Infinity);
-  const schema = renderOutline(isTooWide ? limitArguments(sanitized) : sanitized, outlineSteps);
-  steps.add(outlineSteps.used);
-  return { schema, warnings };
+  const isTooWide = countEntries({ properties: original["properties"] }) > MAX_ARGUMENTS;
+  const visible = isTooWide ? limitArguments(original) : original;
+  const sanitized = sanitizeSchema(visible, new LinearPatterns("parse"));
+  const { schema, warnings } = render(sanitized, isTooWide ? [] : DETAIL_LEVELS, steps);
+  return { schema, warnings: [...sanitized.warnings, ...warnings, ...warnUnsupportedNames(visible)] };
 }
 
 /** Keeps as many arguments as an outline can show, required ones first. */
-function limitArguments(sanitized: SanitizedSchema): SanitizedSchema {
-  const { schema } = sanitized;
+function limitArguments(schema: JsonObject): JsonObject {
   const properties = toObject(schema["properties"]);
   const required = new Set(toArray(schema["required"]));
   const names = Object.keys(properties);
@@ -99,7 +80,30 @@ function limitArguments(sanitized: SanitizedSchema): SanitizedSchema {
     ...names.filter((name) => !required.has(name)),
   ];
   const kept = sorted.slice(0, MAX_ARGUMENTS).map((name) => [name, properties[name]] as const);
-  return { ...sanitized, schema: { ...schema, properties: Object.fromEntries(kept) } };
+  return { ...schema, properties: Object.fromEntries(kept) };
+}
+
+/** Uses the first level of detail that fits the limits; without one, an outline. */
+function render(
+  sanitized: SanitizedSchema,
+  levels: readonly DetailLevel[],
+  steps: StepBudget,
+): { schema: JsonObject; warnings: string[] } {
+  let read: RootConstraints | undefined;
+  for (const [index, level] of levels.entries()) {
+    const share = (steps.maxSteps - steps.used) / (levels.length - index);
+    const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
+    // What was read at a higher level is the same, unless the depth limit of this one applies.
+    if (read === undefined || read.depth >= level.maxDepth) read = tryReadRoot(sanitized, level, levelSteps);
+    steps.add(levelSteps.used);
+    const schema = read && tryWriteRoot(read, level);
+    if (schema !== undefined)
+      return { schema, warnings: index === 0 ? [] : [`${TOO_LARGE}: details were omitted.`] };
+  }
+  const outlineSteps = new StepBudget(Infinity);
+  const schema = renderOutline(sanitized, outlineSteps);
+  steps.add(outlineSteps.used);
+  return { schema, warnings: [`${TOO_LARGE}: only the first arguments are shown.`] };
 }
 
 interface RootConstraints {
@@ -163,7 +167,7 @@ function describeModel(model: TypeModel, limits: WriteLimits): string {
   return ` (${[...model.keys()].join(" or ")})${description === undefined ? "" : `: ${description.replace(/\.$/, "")}`}`;
 }
 
-function warnUnsupportedNames({ schema }: SanitizedSchema): string[] {
+function warnUnsupportedNames(schema: JsonObject): string[] {
   return Object.keys(toObject(schema["properties"]))
     .filter((name) => !SUPPORTED_PROPERTY_NAME.test(name))
     .slice(0, 10)
