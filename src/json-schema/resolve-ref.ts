@@ -26,9 +26,13 @@ const resolvedByRoot = new WeakMap<JsonObject, ResolvedReferences>();
 
 /** Returns the target of one reference, or `undefined` if it does not exist in this document. */
 export function resolveRef(reference: string, root: JsonObject): unknown {
-  const resolved = resolvedByRoot.get(root) ?? { targets: new Map<string, unknown>(), anchors: undefined };
-  resolvedByRoot.set(root, resolved);
-  if (resolved.targets.has(reference)) return resolved.targets.get(reference);
+  let resolved = resolvedByRoot.get(root);
+  if (resolved === undefined) {
+    resolved = { targets: new Map(), anchors: undefined };
+    resolvedByRoot.set(root, resolved);
+  }
+  const known = resolved.targets.get(reference);
+  if (known !== undefined || resolved.targets.has(reference)) return known;
   const target = findTarget(reference, root, resolved);
   resolved.targets.set(reference, target);
   return target;
@@ -65,7 +69,8 @@ export function toFragment(reference: string, root: JsonObject): string | undefi
 
 /** Decodes one segment of a JSON pointer in a URI fragment. */
 function unescapeSegment(segment: string): string {
-  return tryDecodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+  const decoded = segment.includes("%") ? tryDecodeURIComponent(segment) : segment;
+  return decoded.includes("~") ? decoded.replaceAll("~1", "/").replaceAll("~0", "~") : decoded;
 }
 
 function tryDecodeURIComponent(text: string): string {

@@ -307,7 +307,7 @@ const NEGATIONS = ["not", "if", "then", "else", "unevaluatedItems", "unevaluated
  * removed from every schema, since references can reach any of them.
  */
 function relaxNegations(node: JsonObject): void {
-  for (const keyword of NEGATIONS) delete node[keyword];
+  for (const keyword of NEGATIONS) if (Object.hasOwn(node, keyword)) delete node[keyword];
   const { patternProperties, oneOf, allOf } = node;
   if (isPlainObject(patternProperties) && DROPPED_PATTERN in patternProperties)
     delete node["additionalProperties"];
