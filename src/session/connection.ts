@@ -1,5 +1,7 @@
 import type { CancelScope } from "../async/cancel-scope.js";
+import { withDeadline } from "../async/clock.js";
 import type { ServerConfig } from "../config/server-config.js";
+import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { createTransportFactory } from "../transports/create-transport-factory.js";
 import type { ResumedSession, TransportDependencies, TransportFactory } from "../transports/transport.js";
@@ -131,21 +133,33 @@ export class Connection {
   }
 
   /**
-   * Tries a handshake that starts no login. Without identities and credentials, it opens the session that the next
-   * request uses.
+   * Asks whether the server answers, without starting a login: with a handshake, which opens the session that the next
+   * request uses if there are no identities and credentials, or with a ping if that session is open already.
    */
   async probe(cancellation: CancelScope): Promise<void> {
     const isShared =
       this.config.identity === undefined && this.#transportFactory.createCredentials === undefined;
     if (isShared) {
-      await this.pool.withSlot(SHARED_IDENTITY, undefined, ({ currentSession }) =>
-        currentSession.acquire(cancellation),
-      );
+      await this.pool.withSlot(SHARED_IDENTITY, undefined, async ({ currentSession }) => {
+        const open = currentSession.ready;
+        const handle = await currentSession.acquire(cancellation);
+        if (handle === open || handle.session.isResumed) await this.#ping(handle.session, cancellation);
+      });
       return;
     }
     const slot = { identity: SHARED_IDENTITY, credentials: undefined };
     const session = await this.#open(slot, { ...FRESH_SESSION, cancellation });
     await session.close({ terminate: true });
+  }
+
+  #ping(session: Session, cancellation: CancelScope): Promise<unknown> {
+    const { server, clock } = this.#options;
+    const ms = this.config.timeouts.connectMs;
+    const createError = () =>
+      new McpRuntimeError("timeout", `Server "${server}" did not answer a ping within ${ms} ms.`, { server });
+    return withDeadline({ ms, clock, cancellation, createError }, (limited) =>
+      session.request({ method: "ping", params: {}, cancellation: limited }),
+    );
   }
 
   /** Closes all sessions and the transport factory. The client must end calls and handshakes first. */

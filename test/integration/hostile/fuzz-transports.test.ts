@@ -10,6 +10,7 @@ import { WebSocketTestServer } from "../../fixtures/websocket-server.js";
 /** Set FUZZ_ROUNDS for longer runs, and FUZZ_SEED to repeat one. */
 const ROUNDS = Number(process.env["FUZZ_ROUNDS"] ?? 300);
 const SEED = Number(process.env["FUZZ_SEED"] ?? 1);
+const TIMEOUT_MS = 60_000 + ROUNDS * 200;
 
 const INITIALIZE_RESULT = {
   protocolVersion: "2025-11-25",
@@ -130,21 +131,25 @@ async function expectCallsToEnd(client: McpClient, rounds: number): Promise<void
 }
 
 describe(`generated hostile messages (seed ${SEED})`, () => {
-  it.each(["application/json", "text/event-stream"])("over HTTP (%s)", { timeout: 120_000 }, async (type) => {
-    const random = createRandom(SEED);
-    await using server = await startRawServer(({ httpMethod, method, id, response }) => {
-      if (httpMethod !== "POST" || method !== "tools/call") return method === undefined ? undefined : false;
-      const messages = createMessages(random, Number(id));
-      response.writeHead(200, { "content-type": type });
-      if (type === "application/json") return void response.end(messages[0]);
-      for (const message of [...messages, lastResponse(Number(id))]) response.write(`data: ${message}\n\n`);
-      return void response.end();
-    });
-    await using client = new McpClient({ name: "fuzz", url: server.url, ...NO_RETRY });
-    await expectCallsToEnd(client, ROUNDS);
-  });
+  it.each(["application/json", "text/event-stream"])(
+    "over HTTP (%s)",
+    { timeout: TIMEOUT_MS },
+    async (type) => {
+      const random = createRandom(SEED);
+      await using server = await startRawServer(({ httpMethod, method, id, response }) => {
+        if (httpMethod !== "POST" || method !== "tools/call") return method === undefined ? undefined : false;
+        const messages = createMessages(random, Number(id));
+        response.writeHead(200, { "content-type": type });
+        if (type === "application/json") return void response.end(messages[0]);
+        for (const message of [...messages, lastResponse(Number(id))]) response.write(`data: ${message}\n\n`);
+        return void response.end();
+      });
+      await using client = new McpClient({ name: "fuzz", url: server.url, ...NO_RETRY });
+      await expectCallsToEnd(client, ROUNDS);
+    },
+  );
 
-  it("over SSE", { timeout: 120_000 }, async () => {
+  it("over SSE", { timeout: TIMEOUT_MS }, async () => {
     const random = createRandom(SEED + 3);
     await using server = await startRawSseServer(({ method, id, stream }) => {
       if (method !== "tools/call") return;
@@ -155,7 +160,7 @@ describe(`generated hostile messages (seed ${SEED})`, () => {
     await expectCallsToEnd(client, ROUNDS);
   });
 
-  it("over a WebSocket", { timeout: 120_000 }, async () => {
+  it("over a WebSocket", { timeout: TIMEOUT_MS }, async () => {
     const random = createRandom(SEED + 1);
     await using server = await WebSocketTestServer.start((socket) => {
       socket.on("message", (data) => {
@@ -170,7 +175,7 @@ describe(`generated hostile messages (seed ${SEED})`, () => {
     await expectCallsToEnd(client, ROUNDS);
   });
 
-  it("over stdio", { timeout: 120_000 }, async () => {
+  it("over stdio", { timeout: TIMEOUT_MS }, async () => {
     const random = createRandom(SEED + 2);
     const rounds = Array.from({ length: ROUNDS }, () => createMessages(random, 424_242));
     const script = `

@@ -149,6 +149,30 @@ describe("an outage of a minute, on a driven clock", () => {
     expect(server.requests.filter(({ method }) => method === "tools/call")).toHaveLength(1);
   });
 
+  it("keeps the circuit open although a session was open before", async () => {
+    const clock = new FakeClock();
+    await using server = await startMcpTestServer();
+    await using client = new McpClient({ name: "down", url: server.url, retry: false }, { clock });
+    await client.callTool(echo());
+    await server.stop();
+    const states: string[] = [];
+    client.on("breakerChanged", ({ state }) => states.push(state));
+    for (let failures = 1; failures <= 5; failures += 1) {
+      await rejection(client.callTool(echo()));
+      clock.advance(250);
+    }
+    for (let seconds = 0; seconds < 60; seconds += 0.25) {
+      clock.advance(250);
+      await eventually(() => (client.breaker?.stats().recoversInMs ?? 0) > 0);
+    }
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
+    expect(states).toEqual(["open"]);
+    await server.start();
+    clock.advance(30_000);
+    await eventually(() => client.breaker?.stats().state === "closed");
+    expect((await client.callTool(echo("back"))).text()).toBe("back");
+  });
+
   it("leaves no probe after close()", async () => {
     const clock = new FakeClock();
     const port = await findFreePort();
