@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "examples");
 const files = readdirSync(folder);
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const observability = readFileSync(join(root, "docs/observability.md"), "utf8");
 const examples = files.filter((name) => /\.(?:ts|mjs)$/.test(name));
 
 /** Run from source, like `npm run demo`. */
@@ -71,6 +71,6 @@ describe("the examples", () => {
     expect(stderr).toBe("");
     expect(stdout.trimEnd().split("\n").at(-1)).toBe(LAST_LINES[name]);
     if (name !== "create-agent.ts") expect(stdout).not.toContain("failed:");
-    if (name === "opentelemetry.ts") expect(readme).toContain(stdout);
+    if (name === "opentelemetry.ts") expect(observability).toContain(stdout);
   });
 });

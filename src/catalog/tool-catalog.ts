@@ -101,7 +101,7 @@ export interface ToolLookupOptions {
 /** The caller on whose behalf tools are listed. */
 export type CallerOptions = Pick<RequestOptions, "context" | "signal">;
 
-/** Default cache options. The table in the README is generated from this. */
+/** Default cache options. The table in the docs is generated from this. */
 export const CACHE_DEFAULTS = { staleAfterMs: 300_000, ttlMs: 30 * 24 * 60 * 60 * 1_000 } as const;
 
 /** Change notifications within this time lead to one listing. */

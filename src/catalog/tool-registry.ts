@@ -51,7 +51,7 @@ const REGISTRY_FIELDS = {
 /** Options of `ToolRegistry`. */
 export interface ToolRegistryOptions extends OptionsOf<typeof REGISTRY_FIELDS> {}
 
-/** Default registry options. The table in the README is generated from this. */
+/** Default registry options. The table in the docs is generated from this. */
 export const REGISTRY_DEFAULTS = { recordTtlMs: 60_000, refreshIntervalMs: 300_000 } as const;
 
 interface RegistrySettings extends Readonly<Required<Omit<ToolRegistryOptions, "stores">>> {

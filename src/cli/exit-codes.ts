@@ -1,6 +1,6 @@
 import { findClosestMatch } from "../errors/find-closest-match.js";
 
-/** The exit codes of all commands. The table in the README is generated from here. */
+/** The exit codes of all commands. The table in the docs is generated from here. */
 export const EXIT_CODES = {
   ok: [0, "Success."],
   failed: [1, "A server failed, `doctor` found an error, or the output cannot be written."],

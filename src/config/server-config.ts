@@ -17,7 +17,7 @@ import type { ServerRequestHandlers } from "./server-request-handlers.js";
 
 const MEBIBYTE = 1024 * 1024;
 
-/** The defaults of all server options. The table in the README is generated from here. */
+/** The defaults of all server options. The table in the docs is generated from here. */
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
   session: {

@@ -9,7 +9,7 @@ import { omitUndefined } from "../json/json.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 
-/** Default manager and start options. The table in the README is generated from this. */
+/** Default manager and start options. The table in the docs is generated from this. */
 export const MANAGER_DEFAULTS = {
   startupWaitMs: 250,
   waitForUncached: true,

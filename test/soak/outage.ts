@@ -16,7 +16,7 @@ const MAX_ATTEMPTS = CALLERS * 15 + seconds;
 await using server = await startMcpTestServer();
 await using client = new McpClient({ name: "outage", url: server.url });
 let attempts = 0;
-let isDone = false;
+const progress = { isDone: false };
 const failures: Record<string, number> = {};
 const states: string[] = [];
 client.on("breakerChanged", ({ state }) => states.push(state));
@@ -24,7 +24,7 @@ await client.callTool(echo());
 
 let successes = 0;
 const callers = times(CALLERS, async () => {
-  while (!isDone) {
+  while (!progress.isDone) {
     const outcome = await client.tryCallTool(echo());
     if (outcome.ok) successes += 1;
     else failures[outcome.error.kind] = (failures[outcome.error.kind] ?? 0) + 1;
@@ -49,7 +49,7 @@ await server.start();
 const successesBefore = successes;
 await eventually(() => successes - successesBefore >= CALLERS, 60_000);
 console.log(`back: ${CALLERS} calls succeeded after ${(performance.now() - returnedAt).toFixed(0)} ms`);
-isDone = true;
+progress.isDone = true;
 await Promise.all(callers);
 
 if (attempts > MAX_ATTEMPTS)

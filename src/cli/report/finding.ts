@@ -3,7 +3,7 @@ import type { ExitReason } from "../exit-codes.js";
 export type Severity = "error" | "warning" | "note";
 
 /**
- * All finding codes with severity and meaning. Codes are part of the JSON output. The table in the README is
+ * All finding codes with severity and meaning. Codes are part of the JSON output. The table in the documentation is
  * generated from here.
  */
 export const FINDINGS = {

@@ -17,7 +17,7 @@ export interface FailurePolicy {
   readonly countsForBreaker: boolean;
 }
 
-/** How each kind of failure is handled. The table in the README is generated from this. */
+/** How each kind of failure is handled. The table in the docs is generated from this. */
 export const FAILURE_POLICIES: Readonly<Record<FailureKind, FailurePolicy>> = {
   "session-lost": { retry: "after-reconnect", countsForBreaker: false },
   "not-sent": { retry: "always", countsForBreaker: true },

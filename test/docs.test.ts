@@ -1,0 +1,135 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
+import { getTypeErrors } from "./fixtures/get-type-errors.js";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+const pages = readDocPages();
+const readme = pages.get("README.md") ?? "";
+
+const MAX_README_LINES = 250;
+const MAX_PAGE_LINES = 300;
+
+/** A program of a page that is directly followed by its output. */
+interface RunnableExample {
+  readonly path: string;
+  readonly language: string;
+  readonly code: string;
+  readonly output: string;
+}
+
+function findRunnableExamples(): RunnableExample[] {
+  return [...pages].flatMap(([path, text]) =>
+    [...text.matchAll(/```(ts|js)\n([^`]*(?:`(?!``)[^`]*)*?)```\n\n```text\n([\s\S]*?)```/g)].map(
+      ([, language = "", code = "", output = ""]) => ({ path, language, code, output }),
+    ),
+  );
+}
+
+/** Runs code from a file in this package, so that it can import the package by its name. */
+async function runCode({ language, code }: RunnableExample): Promise<string> {
+  const extension = language === "js" ? "mjs" : "ts";
+  const file = join(
+    root,
+    "test",
+    `doc-example-${process.pid}-${Math.random().toString(36).slice(2)}.${extension}`,
+  );
+  writeFileSync(file, code);
+  try {
+    const { stdout } = await run(process.execPath, ["--import", "tsx", file], { cwd: root, timeout: 50_000 });
+    return stdout;
+  } finally {
+    rmSync(file);
+  }
+}
+
+/** The anchor that GitHub gives a heading. */
+function toAnchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+function withoutCode(page: string): string {
+  return page.replace(/```[\s\S]*?```/g, "").replace(/`[^`\n]*`/g, "");
+}
+
+function findAnchors(page: string): Set<string> {
+  const headings = page.replace(/```[\s\S]*?```/g, "").matchAll(/^#+ (.*)$/gm);
+  return new Set([...headings].map(([, heading = ""]) => toAnchor(heading)));
+}
+
+function findBrokenLinks(path: string, page: string): string[] {
+  const links = [...withoutCode(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  return links.filter((target) => {
+    if (/^(https?|mailto):/.test(target)) return false;
+    const [file = "", anchor] = target.split("#");
+    const linked = file === "" ? path : join(dirname(path), file);
+    if (!existsSync(join(root, linked))) return true;
+    return anchor !== undefined && !findAnchors(readFileSync(join(root, linked), "utf8")).has(anchor);
+  });
+}
+
+describe("the documentation", () => {
+  it("has a README and pages of limited length", () => {
+    const tooLong = [...pages].filter(
+      ([path, text]) =>
+        text.split("\n").length - 1 > (path === "README.md" ? MAX_README_LINES : MAX_PAGE_LINES),
+    );
+    expect(tooLong.map(([path]) => path)).toEqual([]);
+  });
+
+  it("has a quick start of at most 20 lines", () => {
+    const [, code = ""] = /<!-- quickstart -->\s*```js\n([\s\S]*?)```/.exec(readme) ?? [];
+    expect(code).toContain("createAgent");
+    expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(20);
+  });
+
+  it.concurrent.each(
+    findRunnableExamples().map((example, index) => [`${example.path} (${index + 1})`, example] as const),
+  )("has the output of the example in %s", { timeout: 60_000 }, async (_, example) => {
+    expect(await runCode(example)).toBe(example.output);
+  });
+
+  it("names every peer dependency with its minimum version", () => {
+    const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      readonly peerDependencies: Readonly<Record<string, string>>;
+    };
+    const [, packages = ""] = /## Install\n([\s\S]*?)\n## /.exec(readme) ?? [];
+    const missing = Object.entries(manifest.peerDependencies).filter(([name, range]) => {
+      const [, minimum = ""] = /(\d+\.\d+)/.exec(range) ?? [];
+      return !packages.split("\n").some((row) => row.includes(`\`${name}\``) && row.includes(minimum));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it(
+    "has current tables, command output and pictures (npm run docs:update)",
+    { timeout: 60_000 },
+    async () => {
+      expect(findMissingTables()).toEqual([]);
+      expect([...(await findOutdatedDocs()).keys()]).toEqual([]);
+    },
+  );
+
+  it("has TypeScript blocks that compile", { timeout: 120_000 }, async () => {
+    const blocks = [...pages.values()].flatMap((page) =>
+      [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? ""),
+    );
+    expect(blocks.length).toBeGreaterThan(30);
+    expect(await getTypeErrors(blocks)).toBe("");
+  });
+
+  it("has no broken links", () => {
+    const broken = [...pages].flatMap(([path, page]) =>
+      findBrokenLinks(path, page).map((target) => `${path}: ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
