@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript-5.9";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** The source files of the package's entry points. */
+function findEntryPoints(): string[] {
+  const manifest = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as {
+    readonly exports: Readonly<Record<string, { readonly default?: string } | string>>;
+  };
+  return Object.values(manifest.exports)
+    .flatMap((entry) => (typeof entry === "string" ? [] : [entry.default ?? ""]))
+    .map((file) => `${root}${file.replace("./dist/", "src/").replace(/\.js$/, ".ts")}`)
+    .filter((file) => existsSync(file));
+}
+
+/** Lists the exported symbols and their public members that have no description. */
+function findUndocumented(): string[] {
+  const { config } = ts.readConfigFile(`${root}/src/tsconfig.json`, (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, `${root}/src`);
+  const program = ts.createProgram(findEntryPoints(), options);
+  const checker = program.getTypeChecker();
+  const undocumented = new Set<string>();
+  const check = (symbol: ts.Symbol | undefined, name: string) => {
+    if (symbol === undefined) return;
+    const isDocumented =
+      symbol.getDocumentationComment(checker).length > 0 || symbol.getJsDocTags(checker).length > 0;
+    if (!isDocumented) undocumented.add(name);
+  };
+  const checkMembers = (members: readonly ts.Node[], name: string) => {
+    for (const member of members) {
+      const { name: memberName } = member as ts.NamedDeclaration;
+      if (memberName === undefined || ts.isPrivateIdentifier(memberName)) continue;
+      const flags = ts.getCombinedModifierFlags(member as ts.Declaration);
+      if ((flags & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0) continue;
+      const symbol = checker.getSymbolAtLocation(memberName);
+      check(symbol, `${name}.${symbol?.name}`);
+    }
+  };
+  const checkType = (type: ts.TypeNode | undefined, name: string) => {
+    if (type === undefined) return;
+    if (ts.isTypeLiteralNode(type)) checkMembers(type.members, name);
+    else if (ts.isUnionTypeNode(type) || ts.isIntersectionTypeNode(type))
+      for (const part of type.types) checkType(part, name);
+  };
+  for (const file of findEntryPoints()) {
+    const source = program.getSourceFile(file);
+    const module = source === undefined ? undefined : checker.getSymbolAtLocation(source);
+    if (module === undefined) throw new Error(`${file} exports nothing.`);
+    for (const exported of checker.getExportsOfModule(module)) {
+      const isAlias = (exported.flags & ts.SymbolFlags.Alias) !== 0;
+      const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
+      const declarations = (symbol.declarations ?? []).filter(
+        (declaration) => !declaration.getSourceFile().fileName.includes("node_modules"),
+      );
+      if (declarations.length === 0) continue;
+      const name = `${relative(root, file)}: ${exported.name}`;
+      check(symbol, name);
+      for (const declaration of declarations) {
+        if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration))
+          checkMembers(declaration.members, name);
+        if (ts.isTypeAliasDeclaration(declaration)) checkType(declaration.type, name);
+      }
+    }
+  }
+  return [...undocumented];
+}
+
+describe("the public API", () => {
+  it("has a description of every export and every member", { timeout: 60_000 }, () => {
+    expect(findUndocumented()).toEqual([]);
+  });
+});
