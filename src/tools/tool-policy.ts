@@ -214,8 +214,8 @@ class KeyScope {
 
   constructor(key: string, tools: readonly RuleTarget[], namePrefixes: ResolveOptions["namePrefixes"]) {
     this.#isPattern = key.includes("*");
-    this.#byOwnName = new Set(tools.filter(({ info }) => matches(key, info.name)));
-    this.#byShownName = new Set(tools.filter(({ names }) => names.some((name) => matches(key, name))));
+    this.#byOwnName = new Set(tools.filter(({ info }) => matchesName(key, info.name)));
+    this.#byShownName = new Set(tools.filter(({ names }) => names.some((name) => matchesName(key, name))));
     const prefixes = [...namePrefixes].filter(([, prefix]) => key.startsWith(prefix));
     const longest = Math.max(...prefixes.map(([, prefix]) => prefix.length));
     this.#owners = prefixes.flatMap(([server, prefix]) => (prefix.length === longest ? server : []));
@@ -287,7 +287,7 @@ function specificity(key: string): number {
 }
 
 /** `*` matches any characters. No RegExp, because the server chooses the name and its length (ReDoS). */
-function matches(pattern: string, name: string): boolean {
+export function matchesName(pattern: string, name: string): boolean {
   const [head = "", ...rest] = pattern.split("*");
   const tail = rest.pop();
   if (tail === undefined) return pattern === name;
@@ -342,7 +342,7 @@ function createDistance(key: string, limit: number): (name: string) => number {
   const normalizedKey = normalize(key);
   const isComparable = normalizedKey.replaceAll("*", "") !== "";
   return (name) => {
-    if (isComparable && matches(normalizedKey, normalize(name))) return 0;
+    if (isComparable && matchesName(normalizedKey, normalize(name))) return 0;
     const isOtherLength = Math.abs(name.length - key.length) > limit && !isPattern;
     if (limit === 0 || isOtherLength || name.length > MAX_COMPARED_LENGTH) return Number.POSITIVE_INFINITY;
     return editDistance(lowerKey, name.toLowerCase(), limit);

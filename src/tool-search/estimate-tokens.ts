@@ -1,0 +1,69 @@
+import type { McpTool } from "../tools/mcp-tool.js";
+
+/** Estimates how many tokens a model reads for a text. */
+export type CountTokens = (text: string) => number;
+
+/** English text and JSON have about four characters per token; other scripts have about one. */
+const CHARS_PER_TOKEN = 4;
+// eslint-disable-next-line no-control-regex -- the range of ASCII
+const NOT_ASCII = /[^\u0000-\u007f]/g;
+
+/** An estimate that needs no tokenizer: a token per four ASCII characters, and one per other character. */
+export function estimateTokens(text: string): number {
+  const others = text.match(NOT_ASCII)?.length ?? 0;
+  return Math.ceil((text.length - others) / CHARS_PER_TOKEN + others);
+}
+
+const estimates = new WeakMap<McpTool, number>();
+
+/**
+ * The tokens of a tool's definition: its name, its description and the input schema as the server wrote it, so that no
+ * schema is made for models that may never see it.
+ */
+export function countToolTokens(tool: McpTool, countTokens: CountTokens = estimateTokens): number {
+  if (countTokens !== estimateTokens) return countTokens(toDefinitionText(tool));
+  const known = estimates.get(tool);
+  if (known !== undefined) return known;
+  const tokens = estimateTokens(toDefinitionText(tool));
+  estimates.set(tool, tokens);
+  return tokens;
+}
+
+function toDefinitionText({ name, description, mcp }: McpTool): string {
+  return JSON.stringify({ name, description, parameters: mcp.inputSchema });
+}
+
+/** The tokens of the definitions of one server's tools. */
+export interface ServerTokenCosts {
+  /** The sum over all tools. */
+  readonly tokens: number;
+  /** The share of all servers, from 0 to 1. */
+  readonly share: number;
+  /** The tokens of each tool, by the name that models see. */
+  readonly tools: Readonly<Record<string, number>>;
+}
+
+/** What the definitions of tools cost in every request to a model. */
+export interface TokenCosts<Name extends string = string> {
+  /** The sum over all servers. */
+  readonly tokens: number;
+  readonly servers: Readonly<Partial<Record<Name, ServerTokenCosts>>>;
+}
+
+/** Adds up the tokens of tool definitions, by server. */
+export function toTokenCosts(tools: readonly McpTool[], countTokens?: CountTokens): TokenCosts {
+  const servers = new Map<string, Record<string, number>>();
+  for (const tool of tools) {
+    const costs = servers.get(tool.mcp.server) ?? {};
+    costs[tool.name] = countToolTokens(tool, countTokens);
+    servers.set(tool.mcp.server, costs);
+  }
+  const sum = (costs: Record<string, number>) =>
+    Object.values(costs).reduce((total, cost) => total + cost, 0);
+  const tokens = [...servers.values()].reduce((total, costs) => total + sum(costs), 0);
+  const entries = [...servers].map(([server, costs]): [string, ServerTokenCosts] => {
+    const serverTokens = sum(costs);
+    return [server, { tokens: serverTokens, share: tokens === 0 ? 0 : serverTokens / tokens, tools: costs }];
+  });
+  return { tokens, servers: Object.fromEntries(entries) };
+}
