@@ -30,6 +30,13 @@ export function explainValidation(
   return [...distinct.values()].slice(0, MAX_ISSUES);
 }
 
+/** `"oneOf" at filter.value`: without the value, for a log. */
+export function describeConstraint({ keyword, path }: ValidationError): string {
+  const location = formatPath(toSegments(path));
+  const name = keyword === "false" ? "not allowed" : JSON.stringify(keyword);
+  return location === "" ? name : `${name} at ${location}`;
+}
+
 function explainErrors(
   errors: readonly ValidationError[],
   targets: SanitizedSchema["targets"],
@@ -148,7 +155,7 @@ function sizeOf(value: unknown): string {
 }
 
 /** Returns the missing properties of the value that the schema requires, always or with another property. */
-function findMissing(
+export function findMissing(
   keyword: string,
   schema: JsonObject,
   value: unknown,

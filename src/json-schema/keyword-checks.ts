@@ -369,7 +369,7 @@ function compileMultipleOf(divisor: unknown, schema: JsonObject): Check {
 }
 
 /** Exact, as written: 0.3 is a multiple of 0.1. */
-function isMultipleOf(value: number, divisor: number): boolean {
+export function isMultipleOf(value: number, divisor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
   if (!Number.isFinite(value)) return false;
   const [dividend, dividendExponent] = toDecimal(value);

@@ -1,8 +1,9 @@
-import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
+import { appendSentence, stripHiddenCharacters, truncateAtSentence } from "../errors/sanitize-text.js";
 import { toJsonWithin, truncateJson } from "../json/describe-value.js";
 import { type JsonObject, omitUndefined, toArray, toObject } from "../json/json.js";
+import { describeModel, intendedTypes, isUnconstrained } from "./describe-model.js";
 import { LinearPatterns } from "./linear-pattern.js";
-import { readTypeModel } from "./read-type-model.js";
+import { NOTE_LABELS, readTypeModel } from "./read-type-model.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { countEntries, StepBudget, StepLimitError } from "./step-budget.js";
 import {
@@ -10,6 +11,7 @@ import {
   JSON_TYPES,
   type JsonType,
   mergeVariants,
+  NEVER,
   type TypeConstraints,
   type TypeModel,
 } from "./schema-type-model.js";
@@ -23,33 +25,60 @@ const MAX_FULL_DETAIL_STEPS = 150_000;
 const MAX_ARGUMENTS = 1_500;
 const TOO_LARGE = "The schema is too large to be shown in full";
 
+/** What is written of a definition that a schema refers to several times. */
+type Repetition = "all" | "without-texts" | "first-only";
+
 /** Limits of what is read and of the texts that are written. */
 interface DetailLevel {
   readonly maxDepth: number;
   readonly descriptionChars: number;
   readonly valueChars: number;
+  readonly repetition: Repetition;
+  /** Whether the size relative to the original is limited. */
+  readonly isRelative?: boolean;
 }
 
 /** A level of detail, and what may still be written: writing ends when the result is too large. */
 interface WriteLimits extends DetailLevel {
   readonly chars: StepBudget;
+  /** Texts that were written, unless they are repeated. */
+  readonly writtenTexts: Set<string> | undefined;
+  readonly truncated: { isAny: boolean };
 }
 
-/** From full detail to outlines: the first level that fits the size limit is used. */
+const FULL_DETAIL = { maxDepth: 40, descriptionChars: 16_384, valueChars: 8_000 };
+/** Models see a definition in full wherever it is used, as long as the schema grows by no more than this factor. */
+const MAX_GROWTH = 1.4;
+/** A smaller schema may grow by more. */
+const MIN_GROWTH_CHARS = 1_000;
+
+/**
+ * From full detail to outlines: the first level that fits the size limit is used. Depth is reduced before texts, and
+ * texts of up to 256 characters are complete as long as two levels fit.
+ */
 const DETAIL_LEVELS: readonly DetailLevel[] = [
-  { maxDepth: 40, descriptionChars: 4_096, valueChars: 8_000 },
-  { maxDepth: 16, descriptionChars: 1_024, valueChars: 2_000 },
-  { maxDepth: 10, descriptionChars: 512, valueChars: 1_000 },
-  { maxDepth: 6, descriptionChars: 256, valueChars: 500 },
-  { maxDepth: 4, descriptionChars: 128, valueChars: 200 },
-  { maxDepth: 2, descriptionChars: 64, valueChars: 100 },
+  { ...FULL_DETAIL, repetition: "all", isRelative: true },
+  { ...FULL_DETAIL, repetition: "without-texts", isRelative: true },
+  { ...FULL_DETAIL, repetition: "first-only" },
+  { maxDepth: 16, descriptionChars: 1_024, valueChars: 2_000, repetition: "first-only" },
+  { maxDepth: 8, descriptionChars: 512, valueChars: 1_000, repetition: "first-only" },
+  { maxDepth: 4, descriptionChars: 256, valueChars: 500, repetition: "first-only" },
+  { maxDepth: 2, descriptionChars: 256, valueChars: 200, repetition: "first-only" },
+  { maxDepth: 2, descriptionChars: 64, valueChars: 100, repetition: "first-only" },
 ];
-const OUTLINE_LIMITS: WriteLimits = {
+/** The levels at which nothing is omitted. */
+const COMPLETE_LEVELS = 3;
+const OUTLINE_LEVEL: DetailLevel = {
   maxDepth: 1,
   descriptionChars: 64,
   valueChars: 60,
-  chars: new StepBudget(Infinity),
+  repetition: "first-only",
 };
+
+function toWriteLimits(level: DetailLevel, maxChars: number): WriteLimits {
+  const writtenTexts = level.repetition === "all" ? undefined : new Set<string>();
+  return { ...level, chars: new StepBudget(maxChars), writtenTexts, truncated: { isAny: false } };
+}
 
 /**
  * Converts the schema of a tool to the one that models see: accepted by OpenAI, Anthropic and Gemini, with as much
@@ -90,15 +119,22 @@ function render(
   steps: StepBudget,
 ): { schema: JsonObject; warnings: string[] } {
   let read: RootConstraints | undefined;
+  // Without references, a schema is not repeated.
+  const hasReferences = sanitized.targets.size > 0;
+  const maxGrownChars = hasReferences ? toMaxGrownChars(sanitized.schema) : MAX_SCHEMA_CHARS;
   for (const [index, level] of levels.entries()) {
     const share = (steps.maxSteps - steps.used) / (levels.length - index);
     const levelSteps = new StepBudget(index === 0 ? MAX_FULL_DETAIL_STEPS : Math.trunc(share));
-    // What was read at a higher level is the same, unless the depth limit of this one applies.
-    if (read === undefined || read.depth >= level.maxDepth) read = tryReadRoot(sanitized, level, levelSteps);
+    // What was read at a higher level is the same, unless a limit of this one applies.
+    const isSame = read !== undefined && read.depth < level.maxDepth && read.isOnce === isOnce(level);
+    if (!isSame) read = tryReadRoot(sanitized, level, levelSteps);
     steps.add(levelSteps.used);
-    const schema = read && tryWriteRoot(read, level);
-    if (schema !== undefined)
-      return { schema, warnings: index === 0 ? [] : [`${TOO_LARGE}: details were omitted.`] };
+    const limits = toWriteLimits(level, level.isRelative === true ? maxGrownChars : MAX_SCHEMA_CHARS);
+    const schema = read && tryWriteRoot(read, limits);
+    if (schema === undefined) continue;
+    const omitted = index < COMPLETE_LEVELS ? [] : [`${TOO_LARGE}: details were omitted.`];
+    const cut = omitted.length === 0 && limits.truncated.isAny ? [TRUNCATED] : [];
+    return { schema, warnings: [...omitted, ...cut] };
   }
   const outlineSteps = new StepBudget(Infinity);
   const schema = renderOutline(sanitized, outlineSteps);
@@ -106,7 +142,20 @@ function render(
   return { schema, warnings: [`${TOO_LARGE}: only the first arguments are shown.`] };
 }
 
+const TRUNCATED = `Descriptions of arguments with more than ${FULL_DETAIL.descriptionChars} characters were truncated.`;
+
+function isOnce({ repetition }: DetailLevel): boolean {
+  return repetition === "first-only";
+}
+
+function toMaxGrownChars(schema: JsonObject): number {
+  const size = toJsonWithin(schema, MAX_SCHEMA_CHARS)?.length ?? MAX_SCHEMA_CHARS;
+  return Math.min(MAX_SCHEMA_CHARS, Math.max(MIN_GROWTH_CHARS, MAX_GROWTH * size));
+}
+
 interface RootConstraints {
+  /** Whether each definition was read only once. */
+  readonly isOnce: boolean;
   readonly constraints: TypeConstraints;
   /** The levels that were read. */
   readonly depth: number;
@@ -122,12 +171,15 @@ function tryReadRoot(
 }
 
 /** Returns `undefined` if a level of detail exceeds the limit of what is written. */
-function tryWriteRoot({ constraints }: RootConstraints, level: DetailLevel): JsonObject | undefined {
-  const limits = { ...level, chars: new StepBudget(MAX_SCHEMA_CHARS) };
-  const schema = unlessLimited(() =>
-    writeConstraints("object", omitUnsupportedNames(constraints, limits), limits),
-  );
-  return JSON.stringify(schema ?? "").length > MAX_SCHEMA_CHARS ? undefined : schema;
+function tryWriteRoot({ constraints }: RootConstraints, limits: WriteLimits): JsonObject | undefined {
+  const schema = unlessLimited(() => writeRoot(constraints, limits));
+  return JSON.stringify(schema ?? "").length > limits.chars.maxSteps ? undefined : schema;
+}
+
+/** Arguments that the schema does not declare are not offered, unless it says what they are. */
+function writeRoot(constraints: TypeConstraints, limits: WriteLimits): JsonObject {
+  const { additional = NEVER } = constraints;
+  return writeConstraints("object", omitUnsupportedNames({ ...constraints, additional }, limits), limits);
 }
 
 function unlessLimited<Result>(work: () => Result): Result | undefined {
@@ -139,12 +191,14 @@ function unlessLimited<Result>(work: () => Result): Result | undefined {
   }
 }
 
-function readRoot(sanitized: SanitizedSchema, { maxDepth }: DetailLevel, steps: StepBudget): RootConstraints {
+function readRoot(sanitized: SanitizedSchema, level: DetailLevel, steps: StepBudget): RootConstraints {
+  const { maxDepth } = level;
   const reached = { remainingDepth: maxDepth };
-  const context = { sanitized, remainingDepth: maxDepth, openTargets: [], steps, reached };
+  const firstPaths = isOnce(level) ? new Map<JsonObject, string>() : undefined;
+  const context = { sanitized, remainingDepth: maxDepth, openTargets: [], steps, reached, firstPaths };
   const model = readTypeModel(sanitized.schema, context);
   const [constraints = {}] = mergeVariants(model.get("object") ?? [], steps);
-  return { constraints, depth: maxDepth - reached.remainingDepth };
+  return { constraints, isOnce: isOnce(level), depth: maxDepth - reached.remainingDepth };
 }
 
 /** More of them do not fit into a description. */
@@ -157,13 +211,18 @@ function omitUnsupportedNames(constraints: TypeConstraints, limits: WriteLimits)
   const omitted = all
     .filter(([name]) => !SUPPORTED_PROPERTY_NAME.test(name))
     .slice(0, MAX_OMITTED_NAMES)
-    .map(([name, model]) => `Also accepts ${truncateJson(name)}${describeModel(model, limits)}.`);
-  return { ...constraints, properties, notes: [...(constraints.notes ?? []), ...omitted] };
+    .map(([name, model]) => {
+      const verb = constraints.required?.includes(name) === true ? "requires" : "accepts";
+      return `Also ${verb} ${truncateJson(name)}${describeOmitted(model, limits)}.`;
+    });
+  // Required names that are not declared may be those of hidden arguments.
+  const required = constraints.required?.filter((name) => properties.has(name));
+  return { ...constraints, properties, required, notes: [...(constraints.notes ?? []), ...omitted] };
 }
 
-function describeModel(model: TypeModel, limits: WriteLimits): string {
+function describeOmitted(model: TypeModel, limits: WriteLimits): string {
   const [constraints] = [...model.values()].flat();
-  const description = truncateReadable(constraints?.description ?? "", limits);
+  const description = truncateReadable(joinSentences(constraints?.texts ?? [], limits), limits);
   return ` (${[...model.keys()].join(" or ")})${description === undefined ? "" : `: ${description.replace(/\.$/, "")}`}`;
 }
 
@@ -179,8 +238,9 @@ function warnUnsupportedNames(schema: JsonObject): string[] {
 
 /** Writes required arguments first, then the others until the size limit is reached. */
 function renderOutline(sanitized: SanitizedSchema, steps: StepBudget): JsonObject {
-  const read = readRoot(sanitized, OUTLINE_LIMITS, steps);
-  const constraints = omitUnsupportedNames(read.constraints, OUTLINE_LIMITS);
+  const limits = toWriteLimits({ ...OUTLINE_LEVEL, repetition: "all" }, Infinity);
+  const read = readRoot(sanitized, OUTLINE_LEVEL, steps);
+  const constraints = omitUnsupportedNames({ additional: NEVER, ...read.constraints }, limits);
   const required = new Set(constraints.required);
   const sorted = [...(constraints.properties ?? [])].toSorted(
     ([a], [b]) => Number(required.has(b)) - Number(required.has(a)),
@@ -190,11 +250,10 @@ function renderOutline(sanitized: SanitizedSchema, steps: StepBudget): JsonObjec
     if (remainingChars <= 0) return false;
     remainingChars -=
       name.length * 2 +
-      JSON.stringify(writeConstraints("object", { properties: new Map([[name, model]]) }, OUTLINE_LIMITS))
-        .length;
+      JSON.stringify(writeConstraints("object", { properties: new Map([[name, model]]) }, limits)).length;
     return remainingChars > 0;
   });
-  return writeConstraints("object", { ...constraints, properties: new Map(properties) }, OUTLINE_LIMITS);
+  return writeConstraints("object", { ...constraints, properties: new Map(properties) }, limits);
 }
 
 /**
@@ -221,12 +280,12 @@ function renderOutline(sanitized: SanitizedSchema, steps: StepBudget): JsonObjec
 const COMMON_KEYWORDS = ["type", "title", "description", "default"] as const;
 
 const KEYWORDS_BY_TYPE: Readonly<Record<JsonType, readonly string[]>> = {
-  string: ["enum", "format", "pattern", "minLength", "maxLength"],
-  number: ["format", "minimum", "maximum"],
-  boolean: [],
-  object: ["properties", "required", "minProperties", "maxProperties"],
-  array: ["items", "minItems", "maxItems"],
-  null: [],
+  string: [...COMMON_KEYWORDS, "enum", "format", "pattern", "minLength", "maxLength"],
+  number: [...COMMON_KEYWORDS, "format", "minimum", "maximum"],
+  boolean: COMMON_KEYWORDS,
+  object: [...COMMON_KEYWORDS, "properties", "required", "minProperties", "maxProperties"],
+  array: [...COMMON_KEYWORDS, "items", "minItems", "maxItems"],
+  null: COMMON_KEYWORDS,
 };
 
 const FORMATS: Readonly<Record<"string" | "number" | "integer", readonly string[]>> = {
@@ -242,30 +301,19 @@ const SUPPORTED_PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 function writeSchema(model: TypeModel, limits: WriteLimits): JsonObject {
   const types = intendedTypes(model);
   if (types.length === 0 || types.length === JSON_TYPES.length) return writeAnything(model, limits);
-  const branches = types.flatMap((type) =>
-    (model.get(type) ?? []).map((constraints) => writeConstraints(type, constraints, limits)),
+  const variants = types.flatMap((type) =>
+    (model.get(type) ?? []).map((variant) => [type, variant] as const),
   );
-  const written = branches.length === 1 ? branches : dedupeTexts(branches);
-  for (const { title, description } of written) limits.chars.spend([title, description].join("").length);
+  const distinct = variants.length === 1 ? variants : dedupeTexts(variants);
+  const written = distinct.map(([type, variant]) => writeConstraints(type, variant, limits));
   const [first] = written;
   return written.length === 1 && first !== undefined ? first : { anyOf: written };
 }
 
-/**
- * Strictly, a schema with `properties` and without `type` also accepts a string. It is written as the object that
- * is meant.
- */
-function intendedTypes(model: TypeModel): JsonType[] {
-  const accepted = JSON_TYPES.filter((type) => model.has(type));
-  const intended = accepted.filter((type) =>
-    model.get(type)?.some(({ isInferred, isNamed }) => isInferred !== true || isNamed === true),
-  );
-  return intended.length === 0 ? accepted : intended;
-}
-
 function writeAnything(model: TypeModel, limits: WriteLimits): JsonObject {
-  const [constraints = {}] = [...model.values()].flat();
-  const { title, description } = writeDescriptions(constraints, [], limits);
+  const [constraints = {}, ...others] = [...model.values()].flat();
+  const notes = new Set([constraints, ...others].flatMap((variant) => variant.notes ?? []));
+  const { title, description } = writeDescriptions({ ...constraints, notes: [...notes] }, [], limits);
   return omitUndefined({ title, description });
 }
 
@@ -274,8 +322,10 @@ function writeConstraints(type: JsonType, constraints: TypeConstraints, limits: 
   limits.chars.spend(`{"type":"${type}"}`.length);
   const { notes = [], ...keywords } = WRITERS_BY_TYPE[type](constraints, limits);
   const draft: JsonObject = { type, ...writeDescriptions(constraints, notes, limits), ...keywords };
-  const allowed = [...COMMON_KEYWORDS, ...KEYWORDS_BY_TYPE[type]];
-  return omitUndefined(Object.fromEntries(allowed.map((keyword) => [keyword, draft[keyword]])));
+  const written: JsonObject = {};
+  for (const keyword of KEYWORDS_BY_TYPE[type])
+    if (draft[keyword] !== undefined) written[keyword] = draft[keyword];
+  return written;
 }
 
 interface SchemaDraft extends JsonObject {
@@ -297,7 +347,8 @@ const WRITERS_BY_TYPE: Readonly<
     return { type, notes: noteValues(values) };
   },
   boolean: ({ values }) => (values?.length === 1 ? { notes: noteValues(values) } : {}),
-  object: ({ properties, required = [], values, bounds }, limits) => {
+  object: (constraints, limits) => {
+    const { properties, required = [], values, bounds } = constraints;
     const satisfiable = [...(properties ?? [])].filter(([, model]) => model.size > 0);
     const names = new Set(satisfiable.map(([name]) => name));
     const requiredNames = [...new Set(required)].filter((name) => names.has(name));
@@ -310,7 +361,7 @@ const WRITERS_BY_TYPE: Readonly<
         }),
       ),
       required: requiredNames.length === 0 ? undefined : requiredNames,
-      notes: noteValues(values),
+      notes: [...noteValues(values), ...noteOtherKeys(constraints, names.size), ...noteRequired(constraints)],
     };
   },
   array: ({ items = ANY, values, bounds }, limits) => ({
@@ -322,6 +373,22 @@ const WRITERS_BY_TYPE: Readonly<
   null: () => ({}),
 };
 
+/** No provider supports `additionalProperties`, so a map is described. */
+function noteOtherKeys({ additional, isNamed, values }: TypeConstraints, declaredCount: number): string[] {
+  const model = additional ?? (isNamed === true ? ANY : NEVER);
+  if (model.size === 0 || values !== undefined) return [];
+  if (isUnconstrained(model)) return declaredCount === 0 ? ["Any keys."] : [];
+  const label = declaredCount === 0 ? "Any keys" : "Other keys are allowed";
+  return [`${label}; values: ${describeModel(model)}.`];
+}
+
+/** Providers reject a required property that is not declared. */
+function noteRequired({ required = [], properties, values }: TypeConstraints): string[] {
+  const undeclared = new Set(required.filter((name) => properties?.has(name) !== true));
+  if (undeclared.size === 0 || values !== undefined) return [];
+  return [`Required keys: ${[...undeclared].slice(0, MAX_OMITTED_NAMES).map(truncateJson).join(", ")}.`];
+}
+
 function writeFormat(type: keyof typeof FORMATS, format: string | undefined): SchemaDraft {
   if (format === undefined) return {};
   return FORMATS[type].includes(format) ? { format } : { notes: [`Format: ${format}.`] };
@@ -332,30 +399,36 @@ const MAX_LISTED_VALUES = 50;
 function noteValues(values: readonly unknown[] | undefined): string[] {
   if (values === undefined) return [];
   const more = values.length > MAX_LISTED_VALUES ? `, and ${values.length - MAX_LISTED_VALUES} more` : "";
-  return [`One of: ${values.slice(0, MAX_LISTED_VALUES).map(truncateJson).join(", ")}${more}.`];
+  return [`${NOTE_LABELS.values} ${values.slice(0, MAX_LISTED_VALUES).map(truncateJson).join(", ")}${more}.`];
 }
 
 function writeDescriptions(
-  constraints: TypeConstraints,
+  { title, texts = [], notes = [], ...constraints }: TypeConstraints,
   extraNotes: readonly string[],
   limits: WriteLimits,
 ): JsonObject {
-  const sentences = [constraints.description, ...(constraints.notes ?? []), ...extraNotes].filter(
-    (text) => text !== undefined,
+  const newTexts = texts.filter(
+    (text) => text.length < MIN_REPEATED_CHARS || !limits.writtenTexts?.has(text),
   );
-  return {
-    title: truncateReadable(constraints.title ?? "", limits),
-    description: truncateReadable(joinBeginning(sentences, limits), limits),
-    default: writeDefault(constraints, limits),
+  for (const text of newTexts) limits.writtenTexts?.add(text);
+  const written = {
+    title: truncateReadable(title ?? "", limits),
+    description: truncateReadable(joinSentences([...newTexts, ...notes, ...extraNotes], limits), limits),
   };
+  limits.chars.spend((written.title?.length ?? 0) + (written.description?.length ?? 0));
+  return { ...written, default: writeDefault(constraints, limits) };
 }
 
+/** A shorter text is repeated: it is about the argument, and not worth a search for its other occurrence. */
+const MIN_REPEATED_CHARS = 30;
+
 /** Joins sentences until the limit of a description is reached. */
-function joinBeginning(sentences: readonly string[], { descriptionChars }: DetailLevel): string {
+function joinSentences(sentences: readonly string[], { descriptionChars }: DetailLevel): string {
   let joined = "";
   for (const sentence of sentences) {
     if (joined.length > descriptionChars) break;
-    joined += (joined === "" ? "" : " ") + sentence.slice(0, MAX_HIDDEN_SHARE * descriptionChars);
+    const beginning = sentence.slice(0, MAX_HIDDEN_SHARE * descriptionChars);
+    joined = joined === "" ? beginning : appendSentence(joined, beginning);
   }
   return joined;
 }
@@ -372,21 +445,25 @@ function writeDefault({ default: defaultValue }: TypeConstraints, limits: WriteL
 /** Hidden characters may be most of a text; beyond this factor it is not read. */
 const MAX_HIDDEN_SHARE = 4;
 
-function truncateReadable(text: string, { descriptionChars }: DetailLevel): string | undefined {
+function truncateReadable(text: string, limits: WriteLimits): string | undefined {
+  const { descriptionChars, truncated } = limits;
   const visible = stripHiddenCharacters(text.slice(0, MAX_HIDDEN_SHARE * descriptionChars)).trim();
-  return visible === "" ? undefined : truncate(visible, descriptionChars);
+  if (visible.length > descriptionChars) truncated.isAny = true;
+  return visible === "" ? undefined : truncateAtSentence(visible, descriptionChars);
 }
 
-/** Keeps a title or description only on the first branch of a union that has it. */
-function dedupeTexts(branches: readonly JsonObject[]): JsonObject[] {
+type TypedVariant = readonly [type: JsonType, constraints: TypeConstraints];
+
+/** Keeps a title, a text or a note only in the first branch of a union that has it. */
+function dedupeTexts(variants: readonly TypedVariant[]): TypedVariant[] {
   const seen = new Set<unknown>();
-  return branches.map((branch) => {
-    const kept = Object.entries(branch).filter(([keyword, value]) => {
-      if (keyword !== "title" && keyword !== "description") return true;
-      const isNew = !seen.has(value);
-      seen.add(value);
-      return isNew;
-    });
-    return Object.fromEntries(kept);
+  const isNew = (text: string | undefined) => {
+    if (seen.has(text)) return false;
+    seen.add(text);
+    return true;
+  };
+  return variants.map(([type, { title, texts, notes, ...others }]) => {
+    const kept = { texts: texts?.filter(isNew), notes: notes?.filter(isNew) };
+    return [type, { ...others, ...kept, title: isNew(title) ? title : undefined }];
   });
 }

@@ -1,7 +1,8 @@
 import { isPlainObject, isStringArray, type JsonObject, toArray, toObject } from "../json/json.js";
+import { describeModel } from "./describe-model.js";
 import { followTargets, type SanitizedSchema } from "./sanitize-schema.js";
 import { countEntries, type StepBudget } from "./step-budget.js";
-import { truncateJson } from "../json/describe-value.js";
+import { toJsonWithin, truncateJson } from "../json/describe-value.js";
 import {
   ANY,
   intersect,
@@ -30,6 +31,9 @@ export interface ReadContext {
   /** Shared by all nested reads of one schema: the limit, and the smallest `remainingDepth`. */
   readonly steps: StepBudget;
   readonly reached: { remainingDepth: number };
+  /** The position in a value, and where each definition was read first; set if a definition is to be read only once. */
+  readonly path?: string;
+  readonly firstPaths?: Map<JsonObject, string> | undefined;
 }
 
 /**
@@ -39,7 +43,8 @@ export interface ReadContext {
  */
 export function readTypeModel(schema: unknown, context: ReadContext): TypeModel {
   if (schema === false) return NEVER;
-  if (!isPlainObject(schema)) return ANY;
+  if (!isPlainObject(schema) || acceptsAll(schema)) return ANY;
+  if (acceptsAll(schema["not"])) return NEVER;
   const { sanitized, remainingDepth, steps, reached } = context;
   reached.remainingDepth = Math.min(reached.remainingDepth, remainingDepth);
   steps.spend(STEPS_PER_SCHEMA + countEntries(schema));
@@ -58,21 +63,34 @@ export function readTypeModel(schema: unknown, context: ReadContext): TypeModel 
 
 function readTarget(target: JsonObject | boolean, context: ReadContext): TypeModel {
   if (typeof target === "boolean") return readTypeModel(target, context);
+  const { firstPaths, path = "" } = context;
+  if (firstPaths !== undefined && NESTED_KEYWORDS.some((keyword) => keyword in target)) {
+    const firstPath = firstPaths.get(target) ?? path;
+    if (firstPath !== path)
+      return readOutline(target, context.sanitized, `${NOTE_LABELS.same} ${firstPath}.`);
+    firstPaths.set(target, path);
+  }
   const depth = context.openTargets.filter((open) => open === target).length;
   if (depth >= MAX_RECURSION) return readOutline(target, context.sanitized);
   return readTypeModel(target, { ...context, openTargets: [...context.openTargets, target] });
 }
 
+const NESTED_KEYWORDS = ["properties", "items", "prefixItems", "anyOf", "oneOf", "allOf", "$ref"];
+
 /** Reads only the types of a schema, where its details would exceed the limits. */
-function readOutline(schema: JsonObject, { targets }: SanitizedSchema): TypeModel {
+function readOutline(
+  schema: JsonObject,
+  { targets }: SanitizedSchema,
+  note: string = NOTE_LABELS.omitted,
+): TypeModel {
   const target = toObject(followTargets(schema, targets));
   const { type, nullable } = target;
   const plain = {
     title: nonEmptyString(schema["title"] ?? target["title"]),
-    description: nonEmptyString(schema["description"] ?? target["description"]),
+    texts: toTexts(schema["description"] ?? target["description"]),
     isNamed: type !== undefined,
   };
-  const nested = { ...plain, notes: ["Details omitted."] };
+  const nested = { ...plain, notes: [note], additional: NEVER };
   const isInteger = isIntegerOnly(target);
   const types = JSON_TYPES.filter((jsonType) => allowsType({ type, nullable }, jsonType));
   return new Map(
@@ -83,11 +101,16 @@ function readOutline(schema: JsonObject, { targets }: SanitizedSchema): TypeMode
   );
 }
 
+/** Keywords with further schemas for the same value. */
+const COMBINING_KEYWORDS = ["allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies"];
+
 function readKeywords(schema: JsonObject, context: ReadContext): TypeModel {
   const { allOf, anyOf, oneOf, properties } = schema;
   // Fails before anything is read, not in the middle.
   const subschemas = countEntries({ allOf, anyOf, oneOf, properties });
   context.steps.assertAvailable(subschemas * STEPS_PER_SCHEMA);
+  if (!COMBINING_KEYWORDS.some((keyword) => schema[keyword] !== undefined))
+    return readOwnTypes(schema, (type) => readNested(schema, type, context));
   const models = [
     readOwnTypes(schema, (type) => readNested(schema, type, context)),
     ...toArray(allOf).map((subschema) => readTypeModel(subschema, context)),
@@ -117,20 +140,28 @@ function readOwnTypes(
   schema: JsonObject,
   readNestedConstraints: (type: JsonType) => TypeConstraints,
 ): TypeModel {
-  const types = JSON_TYPES.filter((type) => allowsType(schema, type)).map(
-    (type): [JsonType, TypeConstraints] => {
-      const [own, nested] = [readConstraints(schema, type), readNestedConstraints(type)];
-      return [type, { ...own, ...nested, notes: [...(own.notes ?? []), ...(nested.notes ?? [])] }];
-    },
-  );
-  const isNamed = schema["type"] !== undefined || types.some(([, { values }]) => values !== undefined);
-  const isSomeConstrained = types.some(([, constraints]) => isConstrained(constraints));
+  const types = candidateTypes(schema).filter((type) => allowsType(schema, type));
+  const variants = types.map((type) => {
+    const [own, nested] = [readConstraints(schema, type), readNestedConstraints(type)];
+    const notes = [...(own.notes ?? []), ...(nested.notes ?? [])];
+    const constraints: TypeConstraints = { ...own, ...nested, notes };
+    return { type, constraints, isConstraining: isConstrained(constraints) };
+  });
+  const isNamed =
+    schema["type"] !== undefined || variants.some(({ constraints }) => constraints.values !== undefined);
+  const isSomeConstrained = variants.some(({ isConstraining }) => isConstraining);
   return new Map(
-    types.map(([type, constraints]) => {
-      const isInferred = isSomeConstrained && !isConstrained(constraints);
-      return [type, [{ ...constraints, isNamed, isInferred }]];
-    }),
+    variants.map(({ type, constraints, isConstraining }) => [
+      type,
+      [{ ...constraints, isNamed, isInferred: isSomeConstrained && !isConstraining }],
+    ]),
   );
+}
+
+/** The types that a schema may allow; most schemas name one. */
+function candidateTypes({ type, nullable }: JsonObject): readonly JsonType[] {
+  if (typeof type !== "string" || nullable === true) return JSON_TYPES;
+  return [type === "integer" ? "number" : (type as JsonType)];
 }
 
 function isConstrained({ values, bounds, pattern, items, properties, required }: TypeConstraints): boolean {
@@ -147,33 +178,50 @@ function readNested(schema: JsonObject, jsonType: JsonType, context: ReadContext
 function readProperties(schema: JsonObject, context: ReadContext): TypeConstraints {
   const { properties, additionalProperties, patternProperties } = schema;
   const declared = isPlainObject(properties)
-    ? new Map(Object.entries(properties).map(([name, inner]) => [name, readTypeModel(inner, context)]))
+    ? new Map(
+        Object.entries(properties).map(([name, inner]) => [
+          name,
+          readTypeModel(inner, atPath(context, context.path ? `${context.path}.${name}` : name)),
+        ]),
+      )
     : undefined;
-  const additional = [additionalProperties, ...Object.values(toObject(patternProperties))];
-  const additionalModel = union(
-    additional.filter(isPlainObject).map((inner) => readTypeModel(inner, context)),
-    context.steps,
+  const readOthers = (inner: unknown) =>
+    readTypeModel(inner, atPath(context, `the values of ${context.path ?? ""}`));
+  const patterns = Object.entries(toObject(patternProperties)).slice(0, MAX_PATTERNS);
+  const notes = patterns.map(
+    ([pattern, inner]) =>
+      `Keys that match ${truncateJson(pattern)}; values: ${describeModel(readOthers(inner))}.`,
   );
-  const types = [...additionalModel.keys()];
-  const isWorthNoting = types.length > 0 && types.length < JSON_TYPES.length;
-  const note = `Other properties are allowed; their values: ${types.join(" or ")}.`;
-  return { properties: declared, notes: [...(isWorthNoting ? [note] : []), ...conditionNotes(schema)] };
+  const additional = additionalProperties ?? (patterns.length === 0 ? undefined : false);
+  return {
+    properties: declared,
+    additional: additional === undefined ? undefined : readOthers(additional),
+    notes: [...notes, ...conditionNotes(schema)],
+  };
+}
+
+/** More patterns of property names do not fit into a description. */
+const MAX_PATTERNS = 5;
+
+function atPath(context: ReadContext, path: string): ReadContext {
+  return context.firstPaths === undefined ? context : { ...context, path };
 }
 
 /** The items after a tuple are in `items`, or in `additionalItems` if `items` itself is the tuple. */
 function readItems(schema: JsonObject, context: ReadContext): TypeConstraints {
   const { prefixItems, items, additionalItems, maxItems } = schema;
   const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
-  if (tuple === undefined) return items === undefined ? {} : { items: readTypeModel(items, context) };
+  if (tuple === undefined)
+    return items === undefined
+      ? {}
+      : { items: readTypeModel(items, atPath(context, `${context.path ?? ""}[]`)) };
   const models = tuple.map((item) => readTypeModel(item, context));
   const isClosed = typeof maxItems === "number" && maxItems <= tuple.length;
   const rest = isClosed ? false : ((tuple === items ? additionalItems : items) ?? true);
-  const order = models.map((model) =>
-    model.size === JSON_TYPES.length ? "anything" : [...model.keys()].join(" or "),
-  );
+  const order = models.map((model) => describeModel(model));
   return {
     items: union([...models, readTypeModel(rest, context)], context.steps),
-    notes: [`In this order: ${order.join(", ")}.`],
+    notes: [`${NOTE_LABELS.tuple} ${order.join(", ")}.`],
   };
 }
 
@@ -200,7 +248,7 @@ function readConstraints(schema: JsonObject, jsonType: JsonType): TypeConstraint
   const { title, description, pattern, format, required } = schema;
   return {
     title: nonEmptyString(title),
-    description: nonEmptyString(description),
+    texts: toTexts(description),
     default:
       Object.hasOwn(schema, "default") && jsonTypeOf(schema["default"]) === jsonType
         ? { value: schema["default"] }
@@ -271,33 +319,79 @@ function readRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Jso
 const NOTES_BY_TYPE: Readonly<Record<JsonType, (schema: JsonObject) => string[]>> = {
   string: ({ contentEncoding }) =>
     typeof contentEncoding === "string" ? [`Encoded as ${contentEncoding}.`] : [],
-  number: ({ multipleOf, exclusiveMinimum, exclusiveMaximum }) => [
+  number: ({ multipleOf, minimum, maximum, exclusiveMinimum, exclusiveMaximum }) => [
     ...(typeof multipleOf === "number" ? [`A multiple of ${multipleOf}.`] : []),
-    ...(typeof exclusiveMinimum === "number" ? [`More than ${exclusiveMinimum}.`] : []),
-    ...(typeof exclusiveMaximum === "number" ? [`Less than ${exclusiveMaximum}.`] : []),
+    ...noteExclusive("More than", exclusiveMinimum, minimum),
+    ...noteExclusive("Less than", exclusiveMaximum, maximum),
   ],
   boolean: () => [],
-  object: ({ dependentRequired, dependencies }) =>
-    [dependentRequired, dependencies]
+  object: ({ dependentRequired, dependencies, propertyNames }) => [
+    ...[dependentRequired, dependencies]
       .flatMap((map) => Object.entries(toObject(map)).slice(0, MAX_NAMES))
       .flatMap(([name, others]) =>
         isStringArray(others) && others.length > 0
           ? [`With ${name}, also provide ${others.slice(0, MAX_NAMES).join(", ")}.`]
           : [],
       ),
-  array: ({ uniqueItems }) => (uniqueItems === true ? ["Items must be unique."] : []),
+    ...(isPlainString(propertyNames) ? [] : noteSubschema(NOTE_LABELS.propertyNames, propertyNames)),
+  ],
+  array: ({ uniqueItems, contains }) => [
+    ...(uniqueItems === true ? [`${NOTE_LABELS.uniqueItems}.`] : []),
+    ...noteSubschema(NOTE_LABELS.contains, contains),
+  ],
   null: () => [],
 };
 
+/** The beginnings of notes by which a constraint is found again when it is violated (`shown-schema.ts`). */
+export const NOTE_LABELS = {
+  not: "Must not match:",
+  contains: "At least one item must match:",
+  propertyNames: "Names of properties must match:",
+  uniqueItems: "Items must be unique",
+  tuple: "In this order:",
+  values: "One of:",
+  same: "The same as for",
+  omitted: "Details omitted.",
+} as const;
+
+/** In draft 4, an exclusive bound is a boolean beside the bound. */
+function noteExclusive(text: string, exclusive: unknown, bound: unknown): string[] {
+  const limit = exclusive === true ? bound : exclusive;
+  return typeof limit === "number" ? [`${text} ${limit}.`] : [];
+}
+
+function acceptsAll(schema: unknown): boolean {
+  return schema === true || (isPlainObject(schema) && Object.keys(schema).length === 0);
+}
+
+/** Whether a schema accepts every name. */
+function isPlainString(schema: unknown): boolean {
+  return isPlainObject(schema) && Object.keys(schema).every((keyword) => keyword === "type");
+}
+
+const MAX_NOTED_SCHEMA_CHARS = 200;
+
+/** Notes a subschema that no supported keyword expresses; not one that a model cannot read without its references. */
+function noteSubschema(label: string, subschema: unknown): string[] {
+  const text = isPlainObject(subschema) ? toJsonWithin(subschema, MAX_NOTED_SCHEMA_CHARS) : undefined;
+  return text === undefined || text.includes('"$ref"') ? [] : [`${label} ${text}.`];
+}
+
 const MAX_EXAMPLES = 3;
 
-function commonNotes({ examples, example, deprecated }: JsonObject, jsonType: JsonType): string[] {
+function commonNotes({ examples, example, deprecated, not }: JsonObject, jsonType: JsonType): string[] {
   const all = [...toArray(examples), ...(example === undefined ? [] : [example])];
   const matching = all.filter((value) => jsonTypeOf(value) === jsonType).slice(0, MAX_EXAMPLES);
   return [
     ...(matching.length === 0 ? [] : [`For example: ${matching.map(truncateJson).join(", ")}.`]),
     ...(deprecated === true ? ["Deprecated."] : []),
+    ...noteSubschema(NOTE_LABELS.not, not),
   ];
+}
+
+function toTexts(value: unknown): readonly string[] | undefined {
+  const text = typeof value === "string" ? value.trim() : "";
+  return text === "" ? undefined : [text];
 }
 
 function nonEmptyString(value: unknown): string | undefined {

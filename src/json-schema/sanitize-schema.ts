@@ -12,9 +12,10 @@ import { resolveRef, toFragment } from "./resolve-ref.js";
 import { JSON_TYPES } from "./schema-type-model.js";
 
 /** The JSON Schema draft. */
-type Draft = "4" | "7" | "2019-09" | "2020-12";
+export type Draft = "4" | "7" | "2019-09" | "2020-12";
 
-function draftOf(schema: JsonObject): Draft {
+/** Returns the draft of a document; without `$schema` the newest. */
+export function draftOf(schema: JsonObject): Draft {
   const { $schema: name } = schema;
   if (typeof name !== "string") return "2020-12";
   if (/draft-0?[34]\b/.test(name)) return "4";
@@ -23,7 +24,7 @@ function draftOf(schema: JsonObject): Draft {
 }
 
 /** Keywords whose value is a schema, an array of schemas, or a map of schemas by name. */
-const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   "additionalItems",
   "additionalProperties",
   "contains",
@@ -36,14 +37,14 @@ const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   "unevaluatedItems",
   "unevaluatedProperties",
 ]);
-const SCHEMA_ARRAY_KEYWORDS: ReadonlySet<string> = new Set([
+export const SCHEMA_ARRAY_KEYWORDS: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
   "items",
   "oneOf",
   "prefixItems",
 ]);
-const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
+export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
   "$defs",
   "definitions",
   "dependencies",
@@ -80,7 +81,7 @@ const IDENTITY_KEYWORDS: ReadonlySet<string> = new Set(["$dynamicAnchor", "$id",
 const TYPES: ReadonlySet<unknown> = new Set([...JSON_TYPES, "integer"]);
 
 /** The keywords that validators evaluate and whose value is not a schema, and whether a value is well-formed. */
-const ASSERTIONS: Readonly<Record<string, (value: unknown, draft: Draft) => boolean>> = {
+export const ASSERTIONS: Readonly<Record<string, (value: unknown, draft: Draft) => boolean>> = {
   type: (value) =>
     TYPES.has(value) || (toArray(value).length > 0 && toArray(value).every((type) => TYPES.has(type))),
   enum: (value) => toArray(value).length > 0,
@@ -330,7 +331,10 @@ const IN_PLACE_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the schemas that apply to the same value as a schema, including the target of its reference. */
-function getInPlaceNodes(schema: JsonObject, targets: SanitizedSchema["targets"]): JsonObject[] {
+export function getInPlaceNodes(
+  schema: JsonObject,
+  targets: Pick<SanitizedSchema["targets"], "get">,
+): JsonObject[] {
   const nodes: JsonObject[] = [];
   for (const keyword of Object.keys(schema)) {
     if (!IN_PLACE_KEYWORDS.has(keyword)) continue;

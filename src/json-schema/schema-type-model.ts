@@ -1,3 +1,4 @@
+import { appendSentence } from "../errors/sanitize-text.js";
 import { truncateJson } from "../json/describe-value.js";
 import { toCanonicalJson } from "./schema-hash.js";
 import type { StepBudget } from "./step-budget.js";
@@ -8,7 +9,7 @@ export type JsonType = (typeof JSON_TYPES)[number];
 
 /**
  * What a schema accepts, possibly a superset: the variants of each JSON type. A type without variants is rejected.
- * Only objects can have more than one variant.
+ * Objects, strings and numbers can have more than one variant.
  */
 export type TypeModel = ReadonlyMap<JsonType, readonly TypeConstraints[]>;
 
@@ -19,7 +20,8 @@ export interface TypeConstraints {
   /** The type is accepted only because the schema constrains other types and names none. */
   readonly isInferred?: boolean | undefined;
   readonly title?: string | undefined;
-  readonly description?: string | undefined;
+  /** The descriptions that apply, from the outer to the inner one. */
+  readonly texts?: readonly string[] | undefined;
   readonly default?: { readonly value: unknown } | undefined;
   /** Sentences for what the supported keywords cannot express. */
   readonly notes?: readonly string[] | undefined;
@@ -31,6 +33,8 @@ export interface TypeConstraints {
   readonly items?: TypeModel | undefined;
   readonly properties?: ReadonlyMap<string, TypeModel> | undefined;
   readonly required?: readonly string[] | undefined;
+  /** The values of other properties; `undefined` if the schema says nothing about them. */
+  readonly additional?: TypeModel | undefined;
 }
 
 const LOWER_BOUNDS = ["minimum", "minLength", "minItems", "minProperties"] as const;
@@ -81,10 +85,33 @@ export function union(models: readonly TypeModel[], steps: StepBudget): TypeMode
   const all = JSON_TYPES.flatMap((type): [JsonType, readonly TypeConstraints[]][] => {
     const variants = models.flatMap((model) => model.get(type) ?? []);
     if (variants.length === 0) return [];
+    if (type === "string" || type === "number") return [[type, mergeScalars(variants, steps)]];
     const isKept = type === "object" && shouldKeepVariants(variants);
     return [[type, isKept ? variants : mergeVariants(variants, steps)]];
   });
   return new Map(all);
+}
+
+/** More variants of a string or number are merged into one. */
+const MAX_SCALAR_VARIANTS = 4;
+
+/** Merges the variants that list values, and those with equal constraints. An enum or a pattern stays what it is. */
+function mergeScalars(variants: readonly TypeConstraints[], steps: StepBudget): readonly TypeConstraints[] {
+  if (variants.length === 1) return variants;
+  steps.spend(STEPS_PER_MERGE * variants.length);
+  const groups = new Map<string, TypeConstraints[]>();
+  for (const variant of variants) {
+    const key = toScalarKey(variant);
+    groups.set(key, [...(groups.get(key) ?? []), variant]);
+  }
+  return groups.size > MAX_SCALAR_VARIANTS
+    ? mergeVariants(variants, steps)
+    : [...groups.values()].flatMap((group) => mergeVariants(group, steps));
+}
+
+function toScalarKey({ values, pattern, format, isInteger, bounds, notes }: TypeConstraints): string {
+  if (values !== undefined) return "values";
+  return JSON.stringify([pattern, format, isInteger === true, bounds ?? {}, notes ?? []]);
 }
 
 /** Variants with the same property names are merged, with a note on which properties belong together. */
@@ -117,7 +144,7 @@ export function mergeVariants(
     isNamed: variants.some(({ isNamed }) => isNamed === true),
     isInferred: variants.every(({ isInferred }) => isInferred === true),
     title: isSame("title") ? first.title : undefined,
-    description: mergeDescriptions(variants),
+    texts: mergeTexts(variants),
     default: variants.find((variant) => variant.default !== undefined)?.default,
     notes: [
       ...common(
@@ -141,6 +168,7 @@ export function mergeVariants(
       variants.map(({ required }) => required),
       steps,
     ),
+    additional: mergeAdditional(variants, steps),
   };
   return [merged];
 }
@@ -153,6 +181,7 @@ function intersectConstraints(
   steps.spend(STEPS_PER_MERGE * constraints.length);
   const values = constraints.flatMap((item) => (item.values === undefined ? [] : [item.values]));
   const items = constraints.flatMap((item) => item.items ?? []);
+  const additional = constraints.flatMap((item) => item.additional ?? []);
   const allowed = values.length === 0 ? undefined : intersectValues(values, steps);
   if (allowed?.length === 0) return undefined;
   const first = <Key extends keyof TypeConstraints>(key: Key): TypeConstraints[Key] | undefined =>
@@ -161,7 +190,10 @@ function intersectConstraints(
     isNamed: constraints.some(({ isNamed }) => isNamed === true),
     isInferred: constraints.some(({ isInferred }) => isInferred === true),
     title: first("title"),
-    description: first("description"),
+    texts: distinct(
+      constraints.map(({ texts }) => texts),
+      steps,
+    ),
     default: first("default"),
     notes: distinct(
       constraints.map(({ notes }) => notes),
@@ -181,15 +213,41 @@ function intersectConstraints(
       constraints.map(({ required }) => required),
       steps,
     ),
+    additional: additional.length === 0 ? undefined : intersect(additional, steps),
   };
 }
 
 /** Longer descriptions are truncated anyway. */
 const MAX_DESCRIPTION_CHARS = 8_192;
 
-function mergeDescriptions(variants: readonly TypeConstraints[]): string | undefined {
-  const texts = [...new Set(variants.flatMap(({ description }) => description ?? []))];
-  return texts.length === 0 ? undefined : joinUntil(texts, " Or: ");
+/** Texts that all variants have come first. The others are alternatives, with the value that they are about. */
+function mergeTexts(variants: readonly TypeConstraints[]): readonly string[] {
+  const [first, ...others] = variants;
+  const sets = others.map(({ texts }) => new Set(texts));
+  const shared = new Set((first?.texts ?? []).filter((text) => sets.every((texts) => texts.has(text))));
+  const isEnumeration = variants.every(({ values }) => values?.length === 1);
+  const alternatives = new Set<string>();
+  for (const { texts = [], title, values = [] } of variants) {
+    const [own = isEnumeration && title !== values[0] ? (title ?? "") : "", ...more] = texts.filter(
+      (text) => !shared.has(text),
+    );
+    const text = more.reduce(appendSentence, own);
+    if (text !== "") alternatives.add(isEnumeration ? `${truncateJson(values[0])}: ${text}` : text);
+    if (alternatives.size > MAX_COMBINATIONS) break;
+  }
+  if (alternatives.size === 0) return [...shared];
+  const separator = isEnumeration ? "; " : " Or: ";
+  const sentences = [...alternatives].map((text) => text.replace(/[.;]$/, ""));
+  return [...shared, joinUntil(isEnumeration ? sentences : [...alternatives], separator)];
+}
+
+/** A variant that declares properties and says nothing about others is about these. */
+function mergeAdditional(variants: readonly TypeConstraints[], steps: StepBudget): TypeModel | undefined {
+  if (variants.every(({ additional }) => additional === undefined)) return undefined;
+  return union(
+    variants.map(({ additional, properties }) => additional ?? (properties === undefined ? ANY : NEVER)),
+    steps,
+  );
 }
 
 /** Joins texts until the limit of a description is reached. */

@@ -1,9 +1,16 @@
+import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import { NotJsonError, type ValidationError } from "./evaluation.js";
-import { describeActualType, explainValidation, type ArgumentIssue } from "./explain-validation.js";
+import {
+  describeActualType,
+  describeConstraint,
+  explainValidation,
+  type ArgumentIssue,
+} from "./explain-validation.js";
 import { LinearPatterns } from "./linear-pattern.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
+import { ShownSchema } from "./shown-schema.js";
 import { StepBudget, StepLimitError } from "./step-budget.js";
 
 /** `format` is an annotation in newer drafts; enforcing it would reject what the server accepts. */
@@ -22,7 +29,8 @@ interface CompiledSchema {
 
 /**
  * Validates arguments or results against the server's original schema, which is compiled on first use. What cannot be
- * checked, such as a pattern with a lookbehind, is accepted with a warning: the server validates in the end.
+ * checked, such as a pattern with a lookbehind, is accepted with a warning: the server validates in the end. So are
+ * arguments that violate only what the portable schema does not show.
  *
  * The schema is written by the server, so the work of a validation is limited. Arguments that exceed the limit are
  * rejected, because the server could use them to block the process with every call; results are accepted with a
@@ -36,6 +44,8 @@ export class SchemaValidator {
   readonly #warnings: string[] = [];
   #reportedCount = 0;
   #compiled: CompiledSchema | undefined;
+  #shown: ShownSchema | undefined;
+  #hasUnreadable = false;
 
   constructor(original: JsonObject, subject: "arguments" | "result" = "arguments") {
     this.#original = original;
@@ -53,14 +63,35 @@ export class SchemaValidator {
   validate(value: unknown): ArgumentIssue[] {
     if (!isPlainObject(value))
       return [{ path: "", message: `expected an object, got ${describeActualType(value)}` }];
-    this.#compiled ??= this.#compile();
-    this.steps.reset();
     try {
-      return this.#validateJson(value, this.#compiled);
+      const errors = this.findErrors(value);
+      return errors === undefined ? [] : explainValidation(errors, this.#getCompiled().sanitized.targets);
     } catch (error) {
-      if (error instanceof NotJsonError) return this.#validateAsJson(value, this.#compiled);
       return this.#handleLimit(error);
     }
+  }
+
+  /**
+   * Returns the errors of a value that may be refused; `undefined` if it is valid. There may be none of an invalid value
+   * whose evaluation exceeds the limit.
+   *
+   * @throws StepLimitError
+   */
+  findErrors(value: JsonObject): readonly ValidationError[] | undefined {
+    this.steps.reset();
+    try {
+      return this.#findErrors(value);
+    } catch (error) {
+      if (!(error instanceof NotJsonError)) throw error;
+      // What would be sent: without values such as `undefined`.
+      const json = toSentJson(value);
+      if (json === undefined) this.#warn("it cannot be sent as JSON");
+      return json === undefined ? undefined : this.#findErrors(json);
+    }
+  }
+
+  #getCompiled(): CompiledSchema {
+    return (this.#compiled ??= this.#compile());
   }
 
   #compile(): CompiledSchema {
@@ -70,8 +101,9 @@ export class SchemaValidator {
     return { sanitized, evaluator: new SchemaEvaluator(sanitized, patterns) };
   }
 
-  #validateJson(value: unknown, { sanitized, evaluator }: CompiledSchema): ArgumentIssue[] {
-    if (evaluator.isValid(value, this.steps)) return [];
+  #findErrors(value: unknown): readonly ValidationError[] | undefined {
+    const { evaluator } = this.#getCompiled();
+    if (evaluator.isValid(value, this.steps)) return undefined;
     const errors: ValidationError[] = [];
     const maxSteps = Math.min(this.steps.used + ADDITIONAL_ERROR_STEPS, MAX_ERROR_STEPS);
     try {
@@ -80,23 +112,26 @@ export class SchemaValidator {
       // The errors that were found are explained.
       if (!isLimitError(error)) throw error;
     }
-    return explainValidation(errors, sanitized.targets);
+    const readable = this.#selectReadable(errors, value);
+    return readable.length === 0 && errors.length > 0 ? undefined : readable;
   }
 
-  /** Validates what would be sent, for values that are not JSON, such as `undefined`. */
-  #validateAsJson(value: JsonObject, compiled: CompiledSchema): ArgumentIssue[] {
-    let json: unknown;
-    try {
-      json = JSON.parse(JSON.stringify(value));
-    } catch {
-      this.#warn("it cannot be sent as JSON");
-      return [];
-    }
-    try {
-      return this.#validateJson(json, compiled);
-    } catch (error) {
-      return this.#handleLimit(error);
-    }
+  /** Arguments are refused only for what the model can read. Otherwise the server decides. */
+  #selectReadable(errors: readonly ValidationError[], value: unknown): readonly ValidationError[] {
+    if (this.#subject === "result") return errors;
+    this.#shown ??= new ShownSchema(this.#original);
+    const readable = this.#shown.selectReadable(errors, value);
+    const [error] = errors;
+    if (readable.length === 0 && error !== undefined) this.#warnUnreadable(error);
+    return readable;
+  }
+
+  #warnUnreadable(error: ValidationError): void {
+    if (this.#hasUnreadable) return;
+    this.#hasUnreadable = true;
+    this.#warnings.push(
+      `Arguments that the input schema rejects were sent, because the schema that models see does not show the constraint (${describeConstraint(error)}). The server decides.`,
+    );
   }
 
   #handleLimit(error: unknown): ArgumentIssue[] {
@@ -115,7 +150,32 @@ export class SchemaValidator {
   }
 }
 
+/**
+ * Validates arguments against the input schema of a tool, as a call does. Returns every problem, or an empty array.
+ *
+ * @throws McpRuntimeError `invalid-config` if the schema is not an object
+ *
+ * @example
+ * ```ts
+ * const issues = validateArguments(tool.mcp.inputSchema, { days: "three" });
+ * // [{ path: "days", message: 'expected a number, got a string ("three")' }]
+ * ```
+ */
+export function validateArguments(schema: JsonObject, args: unknown): ConfigIssue[] {
+  if (isPlainObject(schema)) return new SchemaValidator(schema).validate(args);
+  const message = `expected an object, got ${describeActualType(schema)}`;
+  throw configError("The schema for validateArguments", [{ path: "", message }]);
+}
+
 /** The stack may overflow before the limit is reached, if the caller has used most of it. */
 function isLimitError(error: unknown): boolean {
   return error instanceof StepLimitError || error instanceof RangeError;
+}
+
+function toSentJson(value: JsonObject): JsonObject | undefined {
+  try {
+    return JSON.parse(JSON.stringify(value)) as JsonObject;
+  } catch {
+    return undefined;
+  }
 }

@@ -123,7 +123,7 @@ describe("the top level", () => {
     };
     expect(portable(original)).toEqual({
       type: "object",
-      description: 'Also accepts "$filter" (string): OData.',
+      description: 'Also requires "$filter" (string): OData.',
       properties: { top: { type: "integer" } },
     });
     expect(toPortableSchema(original).warnings).toEqual([
@@ -277,7 +277,7 @@ describe("an argument", () => {
     [
       "a map",
       { type: "object", additionalProperties: { type: "number" } },
-      { type: "object", description: "Other properties are allowed; their values: number.", properties: {} },
+      { type: "object", description: "Any keys; values: number.", properties: {} },
     ],
     ["an array of anything", { type: "array" }, { type: "array", items: {} }],
     [
@@ -300,7 +300,7 @@ describe("an argument", () => {
     [
       "required that is not declared",
       { type: "object", required: ["x"] },
-      { type: "object", properties: {} },
+      { type: "object", description: 'Any keys. Required keys: "x".', properties: {} },
     ],
   ])("%s", (_, argument, expected) => {
     expect(portableArgument(argument)).toEqual(expected);
@@ -366,12 +366,18 @@ describe("texts", () => {
     });
   });
 
-  it("descriptions have at most 4,096 characters", () => {
-    const { description } = portableArgument({ type: "string", description: "😀".repeat(5_000) }) as {
-      description: string;
+  it("descriptions have at most 16,384 characters, with a warning for longer ones", () => {
+    const original = {
+      type: "object",
+      properties: { a: { type: "string", description: "😀".repeat(10_000) } },
     };
-    expect(description.length).toBeLessThanOrEqual(4_096);
+    const { schema, warnings } = toPortableSchema(original);
+    const { description } = (schema["properties"] as { a: { description: string } }).a;
+    expect(description.length).toBeLessThanOrEqual(16_384);
     expect(encodeURIComponent(description)).toContain("%F0%9F%98%80");
+    expect(warnings).toEqual(["Descriptions of arguments with more than 16384 characters were truncated."]);
+    original.properties.a.description = "😀".repeat(5_000);
+    expect(toPortableSchema(original)).toEqual({ schema: original, warnings: [] });
   });
 
   it("a default is copied", () => {
@@ -407,7 +413,7 @@ describe("size", () => {
       { $ref: `#/$defs/d${index + 1}` },
     ]);
     const $defs = { ...(Object.fromEntries(links) as JsonObject), d5000: { type: "string" } };
-    expect(portableArgument({ $ref: "#/$defs/d0" }, { $defs })).toEqual({});
+    expect(portableArgument({ $ref: "#/$defs/d0" }, { $defs })).toEqual({ description: "Details omitted." });
   });
 
   it.each(["properties", "anyOf", "allOf"])(
@@ -429,9 +435,10 @@ describe("size", () => {
       };
       expect(JSON.stringify(portable(original)).length).toBeLessThan(50_000);
       expect(portable(original)["properties"]).toMatchObject({ z: { type: "number" } });
-      expect(toPortableSchema(original).warnings).toContain(
-        "The schema is too large to be shown in full: details were omitted.",
-      );
+      const isComplete = toPortableSchema(original).warnings.length === 0;
+      // Each definition is shown once, and later uses refer to it.
+      expect(isComplete).toBe(keyword === "properties");
+      if (isComplete) expect(JSON.stringify(portable(original))).toContain("The same as for a.a.");
     },
   );
 

@@ -105,10 +105,21 @@ describe("a union", () => {
     ]);
   });
 
-  it("reports arguments that match several branches", () => {
-    expect(validateArguments(manga, { manga_id: "m", isbn: "i" })).toEqual([
-      "matches more than one alternative; exactly one must match: an object with manga_id, or an object with isbn",
+  it("lets the server decide about arguments that match several branches, with one warning", () => {
+    const validator = new SchemaValidator(manga);
+    expect(validator.validate({ manga_id: "m", isbn: "i" })).toEqual([]);
+    expect(validator.takeWarnings()).toEqual([
+      'Arguments that the input schema rejects were sent, because the schema that models see does not show the constraint ("oneOf"). The server decides.',
     ]);
+    expect(validator.validate({ manga_id: "m", isbn: "j" })).toEqual([]);
+    expect(validator.takeWarnings()).toEqual([]);
+  });
+
+  it("reports a result that matches several branches", () => {
+    const [issue] = new SchemaValidator(manga, "result").validate({ manga_id: "m", isbn: "i" });
+    expect(issue?.message).toBe(
+      "matches more than one alternative; exactly one must match: an object with manga_id, or an object with isbn",
+    );
   });
 
   it("explains the problem of the intended branch", () => {
@@ -135,6 +146,38 @@ describe("a union", () => {
     ],
   ])("is resolved by its discriminator: %j", (value, line) => {
     expect(validateArgument({ oneOf: [circle, square] }, value)).toEqual([line]);
+  });
+});
+
+describe("a definition that the portable schema writes only once", () => {
+  const item = {
+    type: "object",
+    description: "Something long that is worth writing once. ".repeat(20),
+    additionalProperties: false,
+    allOf: [{ properties: { price: { type: "number" }, name: { type: "string" } }, required: ["price"] }],
+  };
+  const names = Array.from({ length: 30 }, (_, index) => `item${index}`);
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(names.map((name) => [name, { $ref: "#/$defs/item" }])),
+    $defs: { item },
+  };
+
+  it.each(["item0", "item20"])("is enforced as it is shown: %s", (name) => {
+    expect(validateArguments(schema, { [name]: { price: 1, name: "x" } })).toEqual([]);
+    expect(validateArguments(schema, { [name]: { price: "1" } })).toEqual([
+      `${name}.price: expected a number, got a string ("1")`,
+    ]);
+    expect(validateArguments(schema, { [name]: { price: 1, color: "red" } })).toEqual([
+      `${name}.color: is not allowed`,
+    ]);
+  });
+
+  it("is not looked up forever when a description refers to itself", () => {
+    const a = { type: "object", description: "The same as for a.", properties: { b: { type: "number" } } };
+    expect(validateArguments({ type: "object", properties: { a } }, { a: { b: "x" } })).toEqual([
+      'a.b: expected a number, got a string ("x")',
+    ]);
   });
 });
 

@@ -1,0 +1,124 @@
+import { formatPath } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject, setOwnProperty } from "../json/json.js";
+import type { ValidationError, ValuePath } from "./evaluation.js";
+import { jsonTypeOf } from "./read-type-model.js";
+import type { SchemaValidator } from "./schema-validator.js";
+
+/** A string that was converted to the type that the schema expects. */
+interface Coercion {
+  /** `items[2].price`. */
+  readonly path: string;
+  readonly segments: readonly (string | number)[];
+  readonly value: unknown;
+}
+
+interface CoercedArguments {
+  readonly args: JsonObject;
+  readonly changes: readonly Coercion[];
+}
+
+/** A JSON string may contain strings again. */
+const MAX_ROUNDS = 4;
+/** Each attempt is a validation. */
+const MAX_ATTEMPTS = 20;
+const MAX_JSON_CHARS = 100_000;
+
+/**
+ * Converts strings in place of numbers, booleans, objects and arrays, where the schema rejects the string and accepts
+ * the type of what it contains. Returns the same object if there are none.
+ */
+export function coerceArguments(validator: SchemaValidator, args: JsonObject): CoercedArguments {
+  const budget = { attempts: MAX_ATTEMPTS };
+  let current: CoercedArguments = { args, changes: [] };
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const next = coerceOnce(validator, current, budget);
+    if (next === undefined) break;
+    current = next;
+  }
+  return current;
+}
+
+function coerceOnce(
+  validator: SchemaValidator,
+  current: CoercedArguments,
+  budget: { attempts: number },
+): CoercedArguments | undefined {
+  const errors = findErrors(validator, current.args);
+  const certain = errors.flatMap(toCoercion);
+  if (certain.length > 0) return applyCoercions(current, certain);
+  for (const branch of errors.flatMap(({ branches }) => branches)) {
+    const possible = flattenErrors(branch).flatMap(toCoercion);
+    if (possible.length === 0 || budget.attempts <= 0) continue;
+    budget.attempts -= 1;
+    const attempt = applyCoercions(current, possible);
+    // Another branch may be the intended one.
+    if (findErrors(validator, attempt.args).length < errors.length) return attempt;
+  }
+  return undefined;
+}
+
+/** Without errors if the work exceeds the limit: the validation before the call reports that. */
+function findErrors(validator: SchemaValidator, args: JsonObject): readonly ValidationError[] {
+  try {
+    return validator.findErrors(args) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function flattenErrors(errors: readonly ValidationError[]): ValidationError[] {
+  return errors.flatMap((error) => [error, ...error.branches.flatMap(flattenErrors)]);
+}
+
+function toCoercion({ keyword, schema, value, path }: ValidationError): Coercion[] {
+  if (keyword !== "type" || typeof value !== "string" || path === undefined) return [];
+  const parsed = parseText(value);
+  const types = new Set([schema["type"]].flat());
+  const isExpected = types.has(jsonTypeOf(parsed)) || (types.has("integer") && Number.isInteger(parsed));
+  if (parsed === undefined || parsed === null || typeof parsed === "string" || !isExpected) return [];
+  const segments = toSegments(path);
+  return [{ path: formatPath(segments), segments, value: parsed }];
+}
+
+/**
+ * Returns what a string contains as JSON; `undefined` if it is not JSON, or an integer that would lose digits. Also reads
+ * `True` and `False` of Python.
+ */
+function parseText(text: string): unknown {
+  if (text.length > MAX_JSON_CHARS) return undefined;
+  const trimmed = text.trim();
+  try {
+    const parsed: unknown = JSON.parse(/^(?:true|false)$/i.test(trimmed) ? trimmed.toLowerCase() : trimmed);
+    const isInexact = typeof parsed === "number" && Math.abs(parsed) > Number.MAX_SAFE_INTEGER;
+    return isInexact ? undefined : parsed;
+  } catch {
+    return undefined;
+  }
+}
+
+function toSegments(path: ValuePath | undefined): (string | number)[] {
+  return path === undefined ? [] : [...toSegments(path.parent), path.key];
+}
+
+function applyCoercions(
+  { args, changes }: CoercedArguments,
+  coercions: readonly Coercion[],
+): CoercedArguments {
+  const distinct = [...new Map(coercions.map((coercion) => [coercion.path, coercion])).values()];
+  const copy = distinct.reduce<unknown>(
+    (target, { segments, value }) => replaceAt(target, segments, value),
+    args,
+  );
+  return { args: copy as JsonObject, changes: [...changes, ...distinct] };
+}
+
+/** Returns a copy with another value at a path. Values beside the path are shared. */
+function replaceAt(target: unknown, [key, ...rest]: readonly (string | number)[], value: unknown): unknown {
+  if (key === undefined) return value;
+  if (Array.isArray(target))
+    return target.map((item: unknown, index) => (index === key ? replaceAt(item, rest, value) : item));
+  if (!isPlainObject(target)) return target;
+  const copy = { ...target };
+  setOwnProperty(copy, String(key), replaceAt(target[key], rest, value));
+  return copy;
+}

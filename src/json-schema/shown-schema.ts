@@ -1,0 +1,245 @@
+import { formatPath, truncateJson } from "../json/describe-value.js";
+import { type JsonObject, toArray, toObject } from "../json/json.js";
+import type { ValidationError, ValuePath } from "./evaluation.js";
+import { findMissing } from "./explain-validation.js";
+import { LinearPatterns } from "./linear-pattern.js";
+import { toPortableSchema } from "./portable-schema.js";
+import { NOTE_LABELS } from "./read-type-model.js";
+import { sanitizeSchema } from "./sanitize-schema.js";
+import { SchemaEvaluator } from "./schema-evaluator.js";
+import { StepBudget, StepLimitError } from "./step-budget.js";
+
+const MAX_STEPS = 150_000;
+
+/** Keywords for the items after a tuple. */
+const ITEM_KEYWORDS = ["items", "additionalItems", "unevaluatedItems"];
+
+const SAME_PATH = new RegExp(`${NOTE_LABELS.same} (\\S+)\\.$`);
+
+/** The parts of the portable schema about one value. */
+interface ShownValue {
+  readonly nodes: readonly JsonObject[];
+  /** Their descriptions. */
+  readonly text: string;
+  /** Whether the value itself is shown, and not only one above it. */
+  readonly isExact: boolean;
+  /** Whether it is shown at another path, so that the portable schema does not reject it here. */
+  readonly isRepeated: boolean;
+}
+
+/**
+ * The portable schema of a tool, as the measure of what may be refused: a model can only correct what it can read.
+ *
+ * Strict JSON Schema can contradict what a model is shown. With `additionalProperties: false` beside properties that are
+ * declared in `allOf` or `then`, an argument "is missing" and "is not allowed" in turn; with overlapping `oneOf`
+ * branches, a good value matches too many. In such cases the server decides.
+ */
+export class ShownSchema {
+  readonly #root: JsonObject;
+  readonly #evaluator: SchemaEvaluator;
+
+  constructor(original: JsonObject) {
+    this.#root = toPortableSchema(original).schema;
+    const patterns = new LinearPatterns("run");
+    this.#evaluator = new SchemaEvaluator(sanitizeSchema(this.#root, patterns), patterns);
+  }
+
+  /** Returns the errors of a value whose constraint is part of the portable schema; else those of that schema itself. */
+  selectReadable(errors: readonly ValidationError[], value: unknown): ValidationError[] {
+    const shownErrors: ValidationError[] = [];
+    try {
+      this.#evaluator.collectErrors(value, new StepBudget(MAX_STEPS), shownErrors);
+    } catch (error) {
+      if (!(error instanceof StepLimitError || error instanceof RangeError)) throw error;
+    }
+    const violations = new Set<string>();
+    addViolations(shownErrors, violations);
+    const isViolated = (error: ValidationError) =>
+      toKeys(error).some((key) => violations.has(key)) || this.#find(error.path).isRepeated;
+    const readable = this.#select(errors, (error) => isViolated(error) && this.#hasConstraint(error));
+    // The portable schema may reject the value for a weaker reason that it does show.
+    return readable.length > 0 ? readable : shownErrors;
+  }
+
+  #select(
+    errors: readonly ValidationError[],
+    isShown: (error: ValidationError) => boolean,
+  ): ValidationError[] {
+    return errors.flatMap((error) => {
+      if (error.branches.length > 0) return this.#selectUnion(error, isShown);
+      if (error.keyword === "required") return this.#selectRequired(error, isShown);
+      return (error.keyword === "false" ? this.#isClosed(error) : isShown(error) || this.#isNoted(error))
+        ? [error]
+        : [];
+    });
+  }
+
+  /** A union rejects a value if each branch does, for a readable reason. That several match is not refused. */
+  #selectUnion(error: ValidationError, isShown: (error: ValidationError) => boolean): ValidationError[] {
+    // A constraint of one branch may be merged with those of the others, so that the portable schema accepts the value.
+    const branches = error.branches.map((branch) =>
+      this.#select(branch, (nested) => isShown(nested) || this.#hasConstraint(nested)),
+    );
+    return branches.some(({ length }) => length === 0) ? [] : [{ ...error, branches }];
+  }
+
+  /** Only the names that the portable schema requires, or mentions in a note. */
+  #selectRequired(error: ValidationError, isShown: (error: ValidationError) => boolean): ValidationError[] {
+    const { schema, value, path } = error;
+    const { text } = this.#find(path);
+    const names = findMissing("required", schema, value)
+      .map(({ name }) => name)
+      .filter((name) => isShown({ ...error, schema: { required: [name] } }) || mentions(text, name));
+    return names.length === 0 ? [] : [{ ...error, schema: { ...schema, required: names } }];
+  }
+
+  /** Whether the object or tuple at the parent path has no such property or item. */
+  #isClosed({ schema, path }: ValidationError): boolean {
+    if (path === undefined) return false;
+    const { nodes, text, isExact } = this.#find(path.parent);
+    const { key } = path;
+    if (!isExact || text.includes(NOTE_LABELS.omitted)) return false;
+    if (typeof key === "number")
+      return ITEM_KEYWORDS.some((keyword) => schema[keyword] === false) && text.includes(NOTE_LABELS.tuple);
+    return !nodes.some(({ properties }) => Object.hasOwn(toObject(properties), key)) && !mentions(text, key);
+  }
+
+  /** Whether the portable schema has the constraint, though it may accept the value for another reason. */
+  #hasConstraint({ keyword, schema, path }: ValidationError): boolean {
+    const { nodes, isExact } = this.#find(path);
+    if (!isExact) return false;
+    if (keyword === "type") {
+      const types = new Set([schema["type"]].flat());
+      return nodes.some(({ type }) => types.has(type) || (type === "number" && types.has("integer")));
+    }
+    if (keyword === "required")
+      return nodes.some(({ required }) => toArray(required).includes(toArray(schema["required"])[0]));
+    if (keyword === "const" || keyword === "enum")
+      return nodes.some((node) => valuesOf(schema, keyword).some((value) => isListed(value, node)));
+    return nodes.some((node) => node[keyword] !== undefined && node[keyword] === schema[keyword]);
+  }
+
+  /** Whether a sentence in the description states the constraint. */
+  #isNoted({ keyword, schema, path }: ValidationError): boolean {
+    const { text, isExact } = this.#find(path);
+    if (text === "") return false;
+    if (!isExact) return isNotedAbove(text, keyword, schema);
+    const label = (NOTE_LABELS as Readonly<Record<string, string>>)[keyword];
+    if (label !== undefined) return text.includes(label);
+    if (keyword === "const" || keyword === "enum") return text.includes(NOTE_LABELS.values);
+    if (keyword === "dependentRequired" || keyword === "dependencies")
+      return Object.values(toObject(schema[keyword])).some((names) =>
+        toArray(names).some((name) => mentions(text, String(name))),
+      );
+    const limit = schema[keyword];
+    return (typeof limit === "number" || typeof limit === "string") && mentions(text, String(limit));
+  }
+
+  /** Returns the variants at a path with their descriptions; those of the nearest value above it if it is not shown. */
+  #find(path: ValuePath | undefined): ShownValue {
+    return this.#findAt(toSegments(path), (node) => this.#findSame(node));
+  }
+
+  #findAt(
+    segments: readonly (string | number)[],
+    findSame?: (node: JsonObject) => readonly JsonObject[],
+  ): ShownValue {
+    let nodes = toVariants(this.#root);
+    let isExact = true;
+    let isRepeated = false;
+    for (const segment of segments) {
+      const children = nodes.flatMap((node) => toVariants(childOf(node, segment)));
+      const same = findSame === undefined ? [] : children.flatMap(findSame);
+      const next = [...children, ...same];
+      isRepeated ||= same.length > 0;
+      isExact = next.length > 0;
+      const container = typeof segment === "number" ? "array" : "object";
+      nodes = isExact ? next : nodes.filter(({ type }) => type === undefined || type === container);
+      if (!isExact) break;
+    }
+    const texts = nodes.flatMap(({ description }) => (typeof description === "string" ? description : []));
+    return { nodes, text: texts.join("\n"), isExact, isRepeated };
+  }
+
+  /** Returns what a node refers to that is written only where it stands first. That does not refer to another. */
+  #findSame({ description }: JsonObject): readonly JsonObject[] {
+    const [, path] = SAME_PATH.exec(typeof description === "string" ? description : "") ?? [];
+    const segments = path?.match(/\[\]|[^.[\]]+/g)?.map((key) => (key === "[]" ? 0 : key));
+    const found = segments === undefined ? undefined : this.#findAt(segments);
+    return found?.isExact === true ? found.nodes : [];
+  }
+}
+
+/** Returns the keys that lead to a value. */
+function toSegments(path: ValuePath | undefined): (string | number)[] {
+  const segments: (string | number)[] = [];
+  for (let current = path; current !== undefined; current = current.parent) segments.push(current.key);
+  return segments.toReversed();
+}
+
+function toVariants(schema: unknown): readonly JsonObject[] {
+  if (schema === undefined) return [];
+  const node = toObject(schema);
+  const { anyOf } = node;
+  return anyOf === undefined ? [node] : toArray(anyOf).flatMap(toVariants);
+}
+
+function childOf({ properties, items }: JsonObject, segment: string | number): unknown {
+  if (typeof segment === "number") return items;
+  return Object.hasOwn(toObject(properties), segment) ? toObject(properties)[segment] : undefined;
+}
+
+/** Whether the description of an object states the type or the values of properties that it does not list. */
+function isNotedAbove(text: string, keyword: string, schema: JsonObject): boolean {
+  if (keyword === "const" || keyword === "enum")
+    return valuesOf(schema, keyword).some((value) => text.includes(truncateJson(value)));
+  const types = keyword === "type" ? [schema["type"]].flat() : [];
+  return types.some(
+    (type) => mentions(text, String(type)) || (type === "integer" && mentions(text, "number")),
+  );
+}
+
+function valuesOf(schema: JsonObject, keyword: "const" | "enum"): readonly unknown[] {
+  return keyword === "const" ? [schema["const"]] : toArray(schema["enum"]);
+}
+
+/** Whether a node names a value: in its `enum`, or as its only type. */
+function isListed(value: unknown, { type, enum: values }: JsonObject): boolean {
+  if (values !== undefined) return toArray(values).includes(value);
+  return (value === null && type === "null") || (typeof value === "boolean" && type === "boolean");
+}
+
+/** Whether a text has a name or number, not only as a part of another. */
+function mentions(text: string, word: string): boolean {
+  if (word === "") return false;
+  for (let index = text.indexOf(word); index !== -1; index = text.indexOf(word, index + 1))
+    if (!isWordCharacter(text[index - 1]) && !isWordCharacter(text[index + word.length])) return true;
+  return false;
+}
+
+function isWordCharacter(character: string | undefined): boolean {
+  return character !== undefined && /[\w$]/.test(character);
+}
+
+/** The portable schema writes `const` as `enum`, and both may be written as a type. */
+const SAME_KEYWORDS: Readonly<Record<string, readonly string[]>> = {
+  const: ["const", "enum", "type"],
+  enum: ["enum", "type"],
+};
+
+/** Identifies the constraint and the value of an error. A missing property has an entry of its own. */
+function toKeys({ keyword, schema, value, path }: ValidationError): string[] {
+  const location = formatPath(toSegments(path));
+  if (keyword === "required")
+    return findMissing("required", schema, value).map(
+      ({ name }) => `required ${JSON.stringify(name)} ${location}`,
+    );
+  return (SAME_KEYWORDS[keyword] ?? [keyword]).map((name) => `${name} ${location}`);
+}
+
+function addViolations(errors: readonly ValidationError[], violations: Set<string>): void {
+  for (const error of errors) {
+    for (const key of toKeys(error)) violations.add(key);
+    for (const branch of error.branches) addViolations(branch, violations);
+  }
+}
