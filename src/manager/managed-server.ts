@@ -7,8 +7,15 @@ import type { CallToolOptions, ToolCall } from "../client/call-options.js";
 import { McpClient } from "../client/mcp-client.js";
 import type { BreakerState } from "../client/policies/circuit-breaker.js";
 import type { ToolResult } from "../client/tool-result.js";
+import type { ServerProvenance } from "../config/address-policy.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import type { ServerConfig, TransportType } from "../config/server-config.js";
+import type { ServerOutput } from "../config/output-options.js";
+import {
+  serverEndpoint,
+  type ServerConfig,
+  type ServerEndpoint,
+  type TransportType,
+} from "../config/server-config.js";
 import { withServerSettings } from "../config/parse-server.js";
 import { redactedAddress } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -28,12 +35,16 @@ export interface ServerStatus {
   readonly since: number;
   /** The number of known tools. */
   readonly tools: number;
+  /** In a toolset: the estimated tokens of the definitions of its tools (see `tokenCosts`). */
+  readonly tokens?: number | undefined;
   /** Why the server failed or is being reconnected. */
   readonly error?: McpRuntimeError | undefined;
   /** The state of the circuit breaker; `undefined` with `circuitBreaker: false`. */
   readonly breaker: BreakerState | undefined;
   /** The latency of the last response; `undefined` before the first one. */
   readonly latencyMs: number | undefined;
+  /** Where the definition of the server comes from: your code, a config file, an agent definition or a lookup. */
+  readonly provenance: ServerProvenance;
 }
 
 /** The connection state of a server, and why it failed. */
@@ -71,6 +82,8 @@ const RESTORED_STATE: Partial<Record<ServerState, ServerState>> = {
 export class ManagedServer implements ToolCaller {
   /** The configured name. */
   readonly name: string;
+  /** How and where it is reached. */
+  readonly endpoint: ServerEndpoint;
   /** Whether the server is connected on first use instead of by `connect()`. */
   readonly isLazy: boolean;
   /** Whether a start succeeds without this server. */
@@ -100,6 +113,7 @@ export class ManagedServer implements ToolCaller {
   /** Connects nothing. */
   constructor(config: ServerConfig, { settings, events, closed }: ServerEnvironment) {
     this.name = config.name;
+    this.endpoint = serverEndpoint(config);
     this.isLazy = config.lazy;
     this.isOptional = config.optional;
     this.closed = closed;
@@ -129,10 +143,13 @@ export class ManagedServer implements ToolCaller {
     });
     this.#reconnectSchedule = new ReconnectSchedule({
       clock: settings.clock,
+      settings: settings.reconnection,
       isRemote: !LOCAL_TRANSPORTS.has(config.address.kind),
       reconnect: () => this.client.ensureSession(),
       onExhausted: (error) => this.#setState("failed", toRuntimeError(error)),
     });
+    if (settings.live && this.listsTools)
+      this.client.followTools((identity) => identity === this.#getSharedIdentity());
     this.client.on("sessionOpened", () => this.#onOpened());
     this.client.on("connectionLost", ({ identity }) => {
       if (this.#state === "connected" && identity === this.#getSharedIdentity()) this.#onLost();
@@ -174,6 +191,10 @@ export class ManagedServer implements ToolCaller {
     return this.client.redact(message);
   }
 
+  get output(): ServerOutput | undefined {
+    return this.client.output;
+  }
+
   identityOf(options: Parameters<McpClient["identityOf"]>[0]): string {
     return this.client.identityOf(options);
   }
@@ -201,6 +222,7 @@ export class ManagedServer implements ToolCaller {
       ...(this.#error === undefined || state === "connecting" ? {} : { error: this.#error }),
       breaker: this.client.breaker?.stats().state,
       latencyMs: this.client.lastLatencyMs,
+      provenance: this.client.provenance,
     };
   }
 
@@ -241,6 +263,9 @@ export class ManagedServer implements ToolCaller {
 
   /** Disconnects permanently. */
   async close(): Promise<void> {
+    // Not awaited if there is nothing to do, so that the state changes at once.
+    const flushed = this.catalog.flush();
+    if (flushed !== undefined) await flushed;
     await Promise.all([this.catalog.close(), this.disconnect()]);
   }
 
@@ -316,13 +341,14 @@ export class ManagedServer implements ToolCaller {
 
   #onLost(): void {
     const { name: server } = this;
-    const lost = (text: string) => new McpRuntimeError("connection-lost", text, { server });
-    if (this.#reconnectSchedule.start()) {
-      this.#setState("reconnecting", lost(`The connection to server "${server}" was lost.`));
-      return;
-    }
-    const text = `Server "${server}" loses its connection repeatedly; automatic reconnection has stopped. A call or reconnect() connects again.`;
-    this.#setState("failed", lost(text));
+    const lost = `The connection to server "${server}" was lost.`;
+    const isReconnecting = this.#reconnectSchedule.start();
+    const reason = this.#reconnectSchedule.isEnabled
+      ? " It was lost repeatedly, so it is not restored automatically."
+      : "";
+    const text = isReconnecting ? lost : `${lost}${reason} A call or reconnect() connects again.`;
+    const error = new McpRuntimeError("connection-lost", text, { server });
+    this.#setState(isReconnecting ? "reconnecting" : "failed", error);
   }
 
   #setState(state: ServerState, error: McpRuntimeError | undefined): void {

@@ -1,29 +1,92 @@
+import { availableParallelism } from "node:os";
 import type { McpClientOptions } from "../client/mcp-client.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import type { AllowAddress } from "../config/address-policy.js";
+import { CLIENT_INFO_SCHEMA } from "../config/message-transport.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
 import type { PinMode } from "../catalog/tool-pins.js";
 import { omitUndefined } from "../json/json.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
+import type { OnServerError } from "./server-errors.js";
 
 /** Default manager and start options. The table in the docs is generated from this. */
 export const MANAGER_DEFAULTS = {
   startupWaitMs: 250,
   waitForUncached: true,
-  concurrency: 16,
+  concurrency: 128,
   strict: false,
   dropFailed: true,
   closeTimeoutMs: 10_000,
+  live: true,
+  reconnection: {
+    delaysMs: [500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000],
+    maxLosses: 5,
+    lossWindowMs: 30_000,
+  },
 } as const;
 
+const RECONNECTION_FIELDS = {
+  /**
+   * The delay before each attempt to restore a lost connection; the last one is used for all further attempts.
+   * @default [500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000]
+   */
+  delaysMs: option.opaque<readonly number[]>("a non-empty array of milliseconds", isDelays),
+  /**
+   * After how many failed attempts the server is `failed`: then only a call, `reconnect()` or `connect()` tries again.
+   * @default Infinity for remote servers, 4 for servers in a child process or in this process
+   */
+  maxAttempts: option.opaque<number>(
+    "a whole number above 0, or Infinity",
+    (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && Number(value) > 0),
+  ),
+  /** How often a connection may be lost within `lossWindowMs`; after more losses, the server is `failed`. @default 5 */
+  maxLosses: option.count,
+  /** The time in which losses are counted. @default 30_000 */
+  lossWindowMs: option.milliseconds,
+};
+
+/** When a lost connection is restored without a call. Streamable HTTP connects with the next call instead. */
+export interface ReconnectionOptions extends OptionsOf<typeof RECONNECTION_FIELDS> {}
+
+/** Resolved `ReconnectionOptions`. */
+export interface ReconnectionSettings extends Required<Omit<ReconnectionOptions, "maxAttempts">> {
+  readonly maxAttempts?: number | undefined;
+}
+
+function isDelays(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((ms: unknown) => typeof ms === "number" && ms >= 0 && Number.isFinite(ms))
+  );
+}
+
 export const LIFECYCLE_FIELDS = {
-  /** How many servers are connected at the same time. @default 16 */
+  /** The name, version and title of your application, which servers receive in the handshake. @default this package's */
+  clientInfo: CLIENT_INFO_SCHEMA,
+  /**
+   * How many servers are connected at the same time; at most half of them at the same host and port. With 1, they are
+   * connected one after the other.
+   * @default 128
+   */
   concurrency: option.count,
+  /** How many programs (`command`) are started at the same time. @default four times the number of processor cores */
+  programConcurrency: option.count,
   /** How long `close()` waits for servers to close. @default 10_000 */
   closeTimeoutMs: option.milliseconds,
+  /**
+   * Whether the tools follow a server that announces changes of its list (`listChanged`). Over HTTP that takes one
+   * connection more for the shared session, which is not part of `limits.sockets` and does not keep the process alive;
+   * there is none with a `fetch` or `dispatcher` of your own. With `false`, only a listener, `mcpMiddleware` and
+   * `McpToolNode` make it follow.
+   * @default true
+   */
+  live: option.boolean,
+  /** When a lost connection is restored. With `false`, the next call does that. */
+  reconnection: optionsSchema<ReconnectionOptions>(RECONNECTION_FIELDS).or(option.oneOf(false)),
   /**
    * Decides where requests may go that you did not configure, for all servers. A server may have an `allowAddress` of
    * its own: then both have to allow an address.
@@ -35,6 +98,8 @@ export const LIFECYCLE_FIELDS = {
 
 /** How servers are connected and closed. */
 export interface LifecycleOptions extends OptionsOf<typeof LIFECYCLE_FIELDS> {}
+
+const onServerError = option.function<OnServerError>();
 
 export const START_FIELDS = {
   /**
@@ -49,6 +114,12 @@ export const START_FIELDS = {
    * @default true
    */
   waitForUncached: option.boolean,
+  /**
+   * Decides for each server that fails at the start and has no cached tools whether that fails the start. Return
+   * `undefined` for the decision that is made without it.
+   * @default a failure throws, unless the server is `optional` or `waitForUncached` is `false`
+   */
+  onServerError,
   /** Cancels the start and closes everything that was opened. */
   signal: option.any<AbortSignal>(),
 };
@@ -59,6 +130,12 @@ export interface StartOptions extends OptionsOf<typeof START_FIELDS> {}
 const MANAGER_FIELDS = {
   /** Whether the failure of one server rolls back the whole connect attempt and throws. @default false */
   strict: option.boolean,
+  /**
+   * Decides for each server that `connect` or `reconnect` could not connect whether that rolls back and throws. Return
+   * `undefined` for what `strict` decides.
+   * @default what `strict` decides
+   */
+  onServerError,
   /** Whether failed servers are excluded from `active`. @default true */
   dropFailed: option.boolean,
   /** Whether a server's tools are listed when it is connected. @default () => true */
@@ -75,8 +152,14 @@ export interface McpServerManagerOptions
 
 /** Resolved `McpServerManagerOptions`. */
 export interface ManagerSettings extends Required<
-  Omit<McpServerManagerOptions, "cache" | "pin" | "logger" | "allowAddress">
+  Omit<
+    McpServerManagerOptions,
+    "cache" | "clientInfo" | "pin" | "logger" | "allowAddress" | "onServerError" | "reconnection"
+  >
 > {
+  readonly onServerError?: OnServerError | undefined;
+  /** `undefined`: lost connections are not restored before the next call. */
+  readonly reconnection: ReconnectionSettings | undefined;
   readonly allowAddress?: AllowAddress | undefined;
   readonly client: McpClientOptions;
   readonly catalog: CatalogSettings;
@@ -85,14 +168,20 @@ export interface ManagerSettings extends Required<
 
 export function resolveManagerOptions(options: McpServerManagerOptions): ManagerSettings {
   const parsed = parseOptions(MANAGER_OPTIONS_SCHEMA, options, { subject: "The options object" });
-  const { cache, pin, logger = createConsoleLogger(), clock = systemClock, ...others } = parsed;
+  const { cache, pin, clientInfo, reconnection, ...remaining } = parsed;
+  const { logger = createConsoleLogger(), clock = systemClock, ...others } = remaining;
   const warn = (message: string) => logger.warn(message);
   return {
     ...MANAGER_DEFAULTS,
+    programConcurrency: 4 * availableParallelism(),
     listTools: () => true,
     ...omitUndefined(others),
+    reconnection:
+      reconnection === false
+        ? undefined
+        : { ...MANAGER_DEFAULTS.reconnection, ...omitUndefined(reconnection) },
     clock,
-    client: { logger, clock },
+    client: { clientInfo, logger, clock },
     catalog: resolveCatalogOptions({ cache, pin }, warn, clock),
     warn,
   };

@@ -1,14 +1,14 @@
-import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
+import { McpClient, type ServerMetrics, type ServerTotals } from "../client/mcp-client.js";
 import { CancelScope } from "../async/cancel-scope.js";
-import { assertObject } from "../config/parse-options.js";
-import { parseServer, parseServerConfigs } from "../config/parse-server.js";
+import { assertOptions, optionKeys } from "../config/parse-options.js";
+import { type McpServersDocument, parseServer, parseServerConfigs } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import { type McpServerManagerOptions, resolveManagerOptions } from "./manager-options.js";
-import { type ConnectTarget, ServerSet } from "./server-set.js";
-import type { ServerStatus } from "./managed-server.js";
+import { type ConnectOptions, type ConnectTarget, ServerSet } from "./server-set.js";
+import type { ManagedServer, ServerStatus } from "./managed-server.js";
 import { MANAGER_EVENTS, type ServerManagerEvents, type ServerState } from "./mcp-events.js";
 
 const IDLE = { state: "idle", error: undefined } as const;
@@ -54,7 +54,7 @@ export class McpServerManager implements AsyncDisposable {
    * @throws McpRuntimeError kind `invalid-config` if a server or an option is invalid
    */
   constructor(
-    servers: Readonly<Record<string, ServerDefinition>> = {},
+    servers: Readonly<Record<string, ServerDefinition>> | McpServersDocument = {},
     options: McpServerManagerOptions = {},
   ) {
     const configs = parseServerConfigs(servers);
@@ -109,6 +109,11 @@ export class McpServerManager implements AsyncDisposable {
     );
   }
 
+  /** The metrics of all current servers in total, as a frozen copy; quantiles are over the calls of all. */
+  totalMetrics(): ServerTotals {
+    return McpClient.totalMetrics(this.serverSet.all.map(({ client }) => client));
+  }
+
   /**
    * The tools that a server last listed, or the cached ones; `undefined` if there are none yet.
    * @throws McpRuntimeError kind `invalid-config` for an unknown name
@@ -118,35 +123,56 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
-   * Connects all servers that are not connected, except `lazy` ones. Failures are in `errors`.
-   * @throws McpRuntimeError the first failure, with `strict`; kind `closed` after `close()`
+   * Connects all servers that are not connected, except `lazy` ones. Failures are in `errors`. A `signal` that is aborted
+   * closes the servers again that this call has connected.
+   * @throws McpRuntimeError the failures, with `strict` or as `onServerError` decides: then the servers that this call
+   * has connected are closed again; kind `closed` after `close()`
    */
   async connect(options: WaitOptions = {}): Promise<void> {
-    const { signal } = assertOptions("connect", options);
-    await this.#run(signal, (cancellation) =>
-      this.serverSet.connect(cancellation, async (server) => {
-        if (server.isLazy && server.isDisconnected) await server.disconnect(IDLE);
-        return !server.isLazy && server.state !== "connected";
-      }),
-    );
+    const { signal } = assertWaitOptions("connect", options);
+    await this.#connect(signal, async (server) => {
+      if (server.isLazy && server.isDisconnected) await server.disconnect(IDLE);
+      return !server.isLazy && server.state !== "connected";
+    });
   }
 
   /**
-   * Connects failed servers again; with `failedOnly: false` also connected ones.
-   * @throws McpRuntimeError the first failure, with `strict`; kind `closed` after `close()`
+   * Connects one server with a new session, whatever its state.
+   * @throws McpRuntimeError why the server could not be connected; kind `invalid-config` for an unknown name
    */
-  async reconnect(options: ReconnectOptions = {}): Promise<void> {
-    const { failedOnly = true, signal } = assertOptions("reconnect", options);
-    await this.#run(signal, (cancellation) =>
-      this.serverSet.connect(cancellation, async (server) => {
-        const { state } = server;
-        const isOpen = state === "connected" || state === "reconnecting";
-        const mustReconnect = state === "failed" || (isOpen && !failedOnly);
-        // A session that cannot be closed does not prevent the next one.
-        if (isOpen && mustReconnect) await server.disconnect(IDLE).catch(() => undefined);
-        return mustReconnect;
-      }),
-    );
+  async reconnect(name: string, options?: WaitOptions): Promise<void>;
+  /**
+   * Connects failed servers again; with `failedOnly: false` also connected ones.
+   * @throws McpRuntimeError the failures, with `strict` or as `onServerError` decides; kind `closed` after `close()`
+   */
+  async reconnect(options?: ReconnectOptions): Promise<void>;
+  async reconnect(target: string | ReconnectOptions = {}, options: WaitOptions = {}): Promise<void> {
+    if (typeof target === "string") {
+      const { signal } = assertWaitOptions("reconnect", options);
+      const server = this.serverSet.get(target);
+      return this.#connect(signal, () => reset(server).then(() => true), server);
+    }
+    const { failedOnly = true, signal } = assertWaitOptions("reconnect", target, RECONNECT_OPTIONS);
+    return this.#connect(signal, async (server) => {
+      const { state } = server;
+      const isOpen = state === "connected" || state === "reconnecting";
+      const mustReconnect = state === "failed" || (isOpen && !failedOnly);
+      if (isOpen && mustReconnect) await reset(server);
+      return mustReconnect;
+    });
+  }
+
+  /**
+   * Lists the tools of a server again, regardless of the cache. `toolsChanged` is emitted if they have changed.
+   * @throws McpRuntimeError why the server could not be listed; kind `not-sent` if it was disconnected; kind
+   * `invalid-config` for an unknown name
+   */
+  async refresh(name: string, options: WaitOptions = {}): Promise<readonly McpToolInfo[]> {
+    const { signal } = assertWaitOptions("refresh", options);
+    const server = this.serverSet.get(name);
+    server.assertEnabled();
+    const tools = await server.catalog.refresh({ signal });
+    return tools.map((tool) => ({ ...tool }));
   }
 
   /**
@@ -155,7 +181,7 @@ export class McpServerManager implements AsyncDisposable {
    * kind `invalid-config` for an unknown name
    */
   async waitFor(name: string, options: WaitOptions = {}): Promise<McpClient> {
-    const { signal } = assertOptions("waitFor", options);
+    const { signal } = assertWaitOptions("waitFor", options);
     const cancellation = CancelScope.fromSignal(signal);
     try {
       cancellation.throwIfCancelled();
@@ -179,19 +205,34 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /**
+   * Like `disconnect`, for all servers. Unlike after `close()`, they can be connected again.
+   * @throws McpRuntimeError why a server could not be closed, after all are disconnected
+   */
+  async disconnectAll(): Promise<void> {
+    const disconnecting = this.serverSet.all.map((server) =>
+      this.#supersede(server.name, () => server.disconnect()),
+    );
+    await Promise.allSettled(disconnecting);
+    await Promise.all(disconnecting);
+  }
+
+  /**
    * Adds a server and, unless it is `lazy`, connects it.
    * @throws McpRuntimeError kind `invalid-config` if the definition is invalid or the name is taken; kind `cancelled` if
    * the server is removed before it is connected; with `strict`, also the failure to connect
    */
   async add(name: string, definition: ServerDefinition, options: WaitOptions = {}): Promise<void> {
-    const { signal } = assertOptions("add", options);
+    const { signal } = assertWaitOptions("add", options);
     await this.#run(signal, async (cancellation) => {
       const operation = this.serverSet.beginOperation(name, cancellation);
       try {
         if (operation.mustWait) await operation.waitForTurn();
         this.serverSet.assertNameIsFree(name);
         const server = this.serverSet.add(parseServer(name, definition));
-        await this.#connectAdded({ server, operation }, cancellation);
+        await this.#connectAdded(
+          { server, operation },
+          { cancellation, isCancellable: signal !== undefined },
+        );
       } finally {
         operation.end();
       }
@@ -235,19 +276,37 @@ export class McpServerManager implements AsyncDisposable {
   }
 
   /** Removes the server again if it cannot be connected. */
-  async #connectAdded(target: ConnectTarget, cancellation: CancelScope): Promise<void> {
+  async #connectAdded(
+    target: ConnectTarget,
+    cancel: Pick<ConnectOptions, "cancellation" | "isCancellable">,
+  ): Promise<void> {
     const { server, operation } = target;
+    const prepare = async () => {
+      await server.loadFromCache();
+      return !server.isLazy;
+    };
     try {
-      await this.serverSet.connectEach([target], cancellation, async () => {
-        await server.loadFromCache();
-        return !server.isLazy;
-      });
+      await this.serverSet.connectEach([target], { ...cancel, prepare });
     } catch (error) {
       if (!operation.isSuperseded) await this.serverSet.remove(server);
       throw error;
     }
     if (operation.isSuperseded && !this.serverSet.all.includes(server))
       throw new McpRuntimeError("cancelled", `Server "${server.name}" was removed before it was connected.`);
+  }
+
+  /** Connects all servers for which `prepare` returns true, or `only` one, whose failure is thrown. */
+  async #connect(
+    signal: AbortSignal | undefined,
+    prepare: ConnectOptions["prepare"],
+    only?: ManagedServer,
+  ): Promise<void> {
+    const servers = only === undefined ? this.serverSet.all : [only];
+    const strict = only === undefined ? {} : { isStrict: true };
+    const isCancellable = signal !== undefined;
+    await this.#run(signal, (cancellation) =>
+      this.serverSet.connect(servers, { cancellation, isCancellable, prepare, ...strict }),
+    );
   }
 
   /** Runs an operation that disconnects a server. It cancels those that connect it. */
@@ -280,6 +339,18 @@ export class McpServerManager implements AsyncDisposable {
   }
 }
 
-function assertOptions<Options extends WaitOptions>(method: string, options: Options): Options {
-  return assertObject(options, { subject: `The call to ${method}`, path: "options" });
+const WAIT_OPTIONS = optionKeys<WaitOptions>({ signal: true });
+const RECONNECT_OPTIONS = optionKeys<ReconnectOptions>({ signal: true, failedOnly: true });
+
+function assertWaitOptions<Options extends WaitOptions>(
+  method: string,
+  options: Options,
+  keys = WAIT_OPTIONS,
+): Options {
+  return assertOptions(options, keys, { subject: `The call to ${method}` });
+}
+
+/** Closes the sessions of a server. One that cannot be closed does not prevent the next one. */
+async function reset(server: ManagedServer): Promise<void> {
+  await server.disconnect(IDLE).catch(() => undefined);
 }

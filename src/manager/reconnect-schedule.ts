@@ -1,15 +1,10 @@
 import type { Clock } from "../async/clock.js";
-
-const INITIAL_DELAYS_MS = [500, 1_000, 2_000, 4_000] as const;
-const REMOTE_BASE_DELAY_MS = 15_000;
-const MAX_DELAY_MS = 5 * 60_000;
-
-/** A connection lost more often than this within the window is not reconnected automatically. */
-const MAX_LOSSES_IN_WINDOW = 5;
-const FLAP_WINDOW_MS = 30_000;
+import type { ReconnectionSettings } from "./manager-options.js";
 
 interface ReconnectScheduleOptions {
   readonly clock: Clock;
+  /** `undefined`: a lost connection is not restored before the next call. */
+  readonly settings: ReconnectionSettings | undefined;
   /** A remote server may take long to come back, so it is retried without limit; a local program is not. */
   readonly isRemote: boolean;
   /** Makes one attempt. */
@@ -31,14 +26,19 @@ export class ReconnectSchedule {
     this.#options = options;
   }
 
+  /** Whether connections are restored at all. */
+  get isEnabled(): boolean {
+    return this.#options.settings !== undefined;
+  }
+
   /** Starts reconnecting after a loss. Returns false, and does nothing, after too many recent losses. */
   start(): boolean {
-    const now = this.#options.clock.now();
+    const { clock, settings } = this.#options;
+    const now = clock.now();
     this.stop();
-    this.#lostAt = [...this.#lostAt.filter((at) => now - at < FLAP_WINDOW_MS), now];
-    if (this.#lostAt.length > MAX_LOSSES_IN_WINDOW) return false;
-    this.#scheduleAttempt(INITIAL_DELAYS_MS[0]);
-    return true;
+    if (settings === undefined) return false;
+    this.#lostAt = [...this.#lostAt.filter((at) => now - at < settings.lossWindowMs), now];
+    return this.#lostAt.length <= settings.maxLosses && this.#scheduleAttempt(settings);
   }
 
   /** Cancels further attempts. */
@@ -49,26 +49,23 @@ export class ReconnectSchedule {
     this.#cancelTimer = undefined;
   }
 
-  #scheduleAttempt(ms: number): void {
+  /** Returns false after the last attempt. */
+  #scheduleAttempt(settings: ReconnectionSettings): boolean {
+    const { clock, isRemote, reconnect, onExhausted } = this.#options;
+    const { delaysMs, maxAttempts = isRemote ? Number.POSITIVE_INFINITY : LOCAL_MAX_ATTEMPTS } = settings;
+    const delayMs = delaysMs[Math.min(this.#attempt, delaysMs.length - 1)];
+    if (this.#attempt >= maxAttempts || delayMs === undefined) return false;
     const runId = this.#runId;
-    this.#cancelTimer = this.#options.clock.after(ms, () => {
+    this.#attempt += 1;
+    this.#cancelTimer = clock.after(delayMs, () => {
       this.#cancelTimer = undefined;
-      this.#options.reconnect().catch((error: unknown) => {
-        if (runId === this.#runId) this.#onAttemptFailed(error);
+      reconnect().catch((error: unknown) => {
+        if (runId === this.#runId && !this.#scheduleAttempt(settings)) onExhausted(error);
       });
     });
-  }
-
-  #onAttemptFailed(error: unknown): void {
-    this.#attempt += 1;
-    const ms = getDelayMs(this.#attempt, this.#options.isRemote);
-    if (ms === undefined) this.#options.onExhausted(error);
-    else this.#scheduleAttempt(ms);
+    return true;
   }
 }
 
-function getDelayMs(attempt: number, isRemote: boolean): number | undefined {
-  const first = INITIAL_DELAYS_MS[attempt];
-  if (first !== undefined || !isRemote) return first;
-  return Math.min(REMOTE_BASE_DELAY_MS * 2 ** (attempt - INITIAL_DELAYS_MS.length), MAX_DELAY_MS);
-}
+/** A program that exits right after its start four times will most likely exit again. */
+const LOCAL_MAX_ATTEMPTS = 4;

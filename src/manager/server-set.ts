@@ -1,20 +1,31 @@
 import { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
-import { Semaphore } from "../async/semaphore.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { McpClient } from "../client/mcp-client.js";
 import type { ServerConfig } from "../config/server-config.js";
+import { findClosestMatch } from "../errors/find-closest-match.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
+import { ConnectSlots } from "./connect-slots.js";
 import { ManagedServer, type LifecycleState } from "./managed-server.js";
 import type { ManagerSettings } from "./manager-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "./mcp-events.js";
+import { isThrown, mergeServerErrors, type OnServerError } from "./server-errors.js";
 
 type SubscribeFn = (client: McpClient) => () => void;
 
 /** Runs at a server's turn. Returns whether the server is to be connected. */
 type PrepareConnect = (server: ManagedServer) => boolean | Promise<boolean>;
+
+export interface ConnectOptions {
+  readonly cancellation: CancelScope;
+  /** Whether the caller may cancel it: then what it has connected is closed again. */
+  readonly isCancellable: boolean;
+  readonly prepare: PrepareConnect;
+  /** @default the option `strict` */
+  readonly isStrict?: boolean;
+}
 
 /** A server and the operation that connects it. */
 export interface ConnectTarget {
@@ -88,6 +99,8 @@ class ConnectAttempt {
   /** `skipped`: it was not to be connected, or all attempts ended before its turn. */
   outcome: "skipped" | "connected" | "failed" = "skipped";
   error: unknown;
+  /** What is thrown because of the failure: itself, what `onServerError` has thrown, or nothing. */
+  thrown: readonly unknown[] = [];
   #previous: LifecycleState | undefined;
 
   constructor({ server, operation }: ConnectTarget) {
@@ -96,12 +109,12 @@ class ConnectAttempt {
   }
 
   /** Connects the server at its turn, within a slot. Never rejects. */
-  async run(slots: Semaphore, prepare: PrepareConnect): Promise<void> {
+  async run(slots: ConnectSlots, prepare: PrepareConnect): Promise<void> {
     const { cancellation } = this.operation;
     let release: (() => void) | undefined;
     try {
       if (this.operation.mustWait) await this.operation.waitForTurn();
-      release = await slots.acquire(cancellation);
+      release = await slots.acquire(this.server.endpoint, cancellation);
       if (!(await prepare(this.server))) return;
       cancellation.throwIfCancelled();
       this.#previous = this.server.getRestorableState();
@@ -116,12 +129,30 @@ class ConnectAttempt {
     }
   }
 
-  /** Restores the state before the attempt, unless another operation has changed it since. */
+  /** Decides whether a failure is thrown. */
+  decide(isStrict: boolean, onServerError: OnServerError | undefined): void {
+    const { server, operation, error, outcome } = this;
+    if (outcome !== "failed") return;
+    const isFailure = error instanceof McpRuntimeError && !operation.cancellation.isCancelled;
+    const context = { server: server.name, optional: server.isOptional };
+    try {
+      const mustThrow = isFailure ? isThrown(error, context, { onServerError, isFatal: isStrict }) : isStrict;
+      this.thrown = mustThrow ? [error] : [];
+    } catch (thrown) {
+      this.thrown = [thrown];
+    }
+  }
+
+  /**
+   * Restores the state before the attempt, unless another operation has changed it since. A server that could not be
+   * connected stays `failed`, so that `errors` and `reconnect()` know about it.
+   */
   async rollBack(): Promise<void> {
     const previous = this.#previous;
     const isUnchanged =
       previous === undefined || previous.state === "connected" || this.outcome === "skipped";
-    if (!isUnchanged && !this.operation.isSuperseded) await this.server.disconnect(previous);
+    if (isUnchanged || this.operation.isSuperseded) return;
+    await this.server.disconnect(this.server.hasFailed ? this.server.getRestorableState() : previous);
   }
 }
 
@@ -201,12 +232,15 @@ export class ServerSet {
   get(name: string): ManagedServer {
     const server = this.#servers.get(name);
     if (server !== undefined) return server;
-    const names = [...this.#servers.keys()].map((configured) => `"${configured}"`).join(", ");
+    const configured = [...this.#servers.keys()];
+    const names = configured.map((known) => `"${known}"`).join(", ");
+    const closest = typeof name === "string" ? findClosestMatch(name, configured) : undefined;
     const problem =
       typeof name === "string"
         ? `Unknown server "${name}"`
         : `A server name must be a string, got ${describeValue(name)}`;
-    const text = `${problem}; configured servers: ${names || "none"}.`;
+    const hint = closest === undefined ? "" : ` Did you mean "${closest}"?`;
+    const text = `${problem}; configured servers: ${names || "none"}.${hint}`;
     throw new McpRuntimeError("invalid-config", text, { server: name });
   }
 
@@ -237,48 +271,49 @@ export class ServerSet {
     return this.#addOperation(name, { cancellation, isSupersedable: false });
   }
 
-  /** Connects the servers for which `prepare` returns true: see `connectEach`. */
-  async connect(cancellation: CancelScope, prepare: PrepareConnect): Promise<void> {
-    const targets = this.all.map((server) => {
+  /** Connects those of the servers for which `prepare` returns true: see `connectEach`. */
+  async connect(
+    servers: readonly ManagedServer[],
+    { cancellation, ...options }: ConnectOptions,
+  ): Promise<void> {
+    const targets = servers.map((server) => {
       return { server, operation: this.beginOperation(server.name, cancellation) };
     });
     try {
-      await this.connectEach(targets, cancellation, prepare);
+      await this.connectEach(targets, { cancellation, ...options });
     } finally {
       for (const { operation } of targets) operation.end();
     }
   }
 
   /**
-   * Connects servers within operations that have begun. Failures are in each server's state. With `strict`, the first
-   * failure in the order of the servers is thrown after all of them are restored to their previous state.
+   * Connects servers within operations that have begun. Failures are in each server's state. If one of them is to be
+   * thrown (`strict`, `onServerError`), or on cancellation, the servers that were connected here are closed again.
    */
-  async connectEach(
-    targets: readonly ConnectTarget[],
-    cancellation: CancelScope,
-    prepare: PrepareConnect,
-  ): Promise<void> {
-    const { strict: isStrict, concurrency } = this.settings;
+  async connectEach(targets: readonly ConnectTarget[], options: ConnectOptions): Promise<void> {
+    const { concurrency, onServerError, strict } = this.settings;
+    const { cancellation, isCancellable, prepare, isStrict = strict } = options;
     const attempts = targets.map((target) => new ConnectAttempt(target));
-    const slots = new Semaphore(concurrency);
+    const slots = new ConnectSlots(this.settings);
+    const mayRollBack = isStrict || isCancellable || onServerError !== undefined;
     let isAborted = false;
     const run = async (attempt: ConnectAttempt) => {
       const mayConnect = (server: ManagedServer) => !isAborted && this.#servers.get(server.name) === server;
       await attempt.run(slots, (server) => mayConnect(server) && prepare(server));
-      if (attempt.outcome === "failed") isAborted = isStrict && concurrency === 1;
-      // A strict attempt keeps all servers until it is clear whether they are rolled back.
-      if (!isStrict && !cancellation.isCancelled) attempt.operation.end();
+      attempt.decide(isStrict, onServerError);
+      if (attempt.thrown.length > 0) isAborted = concurrency === 1;
+      // What may be rolled back is kept until it is clear whether it is.
+      if (!mayRollBack && !cancellation.isCancelled) attempt.operation.end();
     };
     // Required servers first: an optional one that does not respond must not occupy a slot that they need.
     const required = attempts.filter(({ server }) => !server.isOptional);
     const optional = attempts.filter(({ server }) => server.isOptional);
     await Promise.all([...required, ...optional].map(run));
-    const failed = isStrict ? attempts.find(({ outcome }) => outcome === "failed") : undefined;
-    if (failed === undefined && !cancellation.isCancelled) return;
-    const rollbacks = attempts.filter(({ outcome }) => outcome === "failed" || isStrict);
-    await Promise.allSettled(rollbacks.map((attempt) => attempt.rollBack()));
+    const thrown = attempts.flatMap((attempt) => attempt.thrown);
+    if (thrown.length === 0 && !cancellation.isCancelled) return;
+    await Promise.allSettled(attempts.map((attempt) => attempt.rollBack()));
     cancellation.throwIfCancelled();
-    throw failed?.error;
+    throw mergeServerErrors(thrown);
   }
 
   /** Closes all servers permanently, in reverse order. A server that cannot be closed does not affect the others. */

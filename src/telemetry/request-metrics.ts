@@ -10,6 +10,10 @@ export interface LatencyMetrics {
   readonly p99: number;
   /** The longest call, without a relative error. */
   readonly max: number;
+  /** The average, without a relative error. */
+  readonly mean: number;
+  /** The sum of all, without a relative error. */
+  readonly total: number;
 }
 
 /** Call counters. They never decrease. */
@@ -18,6 +22,8 @@ export interface CallMetrics {
   readonly calls: number;
   /** Number of completed calls without a failure; a result with `isError` is a failure of kind `tool-error`. */
   readonly successes: number;
+  /** The share of completed calls without a failure, from 0 to 1; `undefined` if there are none. */
+  readonly successRate: number | undefined;
   /** Number of failed calls by kind. */
   readonly failures: Readonly<Partial<Record<FailureKind, number>>>;
   /** Number of retries after a failure. */
@@ -37,6 +43,9 @@ export interface ClientMetrics extends CallMetrics {
   /** Other requests, by method. */
   readonly methods: Readonly<Record<string, CallMetrics>>;
 }
+
+/** The sum of the metrics of several clients. */
+export type TotalMetrics = Omit<ClientMetrics, "tools" | "methods">;
 
 /** A completed request. The fields are read in place, without allocating on the hot path. */
 interface EndedRequest {
@@ -84,15 +93,25 @@ export class RequestMetrics {
   }
 
   snapshot(): ClientMetrics {
-    const calls = new CallCounter();
-    for (const counter of this.#tools.values()) calls.add(counter);
     return Object.freeze({
-      ...calls.snapshot(),
-      handshakes: Object.freeze({ ...this.#handshakes }),
-      sessionsLost: this.#sessionsLost,
+      ...RequestMetrics.sum([this]),
       tools: toSnapshots(this.#tools),
       methods: toSnapshots(this.#methods),
     });
+  }
+
+  /** Sums up clients, with quantiles over the calls of all. */
+  static sum(all: readonly RequestMetrics[]): TotalMetrics {
+    const calls = new CallCounter();
+    const handshakes = { successes: 0, failures: 0 };
+    let sessionsLost = 0;
+    for (const metrics of all) {
+      for (const counter of metrics.#tools.values()) calls.add(counter);
+      handshakes.successes += metrics.#handshakes.successes;
+      handshakes.failures += metrics.#handshakes.failures;
+      sessionsLost += metrics.#sessionsLost;
+    }
+    return Object.freeze({ ...calls.snapshot(), handshakes: Object.freeze(handshakes), sessionsLost });
   }
 
   #counterOf(method: string, tool: string | undefined): CallCounter {
@@ -127,9 +146,11 @@ class CallCounter {
 
   snapshot(): CallMetrics {
     const latency = this.#latency;
+    const successes = this.#calls - this.#failed;
     return Object.freeze({
       calls: this.#calls,
-      successes: this.#calls - this.#failed,
+      successes,
+      successRate: this.#calls === 0 ? undefined : successes / this.#calls,
       failures: Object.freeze(Object.fromEntries(this.#failures)),
       retries: this.retries,
       latencyMs:
@@ -140,6 +161,8 @@ class CallCounter {
               p95: latency.quantileMs(0.95),
               p99: latency.quantileMs(0.99),
               max: latency.maxMs,
+              mean: latency.totalMs / latency.count,
+              total: latency.totalMs,
             }),
     });
   }
@@ -177,11 +200,17 @@ export const MAX_RELATIVE_ERROR = 1 / (2 * SUB_BUCKETS);
 export class LatencyHistogram {
   readonly #counts = new Uint32Array(BUCKET_COUNT);
   #count = 0;
+  #total = 0;
   #min = MAX_MICROS;
   #max = 0;
 
   get count(): number {
     return this.#count;
+  }
+
+  /** The sum of all values. */
+  get totalMs(): number {
+    return this.#total / 1_000;
   }
 
   get maxMs(): number {
@@ -193,6 +222,7 @@ export class LatencyHistogram {
     const index = bucketIndex(micros);
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
     this.#count += 1;
+    this.#total += micros;
     if (micros < this.#min) this.#min = micros;
     if (micros > this.#max) this.#max = micros;
   }
@@ -202,6 +232,7 @@ export class LatencyHistogram {
     for (const [index, count] of other.#counts.entries())
       this.#counts[index] = (this.#counts[index] ?? 0) + count;
     this.#count += other.#count;
+    this.#total += other.#total;
     this.#min = Math.min(this.#min, other.#min);
     this.#max = Math.max(this.#max, other.#max);
   }

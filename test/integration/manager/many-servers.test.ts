@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   createMcpTools,
+  createMcpToolsFromAgent,
   type McpToolsOptions,
   type McpToolset,
   type ServerDefinition,
@@ -238,6 +239,16 @@ describe("a start that has just succeeded", () => {
     await using mcp = await createMcpTools(servers, { startupWaitMs: 1 });
     expect(mcp.servers.connected).toEqual(["a", "b"]);
     expect(mcp.status()).toMatchObject({ a: { state: "connected" }, b: { state: "connected" } });
+  });
+
+  it("from an agent definition does so, too", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    server.addFault({ type: "delay", ms: 20 }, { method: "initialize" });
+    const agent = { resources: [{ $resourceType: "mcp", name: "a", dynamicTools: "all" }] };
+    const servers = { a: { url: server.url } };
+    await using mcp = await createMcpToolsFromAgent(agent, { servers, startupWaitMs: 1 });
+    expect(mcp.servers.connected).toEqual(["a"]);
+    expect(mcp.status()).toMatchObject({ a: { state: "connected" } });
   });
 });
 

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createMcpTools, McpClient, McpRuntimeError, onMcpEvent } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { createTestClient, echo, eventually, rejection, deferred, times } from "../../fixtures/clients.js";
 import { ERAS, EraServer, startEraServer } from "../../fixtures/era-server.js";
@@ -276,7 +277,47 @@ describe("metrics", () => {
     expect(p50).toBeGreaterThan(0);
     expect(idle).toMatchObject({ calls: 0, latencyMs: undefined, methods: { "tools/list": { calls: 1 } } });
     expect(mcp.servers.metrics()["weather"]).toEqual(used);
+    expect(mcp.totalMetrics()).toMatchObject({ calls: 3, successes: 2, handshakes: { successes: 2 } });
     expect(Object.isFrozen(used)).toBe(true);
+  });
+
+  it("in total sum up all servers, with the mean, the sum and quantiles of all latencies", async () => {
+    const clock = new FakeClock();
+    const takes = (ms: number) => async () => {
+      clock.advance(ms);
+      return "done";
+    };
+    const fail = () => Promise.reject(new Error("no"));
+    const fast = new McpTestServer({ tools: [{ name: "run", run: takes(100) }] });
+    const slow = new McpTestServer({
+      tools: [
+        { name: "run", run: takes(700) },
+        { name: "fail", run: fail },
+      ],
+    });
+    const servers = { fast: { server: fast }, slow: { server: slow } };
+    await using manager = new McpServerManager(servers, { clock });
+    expect(manager.totalMetrics()).toMatchObject({ calls: 0, successRate: undefined, latencyMs: undefined });
+    await manager.connect();
+    const call = (name: string, tool: string) => manager.clients.get(name)?.callTool({ name: tool });
+    for (const name of ["fast", "fast", "slow"]) await call(name, "run");
+    await call("slow", "fail");
+    const { slow: ofSlow } = manager.metrics();
+    expect(ofSlow).toMatchObject({ calls: 2, successRate: 0.5, latencyMs: { mean: 350, total: 700 } });
+    const totals = manager.totalMetrics();
+    expect(totals).toEqual({
+      calls: 4,
+      successes: 3,
+      successRate: 0.75,
+      failures: { "tool-error": 1 },
+      retries: 0,
+      handshakes: { successes: 2, failures: 0 },
+      sessionsLost: 0,
+      breakers: { closed: 2, open: 0, "half-open": 0 },
+      latencyMs: expect.objectContaining({ mean: 225, total: 900, max: 700 }) as unknown,
+    });
+    expect(totals.latencyMs?.p50).toBeCloseTo(100, -1);
+    expect(Object.isFrozen(totals)).toBe(true);
   });
 
   it("of a client count retries, lost sessions, handshakes and circuit breakers", async () => {
@@ -333,7 +374,14 @@ describe("metrics", () => {
     clock.advance(800);
     released.resolve();
     await call;
-    expect(client.metrics().latencyMs).toEqual({ p50: 800, p95: 800, p99: 800, max: 800 });
+    expect(client.metrics().latencyMs).toEqual({
+      p50: 800,
+      p95: 800,
+      p99: 800,
+      max: 800,
+      mean: 800,
+      total: 800,
+    });
   });
 });
 

@@ -1,7 +1,11 @@
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { describe, expect, it } from "vitest";
 import { type ServerDefinition } from "../../../src/index.js";
-import { McpServerManager, type McpServerManagerOptions } from "../../../src/manager/index.js";
+import {
+  McpServerManager,
+  type McpServerManagerOptions,
+  type OnServerError,
+} from "../../../src/manager/index.js";
 import { McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
 import { eventually, rejection, deferred, NO_RETRY } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
@@ -74,9 +78,16 @@ describe.each(MODES)("$name", ({ options }) => {
     await using fixture = await createFixture(options);
     await fixture.servers.b.stop();
     if (options.strict) {
-      expect(await rejection(fixture.manager.connect())).toMatchObject({ kind: "not-sent", server: "b" });
-      expect(fixture.manager).toMatchObject({ connected: [], failed: [], active: ["a", "b", "c"] });
+      const failure = await rejection(fixture.manager.connect());
+      expect(failure).toMatchObject({ kind: "not-sent", server: "b" });
+      const { connected, failed, active, errors } = fixture.manager;
+      expect({ connected, failed, active }).toEqual({ connected: [], failed: ["b"], active: ["a", "c"] });
+      expect(errors).toEqual(new Map([["b", failure]]));
       await fixture.untilClosed();
+      await fixture.servers.b.start();
+      await fixture.manager.reconnect({ failedOnly: true });
+      expect(fixture.manager.connected).toEqual(["b"]);
+      expect(fixture.manager.errors.size).toBe(0);
       return;
     }
     await fixture.manager.connect();
@@ -92,7 +103,7 @@ describe.each(MODES)("$name", ({ options }) => {
     if (options.strict) {
       const failure = await clock.advanceUntilSettled(rejection(connecting), HANDSHAKE_GRACE_MS);
       expect(failure).toMatchObject({ kind: "timeout", server: "b" });
-      expect(fixture.manager).toMatchObject({ connected: [], failed: [] });
+      expect([fixture.manager.connected, fixture.manager.failed]).toEqual([[], ["b"]]);
       await fixture.untilClosed();
       return;
     }
@@ -100,7 +111,7 @@ describe.each(MODES)("$name", ({ options }) => {
     expect(fixture.manager).toMatchObject({ connected: ["a", "c"], failed: ["b"] });
   });
 
-  it("cancellation keeps connected servers, or rolls back all with strict", async () => {
+  it("a signal that is aborted closes what this attempt has opened", async () => {
     const clock = new FakeClock();
     await using fixture = await createFixture({ ...options, clock });
     fixture.servers.b.addFault({ type: "hang" }, { method: "initialize" });
@@ -111,8 +122,12 @@ describe.each(MODES)("$name", ({ options }) => {
     await eventually(() => fixture.manager.connected.length === expected.length);
     controller.abort("enough");
     expect(await clock.advanceUntilSettled(cancelled, HANDSHAKE_GRACE_MS)).toBe("enough");
-    expect(fixture.manager.connected).toEqual(options.strict ? [] : expected);
-    expect(fixture.manager.status()["b"]?.state).toBe("idle");
+    expect(Object.values(fixture.manager.status()).map(({ state }) => state)).toEqual([
+      "idle",
+      "idle",
+      "idle",
+    ]);
+    await eventually(() => fixture.sessions().join() === "0,0,0");
     fixture.servers.b.clearFaults();
     await fixture.manager.connect();
     expect(fixture.manager.connected).toEqual(["a", "b", "c"]);
@@ -180,7 +195,7 @@ describe("the manager", () => {
     expect(fixture.manager).toMatchObject({ failed: ["b"], active: ["a", "b", "c"] });
   });
 
-  it("with strict, restores the state before the attempt", async () => {
+  it("with strict, restores the state before the attempt, except for what has failed", async () => {
     await using fixture = await createFixture({ strict: true });
     await fixture.manager.connect();
     await fixture.manager.disconnect("a");
@@ -189,7 +204,7 @@ describe("the manager", () => {
     expect(await rejection(fixture.manager.connect())).toMatchObject({ server: "b" });
     expect(Object.values(fixture.manager.status()).map(({ state }) => state)).toEqual([
       "disconnected",
-      "disconnected",
+      "failed",
       "connected",
     ]);
     expect(
@@ -277,6 +292,7 @@ describe("the manager", () => {
       tools: 1,
       breaker: undefined,
       latencyMs: expect.any(Number),
+      provenance: { source: "code" },
     });
     expect(a?.since).toBeGreaterThanOrEqual(before);
   });
@@ -333,6 +349,11 @@ describe("the manager", () => {
     [{ closeTimeoutMs: -1 }, "closeTimeoutMs"],
     [{ strict: "yes" }, "strict"],
     [{ listTools: true }, "listTools"],
+    [{ onServerError: "ignore" }, "onServerError"],
+    [{ reconnection: true }, "reconnection"],
+    [{ reconnection: { delaysMs: [] } }, "reconnection.delaysMs"],
+    [{ reconnection: { delayMs: 5 } }, "reconnection", '(did you mean "delaysMs"?)'],
+    [{ reconnection: { maxAttempts: 0 } }, "reconnection.maxAttempts"],
     [{ parallel: true }, "", 'unknown key "parallel"'],
     [null, "", "got null"],
   ])("rejects options %j", (options, path, words = "expected") => {
@@ -404,9 +425,118 @@ describe("while one server hangs in its handshake", () => {
     expect(failure).toMatchObject({ kind: "timeout", server: "b" });
     expect(Object.values(fixture.manager.status()).map(({ state }) => state)).toEqual([
       "disconnected",
-      "idle",
+      "failed",
       "idle",
     ]);
+  });
+});
+
+describe("one server of a manager", () => {
+  it("is reconnected with a new session, whatever its state, and its failure is thrown", async () => {
+    await using fixture = await createFixture({}, { lazy: true });
+    const { manager, servers } = fixture;
+    await manager.connect();
+    await manager.reconnect("b");
+    await manager.reconnect("c");
+    await manager.disconnect("a");
+    await manager.reconnect("a");
+    expect(manager.connected).toEqual(["a", "b", "c"]);
+    expect(fixture.handshakes()).toEqual([2, 1, 2]);
+    await servers.b.stop();
+    const failure = await rejection(manager.reconnect("b"));
+    expect(failure).toMatchObject({ kind: "not-sent", server: "b" });
+    expect([manager.failed, manager.errors.get("b")]).toEqual([["b"], failure]);
+    expect(await rejection(manager.reconnect("nope"))).toMatchObject({ kind: "invalid-config" });
+    expect(await rejection(manager.reconnect("a", { singal: 1 } as never))).toMatchObject({
+      message: expect.stringContaining('did you mean "signal"') as unknown,
+    });
+  });
+
+  it("is refreshed: its tools are listed again", async () => {
+    await using fixture = await createFixture();
+    const { manager, servers } = fixture;
+    await manager.connect();
+    const changed: string[] = [];
+    manager.on("toolsChanged", ({ server }) => changed.push(server));
+    servers.b.tools = [{ name: "other", run: () => "" }];
+    expect((await manager.refresh("b")).map(({ name }) => name)).toEqual(["other"]);
+    expect(manager.toolsOf("b")?.map(({ name }) => name)).toEqual(["other"]);
+    expect(changed).toEqual(["b"]);
+    await manager.disconnect("b");
+    expect(await rejection(manager.refresh("b"))).toMatchObject({ kind: "not-sent", server: "b" });
+    expect(await rejection(manager.refresh("nope"))).toMatchObject({ kind: "invalid-config" });
+    expect(await rejection(manager.refresh("a", { signal: AbortSignal.abort("no") }))).toBe("no");
+  });
+
+  it("is disconnected together with all others, also while one is being connected", async () => {
+    await using fixture = await createFixture();
+    const { manager, servers } = fixture;
+    servers.b.addFault({ type: "hang" }, { method: "initialize" });
+    const connecting = manager.connect();
+    await servers.b.waitFor("initialize");
+    await manager.disconnectAll();
+    await connecting;
+    const states = () => Object.values(manager.status()).map(({ state }) => state);
+    expect(states()).toEqual(["disconnected", "disconnected", "disconnected"]);
+    await fixture.untilClosed();
+    servers.b.clearFaults();
+    await manager.connect();
+    expect(states()).toEqual(["connected", "connected", "connected"]);
+  });
+});
+
+describe("onServerError", () => {
+  async function connectWith(onServerError: OnServerError, options: McpServerManagerOptions = {}) {
+    const fixture = await createFixture({ ...options, onServerError }, { optional: true });
+    await Promise.all([fixture.servers.b.stop(), fixture.servers.c.stop()]);
+    const outcome = await fixture.manager.connect().catch((error: unknown) => error);
+    return { fixture, outcome, connected: fixture.manager.connected, failed: fixture.manager.failed };
+  }
+
+  it("decides for each failed server whether connect throws", async () => {
+    const asked: unknown[] = [];
+    const { fixture, ...result } = await connectWith((error, context) => {
+      asked.push([error.kind, context]);
+      return context.optional ? "ignore" : "throw";
+    });
+    await using _ = fixture;
+    expect(asked).toHaveLength(2);
+    expect(asked).toContainEqual(["not-sent", { server: "b", optional: true }]);
+    expect(result).toMatchObject({ outcome: { server: "c" }, connected: [], failed: ["b", "c"] });
+  });
+
+  it.each([
+    [false, undefined, ["a"]],
+    [true, "ignore", ["a"]],
+    [true, undefined, []],
+  ] as const)("with strict: %s, %s keeps %j", async (strict, decision, kept) => {
+    const { fixture, connected } = await connectWith(() => decision, { strict });
+    await using _ = fixture;
+    expect(connected).toEqual(kept);
+  });
+
+  it("one error names all servers that have failed", async () => {
+    const { fixture, outcome } = await connectWith(() => "throw");
+    await using _ = fixture;
+    expect(outcome).toMatchObject({
+      kind: "not-sent",
+      server: undefined,
+      message: expect.stringMatching(/^2 servers failed:\n {2}b: .*\n {2}c: /) as unknown,
+      cause: { errors: [{ server: "b" }, { server: "c" }] },
+    });
+  });
+
+  it("may throw an error of its own, and must not be asynchronous", async () => {
+    const own = new Error("mine");
+    const thrown = await connectWith(() => {
+      throw own;
+    });
+    await using _ = thrown.fixture;
+    expect(thrown.outcome).toBe(own);
+    const asynchronous = await connectWith((async () => "ignore") as never);
+    await using __ = asynchronous.fixture;
+    expect(asynchronous.outcome).toMatchObject({ kind: "invalid-config" });
+    expect(asynchronous.connected).toEqual([]);
   });
 });
 

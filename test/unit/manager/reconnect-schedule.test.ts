@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { MANAGER_DEFAULTS, type ReconnectionOptions } from "../../../src/manager/index.js";
 import { ReconnectSchedule } from "../../../src/manager/reconnect-schedule.js";
 import { times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 
-function createFixture(isRemote: boolean) {
+function createFixture(isRemote: boolean, options: ReconnectionOptions | false = {}) {
   const clock = new FakeClock();
   const attempts: number[] = [];
   const exhausted: unknown[] = [];
@@ -11,6 +12,7 @@ function createFixture(isRemote: boolean) {
   const schedule = new ReconnectSchedule({
     clock,
     isRemote,
+    settings: options === false ? undefined : { ...MANAGER_DEFAULTS.reconnection, ...options },
     reconnect: async () => {
       attempts.push(clock.now());
       if (!isReachable) throw new Error("unreachable");
@@ -88,5 +90,38 @@ describe("a lost connection", () => {
     expect(fixture.attempts).toHaveLength(5);
     await fixture.advance(30_000);
     expect(fixture.schedule.start()).toBe(true);
+  });
+
+  it("is retried with other delays, of which the last one is repeated, and as often as an option says", async () => {
+    const fixture = createFixture(true, { delaysMs: [1_000, 3_000], maxAttempts: 4 });
+    fixture.schedule.start();
+    await fixture.advance(60_000);
+    expect(fixture.attempts).toEqual([1_000, 4_000, 7_000, 10_000]);
+    expect(fixture.exhausted).toHaveLength(1);
+    expect(fixture.clock.pending).toBe(0);
+  });
+
+  it("of a local program is retried without limit, if an option says so", async () => {
+    const fixture = createFixture(false, { maxAttempts: Number.POSITIVE_INFINITY });
+    fixture.schedule.start();
+    await fixture.advance(60_000);
+    expect(fixture.attempts).toHaveLength(6);
+    expect(fixture.exhausted).toEqual([]);
+  });
+
+  it("may be lost as often as an option says", async () => {
+    const fixture = createFixture(true, { maxLosses: 1, lossWindowMs: 5_000 });
+    fixture.restore();
+    expect(fixture.schedule.start()).toBe(true);
+    await fixture.advance(2_000);
+    expect(fixture.schedule.start()).toBe(false);
+    await fixture.advance(5_000);
+    expect(fixture.schedule.start()).toBe(true);
+  });
+
+  it("is not retried with reconnection: false", async () => {
+    const fixture = createFixture(true, false);
+    expect(fixture.schedule.start()).toBe(false);
+    expect(fixture.clock.pending).toBe(0);
   });
 });

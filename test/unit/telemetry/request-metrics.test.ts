@@ -23,6 +23,7 @@ describe("RequestMetrics", () => {
     metrics.onRequestRetried(ended({ tool: "b" }));
     const { tools, ...all } = metrics.snapshot();
     expect(all).toMatchObject({ calls: 3, successes: 1, failures: { timeout: 2 }, retries: 1 });
+    expect([all.successRate, all.latencyMs?.total]).toEqual([1 / 3, 70]);
     expect(tools["a"]).toMatchObject({ calls: 2, successes: 1, failures: { timeout: 1 }, retries: 0 });
     expect(tools["b"]).toMatchObject({ calls: 1, successes: 0, failures: { timeout: 1 }, retries: 1 });
   });
@@ -41,7 +42,7 @@ describe("RequestMetrics", () => {
     metrics.onRequestEnded(ended({ tool: "a", kind: "circuit-open", attempts: 0, latencyMs: 0 }));
     expect(metrics.snapshot().latencyMs).toBeUndefined();
     metrics.onRequestEnded(ended({ tool: "a", latencyMs: 8 }));
-    expect(metrics.snapshot().latencyMs).toEqual({ p50: 8, p95: 8, p99: 8, max: 8 });
+    expect(metrics.snapshot().latencyMs).toEqual({ p50: 8, p95: 8, p99: 8, max: 8, mean: 8, total: 8 });
   });
 
   it("counts a hundred tools separately and the rest together", () => {

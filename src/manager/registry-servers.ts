@@ -1,0 +1,347 @@
+import { mapConcurrent } from "../async/semaphore.js";
+import { hasSharedIdentity } from "../catalog/tool-registry.js";
+import { withAddressOrigin } from "../config/address-policy.js";
+import type { CredentialOptions } from "../config/credential-options.js";
+import type { HttpOptions } from "../config/http-options.js";
+import { option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { parseServer } from "../config/parse-server.js";
+import type { ServerDefinition } from "../config/server-definition.js";
+import { configError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { isPlainObject, omitUndefined } from "../json/json.js";
+import { type LimitedStore, limitStore } from "../stores/driver-store.js";
+import type { KeyValueStore } from "../stores/key-value-store.js";
+import type { McpServerManager } from "./mcp-server-manager.js";
+import { isLambdaArn, parsePublishedServer, PUBLISHED_PREFIX } from "./published-server.js";
+
+/** Default options of `registryServers`. The table in the README is generated from this. */
+export const REGISTRY_SERVER_DEFAULTS = { refreshIntervalMs: 60_000, unhealthyAfter: 3 } as const;
+
+/** What requests to an origin are sent with. */
+export type RegistryCredentials = CredentialOptions & HttpOptions;
+
+/** Options of `registryServers`. */
+export interface RegistryServersOptions {
+  /**
+   * The addresses that may be used: origins (`https://tools.example.com`) and ARNs of Lambda functions. A server of the
+   * registry with another address is ignored, with a warning.
+   */
+  readonly allow: readonly string[];
+  /**
+   * Credentials by origin: the server of a registry never has any. Every origin also has to be in `allow`. Lambda functions
+   * are called with the credentials that the AWS SDK finds.
+   * @default {}
+   */
+  readonly credentials?: Readonly<Record<string, RegistryCredentials>>;
+  /**
+   * How often the store is read and the health of the servers is checked. A store with a change feed, such as Redis, is
+   * also read when it reports a change.
+   * @default 60_000
+   */
+  readonly refreshIntervalMs?: number;
+  /**
+   * After how many failed health checks in a row a server is left out, with its tools. It is included again when it
+   * responds. A server that requires a caller (`identity`) is not checked.
+   * @default 3
+   */
+  readonly unhealthyAfter?: number;
+}
+
+/** Servers that are defined in a store: see `registryServers`. */
+export interface RegistryServers {
+  /**
+   * Adds the servers of the registry to a manager, and keeps them up to date until it is closed. Resolves when the store
+   * was read and the servers are being connected. A store that cannot be read is logged, and read again later.
+   *
+   * @param manager a manager, or `toolset.servers`
+   * @throws McpRuntimeError kind `closed` if the manager is closed
+   */
+  attach(manager: McpServerManager): Promise<void>;
+}
+
+interface RegistrySettings extends Required<RegistryServersOptions> {
+  readonly store: KeyValueStore;
+}
+
+const OPTIONS_SCHEMA = optionsSchema<RegistryServersOptions>(
+  {
+    allow: option.opaque<readonly string[]>("an array of origins and ARNs with at least one", (value) => {
+      return Array.isArray(value) && value.length > 0;
+    }),
+    credentials: option.opaque<RegistrySettings["credentials"]>("an object by origin", isPlainObject),
+    refreshIntervalMs: option.count,
+    unhealthyAfter: option.count,
+  },
+  { required: ["allow"] },
+);
+const STORE_SCHEMA = option.withMethods<KeyValueStore>(["get", "list"], "a store, such as redisStore(…)");
+
+/**
+ * Servers that others define in a shared store with `publishServer` and `withdrawServer`: they become servers of a running
+ * toolset or manager and leave it again, with their tools. What is in the store is data: it cannot start commands, add
+ * credentials, or name an address that `allow` does not have. A server of your own configuration takes precedence over
+ * one with the same name in the store.
+ *
+ * @param store the store that the processes share, such as `redisStore(…)` or `dynamoStore(…)`. The caller closes it.
+ * @throws McpRuntimeError kind `invalid-config` if an option is invalid
+ * @example
+ * ```ts
+ * await using store = redisStore("redis://localhost:6379");
+ * const registry = registryServers(store, {
+ *   allow: ["https://tools.example.com"],
+ *   credentials: { "https://tools.example.com": { headers: { authorization: `Bearer ${token}` } } },
+ * });
+ * await using toolset = await createMcpTools({}, { registry });
+ * ```
+ */
+export function registryServers(store: KeyValueStore, options: RegistryServersOptions): RegistryServers {
+  const subject = "The server registry";
+  parseOptions(STORE_SCHEMA, store, { subject, path: "store" });
+  const parsed = parseOptions(OPTIONS_SCHEMA, options, { subject });
+  const settings = { ...REGISTRY_SERVER_DEFAULTS, credentials: {}, ...omitUndefined(parsed), store };
+  const issues = validateAddresses(settings as RegistrySettings);
+  if (issues.length > 0) throw configError(subject, issues);
+  return { attach: (manager) => new RegistryFollower(manager, settings as RegistrySettings).start() };
+}
+
+function validateAddresses({ allow, credentials }: RegistrySettings): ConfigIssue[] {
+  const invalid = allow.flatMap((address, index): ConfigIssue[] => {
+    if (isOrigin(address) || isLambdaArn(address)) return [];
+    const message =
+      "expected an origin without a path, such as https://tools.example.com, or the ARN of a Lambda function";
+    return [{ path: `allow[${index}]`, message }];
+  });
+  for (const [origin, credential] of Object.entries(credentials)) {
+    const path = `credentials[${JSON.stringify(origin)}]`;
+    if (!isOrigin(origin))
+      invalid.push({ path, message: "expected an origin, such as https://tools.example.com" });
+    else if (!allow.includes(origin))
+      invalid.push({ path, message: "is not in allow, and would never be used" });
+    else parseServer(path, { url: origin, ...credential });
+  }
+  return invalid;
+}
+
+const ORIGIN_PROTOCOLS: ReadonlySet<string> = new Set(["http:", "https:", "ws:", "wss:"]);
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && ORIGIN_PROTOCOLS.has(url.protocol) && url.origin === text;
+}
+
+/** A server of the registry that was added to the manager. */
+interface RegistryEntry {
+  /** The record that it was added with. */
+  readonly record: string;
+  /** Health checks that have failed in a row. */
+  failures: number;
+  isLeftOut: boolean;
+  /** A server that does not respond is not checked twice at the same time. */
+  isBeingChecked: boolean;
+}
+
+interface DesiredServer {
+  readonly record: string;
+  readonly definition: ServerDefinition;
+}
+
+/** The store may be written by others: a larger registry is not read completely. */
+const MAX_SERVERS = 1_000;
+const READ_CONCURRENCY = 16;
+/** Not names of servers. */
+const READ_PROBLEM = "(read)";
+const SIZE_PROBLEM = "(size)";
+
+/** Keeps the servers of one manager as they are in the store. */
+class RegistryFollower {
+  readonly #manager: McpServerManager;
+  readonly #settings: RegistrySettings;
+  readonly #store: LimitedStore;
+  readonly #entries = new Map<string, RegistryEntry>();
+  /** The last problem of each server, by name, and of the store: each is logged once. */
+  readonly #problems = new Map<string, string>();
+  readonly #closed = new AbortController();
+  #isOutdated = false;
+  #updating: Promise<void> | undefined;
+
+  constructor(manager: McpServerManager, settings: RegistrySettings) {
+    this.#manager = manager;
+    this.#settings = settings;
+    this.#store = limitStore(settings.store, manager.serverSet.settings.clock);
+  }
+
+  async start(): Promise<void> {
+    const { closed } = this.#manager.serverSet;
+    closed.throwIfCancelled();
+    closed.onCancel((reason) => this.#closed.abort(reason));
+    // Subscribed before the store is read, so that no change is missed.
+    await this.#watch().catch((error: unknown) =>
+      this.#warn(READ_PROBLEM, `The server registry is not watched: ${String(error)}`),
+    );
+    await this.#update();
+    this.#schedule();
+  }
+
+  async #watch(): Promise<void> {
+    const unwatch = await this.#store.watch?.((key) => {
+      if (key === undefined || key.startsWith(PUBLISHED_PREFIX)) void this.#update();
+    });
+    // The store may have been closed before.
+    const stop = () => void unwatch?.().catch(() => undefined);
+    if (this.#closed.signal.aborted) stop();
+    else this.#closed.signal.addEventListener("abort", stop);
+  }
+
+  #schedule(): void {
+    const { signal } = this.#closed;
+    if (signal.aborted) return;
+    const { clock } = this.#manager.serverSet.settings;
+    const refresh = async () => {
+      signal.removeEventListener("abort", cancel);
+      await this.#update();
+      for (const [name, entry] of this.#entries) void this.#checkHealth(name, entry);
+      this.#schedule();
+    };
+    const cancel = clock.after(this.#settings.refreshIntervalMs, () => void refresh(), { unref: true });
+    signal.addEventListener("abort", cancel);
+  }
+
+  /** Reads the store and changes the servers accordingly. A change during an update causes another one. Never rejects. */
+  #update(): Promise<void> {
+    this.#isOutdated = true;
+    this.#updating ??= this.#updateUntilCurrent().finally(() => {
+      this.#updating = undefined;
+    });
+    return this.#updating;
+  }
+
+  async #updateUntilCurrent(): Promise<void> {
+    while (this.#isOutdated && !this.#closed.signal.aborted) {
+      this.#isOutdated = false;
+      try {
+        this.#apply(await this.#read());
+        this.#problems.delete(READ_PROBLEM);
+      } catch (error) {
+        this.#warn(
+          READ_PROBLEM,
+          `The server registry could not be read, so its servers stay as they are: ${String(error)}`,
+        );
+      }
+    }
+  }
+
+  async #read(): Promise<Map<string, DesiredServer>> {
+    const { signal } = this.#closed;
+    const keys = await this.#store.list(PUBLISHED_PREFIX, { signal });
+    if (keys.length > MAX_SERVERS)
+      this.#warn(
+        SIZE_PROBLEM,
+        `The server registry has ${keys.length} servers; the first ${MAX_SERVERS} are used.`,
+      );
+    const records = await mapConcurrent(keys.slice(0, MAX_SERVERS), READ_CONCURRENCY, async (key) => {
+      return [key.slice(PUBLISHED_PREFIX.length), await this.#store.get(key, { signal })] as const;
+    });
+    const present = records.filter(([, value]) => value !== undefined);
+    const names = new Set([...present.map(([name]) => name), READ_PROBLEM, SIZE_PROBLEM]);
+    for (const name of this.#problems.keys()) if (!names.has(name)) this.#problems.delete(name);
+    return new Map(present.flatMap(([name, value]) => this.#toDesired(name, value)));
+  }
+
+  /** A record is untrusted input: one that is invalid or not allowed is logged and ignored. */
+  #toDesired(name: string, value: unknown): [string, DesiredServer][] {
+    try {
+      const { name: recordName, definition, address } = parsePublishedServer(value);
+      const { allow, credentials } = this.#settings;
+      const problem = this.#findConflict(name);
+      if (recordName !== name) throw new Error("It was written for another name.");
+      if (!allow.includes(address)) throw new Error(`Its address ${address} is not in allow.`);
+      if (problem !== undefined) throw new Error(problem);
+      const complete = { ...credentials[address], ...definition, optional: true } as ServerDefinition;
+      this.#problems.delete(name);
+      return [
+        [
+          name,
+          {
+            record: JSON.stringify(value),
+            definition: withAddressOrigin(complete, { source: "lookup", provider: "registry" }),
+          },
+        ],
+      ];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#warn(name, `Server "${excerpt(name)}" of the registry is ignored. ${reason}`);
+      return [];
+    }
+  }
+
+  /** A server that the application has configured takes precedence. */
+  #findConflict(name: string): string | undefined {
+    const isTaken = !this.#entries.has(name) && this.#manager.configured.includes(name);
+    return isTaken ? "The application has a server with this name." : undefined;
+  }
+
+  #apply(desired: ReadonlyMap<string, DesiredServer>): void {
+    const outdated = [...this.#entries].filter(([name, { record }]) => desired.get(name)?.record !== record);
+    for (const [name] of outdated) {
+      this.#entries.delete(name);
+      // Unless the application has removed it. Closing may take a while: one that is added again waits for it.
+      if (this.#manager.configured.includes(name)) this.#manager.remove(name).catch(() => undefined);
+    }
+    for (const [name, server] of desired) if (!this.#entries.has(name)) this.#add(name, server);
+  }
+
+  /** Does not wait for the connection: its outcome is the state of the server. */
+  #add(name: string, { record, definition }: DesiredServer): void {
+    if (this.#closed.signal.aborted) return;
+    const entry: RegistryEntry = { record, failures: 0, isLeftOut: false, isBeingChecked: false };
+    this.#entries.set(name, entry);
+    this.#manager.add(name, definition).catch((error: unknown) => {
+      if (this.#entries.get(name) !== entry) return;
+      // With the option `strict` of the manager. The next update tries again.
+      this.#entries.delete(name);
+      this.#warn(name, `Server "${name}" of the registry could not be added: ${String(error)}`);
+    });
+  }
+
+  /** Never rejects. */
+  async #checkHealth(name: string, entry: RegistryEntry): Promise<void> {
+    const server = this.#manager.serverSet.all.find((candidate) => candidate.name === name);
+    if (server === undefined || entry.isBeingChecked || !hasSharedIdentity(server.client)) return;
+    const isLeftOut = entry.isLeftOut && server.isDisconnected;
+    // Disconnected by the application.
+    if (server.isDisconnected && !isLeftOut) return;
+    entry.isBeingChecked = true;
+    try {
+      // The client still sends requests while the server is disconnected; its catalog does not.
+      if (isLeftOut) {
+        // Otherwise an open circuit would fail the check without asking the server.
+        server.client.breaker?.forceClose();
+        await server.client.listTools({ signal: this.#closed.signal });
+        if (this.#entries.get(name) === entry) await this.#manager.reconnect(name);
+      } else await server.catalog.refresh();
+      entry.failures = 0;
+      entry.isLeftOut = false;
+    } catch (error) {
+      entry.failures += 1;
+      if (!isLeftOut && entry.failures >= this.#settings.unhealthyAfter)
+        await this.#leaveOut(name, entry, error);
+    } finally {
+      entry.isBeingChecked = false;
+    }
+  }
+
+  async #leaveOut(name: string, entry: RegistryEntry, reason: unknown): Promise<void> {
+    if (this.#closed.signal.aborted || this.#entries.get(name) !== entry) return;
+    entry.isLeftOut = true;
+    this.#manager.serverSet.settings.warn(
+      `Server "${name}" of the registry is left out until it responds: ${entry.failures} health checks in a row have failed. ${String(reason)}`,
+    );
+    await this.#manager.disconnect(name).catch(() => undefined);
+  }
+
+  #warn(name: string, text: string): void {
+    if (this.#closed.signal.aborted || this.#problems.get(name) === text) return;
+    this.#problems.set(name, text);
+    this.#manager.serverSet.settings.warn(text);
+  }
+}

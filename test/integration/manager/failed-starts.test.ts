@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import { createMcpTools, type ServerDefinition, type ServerErrorContext } from "../../../src/index.js";
+import { startMcpTestServer } from "../../../src/testing/index.js";
+import { NO_RETRY, rejection } from "../../fixtures/clients.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+
+/** A server that works, and the address of one that was stopped. */
+async function createFixture() {
+  const [working, stopped] = await Promise.all([startMcpTestServer(), startMcpTestServer()]);
+  await stopped.close();
+  const broken: ServerDefinition = { url: stopped.url, ...NO_RETRY };
+  return {
+    working,
+    broken,
+    good: { url: working.url, ...NO_RETRY } as ServerDefinition,
+    [Symbol.asyncDispose]: () => working.close(),
+  };
+}
+
+describe("a start that fails", () => {
+  it("reports all broken servers in one error, and closes the others", async () => {
+    await using fixture = await createFixture();
+    const { good, broken } = fixture;
+    const invalid: ServerDefinition = { resolve: async () => ({ url: 5 }) as never };
+    const failure = await rejection(createMcpTools({ b: broken, a: good, c: broken, d: invalid }));
+    expect(failure).toMatchObject({
+      kind: "not-sent",
+      message: expect.stringMatching(/^3 servers failed:\n {2}b: .*\n {2}c: .*\n {2}d: /) as unknown,
+      issues: [{ path: "d.url" }],
+      cause: { errors: [{ server: "b" }, { server: "c" }, { server: "d" }] },
+    });
+    expect(fixture.working.openSessions).toEqual([]);
+  });
+
+  it("does not wait long for servers that are still connecting, and names them", async () => {
+    await using fixture = await createFixture();
+    fixture.working.addFault({ type: "hang" }, { method: "initialize" });
+    const slow = { ...fixture.good, timeouts: { connectMs: 600_000 } } as ServerDefinition;
+    const failure = await rejection(createMcpTools({ slow, broken: fixture.broken }));
+    expect(failure).toMatchObject({
+      kind: "not-sent",
+      server: "broken",
+      message: expect.stringMatching(/ Not connected yet: slow\.$/) as unknown,
+    });
+  });
+});
+
+describe("a toolset with several broken servers", () => {
+  it.each(["refresh", "toolsFor"] as const)("reports all in one error of %s", async (method) => {
+    await using fixture = await createFixture();
+    const lazy = { ...fixture.broken, lazy: true } as ServerDefinition;
+    const servers = { a: lazy, good: fixture.good, b: lazy };
+    await using mcp = await createMcpTools(servers, { logger: new RecordingLogger() });
+    expect(await rejection(mcp[method]({}))).toMatchObject({
+      kind: "not-sent",
+      message: expect.stringMatching(/^2 servers failed:\n {2}a: .*\n {2}b: /) as unknown,
+      cause: { errors: [{ server: "a" }, { server: "b" }] },
+    });
+  });
+});
+
+describe("onServerError", () => {
+  it("decides at the start whether a failure throws, once for each server", async () => {
+    await using fixture = await createFixture();
+    const { good, broken } = fixture;
+    const asked: ServerErrorContext[] = [];
+    const logger = new RecordingLogger();
+    const servers = { good, broken, spare: { ...broken, optional: true } as ServerDefinition };
+    await using mcp = await createMcpTools(servers, {
+      logger,
+      onServerError: (_, context) => {
+        asked.push(context);
+        return "ignore";
+      },
+    });
+    expect(asked.toSorted((a, b) => a.server.localeCompare(b.server))).toEqual([
+      { server: "broken", optional: false },
+      { server: "spare", optional: true },
+    ]);
+    expect(mcp.servers.failed).toEqual(["broken", "spare"]);
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["good__echo"]);
+    expect(logger.warnings).toHaveLength(2);
+  });
+
+  it("may make the failure of an optional server fatal, and leave the rest to the defaults", async () => {
+    await using fixture = await createFixture();
+    const spare = { ...fixture.broken, optional: true } as ServerDefinition;
+    const servers = { good: fixture.good, spare };
+    expect(await rejection(createMcpTools(servers, { onServerError: () => "throw" }))).toMatchObject({
+      kind: "not-sent",
+      server: "spare",
+    });
+    await using mcp = await createMcpTools(servers, {
+      logger: new RecordingLogger(),
+      onServerError: () => undefined,
+    });
+    expect(mcp.servers.failed).toEqual(["spare"]);
+  });
+
+  it("may throw an error of its own", async () => {
+    await using fixture = await createFixture();
+    const own = new Error("mine");
+    const starting = createMcpTools(
+      { good: fixture.good, broken: fixture.broken },
+      {
+        onServerError: () => {
+          throw own;
+        },
+      },
+    );
+    expect(await rejection(starting)).toBe(own);
+    expect(fixture.working.openSessions).toEqual([]);
+  });
+});
