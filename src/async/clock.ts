@@ -24,13 +24,19 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits `ms` milliseconds; rejects with the reason on cancellation. */
-export function delay(ms: number, clock: Clock, cancellation: CancelScope): Promise<void> {
+/** Waits `ms` milliseconds; rejects with the reason on cancellation. With `unref`, see `Clock.after`. */
+export function delay(
+  ms: number,
+  clock: Clock,
+  cancellation: CancelScope,
+  options?: { readonly unref?: boolean },
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const cancelTimer = clock.after(ms, () => {
+    const onElapsed = () => {
       unsubscribe();
       resolve();
-    });
+    };
+    const cancelTimer = clock.after(ms, onElapsed, options);
     const unsubscribe = cancellation.onCancel((reason) => {
       cancelTimer();
       reject(reason);

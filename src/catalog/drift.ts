@@ -1,7 +1,8 @@
 import type { McpToolInfo } from "../config/list-items.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
-import { compareSchemas, type ParameterChange } from "../json-schema/compare-schemas.js";
+import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
+import type { ParameterChange } from "../json-schema/diff/parameter-change.js";
 import { fullHash } from "../json-schema/schema-hash.js";
 
 /** How one tool changed. */

@@ -3,7 +3,6 @@ import { type Clock, settleWithin, systemClock, withDeadline } from "../async/cl
 import { SingleFlight } from "../async/single-flight.js";
 import type { ListToolsOptions, RequestOptions } from "../client/call-options.js";
 import type { McpClient } from "../client/mcp-client.js";
-import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -51,7 +50,10 @@ export interface CatalogEventEmitter {
 }
 
 /** The part of a client that a catalog uses. */
-type CatalogClient = Pick<McpClient, "name" | "identityOf" | "listTools" | "protocolVersion" | "on"> & {
+type CatalogClient = Pick<
+  McpClient,
+  "name" | "state" | "identityOf" | "listTools" | "protocolVersion" | "on"
+> & {
   /** Internal, so it is not in the published type of `McpClient`. */
   hintProtocolVersion(version: string): void;
 };
@@ -111,6 +113,9 @@ const MAX_ENTRIES = 1_000;
 /** How long `close()` waits for pending store writes; the stores have shorter timeouts of their own. */
 const MAX_FLUSH_MS = 2_000;
 
+/** The catalog of each client that has one, for the registry: what it finds in this process should be callable. */
+export const CATALOGS = new WeakMap<object, ToolCatalog>();
+
 /**
  * The tool lists of one server, by identity. A fresh list is returned from the cache; a stale one is
  * returned while it is refreshed in the background. Without a list, callers wait for one shared listing.
@@ -127,6 +132,7 @@ export class ToolCatalog {
   /** Listings that are not yet written to the store. */
   readonly #pending = new Set<Promise<CachedToolList>>();
   #cancelDebounce: (() => void) | undefined;
+  #isFlushing = false;
 
   /** Sends nothing. Follows the change notifications of the client, but does not cause it to listen for them. */
   constructor(client: CatalogClient, options: ToolCatalogOptions) {
@@ -136,6 +142,7 @@ export class ToolCatalog {
     this.#now = options.now ?? (() => Date.now());
     this.#unwatchStore = options.store?.watch(() => this.#markStoreUnread());
     client.on("toolsChanged", () => this.onListChanged(), { passive: true });
+    CATALOGS.set(client, this);
   }
 
   /** The tools, from memory, the store or the server. The caller's signal cancels only the caller's wait. */
@@ -184,13 +191,45 @@ export class ToolCatalog {
   onListChanged(): void {
     this.invalidate();
     if (this.#closed.isCancelled) return;
-    if (this.#cancelDebounce !== undefined || !this.#entries.has(SHARED_IDENTITY)) return;
+    const entry = this.#findSharedEntry();
+    if (this.#cancelDebounce !== undefined || entry === undefined) return;
     this.#cancelDebounce = this.#clock.after(CHANGE_DEBOUNCE_MS, () => {
       this.#cancelDebounce = undefined;
-      const entry = this.#getEntry(SHARED_IDENTITY);
       // A caller may have refreshed the list in the meantime.
       if (entry.isInvalidated) this.#refreshInBackground(entry, {});
     });
+  }
+
+  /**
+   * Call before `close()`. Lists the tools once more if the server has announced a change that is not in the store yet:
+   * a short run would leave an outdated list to the next one. Returns `undefined` if there is nothing to do.
+   */
+  flush(): Promise<void> | undefined {
+    const { store } = this.#options;
+    const entry = this.#findSharedEntry();
+    const isOutdated = entry?.list !== undefined && entry.isInvalidated;
+    if (store === undefined || !isOutdated || this.#client.state !== "ready") return undefined;
+    this.#cancelDebounce?.();
+    this.#isFlushing = true;
+    return this.#flushEntry(entry, store);
+  }
+
+  async #flushEntry(entry: CatalogEntry, store: ToolListStore): Promise<void> {
+    await settleWithin(MAX_FLUSH_MS, this.#clock, () => this.#getListing(entry, {}));
+    const { list, identity } = entry;
+    if (list === undefined || !entry.isInvalidated) return;
+    // The next run uses the list, but refreshes it at once.
+    entry.writing = entry.writing.then(() => store.write(identity, { ...list, ttlMs: 0 }));
+    await entry.writing;
+  }
+
+  /** The list of requests without a caller; `undefined` if it was not read yet, or the server requires a caller. */
+  #findSharedEntry(): CatalogEntry | undefined {
+    try {
+      return this.#entries.get(this.#client.identityOf({}));
+    } catch {
+      return undefined;
+    }
   }
 
   /** Cancels running listings and waits for pending store writes, as the store may be closed next. */
@@ -331,7 +370,7 @@ export class ToolCatalog {
 
   /** Sends `tools/list` and emits how it ended. */
   async #fetch(options: ListToolsOptions): Promise<McpToolInfo[]> {
-    this.#options.assertEnabled?.();
+    if (!this.#isFlushing) this.#options.assertEnabled?.();
     const startedAt = this.#clock.now();
     const emit = (tools: number | undefined, kind: FailureKind | undefined) => {
       const latencyMs = this.#clock.now() - startedAt;

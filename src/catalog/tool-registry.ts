@@ -6,11 +6,15 @@ import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { hasMethods, option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
+import { describeChange } from "../json-schema/diff/parameter-change.js";
 import { schemaHash } from "../json-schema/schema-hash.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import { type LimitedStore, limitStore } from "../stores/driver-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
+import { CATALOGS } from "./tool-catalog.js";
 import { MAX_CLOCK_SKEW_MS, toStoreKeyPrefix } from "./tool-list-store.js";
 
 const positiveMs = option.opaque<number>(
@@ -118,6 +122,8 @@ export interface ToolLocation extends Omit<ServerRecord, "tools"> {
 
 interface RegistryEntry {
   record: ServerRecord;
+  /** The tools of the record; `undefined` if another process listed them. */
+  listed?: readonly McpToolInfo[] | undefined;
   /** When it was last read or listed, in clock time. */
   readAt: number;
 }
@@ -167,10 +173,9 @@ export class ToolRegistry implements AsyncDisposable {
    * @throws McpRuntimeError kind `closed` after `close()`
    */
   async find(tool: string): Promise<ToolLocation[]> {
-    const locations = (await this.records()).flatMap(({ tools, ...server }) => {
-      const hash = tools.get(tool);
-      return hash === undefined ? [] : [{ ...server, schemaHash: hash }];
-    });
+    const found = (await this.records()).filter(({ tools }) => tools.has(tool));
+    await Promise.all(found.map(({ server }) => this.#updateToolset(server, tool)));
+    const locations = found.map(({ tools, ...server }) => ({ ...server, schemaHash: tools.get(tool) ?? "" }));
     const isFailing = ({ health }: ToolLocation) => Number(health.state === "failing");
     return locations.toSorted((a, b) => isFailing(a) - isFailing(b));
   }
@@ -205,6 +210,20 @@ export class ToolRegistry implements AsyncDisposable {
   /** Calls `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Lists a server again whose record has a tool that the toolset does not know yet, so that it can be called. */
+  async #updateToolset(server: string, tool: string): Promise<void> {
+    const { signal } = this.#closed;
+    const client = this.#toolset.clients[server];
+    const catalog = client === undefined ? undefined : CATALOGS.get(client);
+    if (catalog === undefined || client?.state === "closed") return;
+    const known = await catalog.getCached();
+    if (known === undefined || known.some(({ name }) => name === tool)) return;
+    await catalog.refresh({ signal }).catch((error: unknown) => {
+      const text = `The tools of server "${server}" could not be updated after tool "${tool}" was found: ${String(error)}`;
+      if (!signal.aborted) this.#settings.logger.warn(text);
+    });
   }
 
   get #clients(): RegistryClient[] {
@@ -258,13 +277,9 @@ export class ToolRegistry implements AsyncDisposable {
       const listed = await client.listTools({ signal });
       const tools = new Map(listed.map(({ name, inputSchema }) => [name, schemaHash(inputSchema)]));
       const version = client.serverInfo?.version.slice(0, MAX_VERSION_LENGTH) ?? record.version;
-      return await this.#publish(client, {
-        server,
-        version,
-        health: { state: "ok" },
-        listedAt: now(),
-        tools,
-      });
+      const listedAt = now();
+      const current: ServerRecord = { server, version, health: { state: "ok" }, listedAt, tools };
+      return await this.#publish(client, current, listed);
     } catch (error) {
       if (signal.aborted) return record;
       logger.warn(`Server "${server}" could not be listed for the tool registry: ${String(error)}`);
@@ -273,11 +288,28 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  async #publish(client: RegistryClient, record: ServerRecord): Promise<ServerRecord> {
-    this.#getEntry(client).record = record;
+  async #publish(
+    client: RegistryClient,
+    record: ServerRecord,
+    listed?: readonly McpToolInfo[],
+  ): Promise<ServerRecord> {
+    this.#setRecord(client, record, listed);
     // A server that was never listed has nothing to store.
     if (record.listedAt !== undefined) await this.#writeStores(client, record, this.#settings.stores);
     return record;
+  }
+
+  /** Warns about tools whose input schema differs from the previous record, by this or another process. */
+  #setRecord(client: RegistryClient, record: ServerRecord, listed?: readonly McpToolInfo[]): void {
+    const entry = this.#getEntry(client);
+    const hashes = entry.record.tools;
+    const changed = [...record.tools].flatMap(([name, hash]) =>
+      (hashes.get(name) ?? hash) === hash ? [] : [name],
+    );
+    if (changed.length > 0)
+      this.#settings.logger.warn(describeSchemaChanges(client.name, changed, entry.listed, listed));
+    if (listed !== undefined || changed.length > 0) entry.listed = listed;
+    entry.record = record;
   }
 
   /** Takes over the record of the first store that has one, unless the one in memory is newer. */
@@ -290,7 +322,7 @@ export class ToolRegistry implements AsyncDisposable {
       const record = parseRecord(stored, client.name, now());
       if (record === undefined) continue;
       await this.#writeStores(client, record, stores.slice(0, index));
-      if ((record.listedAt ?? 0) >= (entry.record.listedAt ?? 0)) entry.record = record;
+      if ((record.listedAt ?? 0) >= (entry.record.listedAt ?? 0)) this.#setRecord(client, record);
       break;
     }
     return entry.record;
@@ -343,7 +375,7 @@ export class ToolRegistry implements AsyncDisposable {
 }
 
 /** Whether all callers share one identity on this server. */
-function hasSharedIdentity(client: RegistryClient): boolean {
+export function hasSharedIdentity(client: Pick<RegistryClient, "identityOf">): boolean {
   try {
     return client.identityOf({}) === SHARED_IDENTITY;
   } catch {
@@ -365,6 +397,27 @@ function resolveRegistryOptions(options: ToolRegistryOptions): RegistrySettings 
     stores: stores.map((store) => limitStore(store, clock)),
     clock,
   };
+}
+
+const MAX_DESCRIBED_TOOLS = 5;
+
+/** Describes how the input schemas of tools changed, as far as both versions are known. */
+function describeSchemaChanges(
+  server: string,
+  names: readonly string[],
+  before: readonly McpToolInfo[] = [],
+  now: readonly McpToolInfo[] = [],
+): string {
+  const tools = names.slice(0, MAX_DESCRIBED_TOOLS).map((name) => {
+    const [previous, current] = [before, now].map((list) => list.find((tool) => tool.name === name));
+    if (previous === undefined || current === undefined) return `"${name}"`;
+    const { severity, parameters } = compareSchemas(previous.inputSchema, current.inputSchema);
+    const changes = parameters.slice(0, MAX_DESCRIBED_TOOLS).map(describeChange).join(", ");
+    return `"${name}" (${[severity, changes].filter(Boolean).join(": ")})`;
+  });
+  const others = names.length - tools.length;
+  const list = excerpt([...tools, ...(others > 0 ? [`and ${others} more`] : [])].join(", "));
+  return `Server "${server}" changed the input schema of ${names.length === 1 ? "a tool" : `${names.length} tools`}: ${list}.`;
 }
 
 const MAX_TOOLS = 10_000;

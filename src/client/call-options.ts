@@ -1,4 +1,10 @@
-import { assertObject, isObject, zodToIssues, ZOD_ERROR_MAP } from "../config/parse-options.js";
+import {
+  findOptionsProblem,
+  isObject,
+  optionKeys,
+  zodToIssues,
+  ZOD_ERROR_MAP,
+} from "../config/parse-options.js";
 import type { CallContext } from "../config/call-context.js";
 import { HEADERS_SCHEMA } from "../config/http-options.js";
 import { configError, McpRuntimeError, type ConfigIssue } from "../errors/mcp-runtime-error.js";
@@ -114,12 +120,65 @@ export function assertConcurrency(server: string, concurrency: number): void {
   throw new McpRuntimeError("invalid-config", text, { server });
 }
 
-export function assertRequestOptions(server: string, options: RequestOptions): void {
-  const { timeoutMs, context } = assertObject(options, { subject: "The request", path: "options", server });
-  if (context !== undefined) assertObject(context, { subject: "The request", path: "context", server });
+const REQUEST_KEYS = { signal: true, timeoutMs: true, context: true } as const;
+const CALL_TOOL_KEYS = {
+  ...REQUEST_KEYS,
+  onProgress: true,
+  output: true,
+  idempotent: true,
+  input: true,
+  headers: true,
+  meta: true,
+  loggableArgs: true,
+  secrets: true,
+} as const;
+const REQUEST_OPTIONS = optionKeys<RequestOptions>(REQUEST_KEYS);
+const CALL_TOOL_OPTIONS = optionKeys<CallToolOptions>(CALL_TOOL_KEYS);
+export const CALL_TOOLS_OPTIONS = optionKeys<CallToolsOptions>({ ...CALL_TOOL_KEYS, concurrency: true });
+export const IDENTITY_OPTIONS = optionKeys<RequestOptions & Pick<CallContext, "purpose">>({
+  ...REQUEST_KEYS,
+  purpose: true,
+});
+export const LIST_TOOLS_OPTIONS = optionKeys<ListToolsOptions>({ ...REQUEST_KEYS, onTtl: true });
+
+/** Runs for each call, so it allocates nothing unless it throws. */
+export function assertRequestOptions(
+  server: string,
+  options: RequestOptions,
+  keys: ReadonlySet<string> = REQUEST_OPTIONS,
+): void {
+  const problem = findOptionsProblem(options, keys);
+  if (problem !== undefined) throw requestError(server, "options", problem);
+  const { timeoutMs, context } = options;
+  // It may have other keys: the whole config of a run is a valid context.
+  if (context !== undefined && !isObject(context))
+    throw requestError(server, "context", `expected an object, got ${describeValue(context)}`);
   if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
   const text = `timeoutMs must be a non-negative number of milliseconds, got ${String(timeoutMs)}.`;
   throw new McpRuntimeError("invalid-config", text, { server });
+}
+
+const TOOL_CALL_KEYS = { name: true, args: true, arguments: true, id: true } as const;
+/** `type` is a key of LangChain's tool calls. */
+const CALL_KEYS = optionKeys<ToolCall & { readonly type: string }>({ ...TOOL_CALL_KEYS, type: true });
+export const TOOLSET_CALL_KEYS = optionKeys<ToolCall & { readonly type: string; readonly server: string }>({
+  ...TOOL_CALL_KEYS,
+  type: true,
+  server: true,
+});
+
+/** Returns what is wrong with the keys of a call. Allocates nothing if they are valid. */
+export function findCallProblem(
+  call: { readonly args?: unknown; readonly arguments?: unknown },
+  keys: ReadonlySet<string>,
+): string | undefined {
+  return call.args !== undefined && call.arguments !== undefined
+    ? "it has both args and arguments; pass one of the two"
+    : findOptionsProblem(call, keys);
+}
+
+function requestError(server: string, path: string, message: string): McpRuntimeError {
+  return configError("The request", [{ path, message }], { server });
 }
 
 /** Rejects invalid calls and options from untyped callers before anything is sent. Runs for each call: without zod. */
@@ -128,12 +187,12 @@ export function assertToolCall(server: string, call: ToolCall, options: CallTool
   // The arguments of a function cannot even be read.
   if (typeof call !== "object" || typeof call?.name !== "string")
     throw invalidCall("callTool requires a tool name: callTool({ name, args }).");
-  if (call.args !== undefined && call.arguments !== undefined)
-    throw invalidCall(`The call to tool "${call.name}" has both args and arguments. Pass one of the two.`);
+  const problem = findCallProblem(call, CALL_KEYS);
+  if (problem !== undefined) throw invalidCall(`The call to tool "${call.name}" is not valid: ${problem}.`);
   const args = call.args ?? call.arguments;
   if (args !== undefined && !isObject(args))
     throw invalidCall(`The arguments of tool "${call.name}" must be an object, got ${describeValue(args)}.`);
-  assertRequestOptions(server, options);
+  assertRequestOptions(server, options, CALL_TOOL_OPTIONS);
   const issues = validateCallOptions(options);
   if (issues.length > 0) throw configError(`The call to tool "${call.name}"`, issues, { server });
 }

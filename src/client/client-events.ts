@@ -1,4 +1,5 @@
-import { assertObject } from "../config/parse-options.js";
+import { WarningLimit } from "../telemetry/warning-limit.js";
+import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { ServerEndpoint } from "../config/server-config.js";
 import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
@@ -184,8 +185,12 @@ const LIST_CHANGES: ReadonlyMap<string, "toolsChanged" | "resourcesChanged" | "p
   ["notifications/prompts/list_changed", "promptsChanged"],
 ]);
 
+const LISTEN_OPTIONS = optionKeys<ListenOptions>({ passive: true });
+
 /** Emits the events of one client; warnings are also logged. */
 export class ClientEvents {
+  /** For warnings about what the server lists. */
+  readonly listWarnings: WarningLimit;
   readonly #emitter: TypedEmitter<McpClientEvents>;
   readonly #logger: Logger;
   readonly #server: string;
@@ -195,6 +200,7 @@ export class ClientEvents {
     this.#server = server;
     this.#logger = logger;
     this.#redactor = redactor;
+    this.listWarnings = new WarningLimit(server);
     this.#emitter = new TypedEmitter(
       (error) => this.#log("error", this.redact(`A listener of server "${server}" failed: ${String(error)}`)),
       CLIENT_CHANNELS,
@@ -211,7 +217,7 @@ export class ClientEvents {
     options: ListenOptions = {},
   ): () => void {
     assertListener(name, listener, CLIENT_EVENTS);
-    assertObject(options, { subject: "The listener", path: "options", server: this.#server });
+    assertOptions(options, LISTEN_OPTIONS, { subject: "The listener", server: this.#server });
     return this.#emitter.on(name, listener, options);
   }
 

@@ -2,10 +2,12 @@ import { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
 import { LinkedSet } from "../async/linked-set.js";
 import type { ClientKeys } from "../auth/dpop.js";
-import { assertObject } from "../config/parse-options.js";
+import { assertOptions, optionKeys } from "../config/parse-options.js";
+import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
+import { isPlainObject } from "../json/json.js";
 import type { Connection } from "../session/connection.js";
 import type { DetectedEra } from "../session/negotiate-era.js";
 import type { SessionSlot } from "../session/session-pool.js";
@@ -40,6 +42,7 @@ export interface SessionInfo {
 
 interface ClientLifecycleOptions {
   readonly config: ServerConfig;
+  readonly clientInfo: ClientInfo;
   readonly clock: Clock;
   readonly events: ClientEvents;
   readonly metrics: RequestMetrics;
@@ -59,6 +62,8 @@ export interface CallLease {
   readonly release: () => void;
 }
 
+const CLOSE_OPTIONS = optionKeys<{ readonly drainMs?: number }>({ drainMs: true });
+
 interface OpenedSession {
   readonly identity: string;
   readonly session: Session;
@@ -74,6 +79,8 @@ export class ClientLifecycle {
   readonly #handshakes: HandshakeEventEmitter;
   #epoch: ClientEpoch;
   #previousEpoch: ClientEpoch | undefined;
+  /** Whether a session of this identity listens for changes of the server's tools, without a listener. */
+  followsTools: (identity: string) => boolean = () => false;
   /** Restored on every new session. */
   readonly sessionState = new SessionState();
   /** The protocol era of the server, as detected or hinted. */
@@ -154,7 +161,11 @@ export class ClientLifecycle {
 
   /** A second call with a shorter `drainMs` shortens the drain of the first. */
   async close(options: { readonly drainMs?: number | undefined }): Promise<void> {
-    const { drainMs: requestedMs } = assertObject(options, { subject: "The call to close", path: "options" });
+    const server = this.#options.config.name;
+    const { drainMs: requestedMs } = assertOptions(options, CLOSE_OPTIONS, {
+      subject: "The call to close",
+      server,
+    });
     const drainMs = requestedMs ?? this.config.session.drainMs;
     const epoch = this.#epoch;
     if (epoch.connecting === undefined && epoch.calls.isEmpty) return this.#shortenDrain(drainMs);
@@ -205,7 +216,7 @@ export class ClientLifecycle {
   }
 
   async #open(epoch: ClientEpoch): Promise<Connection> {
-    const { config, clock, events, redactor } = this.#options;
+    const { config, clientInfo, clock, events, redactor } = this.#options;
     const { closed: cancellation } = epoch;
     const warn = (message: string) => events.warn(message);
     try {
@@ -213,6 +224,7 @@ export class ClientLifecycle {
       const connectionModule = await import("../session/connection.js");
       epoch.connection = await connectionModule.Connection.open({
         server: config.name,
+        clientInfo,
         clock,
         redactor,
         log: events,
@@ -246,6 +258,11 @@ export class ClientLifecycle {
     }
   }
 
+  async #followTools(identity: string, session: Session): Promise<void> {
+    if (announcesToolChanges(session) && this.followsTools(identity))
+      await session.openServerStream({ isBackground: true });
+  }
+
   /** Restores the server stream, log level and subscriptions on a new session. */
   async #onSessionOpened(
     { closed: cancellation, sessionEvents }: ClientEpoch,
@@ -253,7 +270,9 @@ export class ClientLifecycle {
   ): Promise<void> {
     const { config, clock, events } = this.#options;
     const { identity, session, generation } = opened;
-    const listening = events.hasServerEventListeners ? session.openServerStream() : Promise.resolve();
+    const listening = events.hasServerEventListeners
+      ? session.openServerStream()
+      : this.#followTools(identity, session);
     const uris = this.sessionState.subscriptions.urisFor(identity);
     // Updates that are sent before the server stream is open would be lost.
     if (uris.length > 0) await cancellation.race(listening).catch(() => undefined);
@@ -270,6 +289,11 @@ export class ClientLifecycle {
     sessionEvents.opened(identity, session, generation);
     for (const uri of uris) events.emitResourceUpdated(identity, uri);
   }
+}
+
+function announcesToolChanges({ metadata }: Session): boolean {
+  const tools = metadata?.capabilities["tools"];
+  return isPlainObject(tools) && tools["listChanged"] === true;
 }
 
 /** Tracks running calls, so that `close()` can wait for them and then cancel them. */

@@ -14,7 +14,12 @@ import type { Limits } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { excerpt } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import type { ListToolsOptions, RequestOptions } from "./call-options.js";
+import {
+  assertRequestOptions,
+  LIST_TOOLS_OPTIONS,
+  type ListToolsOptions,
+  type RequestOptions,
+} from "./call-options.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
 import type { RequestRunner } from "./request-runner.js";
@@ -37,8 +42,10 @@ export class ListReader {
 
   /** Always requests the list: some servers list tools without announcing the capability. */
   async listTools(options: ListToolsOptions): Promise<McpToolInfo[]> {
+    assertRequestOptions(this.#deps.server, options, LIST_TOOLS_OPTIONS);
+    const { onTtl, ...requestOptions } = options;
     try {
-      return await this.#read(LIST_KINDS.tools, options, undefined);
+      return await this.#read(LIST_KINDS.tools, requestOptions, { onTtl });
     } catch (error) {
       const capabilities = this.#deps.lifecycle.session?.metadata?.capabilities;
       if (isNotFound(error) && capabilities !== undefined && capabilities["tools"] === undefined) return [];
@@ -49,7 +56,7 @@ export class ListReader {
   /** Returns an empty list if the server does not support the method. */
   async listOrEmpty<Item>(kind: ListKind<Item>, options: RequestOptions): Promise<Item[]> {
     try {
-      return await this.#read(kind, options, kind.capability);
+      return await this.#read(kind, options, { capability: kind.capability });
     } catch (error) {
       if (isNotFound(error)) return [];
       throw error;
@@ -58,8 +65,8 @@ export class ListReader {
 
   async #read<Item>(
     kind: ListKind<Item>,
-    options: ListToolsOptions,
-    capability: string | undefined,
+    options: RequestOptions,
+    { capability, onTtl }: Pick<ListToolsOptions, "onTtl"> & { readonly capability?: string },
   ): Promise<Item[]> {
     const { server, clock, events, lifecycle, runner } = this.#deps;
     const startedAt = clock.now();
@@ -72,8 +79,8 @@ export class ListReader {
         limits: () => lifecycle.config.limits,
         requestPage: (params) =>
           send(kind.method, params, { totalMs: remainingMs(), isIdempotent: true, capability }),
-        warn: (message) => events.warn(message),
-        onTtl: options.onTtl,
+        events,
+        onTtl,
       }),
     );
   }
@@ -102,7 +109,7 @@ interface FetchPagesOptions {
   /** Read after each page: the first request may resolve a dynamic server and with it other limits. */
   readonly limits: () => Limits;
   readonly requestPage: (params: JsonObject) => Promise<unknown>;
-  readonly warn: (message: string) => void;
+  readonly events: ClientEvents;
   readonly onTtl?: ((ttlMs: number) => void) | undefined;
 }
 
@@ -119,7 +126,9 @@ async function fetchAllPages<Item>(kind: ListKind<Item>, options: FetchPagesOpti
   let cursor: string | undefined;
   let ttlMs: number | undefined;
   const finish = (): Item[] => {
-    warnProblems(problems, kind, options);
+    options.events.listWarnings.reset();
+    for (const problem of problems)
+      options.events.listWarnings.warn(`Server "${options.server}": ${problem}`, options.events);
     if (ttlMs !== undefined) options.onTtl?.(ttlMs);
     return [...itemsById].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
   };
@@ -180,18 +189,6 @@ function describeItem(value: unknown, { itemName }: { readonly itemName: string 
     .filter((text) => typeof text === "string")
     .find((text) => text !== "");
   return label === undefined ? `a ${itemName}` : `${itemName} "${excerpt(label)}"`;
-}
-
-const MAX_ITEM_WARNINGS = 10;
-
-function warnProblems(
-  problems: readonly string[],
-  { itemName }: { readonly itemName: string },
-  { server, warn }: FetchPagesOptions,
-): void {
-  for (const problem of problems.slice(0, MAX_ITEM_WARNINGS)) warn(`Server "${server}": ${problem}`);
-  const more = problems.length - MAX_ITEM_WARNINGS;
-  if (more > 0) warn(`Server "${server}": ${more} more ${itemName}s are invalid and were skipped.`);
 }
 
 function invalidListError({ server }: FetchPagesOptions, problem: string): McpRuntimeError {

@@ -1,5 +1,15 @@
-import { assertObject, parseOptions, optionsSchema, option } from "../config/parse-options.js";
+import { LIST_WARNINGS } from "../telemetry/warning-limit.js";
+import {
+  assertObject,
+  assertOptions,
+  option,
+  optionKeys,
+  optionsSchema,
+  parseOptions,
+} from "../config/parse-options.js";
+import { type ServerProvenance, toProvenance } from "../config/address-policy.js";
 import type { CallContext } from "../config/call-context.js";
+import { CLIENT_INFO, CLIENT_INFO_SCHEMA, type ClientInfo } from "../config/message-transport.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
 import type {
   McpPromptInfo,
@@ -7,6 +17,7 @@ import type {
   McpResourceTemplateInfo,
   McpToolInfo,
 } from "../config/list-items.js";
+import type { ServerOutput } from "../config/output-options.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ServerDefinition } from "../config/server-definition.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
@@ -18,15 +29,17 @@ import type { SessionSlot } from "../session/session-pool.js";
 import type { ServerMetadata, Session } from "../session/session.js";
 import { type ClientMetrics, RequestMetrics } from "../telemetry/request-metrics.js";
 import type { ListenOptions } from "../telemetry/typed-emitter.js";
-import type {
-  CallOutcome,
-  CallToolOptions,
-  CallToolsOptions,
-  ListToolsOptions,
-  RequestOptions,
-  ToolCall,
+import {
+  type CallOutcome,
+  type CallToolOptions,
+  type CallToolsOptions,
+  IDENTITY_OPTIONS,
+  type ListToolsOptions,
+  type RequestOptions,
+  type ToolCall,
 } from "./call-options.js";
 import { ClientEvents, type McpClientEvents } from "./client-events.js";
+import type { DependentCall } from "./call-plan.js";
 import { ClientLifecycle, type ClientState, type SessionInfo } from "./client-lifecycle.js";
 import {
   type CircuitBreakerHandle,
@@ -61,6 +74,9 @@ export interface ServerMetrics extends ClientMetrics {
   readonly breakers: BreakerMetrics;
 }
 
+/** Metrics of all servers in total. */
+export type ServerTotals = Omit<ServerMetrics, "tools" | "methods">;
+
 /**
  * A client of one MCP server that outlives its sessions. The first request connects and initializes a session;
  * lost sessions are replaced transparently.
@@ -75,6 +91,8 @@ export interface ServerMetrics extends ClientMetrics {
 export class McpClient implements AsyncDisposable {
   /** The server name from the definition. */
   readonly name: string;
+  /** Where the definition of the server comes from. */
+  readonly provenance: ServerProvenance;
   /** A one-way hash of name and definition, credentials included: identifies the server without revealing them. */
   readonly fingerprint: string;
   readonly #events: ClientEvents;
@@ -97,12 +115,14 @@ export class McpClient implements AsyncDisposable {
     const config = toServerConfig(server);
     const internals = createClientInternals(config, options);
     this.name = config.name;
+    this.provenance = toProvenance(config.addressOrigin, config.address.kind === "dynamic");
     this.fingerprint = serverFingerprint(config);
     this.#events = internals.events;
     this.#lifecycle = internals.lifecycle;
     this.#monitoring = internals;
     this.#runner = internals.runner;
     this.#features = internals;
+    LIST_WARNINGS.set(this, internals.events.listWarnings);
   }
 
   /** The current lifecycle state. */
@@ -147,6 +167,15 @@ export class McpClient implements AsyncDisposable {
   }
 
   /**
+   * Makes new sessions of these identities listen for changes of the tools, if the server announces them. Unlike a
+   * listener, that does not keep the process alive.
+   * @internal
+   */
+  followTools(isFollowed: (identity: string) => boolean): void {
+    this.#lifecycle.followsTools = isFollowed;
+  }
+
+  /**
    * Removes known secrets from a message about this server, and truncates it.
    * @internal
    */
@@ -161,6 +190,7 @@ export class McpClient implements AsyncDisposable {
 
   /** Like `instructions`, for a caller: a server with an `identity` may send other instructions to each. */
   getInstructions(options: Pick<RequestOptions, "context"> = {}): string | undefined {
+    assertOptions(options, CALLER_OPTIONS, { subject: "The call to getInstructions", server: this.name });
     const instructions = this.#sessionFor(options)?.metadata?.instructions;
     return instructions === undefined ? undefined : stripHiddenCharacters(instructions);
   }
@@ -195,14 +225,22 @@ export class McpClient implements AsyncDisposable {
       readonly purpose?: CallContext["purpose"] | undefined;
     },
   ): string {
-    const { purpose } = assertObject(options, { subject: "The request", path: "options", server: this.name });
+    const { purpose } = assertOptions(options, IDENTITY_OPTIONS, {
+      subject: "The request",
+      server: this.name,
+    });
     return this.#runner.identityOf(options, purpose === undefined ? {} : { purpose });
   }
 
   /** The tool rules of the server definition. */
   get toolPolicy(): ToolPolicyOptions {
-    const { tools, trustAnnotations } = this.#lifecycle.config;
-    return { tools, trustAnnotations };
+    const { tools, trustAnnotations, descriptions, inputValidation } = this.#lifecycle.config;
+    return { tools, trustAnnotations, descriptions, inputValidation };
+  }
+
+  /** The output options of the server definition. @internal */
+  get output(): ServerOutput | undefined {
+    return this.#lifecycle.config.output;
   }
 
   /** Lists the open sessions of all identities. */
@@ -221,6 +259,19 @@ export class McpClient implements AsyncDisposable {
       ...this.#monitoring.metrics.snapshot(),
       breakers: this.#monitoring.breakers.countByState(),
     });
+  }
+
+  /** @internal The metrics of these clients in total. */
+  static totalMetrics(clients: readonly McpClient[]): ServerTotals {
+    const breakers = { closed: 0, open: 0, "half-open": 0 };
+    for (const client of clients) {
+      const { closed, open, "half-open": halfOpen } = client.#monitoring.breakers.countByState();
+      breakers.closed += closed;
+      breakers.open += open;
+      breakers["half-open"] += halfOpen;
+    }
+    const totals = RequestMetrics.sum(clients.map((client) => client.#monitoring.metrics));
+    return Object.freeze({ ...totals, breakers: Object.freeze(breakers) });
   }
 
   /**
@@ -285,8 +336,14 @@ export class McpClient implements AsyncDisposable {
     return this.#features.tools.tryCall(call, options);
   }
 
-  /** Makes many calls and returns their outcomes in order. A failed call does not affect the others. */
-  async callTools(calls: readonly ToolCall[], options: CallToolsOptions = {}): Promise<CallOutcome[]> {
+  /**
+   * Makes many calls and returns their outcomes in order. A failed call affects only those that depend on it.
+   * @throws {McpRuntimeError} kind `invalid-config` before anything is sent, if a dependency is unknown or circular.
+   */
+  async callTools(
+    calls: readonly (ToolCall | DependentCall)[],
+    options: CallToolsOptions = {},
+  ): Promise<CallOutcome[]> {
     return this.#features.tools.callMany(calls, options);
   }
 
@@ -399,8 +456,12 @@ function toServerConfig(server: ({ readonly name: string } & ServerDefinition) |
   return parseServer(name, definition);
 }
 
+const CALLER_OPTIONS = optionKeys<Pick<RequestOptions, "context">>({ context: true });
+
 /** Options of an `McpClient`. */
 export interface McpClientOptions {
+  /** The name and version of your application, which servers receive in the handshake. @default this package's */
+  readonly clientInfo?: ClientInfo | undefined;
   /** @default a console logger that shows warnings and errors */
   readonly logger?: Logger | undefined;
   /** The source of time for timeouts, delays and latencies. @default the system clock */
@@ -411,6 +472,7 @@ export interface McpClientOptions {
 
 /** Validated up front: an invalid option would fail only in the middle of a call. */
 const CLIENT_OPTIONS_SCHEMA = optionsSchema<McpClientOptions>({
+  clientInfo: CLIENT_INFO_SCHEMA,
   logger: option.logger,
   clock: option.clock,
   random: option.function(),
@@ -433,6 +495,7 @@ interface ClientInternals {
 function createClientInternals(config: ServerConfig, options: McpClientOptions): ClientInternals {
   const { name: server } = config;
   const {
+    clientInfo = CLIENT_INFO,
     clock = systemClock,
     random = Math.random,
     logger = createConsoleLogger(),
@@ -444,11 +507,14 @@ function createClientInternals(config: ServerConfig, options: McpClientOptions):
   const retryBudgets = new RetryBudgets(clock, maxIdentities);
   const probe: ServerProbe = new ServerProbe({
     clock,
+    startsProcess: () => lifecycle.config.address.kind === "stdio",
     isReachable: (cancellation) => runner.isReachable(cancellation),
     onReachable: () => breakers.onReachable(),
   });
   const breakers: CircuitBreakers = new CircuitBreakers({
+    server,
     clock,
+    log: events,
     probe,
     maxIdentities,
     settings: () => lifecycle.config.circuitBreaker,
@@ -464,7 +530,15 @@ function createClientInternals(config: ServerConfig, options: McpClientOptions):
   const onDisconnected = (identity: string, cancellation: CancelScope) =>
     void recovery.onDisconnected(identity, cancellation);
   const sessionCallbacks = { onSlotEvicted, onSessionLost, onDisconnected };
-  const lifecycle = new ClientLifecycle({ config, clock, events, metrics, redactor, ...sessionCallbacks });
+  const lifecycle = new ClientLifecycle({
+    config,
+    clientInfo,
+    clock,
+    events,
+    metrics,
+    redactor,
+    ...sessionCallbacks,
+  });
   const requestEvents = new RequestEventEmitter({
     server,
     events,

@@ -2,7 +2,8 @@ import type { McpPromptInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { sanitizeDescription } from "../errors/sanitize-text.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
-import type { RequestOptions } from "./call-options.js";
+import { optionKeys } from "../config/parse-options.js";
+import { findCallProblem, type RequestOptions } from "./call-options.js";
 import { LIST_KINDS, type ListReader } from "./list-reader.js";
 import type { RequestRunner } from "./request-runner.js";
 import type { ContentBlock } from "./tool-result.js";
@@ -13,6 +14,8 @@ export interface PromptCall {
   readonly name: string;
   /** @default {} */
   readonly args?: Readonly<Record<string, string>> | undefined;
+  /** The same as `args`, by its name in the protocol. Pass one of the two. */
+  readonly arguments?: Readonly<Record<string, string>> | undefined;
 }
 
 /** One message of a prompt. */
@@ -72,6 +75,8 @@ interface PromptClientDependencies {
   readonly lists: ListReader;
 }
 
+const PROMPT_CALL_KEYS = optionKeys<PromptCall>({ name: true, args: true, arguments: true });
+
 /** A call on behalf of the user, not discovery. */
 const IDEMPOTENT_CALL = { isIdempotent: true, purpose: "call" } as const;
 
@@ -89,7 +94,7 @@ export class PromptClient {
 
   async get(call: PromptCall, options: RequestOptions): Promise<McpPrompt> {
     const { server, runner } = this.#deps;
-    const { name, args = {} } = this.#assertCall(call);
+    const { name, args = call.arguments ?? {} } = this.#assertCall(call);
     const result = await runner.runOperation(options, (send) =>
       send("prompts/get", { name, arguments: args }, { ...IDEMPOTENT_CALL, capability: "prompts" }),
     );
@@ -115,7 +120,11 @@ export class PromptClient {
   #assertCall(call: PromptCall): PromptCall {
     if (typeof call?.name !== "string")
       throw this.#argumentError("getPrompt requires a prompt name: getPrompt({ name, args }).");
-    if (call.args !== undefined && !isStringRecord(call.args))
+    const problem = findCallProblem(call, PROMPT_CALL_KEYS);
+    if (problem !== undefined)
+      throw this.#argumentError(`The request for prompt "${call.name}" is not valid: ${problem}.`);
+    const args = call.args ?? call.arguments;
+    if (args !== undefined && !isStringRecord(args))
       throw this.#argumentError(`The arguments of prompt "${call.name}" must be an object of strings.`);
     return call;
   }

@@ -10,7 +10,12 @@ import type { Redactor, SecretLease } from "../errors/redaction.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { SessionSlot } from "../session/session-pool.js";
 import type { Progress } from "../transports/transport.js";
-import { assertRequestOptions, type CallToolOptions, type RequestOptions } from "./call-options.js";
+import {
+  assertRequestOptions,
+  type CallToolOptions,
+  IDENTITY_OPTIONS,
+  type RequestOptions,
+} from "./call-options.js";
 import type { ClientEvents } from "./client-events.js";
 import type { ClientLifecycle } from "./client-lifecycle.js";
 import { createPipeline, type PipelineDependencies } from "./pipeline.js";
@@ -219,7 +224,7 @@ export class RequestRunner {
   }
 
   identityOf(options: RequestOptions, details: Pick<InternalRequestOptions, "purpose"> = {}): string {
-    assertRequestOptions(this.#deps.server, options);
+    assertRequestOptions(this.#deps.server, options, IDENTITY_OPTIONS);
     return this.#resolveIdentity(options, details).identity;
   }
 

@@ -27,10 +27,17 @@ interface TrackedSession {
   readonly openedAt: number;
 }
 
+/** A session that the server loses within this time after its handshake was lost early. */
+const EARLY_LOSS_MS = 10_000;
+const EARLY_LOSSES_BEFORE_WARNING = 3;
+
 /** Emits events when sessions are opened, lost and ended. Tracks one session per identity. */
 export class SessionEventEmitter {
   readonly #deps: SessionEventDependencies;
   readonly #sessions = new Map<string, TrackedSession>();
+  /** Consecutive early losses by identity: a restart loses one session of each. */
+  readonly #earlyLosses = new Map<string, number>();
+  #hasWarned = false;
 
   constructor(deps: SessionEventDependencies) {
     this.#deps = deps;
@@ -54,7 +61,21 @@ export class SessionEventEmitter {
     // Many requests may detect the same loss; the session ends once.
     if (this.#sessions.get(identity)?.session !== session) return;
     metrics.onSessionLost();
+    this.#countEarlyLoss(identity);
     this.#emitEnded(identity, "session-lost");
+  }
+
+  /** A load balancer that distributes the requests of a session over several servers looks like this. */
+  #countEarlyLoss(identity: string): void {
+    const { server, clock, events } = this.#deps;
+    const openedAt = this.#sessions.get(identity)?.openedAt ?? Number.NEGATIVE_INFINITY;
+    const losses = clock.now() - openedAt < EARLY_LOSS_MS ? (this.#earlyLosses.get(identity) ?? 0) + 1 : 0;
+    this.#earlyLosses.set(identity, losses);
+    if (this.#hasWarned || losses < EARLY_LOSSES_BEFORE_WARNING) return;
+    this.#hasWarned = true;
+    events.warn(
+      `Server "${server}" lost ${losses} sessions in a row within ${EARLY_LOSS_MS / 1000} s of their handshakes; calls are repeated on new sessions. If a load balancer distributes the requests over several servers, it needs sticky sessions (by the Mcp-Session-Id header).`,
+    );
   }
 
   /** The connection of the session closed unexpectedly. */
@@ -65,6 +86,7 @@ export class SessionEventEmitter {
   }
 
   closed(identity: string): void {
+    this.#earlyLosses.delete(identity);
     this.#emitEnded(identity, undefined);
   }
 

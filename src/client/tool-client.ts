@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../async/clock.js";
-import { mapConcurrent } from "../async/semaphore.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
 import type { JsonObject } from "../json/json.js";
@@ -11,10 +10,12 @@ import {
   type CallToolsOptions,
   assertConcurrency,
   assertRequestOptions,
+  CALL_TOOLS_OPTIONS,
   DEFAULT_CALL_CONCURRENCY,
   type ToolCall,
   assertToolCall,
 } from "./call-options.js";
+import { type DependentCall, runCalls } from "./call-plan.js";
 import type { RequestRunner } from "./request-runner.js";
 import { toValidatedResult, type ToolResult, toToolResult } from "./tool-result.js";
 
@@ -86,13 +87,16 @@ export class ToolClient {
     }
   }
 
-  async callMany(calls: readonly ToolCall[], options: CallToolsOptions): Promise<CallOutcome[]> {
+  async callMany(
+    calls: readonly (ToolCall | DependentCall)[],
+    options: CallToolsOptions,
+  ): Promise<CallOutcome[]> {
     const { server } = this.#deps;
     if (!Array.isArray(calls)) throw invalidCallsError(server, calls);
-    assertRequestOptions(server, options);
+    assertRequestOptions(server, options, CALL_TOOLS_OPTIONS);
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...callOptions } = options;
     assertConcurrency(server, concurrency);
-    return mapConcurrent(calls, concurrency, (call) => this.tryCall(call, callOptions));
+    return runCalls(calls, { concurrency, tryCall: (call) => this.tryCall(call, callOptions) });
   }
 }
 

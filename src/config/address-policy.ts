@@ -33,6 +33,10 @@ export interface AddressOrigin {
   readonly source: AddressSource;
   /** The operator's own address that led to this one, such as the platform that was asked. */
   readonly operatorUrl?: URL | undefined;
+  /** The config file that has the definition. */
+  readonly file?: string | undefined;
+  /** What looks the definition up; `agent` for the agent definition. */
+  readonly provider?: string | undefined;
 }
 
 export const OPERATOR_ADDRESS: AddressOrigin = { source: "operator" };
@@ -40,7 +44,7 @@ export const OPERATOR_ADDRESS: AddressOrigin = { source: "operator" };
 /** Enumerable in a definition, so that copies of it keep the mark. */
 const ORIGIN = Symbol.for("langchain-mcp-runtime.addressOrigin");
 
-/** Marks the address of a definition as not written by the operator. */
+/** Marks where a definition, and with it an address, comes from. */
 export function withAddressOrigin<Definition extends object>(
   definition: Definition,
   origin: AddressOrigin,
@@ -49,5 +53,52 @@ export function withAddressOrigin<Definition extends object>(
 }
 
 export function getAddressOrigin(definition: object): AddressOrigin {
-  return (Reflect.get(definition, ORIGIN) as AddressOrigin | undefined) ?? OPERATOR_ADDRESS;
+  const origin = (Reflect.get(definition, ORIGIN) as AddressOrigin | undefined) ?? OPERATOR_ADDRESS;
+  const file = configFiles.get(definition);
+  return file === undefined ? origin : { ...origin, file };
+}
+
+/** The files of definitions. A copy that is made in code has none. */
+const configFiles = new WeakMap<object, string>();
+
+/** Remembers the config file of a definition. */
+export function withConfigFile<Definition extends object>(definition: Definition, file: string): Definition {
+  configFiles.set(definition, file);
+  return definition;
+}
+
+/** Marks where the definitions come from that a function looks up. */
+export function withLookupOrigin<Lookup extends object>(lookup: Lookup, provider: string): Lookup {
+  const origin: AddressOrigin = { source: "lookup", provider };
+  return Object.defineProperty(lookup, ORIGIN, { value: origin });
+}
+
+const AGENT_PROVIDER = "agent";
+
+/** The origin of a server that an agent definition defines itself. */
+export const AGENT_ADDRESS: AddressOrigin = { source: "file", provider: AGENT_PROVIDER };
+
+/** Where the definition of a server comes from. */
+export interface ServerProvenance {
+  /**
+   * - `code`: your own code
+   * - `file`: a config file that `loadMcpServers` has read; a copy of its definition that you change counts as `code`
+   * - `agent`: the agent definition itself (`allowInlineServers`)
+   * - `lookup`: a registry, or a function: `resolve`, the option `servers` of `createMcpToolsFromAgent`
+   */
+  readonly source: "code" | "file" | "agent" | "lookup";
+  /** The path of the config file; `undefined` for a changed copy of a definition of a project file. */
+  readonly file?: string | undefined;
+  /** What looked the server up: `uipath`, `registry`; not set for your own functions. */
+  readonly provider?: string | undefined;
+}
+
+export function toProvenance(
+  { source, file, provider }: AddressOrigin,
+  isDynamic: boolean,
+): ServerProvenance {
+  if (provider === AGENT_PROVIDER) return Object.freeze({ source: "agent" });
+  if (source === "file" || file !== undefined) return Object.freeze({ source: "file", file });
+  if (source === "operator" && !isDynamic) return Object.freeze({ source: "code" });
+  return Object.freeze({ source: "lookup", ...(provider === undefined ? {} : { provider }) });
 }

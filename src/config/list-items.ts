@@ -71,9 +71,12 @@ export type ParsedInfo<Item> = { readonly item: Item } | { readonly problem: str
 /** Lenient: invalid optional fields are dropped; only a tool that cannot be called is a problem. */
 export function parseToolInfo(value: unknown): ParsedInfo<McpToolInfo> {
   if (!isPlainObject(value)) return { problem: "is not an object" };
-  const { name, title, description, inputSchema, outputSchema, annotations, icons, _meta } = value;
+  const { name, title, description, inputSchema, outputSchema, annotations, icons, execution, _meta } = value;
   if (typeof name !== "string") return { problem: "has no name" };
   if (!isObjectSchema(inputSchema)) return { problem: "has no inputSchema that describes an object" };
+  // In 2025-11-25. In 2026-07-28 the server decides, and creates tasks only for clients that declare the extension.
+  if (isPlainObject(execution) && execution["taskSupport"] === "required")
+    return { problem: 'can only be called as a task (taskSupport "required"), which is not supported,' };
   const optional: Partial<McpToolInfo> = {
     title:
       optionalString(title) ?? optionalString(isPlainObject(annotations) ? annotations["title"] : undefined),

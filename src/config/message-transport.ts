@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { optionsSchema } from "./parse-options.js";
 import type { CallContext } from "./call-context.js";
 import type { JsonObject } from "../json/json.js";
 
@@ -87,5 +89,22 @@ export interface InProcessServer {
   connect(transport: MessageTransport): Promise<void>;
 }
 
-/** The `clientInfo` that is sent to servers on initialize. */
+/** How a client introduces itself to servers. */
+export interface ClientInfo {
+  /** The name of the application. */
+  readonly name: string;
+  /** The version of the application. */
+  readonly version: string;
+  /** The name for people. */
+  readonly title?: string | undefined;
+}
+
+/** The `clientInfo` that is sent to servers unless the option is set. */
 export const CLIENT_INFO = { name: "langchain-mcp-runtime", version: "0.1.0" } as const;
+
+const nonEmptyString = z.string().min(1);
+
+export const CLIENT_INFO_SCHEMA = optionsSchema<ClientInfo>(
+  { name: nonEmptyString, version: nonEmptyString, title: nonEmptyString },
+  { required: ["name", "version"] },
+);

@@ -73,6 +73,36 @@ export function assertObject<T>(value: T, { subject, path = "", ...details }: Er
   throw configError(subject, [{ path, message }], details);
 }
 
+/** The names of the options of one function. Typed as a record, so that none can be missing. */
+export function optionKeys<Options extends object>(
+  keys: Readonly<Record<keyof Required<Options>, true>>,
+): ReadonlySet<string> {
+  return new Set(Object.keys(keys));
+}
+
+/**
+ * Throws kind `invalid-config` unless the value is an object with no other keys than these. For options that are passed
+ * with each call: their values are checked where they are used.
+ */
+export function assertOptions<T>(
+  options: T,
+  keys: ReadonlySet<string>,
+  { subject, path = "options", ...details }: ErrorLocation,
+): T {
+  const problem = findOptionsProblem(options, keys);
+  if (problem === undefined) return options;
+  throw configError(subject, [{ path, message: problem }], details);
+}
+
+/** Returns what is wrong with an options object: it is none, or it has other keys. Allocates nothing if it is valid. */
+export function findOptionsProblem(options: unknown, keys: ReadonlySet<string>): string | undefined {
+  if (!isObject(options)) return `expected an object, got ${describeValue(options)}`;
+  for (const key in options as object)
+    if (!keys.has(key) && Object.hasOwn(options as object, key))
+      return describeUnknownKeys(Object.keys(options as object), [...keys]);
+  return undefined;
+}
+
 /** Promises are rejected, too: a promise would be serialized as an empty object. */
 export function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Promise);
@@ -101,17 +131,25 @@ export function optionalFields<Fields extends z.ZodRawShape>(fields: Fields) {
   return Object.fromEntries(entries) as { [Key in keyof Fields]: z.ZodOptional<Fields[Key]> };
 }
 
+interface OptionsSchemaSettings<Options> {
+  readonly required?: readonly (keyof Options)[];
+  /** Added to the message about other keys. */
+  readonly hint?: string;
+  /** Describes the object in the message about other values. */
+  readonly expected?: string;
+}
+
 /**
  * The schema of an options object: all fields but those in `required` are optional. Other keys are rejected; `hint`
  * is added to that message.
  */
 export function optionsSchema<Options extends object>(
   fields: OptionFields<Options>,
-  { required = [], hint }: { readonly required?: readonly (keyof Options)[]; readonly hint?: string } = {},
+  { required = [], hint, expected = "an object" }: OptionsSchemaSettings<Options> = {},
 ): z.ZodType<Options, Options> {
   const requiredFields = Object.fromEntries(required.map((key) => [key, fields[key]]));
   const object = strictObject({ ...optionalFields(fields), ...requiredFields }, hint);
-  return opaque("an object", isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
+  return opaque(expected, isOptionsObject).pipe(object) as unknown as z.ZodType<Options, Options>;
 }
 
 /** A map or set would otherwise be read as an object without fields. */
@@ -125,19 +163,46 @@ function isOptionsObject(value: unknown): boolean {
  */
 export function strictObject<Shape extends z.ZodRawShape>(shape: Shape, hint?: string) {
   const allowed = Object.keys(shape);
-  const validKeys = [`valid keys: ${allowed.join(", ")}`, ...(hint === undefined ? [] : [hint])].join(". ");
   return z.strictObject(shape, {
-    error: (issue) => {
-      if (issue.code !== "unrecognized_keys") return undefined;
-      const unknown = issue.keys.map((key) => describeUnknownKey(key, allowed)).join(", ");
-      return `unknown key ${unknown}; ${validKeys}`;
-    },
+    error: (issue) =>
+      issue.code === "unrecognized_keys" ? describeUnknownKeys(issue.keys, allowed, hint) : undefined,
   });
 }
+
+/** Describes the keys that are not allowed. */
+function describeUnknownKeys(keys: readonly string[], allowed: readonly string[], hint?: string): string {
+  const unknown = keys.filter((key) => !allowed.includes(key)).map((key) => describeUnknownKey(key, allowed));
+  const validKeys = `valid keys: ${allowed.join(", ")}`;
+  return `unknown key ${unknown.join(", ")}; ${hint === undefined ? validKeys : `${validKeys}. ${hint}`}`;
+}
+
+/** What the options of LangChain's adapter (`@langchain/mcp-adapters`) are here. */
+const ADAPTER_OPTIONS: Readonly<Record<string, string>> = {
+  mcpServers: "the servers are the first argument: createMcpTools({ mcpServers: { … } })",
+  prefixToolNameWithServerName:
+    'use naming: { prefix: "server" }, the default of createMcpTools, or "none" for false',
+  additionalToolNamePrefix:
+    'use naming: { prefix: "mcp" }, or a function: naming: { prefix: (server, tool) => … }',
+  throwOnLoadError: "set optional: true on the servers that may be missing, in place of false",
+  onConnectionError: "use onServerError, or set optional: true on the servers that may be missing",
+  useStandardContentBlocks: "remove it: content always consists of LangChain's standard blocks",
+  outputHandling: "use it as an option of createMcpTools or of a server definition",
+  defaultToolTimeout: "use timeouts: { requestMs } of a server definition",
+  automaticSSEFallback: 'remove it: the fallback is automatic; type: "sse" skips Streamable HTTP',
+  reconnect: "remove it: lost sessions and connections are replaced; see session, retry and circuitBreaker",
+  restart: "remove it: a program that ends is started again by the next call",
+  authProvider: "use auth, which accepts an OAuth provider",
+  onMessage: 'use toolset.on("notification", …)',
+  onToolsListChanged: 'use toolset.on("toolsChanged", …)',
+  onPromptsListChanged: 'use toolset.on("promptsChanged", …)',
+  onResourcesListChanged: 'use toolset.on("resourcesChanged", …)',
+  onResourcesUpdated: 'use toolset.on("resourceUpdated", …)',
+};
 
 /** Long or unusual keys are not shown: they may be secrets. */
 function describeUnknownKey(key: string, allowed: readonly string[]): string {
   if (!/^[\w$.-]{1,40}$/.test(key)) return "(name not shown)";
+  if (Object.hasOwn(ADAPTER_OPTIONS, key)) return `${JSON.stringify(key)} (${ADAPTER_OPTIONS[key]})`;
   const closest = findClosestMatch(key, allowed);
   return closest === undefined ? JSON.stringify(key) : `${JSON.stringify(key)} (did you mean "${closest}"?)`;
 }

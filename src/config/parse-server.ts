@@ -6,7 +6,14 @@ import { getAddressOrigin, OPERATOR_ADDRESS } from "./address-policy.js";
 import { isAuthGrant } from "./auth-grant.js";
 import { collectSecrets } from "./collect-secrets.js";
 import type { HttpOptions } from "./http-options.js";
-import { addIssueAt, type IssueContext, option, parseOptions, parsePart } from "./parse-options.js";
+import {
+  addIssueAt,
+  type IssueContext,
+  option,
+  optionsSchema,
+  parseOptions,
+  parsePart,
+} from "./parse-options.js";
 import { SERVER_DEFAULTS, type ServerConfig, STDIO_CONNECT_MS, type TransportType } from "./server-config.js";
 import type { ResolveContext, ServerDefinition } from "./server-definition.js";
 import type { ServerRequestHandlers } from "./server-request-handlers.js";
@@ -45,7 +52,8 @@ export function withServerSettings(
 }
 
 /**
- * Validates the servers of a JSON document, given as a string or as an object.
+ * Validates the servers of a JSON document, given as a string or as an object: `{ name: definition }`, or
+ * `{ mcpServers: { name: definition } }` as most MCP clients write it. Returns the definitions by name.
  *
  * @throws McpRuntimeError of kind `invalid-config` with the problems of all servers, each with its path. The
  * message of an unknown key suggests the valid key that is close to it.
@@ -57,7 +65,7 @@ export function withServerSettings(
  * ```
  */
 export function parseServers(json: unknown): Record<string, ServerDefinition> {
-  const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
+  const servers = toServerRecord(json);
   parseServerConfigs(servers);
   return servers as Record<string, ServerDefinition>;
 }
@@ -69,8 +77,30 @@ const LIST_SUBJECT = "The list of servers";
  * `invalid-config` with the problems of all.
  */
 export function parseServerConfigs(json: unknown): Record<string, ServerConfig> {
+  return parseOptions(SERVER_LIST_SCHEMA, toServerRecord(json), { subject: LIST_SUBJECT });
+}
+
+/** Servers in the format of most MCP clients. */
+export interface McpServersDocument<Name extends string = string> {
+  /** The servers, by name. */
+  readonly mcpServers: Readonly<Record<Name, ServerDefinition>>;
+}
+
+const DOCUMENT_SCHEMA = optionsSchema<McpServersDocument & { readonly $schema?: unknown }>(
+  { mcpServers: option.any(), $schema: option.any() },
+  { hint: "Options are the second argument of createMcpTools" },
+);
+
+function toServerRecord(json: unknown): unknown {
   const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
-  return parseOptions(SERVER_LIST_SCHEMA, servers, { subject: LIST_SUBJECT });
+  if (!isPlainObject(servers) || !isServerRecord(servers["mcpServers"])) return servers;
+  return parseOptions(DOCUMENT_SCHEMA, servers, { subject: LIST_SUBJECT }).mcpServers;
+}
+
+/** Not the definition of one server that is named "mcpServers". */
+function isServerRecord(value: unknown): boolean {
+  if (!isPlainObject(value)) return false;
+  return Object.values(value).every(isPlainObject) || typeof getTransportType(value) !== "string";
 }
 
 const DEFINITION_SCHEMA = option
@@ -111,13 +141,16 @@ function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
   // A resumed or stored session may be used by others, so it is not terminated.
   const isShared = parsed.session?.id !== undefined || parsed.session?.store !== undefined;
   const terminateOnClose = !isShared && session.terminateOnClose;
+  const { contentChars, ...ownLimits } = parsed.limits ?? {};
+  const { structuredContent, outputHandling, onToolError } = parsed;
+  const output = omitUndefined({ structuredContent, outputHandling, onToolError, contentChars });
   const config: ServerConfig = {
     name,
     address,
     identity: parsed.identity,
     timeouts: { ...timeouts, connectMs, ...omitUndefined(parsed.timeouts) },
     session: { ...session, terminateOnClose, ...omitUndefined(parsed.session) },
-    limits: { ...limits, concurrentCalls: undefined, ...omitUndefined(parsed.limits) },
+    limits: { ...limits, concurrentCalls: undefined, ...omitUndefined(ownLimits) },
     retry:
       parsed.retry === false ? { ...retry, maxRetries: 0 } : { ...retry, ...omitUndefined(parsed.retry) },
     circuitBreaker:
@@ -127,6 +160,9 @@ function toServerConfig(name: string, parsed: ParsedServer): ServerConfig {
     protocol: parsed.protocol ?? "auto",
     tools: parsed.tools,
     trustAnnotations: parsed.trustAnnotations ?? false,
+    descriptions: parsed.descriptions,
+    inputValidation: parsed.inputValidation,
+    output: Object.keys(output).length === 0 ? undefined : output,
     optional: parsed.optional ?? false,
     lazy: parsed.lazy ?? false,
     fallback: parsed.fallback,

@@ -2,6 +2,7 @@ import type { AddressOrigin, AllowAddress } from "./address-policy.js";
 import type { CredentialSources, HeaderValues, IdentityOption } from "./credential-options.js";
 import type { HttpOptions } from "./http-options.js";
 import type { InProcessServer, MessageTransport } from "./message-transport.js";
+import type { ServerOutput } from "./output-options.js";
 import type { ToolRules } from "./tool-rules.js";
 import type {
   CircuitBreakerOptions,
@@ -21,7 +22,7 @@ const MEBIBYTE = 1024 * 1024;
 export const SERVER_DEFAULTS = {
   timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
   session: {
-    maxRecoveries: 1,
+    maxRecoveries: 8,
     sequential: false,
     drainMs: 0,
     terminateOnClose: true,
@@ -49,7 +50,7 @@ export const SERVER_DEFAULTS = {
 /** A cold `npx` server needs ten seconds or more before it responds. */
 export const STDIO_CONNECT_MS = 60_000;
 
-export type Limits = Required<Omit<LimitOptions, "concurrentCalls">> & {
+export type Limits = Required<Omit<LimitOptions, "concurrentCalls" | "contentChars">> & {
   readonly concurrentCalls: number | undefined;
 };
 type RetrySettings = Required<RetryOptions>;
@@ -119,6 +120,10 @@ export interface ServerConfig {
   readonly protocol: ProtocolOption;
   readonly tools: ToolRules | undefined;
   readonly trustAnnotations: boolean;
+  readonly descriptions: CommonServerOptions["descriptions"] | undefined;
+  readonly inputValidation: CommonServerOptions["inputValidation"] | undefined;
+  /** `undefined`: those of the toolset apply. */
+  readonly output: ServerOutput | undefined;
   readonly optional: boolean;
   /** Connected on first use. */
   readonly lazy: boolean;

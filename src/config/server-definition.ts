@@ -3,9 +3,11 @@ import type { FailureKind } from "../errors/failure-kinds.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject } from "../json/json.js";
 import type { AllowAddress } from "./address-policy.js";
+import type { CallContext } from "./call-context.js";
 import type { CredentialOptions, IdentityOption } from "./credential-options.js";
 import { type HttpOptions, isPlaceholder, MADE_FROM_MISSING, urlSchema } from "./http-options.js";
 import type { InProcessServer, TransportLike } from "./message-transport.js";
+import { OUTPUT_FIELDS } from "./output-options.js";
 import {
   hasMethods,
   isFunction,
@@ -15,7 +17,7 @@ import {
   strictObject,
 } from "./parse-options.js";
 import type { ElicitationOption, Root, RootsOption, SamplingHandler } from "./server-request-handlers.js";
-import { TOOL_RULES_SCHEMA } from "./tool-rules.js";
+import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA, TOOL_RULES_SCHEMA } from "./tool-rules.js";
 
 /**
  * How to reach a server, and its options. `type` selects the transport; without it, the transport is
@@ -94,9 +96,12 @@ const SESSION_FIELDS = {
    */
   storeTtlMs: z.number().positive(),
   /**
-   * How many new sessions one call may get after the server lost its session.
+   * How many new sessions one call may get after the server reported with an HTTP status that it does not know the
+   * session: behind a load balancer without sticky sessions, one call may need several. The third repetition and later ones
+   * wait for growing, random delays, within the timeouts of the call. After other losses, such as a process that ended
+   * before the call was sent, a call gets at most one.
    *
-   * @default 1
+   * @default 8
    */
   maxRecoveries: nonNegativeInt,
   /**
@@ -197,6 +202,12 @@ const LIMIT_FIELDS = {
    * @default 8
    */
   serverRequests: positiveInt,
+  /**
+   * Characters of text of one result that a model sees.
+   *
+   * @default the `limits.contentChars` of the factory (100_000)
+   */
+  contentChars: positiveInt,
 };
 
 /** Limits that protect the client from large or misbehaving servers. */
@@ -282,6 +293,25 @@ export interface FallbackCall {
   readonly identity: string;
   /** Whether the call may safely run twice, by its options, a rule or trusted annotations. */
   readonly isIdempotent: boolean;
+  /** The caller, to pass on to another client. */
+  readonly context?: Partial<CallContext> | undefined;
+  /** Aborted when the caller cancels the call. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Another client that runs a failed call, such as an `McpClient` of another server or transport. You close it. */
+export interface FallbackClient {
+  /** Calls the tool of the same name. */
+  callTool(
+    call: { readonly name: string; readonly args: Record<string, unknown> },
+    options: Pick<FallbackCall, "signal"> & {
+      readonly context: Partial<CallContext> | undefined;
+      readonly meta: Record<string, unknown> | undefined;
+      readonly idempotent: boolean;
+    },
+  ): Promise<unknown>;
+  /** Tells a client from a toolset. */
+  ensureSession(): Promise<void>;
 }
 
 /** The tool result that a fallback returns. */
@@ -305,11 +335,13 @@ export interface FallbackResult {
 }
 
 /**
- * Provides the result of a tool call that failed after all retries. `respond` returns `undefined` to let
- * the failure through; `record` receives every successful result.
+ * Provides the result of a tool call that failed after all retries: a function, another client, or `{ respond, record }`.
+ * `respond` returns `undefined` to let the failure through; `record` receives every successful result. Another client runs
+ * the call only if it did not run or is idempotent, and receives neither the headers nor the credentials of this server.
  */
 export type FallbackOption =
   | FallbackResponder
+  | FallbackClient
   | {
       /** Returns the result of a call that failed, or `undefined` to let the failure through. */
       readonly respond: FallbackResponder;
@@ -368,6 +400,18 @@ export const COMMON_FIELDS = {
    * @default false
    */
   trustAnnotations: z.boolean(),
+  ...OUTPUT_FIELDS,
+  /**
+   * How long the descriptions of this server's tools may be. What is not set here follows the option of the factory.
+   */
+  descriptions: DESCRIPTIONS_SCHEMA,
+  /**
+   * What happens with arguments that do not match the input schema of a tool: the call fails, a warning, or nothing. The
+   * rule of a tool takes precedence.
+   *
+   * @default the `inputValidation` of the toolset ("error")
+   */
+  inputValidation: INPUT_VALIDATION_SCHEMA,
   /**
    * Continue without this server when it cannot be reached at startup. A start waits for it until `startupWaitMs` after
    * all other servers; if it connects later, its tools are added then.
@@ -398,11 +442,12 @@ export const COMMON_FIELDS = {
   ),
   /**
    * Provides the result of a tool call that failed after all retries: a function of the failure and the
-   * call, or `lastGoodResult({ maxAgeMs })`.
+   * call, an `McpClient` of another server or transport, or `lastGoodResult({ maxAgeMs })`.
    */
   fallback: option.opaque<FallbackOption>(
-    "a function, or lastGoodResult({ maxAgeMs })",
-    (value) => isFunction(value) || hasMethods(value, "respond"),
+    "a function, an McpClient, or lastGoodResult({ maxAgeMs })",
+    (value) =>
+      isFunction(value) || hasMethods(value, "respond") || hasMethods(value, "callTool", "ensureSession"),
   ),
   /**
    * Changes the kind of a failure; `undefined` keeps it. For platforms with error codes of their own:

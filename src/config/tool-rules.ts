@@ -4,6 +4,7 @@ import {
   addIssueAt,
   flattenIssues,
   option,
+  type OptionsOf,
   optionsSchema,
   type PathIssue,
   ZOD_ERROR_MAP,
@@ -56,7 +57,19 @@ export interface ToolRule {
    * @default unlimited
    */
   readonly maxConcurrent?: number;
+  /**
+   * What happens with arguments that do not match the input schema: the call fails with kind `invalid-request`, which
+   * names every problem to the model; a warning; or nothing, so that the server decides.
+   *
+   * @default the `inputValidation` of the server, else of the toolset ("error")
+   */
+  readonly inputValidation?: InputValidation;
 }
+
+/** What happens with arguments that do not match the input schema of a tool. */
+export type InputValidation = "error" | "warn" | "off";
+
+export const INPUT_VALIDATION_SCHEMA = option.oneOf("error", "warn", "off");
 
 /** When calls of a tool need approval. */
 export type ApprovalCondition = NonNullable<ToolRule["requireApproval"]>;
@@ -100,6 +113,7 @@ const RULE_FIELDS_SCHEMA = optionsSchema<ToolRule>({
   args: z.record(z.string(), z.unknown()),
   description: z.string(),
   maxConcurrent: z.number().int().positive(),
+  inputValidation: INPUT_VALIDATION_SCHEMA,
 });
 
 /** A plain object: the fields of a class instance may be inherited, and would not be merged with other rules. */
@@ -127,10 +141,36 @@ function validateToolRules(rules: unknown): readonly PathIssue[] {
   });
 }
 
+const DESCRIPTION_FIELDS = {
+  /**
+   * The maximum number of characters of a tool's description. Several models of OpenAI and Azure reject more than 1,024.
+   *
+   * @default 1024
+   */
+  maxChars: option.count,
+  /**
+   * What happens with the rest of a longer description. "keep" moves it into the description of the tool's first
+   * parameter; where there is none, or with `schema: "as-is"`, it is omitted with a warning. "truncate" omits it. The
+   * description ends with a sentence.
+   *
+   * @default "keep"
+   */
+  overflow: option.oneOf("truncate", "keep"),
+};
+
+/** How long the descriptions of tools may be. */
+export interface DescriptionOptions extends OptionsOf<typeof DESCRIPTION_FIELDS> {}
+
+export const DESCRIPTIONS_SCHEMA = optionsSchema<DescriptionOptions>(DESCRIPTION_FIELDS);
+
 /** The options of a server that decide about its tools. */
 export interface ToolPolicyOptions {
   /** The rules of the server definition; `undefined` when it has none. */
   readonly tools: ToolRules | undefined;
   /** Whether the annotations of the tools decide about approvals and retries. */
   readonly trustAnnotations: boolean;
+  /** How long the descriptions of the tools may be; `undefined` when the definition does not say. */
+  readonly descriptions: DescriptionOptions | undefined;
+  /** What happens with invalid arguments; `undefined` when the definition does not say. */
+  readonly inputValidation: InputValidation | undefined;
 }

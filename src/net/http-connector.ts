@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { type SecureContext, createSecureContext } from "node:tls";
 import { buildConnector, errors } from "undici";
 import { type AddressCheck, createGuardedLookup, toIpLiteral } from "./address-guard.js";
+import { skipContinueResponses } from "./skip-continue-responses.js";
 import { type HttpProxy, findProxy, ProxyTunnelPool } from "./http-proxy.js";
 import { type TlsOptions, pemToString } from "../config/http-options.js";
 import { collectUrlSecrets } from "../config/collect-secrets.js";
@@ -99,6 +100,7 @@ export class HttpConnector {
         // With TLS 1.3 a server may reject our certificate after we started to send. Node emits that error
         // and then the end of the stream, which undici would report as the reason.
         socket.once("error", (error) => socket.destroy(error));
+        skipContinueResponses(socket);
         callback(...result);
       }) as unknown as Socket;
       this.#sockets.add(socket);

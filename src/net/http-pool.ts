@@ -22,6 +22,8 @@ import { unwrapFetchError } from "./connect-errors.js";
 /** Sends HTTP requests to one server. Created once per client and shared by all its sessions. */
 export class HttpPool {
   readonly origin: string;
+  /** Whether server streams keep the process alive. */
+  holdsServerStreams = false;
   readonly #dispatchers: DispatcherProvider;
   readonly #staleGuard = new StaleSocketGuard();
 
@@ -40,6 +42,17 @@ export class HttpPool {
   onResponseHeaders(headers: ResponseHeaders): void {
     this.#staleGuard.markActive();
     this.#dispatchers.onResponseHeaders?.(headers);
+  }
+
+  /** Whether server streams can be open without keeping the process alive, and without sockets that calls need. */
+  get canStreamInBackground(): boolean {
+    return this.#dispatchers.holdServerStreams !== undefined;
+  }
+
+  /** From now on server streams keep the process alive. */
+  holdServerStreams(): void {
+    this.holdsServerStreams = true;
+    this.#dispatchers.holdServerStreams?.();
   }
 
   /** Closes every connection: in use, idle, or being opened. */

@@ -27,14 +27,18 @@ export interface RequestDispatcher {
  * - `notification`: a notification, a response to a server request, or the `DELETE` that terminates a
  *   session. It must get through while calls occupy every socket, because some calls complete only after it
  * - `stream`: stays open, and would block a socket that calls need
+ * - `server-stream`: like `stream`, for messages that belong to no request. Its sockets do not keep the process alive
+ *   until `holdServerStreams`
  */
-export type RequestLane = "call" | "notification" | "stream";
+export type RequestLane = "call" | "notification" | "stream" | "server-stream";
 
 /** Provides the dispatcher for each lane. */
 export interface DispatcherProvider {
   dispatcherFor(lane: RequestLane): RequestDispatcher;
   /** Called with the headers of every response. */
   onResponseHeaders?(headers: ResponseHeaders): void;
+  /** From now on the sockets of server streams keep the process alive. Not set if they always do. */
+  holdServerStreams?(): void;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-import { Pool, type Dispatcher } from "undici";
+import type { Socket } from "node:net";
+import { type buildConnector, Pool, type Dispatcher } from "undici";
 import type { HttpConnector } from "./http-connector.js";
 import type { DispatcherProvider, RequestLane, ResponseHeaders } from "./http-request.js";
 import { IdleSocketReaper, KEEP_ALIVE_MS } from "./idle-socket-reaper.js";
@@ -20,6 +21,9 @@ export class PooledDispatchers implements DispatcherProvider {
   readonly #calls: Pool;
   #notifications: Pool | undefined;
   #streams: Pool | undefined;
+  #serverStreams: Pool | undefined;
+  /** The sockets of server streams that do not keep the process alive. */
+  #unrefSockets: Set<Socket> | undefined = new Set();
 
   constructor(options: PooledDispatchersOptions) {
     const { now = () => performance.now() } = options;
@@ -37,7 +41,17 @@ export class PooledDispatchers implements DispatcherProvider {
         return this.#notificationPool();
       case "stream":
         return (this.#streams ??= this.#createPool(null));
+      case "server-stream":
+        return (this.#serverStreams ??= this.#createPool(null, this.#connectServerStream));
     }
+  }
+
+  holdServerStreams(): void {
+    for (const socket of this.#unrefSockets ?? []) {
+      Reflect.deleteProperty(socket, "ref");
+      socket.ref();
+    }
+    this.#unrefSockets = undefined;
   }
 
   onResponseHeaders(headers: ResponseHeaders): void {
@@ -49,6 +63,7 @@ export class PooledDispatchers implements DispatcherProvider {
       this.#calls.destroy(),
       this.#notifications?.destroy(),
       this.#streams?.destroy(),
+      this.#serverStreams?.destroy(),
     ]);
     await this.#options.connector.close();
     await closed;
@@ -64,7 +79,24 @@ export class PooledDispatchers implements DispatcherProvider {
     return (this.#notifications ??= this.#createPool(NOTIFICATION_SOCKETS));
   }
 
-  #createPool(connections: number | null): Pool {
+  readonly #connectServerStream: buildConnector.connector = (options, callback) =>
+    this.#options.connector.connect(options, (...result) => {
+      // undici omits the socket of a failed connection, unlike its types.
+      const [error, socket] = result;
+      if (error === null && socket !== null) this.#unref(socket);
+      callback(...result);
+    });
+
+  /** undici refs a socket when it is used again, so its `ref` does nothing until `holdServerStreams`. */
+  #unref(socket: Socket): void {
+    if (this.#unrefSockets === undefined) return;
+    this.#unrefSockets.add(socket);
+    socket.once("close", () => this.#unrefSockets?.delete(socket));
+    socket.unref();
+    Object.defineProperty(socket, "ref", { value: () => socket, configurable: true });
+  }
+
+  #createPool(connections: number | null, connect = this.#options.connector.connect): Pool {
     return new Pool(this.#options.origin, {
       connections,
       factory: this.#reaper.createClient,
@@ -73,7 +105,7 @@ export class PooledDispatchers implements DispatcherProvider {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connect: this.#options.connector.connect,
+      connect,
     });
   }
 }

@@ -1,5 +1,6 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import { withDeadline } from "../async/clock.js";
+import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
@@ -33,6 +34,7 @@ interface ConnectionEvents {
 
 interface ConnectionOptions extends ConnectionEvents, TransportDependencies {
   readonly server: string;
+  readonly clientInfo: ClientInfo;
   /** The address of a dynamic server is resolved when the connection is opened. */
   readonly config: ServerConfig;
   /** Cancels handshakes when the client is closed, never by a single caller. */
@@ -191,7 +193,8 @@ export class Connection {
     { identity, credentials }: Pick<SessionSlot, "identity" | "credentials">,
     { resumed, ...options }: SessionOpenOptions,
   ): Promise<Session> {
-    const { server, redactor, clock, onNotification, onWarning, onError, observeHandshake } = this.#options;
+    const { server, clientInfo, redactor, clock, observeHandshake } = this.#options;
+    const { onNotification, onWarning, onError } = this.#options;
     // Only servers of the legacy era have sessions that can be resumed.
     const protocol = resumed === undefined ? this.config.protocol : "legacy";
     const open = (handshakeMeta: JsonObject = {}) =>
@@ -205,6 +208,7 @@ export class Connection {
         clock,
         identity,
         handlers: this.config.handlers,
+        clientInfo,
         maxServerRequests: this.config.limits.serverRequests,
         onNotification: (notification) => onNotification(notification, identity),
         onWarning,
@@ -238,6 +242,6 @@ async function loadSessionStore(
       ...options,
       store,
       storeTtlMs,
-      key: toSessionKey({ url: address.url, identity, capabilities }),
+      key: toSessionKey({ url: address.url, identity, capabilities, clientName: options.clientInfo.name }),
     });
 }

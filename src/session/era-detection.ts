@@ -1,8 +1,7 @@
-import { CLIENT_INFO } from "../config/message-transport.js";
-import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { AUTH_AND_RATE_STATUSES, META_KEYS, MODERN_VERSION } from "../transports/http/modern-era.js";
+import type { OpenSessionOptions } from "./open-session.js";
 import { toCapabilities } from "./server-requests/server-request-handler.js";
 
 /** The protocol revisions with sessions, newest first. */
@@ -32,10 +31,13 @@ const MODERN_REJECTION_CODES: ReadonlySet<unknown> = new Set([
 const NO_SESSION_STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405]);
 
 /** Returns the `_meta` entries that every request of the modern era carries. */
-export function toEnvelope(handlers: ServerRequestHandlers): JsonObject {
+export function toEnvelope({
+  handlers,
+  clientInfo,
+}: Pick<OpenSessionOptions, "handlers" | "clientInfo">): JsonObject {
   return {
     [META_KEYS.protocolVersion]: MODERN_VERSION,
-    [META_KEYS.clientInfo]: CLIENT_INFO,
+    [META_KEYS.clientInfo]: clientInfo,
     [META_KEYS.clientCapabilities]: toCapabilities(handlers),
   };
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { CancelScope } from "../async/cancel-scope.js";
 import { settleWithin } from "../async/clock.js";
-import { CLIENT_INFO } from "../config/message-transport.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { JsonObject } from "../json/json.js";
 import { closedDuringHandshakeError } from "../transports/transport.js";
@@ -15,6 +14,7 @@ import {
   type ServerMetadata,
   type Session,
   type SessionRequest,
+  type ServerStreamOptions,
 } from "./session.js";
 
 /** How long to wait for the `initialize` response when the client is closed during the handshake. */
@@ -121,11 +121,11 @@ class InitializeHandshake {
 
   /** The protocol does not allow to cancel `initialize`: a cancelled attempt only stops waiting. */
   #initialize(attempt: CancelScope): Promise<JsonObject> {
-    const { handlers, handshakeMeta } = this.#options;
+    const { handlers, clientInfo, handshakeMeta } = this.#options;
     const params = {
       protocolVersion: LEGACY_VERSIONS[0],
       capabilities: toCapabilities(handlers),
-      clientInfo: CLIENT_INFO,
+      clientInfo,
       ...(Object.keys(handshakeMeta).length === 0 ? {} : { _meta: handshakeMeta }),
     };
     this.#responding = this.#channel.initialize(params);
@@ -208,8 +208,8 @@ class LegacySession implements Session {
     }
   }
 
-  openServerStream(): Promise<void> {
-    return this.#channel.openServerStream();
+  openServerStream(options?: ServerStreamOptions): Promise<void> {
+    return this.#channel.openServerStream(options);
   }
 
   drain(): void {

@@ -22,6 +22,8 @@ const PERMANENT_KINDS: ReadonlySet<FailureKind> = new Set([
 interface ListenStreamOptions {
   readonly server: string;
   readonly canReceiveUnsolicited: boolean;
+  /** Whether the stream keeps the process alive, also while it is about to be reopened. */
+  readonly holdsProcess: () => boolean;
   /** Sends a listen request. Its notifications arrive for as long as it is pending. */
   readonly listen: (params: JsonObject, options: TransportRequestOptions) => Promise<JsonObject>;
   readonly clock: Clock;
@@ -216,7 +218,7 @@ export class ListenStream {
     const current = this.#current;
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
-    delay(delayMs, this.#options.clock, this.#closed)
+    delay(delayMs, this.#options.clock, this.#closed, { unref: !this.#options.holdsProcess() })
       .then(() => (this.#current === current ? this.#reopenAfterEnd(failure) : undefined))
       .catch(() => undefined);
   }

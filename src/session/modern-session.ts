@@ -30,6 +30,7 @@ import {
   type ServerMetadata,
   type Session,
   type SessionRequest,
+  type ServerStreamOptions,
 } from "./session.js";
 import { ToolHeaders } from "./tool-headers.js";
 
@@ -54,10 +55,10 @@ export async function openModernSession(
 async function discoverServer(
   channel: SessionChannel,
   cancellation: CancelScope,
-  { handlers, handshakeMeta }: OpenSessionOptions,
+  options: OpenSessionOptions,
 ): Promise<JsonObject> {
-  const envelope = toEnvelope(handlers);
-  const params = { _meta: { ...handshakeMeta, ...envelope } };
+  const envelope = toEnvelope(options);
+  const params = { _meta: { ...options.handshakeMeta, ...envelope } };
   const discover = () => channel.request(DISCOVER_METHOD, params, { cancellation, cancelMeta: envelope });
   return discover().catch((failure: unknown) => {
     if (!isVersionRejection(failure)) throw failure;
@@ -127,22 +128,25 @@ class ModernSession implements Session {
   readonly #toolHeaders: ToolHeaders;
   /** The `_meta` entries of every request. */
   #envelope: JsonObject;
+  /** Whether the listen stream keeps the process alive. */
+  #holdsProcess = false;
   #inFlight = 0;
   #closeReason: SessionCloseReason | undefined;
   /** The server was replaced by one of the legacy era. */
   #serverIsLegacy = false;
 
   constructor(channel: SessionChannel, options: OpenSessionOptions, metadata: ServerMetadata) {
-    const { server, handlers, onWarning, onDisconnected } = options;
+    const { server, onWarning, onDisconnected } = options;
     this.metadata = metadata;
     this.#channel = channel;
     this.#options = options;
-    this.#envelope = toEnvelope(handlers);
+    this.#envelope = toEnvelope(options);
     this.#toolHeaders = new ToolHeaders(server, onWarning);
     this.#listenStream = new ListenStream({
       ...options,
       capabilities: metadata.capabilities,
       canReceiveUnsolicited: channel.canReceiveUnsolicited,
+      holdsProcess: () => this.#holdsProcess,
       listen: (params, request) => this.#send(LISTEN_METHOD, params, request),
     });
     channel.onNotification = (notification) => {
@@ -181,10 +185,16 @@ class ModernSession implements Session {
     }
   }
 
-  openServerStream(): Promise<void> {
-    return settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
+  async openServerStream(options?: ServerStreamOptions): Promise<void> {
+    if (!this.#prepareListening(options)) return;
+    await settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
       this.#listenStream.subscribeLists(),
     );
+  }
+
+  #prepareListening(options?: ServerStreamOptions): boolean {
+    this.#holdsProcess ||= options?.isBackground !== true;
+    return this.#channel.prepareServerStream(options);
   }
 
   drain(): void {
@@ -213,6 +223,7 @@ class ModernSession implements Session {
         this.#envelope = { ...this.#envelope, [META_KEYS.logLevel]: params["level"] };
         return {};
       case "resources/subscribe":
+        this.#prepareListening();
         await this.#changeSubscription(request, (uri) => this.#listenStream.subscribeResource(uri));
         return {};
       case "resources/unsubscribe":

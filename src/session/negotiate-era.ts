@@ -67,7 +67,7 @@ async function negotiate(era: DetectedEra, options: OpenSessionOptions): Promise
   let rejection: McpRuntimeError;
   let channel: SessionChannel | undefined;
   try {
-    const handshakeMeta = { ...options.handshakeMeta, ...toEnvelope(options.handlers) };
+    const handshakeMeta = { ...options.handshakeMeta, ...toEnvelope(options) };
     const outcome = await openLegacySession({ ...options, handshakeMeta }, ({ code }) =>
       INITIALIZE_REJECTED_CODES.has(code),
     );

@@ -1,5 +1,6 @@
 import type { CancelScope } from "../async/cancel-scope.js";
 import type { Clock } from "../async/clock.js";
+import type { ClientInfo } from "../config/message-transport.js";
 import type { ServerRequestHandlers } from "../config/server-request-handlers.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { Redactor } from "../errors/redaction.js";
@@ -33,6 +34,8 @@ export interface OpenSessionOptions {
   readonly identity: string;
   /** Handlers for server requests, and how many of them may run at a time. */
   readonly handlers: ServerRequestHandlers;
+  /** Sent to the server in the handshake. */
+  readonly clientInfo: ClientInfo;
   readonly maxServerRequests: number;
   readonly onNotification: (notification: ServerNotification) => void;
   readonly onWarning: (message: string) => void;
@@ -85,11 +88,14 @@ export async function runHandshake<T>(
 ): Promise<T> {
   const { server, connectMs, clock } = options;
   const attempt = options.cancellation.child();
+  let channel = existing;
   const cancelTimer =
     connectMs === 0
       ? () => undefined
-      : clock.after(connectMs, () => attempt.cancel(handshakeTimeoutError(server, connectMs)));
-  let channel = existing;
+      : clock.after(connectMs, () => {
+          const output = channel?.transport.describeOutput?.() ?? "";
+          attempt.cancel(handshakeTimeoutError(server, connectMs, output));
+        });
   try {
     attempt.throwIfCancelled();
     channel ??= await openChannel(options, attempt);
@@ -105,10 +111,10 @@ export async function runHandshake<T>(
   }
 }
 
-function handshakeTimeoutError(server: string, connectMs: number): McpRuntimeError {
+function handshakeTimeoutError(server: string, connectMs: number, output: string): McpRuntimeError {
   return new McpRuntimeError(
     "timeout",
-    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).`,
+    `Server "${server}" did not finish the handshake within ${connectMs} ms (timeouts.connectMs).${output}`,
     { server },
   );
 }

@@ -7,7 +7,7 @@ import { isPlainObject, type JsonObject } from "../json/json.js";
 import { isRequest, type RequestId } from "../transports/json-rpc.js";
 import { clientClosedError, type Transport, type TransportRequestOptions } from "../transports/transport.js";
 import type { ServerRequests } from "./server-requests/server-requests.js";
-import type { ServerNotification } from "./session.js";
+import type { ServerNotification, ServerStreamOptions } from "./session.js";
 
 /** The timeout for terminating the session. */
 const TERMINATE_TIMEOUT_MS = 1_000;
@@ -110,9 +110,17 @@ export class SessionChannel {
     this.#notifications.delete(sending);
   }
 
+  /** Returns whether a stream for server-initiated messages may be opened, and holds the process if it should. */
+  prepareServerStream(options?: ServerStreamOptions): boolean {
+    if (options?.isBackground === true) return this.#transport.canListenInBackground === true;
+    this.#transport.holdServerStream?.();
+    return true;
+  }
+
   /** Resolves when the stream for server-initiated messages is open, or after a timeout. */
-  openServerStream(): Promise<void> {
-    return settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
+  async openServerStream(options?: ServerStreamOptions): Promise<void> {
+    if (!this.prepareServerStream(options)) return;
+    await settleWithin(SERVER_STREAM_TIMEOUT_MS, this.#options.clock, () =>
       this.#transport.openServerStream?.(),
     );
   }

@@ -39,6 +39,10 @@ export interface ServerNotification {
   readonly params: JsonObject;
 }
 
+export interface ServerStreamOptions {
+  readonly isBackground: boolean;
+}
+
 /**
  * One MCP session with a server. It serves any number of concurrent requests, is drained when the server
  * no longer knows it, and is closed with the client.
@@ -57,9 +61,9 @@ export interface Session {
   request(request: SessionRequest): Promise<unknown>;
   /**
    * Opens the stream for server-initiated messages. Resolves when it is open or after a short timeout;
-   * never rejects.
+   * never rejects. With `isBackground`, it does not keep the process alive, and is not opened where it would.
    */
-  openServerStream(): Promise<void>;
+  openServerStream(options?: ServerStreamOptions): Promise<void>;
   /** Rejects new requests and closes when the last request in flight has ended. */
   drain(): void;
   close(options: { readonly terminate: boolean }): Promise<void>;

@@ -53,12 +53,14 @@ interface SessionKeyInput {
   readonly identity: string;
   /** The declared client capabilities: clients with other handlers must not share the session. */
   readonly capabilities: object;
+  /** Servers may treat clients differently by their names. */
+  readonly clientName: string;
 }
 
 /** The key is a hash, since a URL may contain secrets and an identity may contain a name. */
-export function toSessionKey({ url, identity, capabilities }: SessionKeyInput): string {
+export function toSessionKey({ url, identity, capabilities, clientName }: SessionKeyInput): string {
   const { origin, pathname, search } = url;
-  const input = JSON.stringify([origin, pathname, search, identity, capabilities]);
+  const input = JSON.stringify([origin, pathname, search, identity, capabilities, clientName]);
   return `session/${createHash("sha256").update(input).digest("hex")}`;
 }
 

@@ -13,7 +13,12 @@ import {
   quoteKey,
   TIME_LIMITED,
 } from "./key-value-store.js";
-import { assertCallOptions, type ResolvedStoreOptions, STORE_DEFAULTS } from "./store-options.js";
+import {
+  assertCallOptions,
+  assertSetOptions,
+  type ResolvedStoreOptions,
+  STORE_DEFAULTS,
+} from "./store-options.js";
 
 export interface DriverEntry {
   readonly key: string;
@@ -84,7 +89,7 @@ export class DriverStore implements KeyValueStore {
   }
 
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
-    const { ttlMs, signal } = assertCallOptions(options);
+    const { ttlMs, signal } = assertSetOptions(options);
     assertStoreKey(key);
     const { maxBytes, now } = this.#options;
     const expiresAt = toExpiresAt(ttlMs, now());
@@ -173,8 +178,8 @@ export class DriverStore implements KeyValueStore {
   }
 }
 
-/** The operations of a store that this package uses for tool lists, pins and registry records. */
-export type LimitedStore = Pick<KeyValueStore, "get" | "set" | "watch">;
+/** The operations of a store that this package uses for tool lists, pins, registry records and published servers. */
+export type LimitedStore = Pick<KeyValueStore, "get" | "set" | "delete" | "list" | "watch">;
 
 /** A store that did not respond is not used for this long: otherwise each of a thousand users would wait for it. */
 const PAUSE_MS = 30_000;
@@ -207,6 +212,14 @@ class TimeLimitedStore implements LimitedStore {
     return this.#run(`write ${quoteKey(key)}`, options, (signal) =>
       this.#store.set(key, value, { ...options, signal }),
     );
+  }
+
+  delete(key: string, options: StoreCallOptions = {}): Promise<void> {
+    return this.#run(`delete ${quoteKey(key)}`, options, (signal) => this.#store.delete(key, { signal }));
+  }
+
+  list(prefix: string, options: StoreCallOptions = {}): Promise<string[]> {
+    return this.#run(`list ${quoteKey(prefix)}`, options, (signal) => this.#store.list(prefix, { signal }));
   }
 
   /** A subscription that takes longer is kept. Changes may be missed before it, so the listener is called after it. */

@@ -1,13 +1,14 @@
 import type { z } from "zod";
 import {
-  assertObject,
+  assertOptions,
   option,
   type OptionFields,
+  optionKeys,
   optionsSchema,
   parseOptions,
 } from "../config/parse-options.js";
 import { createConsoleLogger, type Logger } from "../telemetry/logger.js";
-import type { StoreCallOptions } from "./key-value-store.js";
+import type { StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
 
 /** Options of all stores except the memory store. */
 export interface StoreOptions {
@@ -90,6 +91,14 @@ export function resolveStoreOptions<Options extends NamespacedStoreOptions>(
   };
 }
 
-export function assertCallOptions<Options extends StoreCallOptions>(options: Options): Options {
-  return assertObject(options, { subject: "The store call", path: "options" });
+const CALL_OPTIONS = optionKeys<StoreCallOptions>({ signal: true });
+const SET_OPTIONS = optionKeys<StoreSetOptions>({ signal: true, ttlMs: true });
+const STORE_CALL = { subject: "The store call" };
+
+export function assertCallOptions(options: StoreCallOptions): StoreCallOptions {
+  return assertOptions(options, CALL_OPTIONS, STORE_CALL);
+}
+
+export function assertSetOptions(options: StoreSetOptions): StoreSetOptions {
+  return assertOptions(options, SET_OPTIONS, STORE_CALL);
 }

@@ -135,6 +135,11 @@ export class CustomTransport implements Transport {
     return this.#send(message);
   }
 
+  /** What a transport of the user opens may keep the process alive. */
+  get canListenInBackground(): boolean {
+    return this.#inner.openServerStream === undefined;
+  }
+
   async openServerStream(): Promise<void> {
     await this.#inner.openServerStream?.();
   }

@@ -79,6 +79,12 @@ export interface Transport {
   terminateSession?(): Promise<void>;
   /** Opens the stream for unsolicited messages, on transports that need a separate one. */
   openServerStream?(): void | Promise<void>;
+  /** Whether listening for unsolicited messages neither keeps the process alive nor delays requests. @default false */
+  readonly canListenInBackground?: boolean | undefined;
+  /** From now on the stream for unsolicited messages keeps the process alive. */
+  holdServerStream?(): void;
+  /** What the server wrote outside of the protocol, for the end of an error message. */
+  describeOutput?(): string;
   /** After a failed `initialize`: opens the transport that the server supports instead, if there is one. */
   openFallback?(failure: McpRuntimeError, cancellation: CancelScope): Promise<Transport | undefined>;
 }

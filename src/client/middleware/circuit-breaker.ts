@@ -1,7 +1,12 @@
 import type { Clock } from "../../async/clock.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import type { CircuitBreaker, CircuitBreakers, CircuitPermit } from "../policies/circuit-breaker.js";
+import type {
+  AttemptFailure,
+  CircuitBreaker,
+  CircuitBreakers,
+  CircuitPermit,
+} from "../policies/circuit-breaker.js";
 import { FAILURE_POLICIES } from "../policies/failure-policies.js";
 import type { ServerProbe } from "../policies/server-probe.js";
 import type { Handler, Middleware, RequestContext } from "../request-context.js";
@@ -14,11 +19,15 @@ export interface CircuitBreakerDependencies {
   readonly probe: ServerProbe;
 }
 
-/** A request waits for a probe that is due within this time. */
-const MAX_PROBE_WAIT_MS = 1_000;
+/** A request waits for probes for at most this time. */
+const MAX_PROBE_WAIT_MS = 2_000;
 
-/** Nothing answers at the address. */
-const UNREACHABLE_KINDS: ReadonlySet<FailureKind> = new Set(["not-sent", "connection-lost"]);
+/** Failures after which a probe asks whether the server is back. */
+const PROBED_FAILURES: Partial<Record<FailureKind, AttemptFailure>> = {
+  "not-sent": "unreachable",
+  "connection-lost": "unreachable",
+  unavailable: "unavailable",
+};
 
 /** Rejects attempts while the circuit is open, and records the outcome of the others. */
 export function circuitBreaker(deps: CircuitBreakerDependencies): Middleware {
@@ -39,7 +48,7 @@ function recordOutcome(response: Promise<unknown>, permit: CircuitPermit): Promi
     },
     (error: unknown) => {
       const isFailure = error instanceof McpRuntimeError && FAILURE_POLICIES[error.kind].countsForBreaker;
-      if (isFailure) permit.fail(UNREACHABLE_KINDS.has(error.kind));
+      if (isFailure) permit.fail(PROBED_FAILURES[error.kind]);
       else permit.release();
       throw error;
     },
@@ -63,10 +72,11 @@ async function waitForProbe(
   { server, clock, probe }: CircuitBreakerDependencies,
 ): Promise<CircuitPermit> {
   const deadline = new RequestDeadline(request, { server, clock, limit: "requestMs" });
+  const waitUntil = clock.now() + MAX_PROBE_WAIT_MS;
   let permit: CircuitPermit | undefined;
   deadline.start();
   try {
-    while (permit === undefined && breaker.isAwaitingProbe && probe.dueInMs() <= MAX_PROBE_WAIT_MS) {
+    while (permit === undefined && breaker.isAwaitingProbe && clock.now() + probe.dueInMs() <= waitUntil) {
       await deadline.cancellation.race(probe.next());
       permit = breaker.tryAcquire();
     }

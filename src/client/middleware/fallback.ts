@@ -1,7 +1,7 @@
-import type { FallbackCall, FallbackOption } from "../../config/server-definition.js";
+import type { FallbackCall, FallbackClient, FallbackOption } from "../../config/server-definition.js";
 import type { FailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
-import { isPlainObject, isPromiseLike, type JsonObject } from "../../json/json.js";
+import { isPlainObject, isPromiseLike, type JsonObject, omitUndefined } from "../../json/json.js";
 import { ToolResult } from "../tool-result.js";
 import { type Middleware, type RequestContext, withRequestDetails } from "../request-context.js";
 
@@ -20,7 +20,7 @@ const NO_FALLBACK_KINDS: ReadonlySet<FailureKind> = new Set([
 
 /** Lets the `fallback` option provide the result of a failed tool call. */
 export function fallback({ server, events }: FallbackDependencies, option: FallbackOption): Middleware {
-  const { respond, record } = typeof option === "function" ? { respond: option, record: undefined } : option;
+  const { respond, record } = toResponder(option);
   return (next) => async (request) => {
     const { tool } = request;
     if (tool === undefined) return next(request);
@@ -46,8 +46,24 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
   };
 }
 
+function toResponder(option: FallbackOption): Exclude<FallbackOption, FallbackClient | ((...args: never) => unknown)> {
+  if (typeof option === "function") return { respond: option };
+  if ("respond" in option) return option;
+  return { respond: (failure, call) => callOtherClient(option, failure, call) };
+}
+
+/** A call that may have run is not run by another server as well. Headers may have secrets of this server. */
+async function callOtherClient(
+  client: FallbackClient,
+  { outcomeUnknown }: McpRuntimeError,
+  { tool: name, args, meta, context, signal, isIdempotent: idempotent }: FallbackCall,
+): Promise<object | undefined> {
+  if (outcomeUnknown && !idempotent) return undefined;
+  return (await client.callTool({ name, args }, { meta, context, signal, idempotent })) as object;
+}
+
 function toFallbackCall(
-  { params, callerMeta, headers, identity, isIdempotent }: RequestContext,
+  { params, callerMeta, callerContext, headers, identity, isIdempotent, signal }: RequestContext,
   tool: string,
   server: string,
 ): FallbackCall {
@@ -60,6 +76,8 @@ function toFallbackCall(
     headers,
     meta: isPlainObject(callerMeta) ? structuredClone(callerMeta) : undefined,
     isIdempotent,
+    context: callerContext,
+    signal,
   };
 }
 
@@ -97,8 +115,11 @@ function toCallResult(value: unknown): JsonObject | undefined {
   if (isPlainObject(value))
     return typeof value["content"] === "string" ? { ...value, ...toContentResult(value["content"]) } : value;
   // A message of LangChain, for example what another tool returned.
-  const content: unknown = typeof value === "object" ? Reflect.get(value as object, "content") : undefined;
-  return content === undefined ? undefined : toContentResult(content);
+  const { content, status, artifact } = Object(value) as Partial<Record<string, unknown>>;
+  const result = content === undefined ? undefined : toContentResult(content);
+  if (result === undefined) return undefined;
+  const structuredContent = isPlainObject(artifact) ? artifact["structuredContent"] : undefined;
+  return omitUndefined({ ...result, structuredContent, isError: status === "error" });
 }
 
 function toContentResult(content: unknown): JsonObject | undefined {

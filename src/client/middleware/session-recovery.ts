@@ -1,3 +1,4 @@
+import { type Clock, delay } from "../../async/clock.js";
 import type { ServerConfig } from "../../config/server-config.js";
 import { isFailureKind } from "../../errors/failure-kinds.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
@@ -10,9 +11,16 @@ import type { SessionEventEmitter } from "../session-event-emitter.js";
 
 export interface SessionRecoveryDependencies {
   readonly server: string;
+  readonly clock: Clock;
+  readonly random: () => number;
   readonly events: { warn(message: string): void };
   readonly lifecycle: { readonly sessionEvents: Pick<SessionEventEmitter, "lost"> };
 }
+
+/** Later repetitions wait, so that callers that lost a session together do not lose the next one together. */
+const IMMEDIATE_REPETITIONS = 2;
+const BASE_DELAY_MS = 25;
+const MAX_DELAY_MS = 500;
 
 /** Created only for failed attempts, so that successful calls do not allocate it. */
 interface FailedAttempt {
@@ -40,7 +48,7 @@ export function recoverSession(deps: SessionRecoveryDependencies): Handler {
       if (config.session.sequential) releaseTurn = await slot.mutex.acquire(cancellation);
       if (request.useFreshSession && canUseFreshSession(connection, slot))
         return await sendOnFreshSession(request, { deps, connection, slot });
-      for (let recoveries = 0; ;) {
+      for (let recovery: Recovery | undefined; ;) {
         const handle = slot.currentSession.ready ?? (await open({ deps, connection, slot }, request));
         const { session } = handle;
         request.attempts += 1;
@@ -49,7 +57,8 @@ export function recoverSession(deps: SessionRecoveryDependencies): Handler {
           if (lacksCapability(session, request.capability)) throw unsupportedError(request, deps.server);
           return await session.request(request);
         } catch (error) {
-          recoveries += planRecovery(error, { deps, connection, slot }, handle, recoveries, request);
+          recovery ??= new Recovery(request, { deps, connection, slot });
+          await recovery.continueAfter(error, handle);
         }
       }
     } finally {
@@ -89,34 +98,76 @@ async function waitToConnect<T>(request: RequestContext, connecting: Promise<T>)
   }
 }
 
-/** Throws unless the request may be sent on another session; returns how many recoveries that counts for. */
-function planRecovery(
-  error: unknown,
-  attempt: FailedAttempt,
-  handle: OpenSessionHandle,
-  recoveries: number,
-  request: RequestContext,
-): number {
-  const { id: resumedId, maxRecoveries } = attempt.connection.config.session;
-  const failure = classifyError(error, attempt);
-  const isReported = reportsSessionLoss(failure, handle.session);
-  if (!isReported && !isSessionLoss(failure, handle.session)) throw failure;
-  // A server that does not know the session has not run the request. A report with status 200 may come from the tool.
-  if (!isReported) request.sendStatus = undefined;
-  // A configured session id is replaced by the user, never by the client.
-  if (resumedId !== undefined) throw failure;
-  // A session from the store that never worked: it had already expired. At most two stored sessions are tried
-  // before a new one is opened.
-  const wasNeverConfirmed = !handle.session.isConfirmed;
-  const mayRecover = wasNeverConfirmed || recoveries < maxRecoveries;
-  // After the last recovery, the new session is left to the next caller: if each caller invalidated it, every caller
-  // that lost the previous session would open another one.
-  if (mayRecover || recoveries === 0) {
-    attempt.slot.currentSession.invalidate(handle);
-    attempt.deps.lifecycle.sessionEvents.lost(request, handle);
+/** Decides after each failure of a request whether it is sent again. */
+class Recovery {
+  readonly #request: RequestContext;
+  readonly #attempt: FailedAttempt;
+  /** How many new sessions the request has used. */
+  #recoveries = 0;
+  #repetitions = 0;
+  /** The last session on which the request was lost. */
+  #lostHandle: OpenSessionHandle | undefined;
+
+  constructor(request: RequestContext, attempt: FailedAttempt) {
+    this.#request = request;
+    this.#attempt = attempt;
   }
-  if (!mayRecover || (isReported && !request.isIdempotent)) throw failure;
-  return wasNeverConfirmed ? 0 : 1;
+
+  /** Resolves when the request may be sent again; throws the failure if it may not. */
+  async continueAfter(error: unknown, handle: OpenSessionHandle): Promise<void> {
+    this.#plan(error, handle);
+    this.#repetitions += 1;
+    const exponent = this.#repetitions - IMMEDIATE_REPETITIONS;
+    if (exponent <= 0) return;
+    const { clock, random } = this.#attempt.deps;
+    const delayMs = random() * Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** exponent);
+    await delay(delayMs, clock, this.#request.cancellation);
+  }
+
+  #plan(error: unknown, handle: OpenSessionHandle): void {
+    const request = this.#request;
+    const attempt = this.#attempt;
+    const failure = classifyError(error, attempt);
+    const isReported = reportsSessionLoss(failure, handle.session);
+    if (!isReported && !isSessionLoss(failure, handle.session)) throw failure;
+    // A server that does not know the session has not run the request. A report with status 200 may come from the tool.
+    if (!isReported) request.sendStatus = undefined;
+    // A configured session id is replaced by the user, never by the client.
+    if (attempt.connection.config.session.id !== undefined) throw failure;
+    // A session from the store that never worked: it had already expired. At most two stored sessions are tried
+    // before a new one is opened.
+    const wasNeverConfirmed = !handle.session.isConfirmed;
+    if (!wasNeverConfirmed && this.#mayResend(failure, handle)) return;
+    const mayRecover = wasNeverConfirmed || this.#recoveries < this.#maxRecoveries(failure);
+    // After the last recovery, the new session is left to the next caller: if each caller invalidated it, every caller
+    // that lost the previous session would open another one.
+    if (mayRecover || this.#recoveries === 0) {
+      attempt.slot.currentSession.invalidate(handle);
+      attempt.deps.lifecycle.sessionEvents.lost(request, handle);
+    }
+    if (!mayRecover || (isReported && !request.isIdempotent)) throw failure;
+    if (!wasNeverConfirmed) this.#recoveries += 1;
+  }
+
+  /**
+   * A load balancer may have sent the request to another server than the handshake: a new session that is lost at once is
+   * tried a second time.
+   */
+  #mayResend(failure: McpRuntimeError, handle: OpenSessionHandle): boolean {
+    const isNew = this.#recoveries > 0 && this.#lostHandle !== handle;
+    this.#lostHandle = handle;
+    return isNew && isLostByStatus(failure);
+  }
+
+  /** Only a status proves that the request did not run and that the server is there; after other losses, one recovery. */
+  #maxRecoveries(failure: McpRuntimeError): number {
+    const { maxRecoveries } = this.#attempt.connection.config.session;
+    return isLostByStatus(failure) ? maxRecoveries : Math.min(1, maxRecoveries);
+  }
+}
+
+function isLostByStatus({ kind, status }: McpRuntimeError): boolean {
+  return kind === "session-lost" && status !== undefined;
 }
 
 function classifyError(error: unknown, { connection, deps }: FailedAttempt): unknown {

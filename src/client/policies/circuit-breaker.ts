@@ -1,5 +1,6 @@
 import type { Clock } from "../../async/clock.js";
 import type { CircuitBreakerSettings } from "../../config/server-config.js";
+import type { ServerLog } from "../../telemetry/logger.js";
 import type { ServerProbe } from "./server-probe.js";
 
 /**
@@ -30,13 +31,24 @@ export interface BreakerStats {
   readonly blocked: number;
   /** Time until the next trial call may pass; 0 if it may pass now. */
   readonly recoversInMs: number;
+  /** Successful trial calls since the circuit is half-open; otherwise 0. */
+  readonly successes: number;
+  /** Consecutive failures that open the circuit. */
+  readonly failureThreshold: number;
+  /** Successful trial calls that close the circuit. */
+  readonly successThreshold: number;
+  /** When the state last changed (Unix time in milliseconds); `undefined` if it never did. */
+  readonly changedAt: number | undefined;
 }
 
 /**
- * - `unreachable`: a failure because nothing answered at the address
- * - `unknown`: the outcome does not indicate the health of the server
+ * - `unreachable`: nothing answered at the address
+ * - `unavailable`: a proxy answered, or the server itself: only a handshake can tell
  */
-type AttemptResult = "success" | "failure" | "unreachable" | "unknown";
+export type AttemptFailure = "failure" | "unreachable" | "unavailable";
+
+/** `unknown`: the outcome does not indicate the health of the server. */
+type AttemptResult = "success" | AttemptFailure | "unknown";
 
 /** Failures count at most once in this time, regardless of how many callers and retries meet them. */
 const FAILURE_INTERVAL_MS = 250;
@@ -60,8 +72,8 @@ export class CircuitPermit {
     this.#end("success");
   }
 
-  fail(isUnreachable = false): void {
-    this.#end(isUnreachable ? "unreachable" : "failure");
+  fail(failure: AttemptFailure = "failure"): void {
+    this.#end(failure);
   }
 
   /** The outcome does not indicate the health of the server. */
@@ -93,7 +105,11 @@ export class CircuitBreaker {
   #trialCalls = 0;
   #blocked = 0;
   #openUntil = 0;
-  #isUnreachable = false;
+  #changedAt: number | undefined;
+  /** The circuit is open until a probe has reached the server. */
+  #closesOnProbe = false;
+  /** A probe closed the circuit, and no call has succeeded since: a handshake says nothing about the calls. */
+  #isUnproven = false;
   #lastSequence = 0;
   /** Permits up to this number were issued before the last counted failure. */
   #lastCountedSequence = 0;
@@ -120,27 +136,34 @@ export class CircuitBreaker {
 
   /** Returns a snapshot of the breaker. */
   stats(): BreakerStats {
+    const { failureThreshold, successThreshold } = this.#options;
     return {
       state: this.#state,
       failures: this.#failures,
       blocked: this.#blocked,
       recoversInMs: this.#recoversInMs(),
+      successes: this.#successes,
+      failureThreshold,
+      successThreshold,
+      changedAt: this.#changedAt,
     };
   }
 
   /** The circuit is open because nothing answers at the address, and a probe will close it. */
   get isAwaitingProbe(): boolean {
-    return this.#state === "open" && this.#isUnreachable && this.#deps.probe?.isActive === true;
+    return this.#state === "open" && this.#closesOnProbe && this.#deps.probe?.isActive === true;
   }
 
   /** Opens the circuit for `recoveryTimeoutMs`. */
   forceOpen(): void {
-    this.#open(false);
+    this.#open("failure");
   }
 
   /** A probe has reached the server. */
   onReachable(): void {
-    if (this.#state === "open" && this.#isUnreachable) this.#change("closed");
+    if (this.#state !== "open" || !this.#closesOnProbe) return;
+    this.#isUnproven = true;
+    this.#change("closed");
   }
 
   /** Closes the circuit and resets the failures. */
@@ -159,11 +182,12 @@ export class CircuitBreaker {
     if (epoch !== this.#epoch) return;
     if (this.#state === "half-open") this.#trialCalls -= 1;
     if (result === "success") this.#onSuccess();
-    if (result === "failure" || result === "unreachable") this.#onFailure(sequence, result === "unreachable");
+    else if (result !== "unknown") this.#onFailure(sequence, result);
   };
 
   #onSuccess(): void {
     this.#failures = 0;
+    this.#isUnproven = false;
     if (this.#state !== "half-open") return;
     this.#successes += 1;
     if (this.#successes >= this.#options.successThreshold) this.#change("closed");
@@ -173,7 +197,7 @@ export class CircuitBreaker {
    * Concurrent attempts that fail together, for example when a server restarts during a hundred calls, count as one
    * failure, and so do all failures within a short time.
    */
-  #onFailure(sequence: number, isUnreachable: boolean): void {
+  #onFailure(sequence: number, failure: AttemptFailure): void {
     const isTrial = this.#state === "half-open";
     const { failureThreshold, recoveryTimeoutMs } = this.#options;
     const now = this.#deps.clock.now();
@@ -182,18 +206,19 @@ export class CircuitBreaker {
     this.#lastCountedSequence = this.#lastSequence;
     this.#lastCountedAt = now;
     this.#failures += 1;
-    if (isTrial || this.#failures >= failureThreshold) this.#open(isUnreachable);
+    if (isTrial || this.#failures >= failureThreshold) this.#open(failure);
   }
 
-  #open(isUnreachable: boolean): void {
+  #open(failure: AttemptFailure): void {
     this.#openUntil = this.#deps.clock.now() + this.#options.recoveryTimeoutMs;
-    this.#isUnreachable = isUnreachable;
+    this.#closesOnProbe = failure === "unreachable" || (failure === "unavailable" && !this.#isUnproven);
     this.#change("open");
-    if (isUnreachable) this.#deps.probe?.start(this.#options.recoveryTimeoutMs);
+    if (this.#closesOnProbe) this.#deps.probe?.start(this.#options.recoveryTimeoutMs);
   }
 
   #change(state: BreakerState): void {
     this.#state = state;
+    this.#changedAt = Date.now();
     this.#epoch += 1;
     this.#trialCalls = 0;
     this.#successes = 0;
@@ -215,7 +240,9 @@ export type BreakerMetrics = Readonly<Record<BreakerState, number>>;
 export type CircuitBreakerHandle = Pick<CircuitBreaker, "stats" | "forceOpen" | "forceClose">;
 
 interface CircuitBreakersDependencies {
+  readonly server: string;
   readonly clock: Clock;
+  readonly log: ServerLog;
   readonly probe: ServerProbe | undefined;
   /** How many breakers are kept. */
   readonly maxIdentities: () => number;
@@ -227,6 +254,8 @@ interface CircuitBreakersDependencies {
 export class CircuitBreakers {
   readonly #deps: CircuitBreakersDependencies;
   readonly #byIdentity = new Map<string, CircuitBreaker>();
+  /** When the first circuit opened that is still open. */
+  #openSince: number | undefined;
 
   constructor(deps: CircuitBreakersDependencies) {
     this.#deps = deps;
@@ -241,7 +270,10 @@ export class CircuitBreakers {
     const breaker = new CircuitBreaker(options, {
       clock,
       probe,
-      onChange: (state) => onChange(identity, state),
+      onChange: (state) => {
+        onChange(identity, state);
+        this.#logChange(state);
+      },
     });
     this.#byIdentity.set(identity, breaker);
     if (this.#byIdentity.size > maxIdentities()) this.#evictOne(identity);
@@ -258,7 +290,21 @@ export class CircuitBreakers {
     const others = [...this.#byIdentity.keys()].filter((identity) => identity !== added);
     const idle = others.find((identity) => this.#byIdentity.get(identity)?.stats().failures === 0);
     const evicted = idle ?? others[0];
-    if (evicted !== undefined) this.#byIdentity.delete(evicted);
+    if (evicted !== undefined) this.delete(evicted);
+  }
+
+  /** Logs an outage once, and its end, however many identities it has and however often a trial call fails. */
+  #logChange(state: BreakerState): void {
+    const { server, clock, log } = this.#deps;
+    const subject = `The circuit breaker of server "${server}"`;
+    if (state === "open" && this.#openSince === undefined) {
+      this.#openSince = clock.now();
+      log.warn(`${subject} is open: calls are rejected until the server answers again.`);
+    }
+    const isOver = state === "closed" && this.countByState().closed === this.#byIdentity.size;
+    if (!isOver || this.#openSince === undefined) return;
+    log.info(`${subject} is closed again after ${((clock.now() - this.#openSince) / 1000).toFixed(1)} s.`);
+    this.#openSince = undefined;
   }
 
   countByState(): BreakerMetrics {
@@ -269,5 +315,6 @@ export class CircuitBreakers {
 
   delete(identity: string): void {
     this.#byIdentity.delete(identity);
+    this.#logChange("closed");
   }
 }

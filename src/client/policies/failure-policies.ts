@@ -2,7 +2,7 @@ import type { FailureKind } from "../../errors/failure-kinds.js";
 
 /**
  * When a failed request is retried.
- * - `after-reconnect`: once, on a new session; always safe, because the server has not run it
+ * - `after-reconnect`: on a new session, up to `session.maxRecoveries` times; always safe, because the server has not run it
  * - `always`: it has not run, or the server declined it
  * - `if-idempotent`: it may have run; retried only if it is idempotent or was provably not sent
  * - `never`: it would fail again, or a person has to act first

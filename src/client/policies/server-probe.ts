@@ -3,12 +3,17 @@ import type { Clock } from "../../async/clock.js";
 
 interface ServerProbeOptions {
   readonly clock: Clock;
+  /** Whether a probe starts a process. */
+  readonly startsProcess: () => boolean;
   /** Tries a handshake. Resolves with whether the server answered; never rejects. */
   readonly isReachable: (cancellation: CancelScope) => Promise<boolean>;
   readonly onReachable: () => void;
 }
 
 const INITIAL_DELAY_MS = 250;
+/** The return of a server is noticed after at most a fifth of its outage, and 250 ms. Starting a process costs more. */
+const DELAY_FACTOR = 1.2;
+const PROCESS_DELAY_FACTOR = 2;
 
 /**
  * Asks a server that could not be reached, in the background, whether it is back: with a handshake and never with the call
@@ -36,7 +41,7 @@ export class ServerProbe {
     return this.#isRunning ? 0 : Math.max(0, this.#dueAt - this.#options.clock.now());
   }
 
-  /** Starts probing, unless it is active. The delays double up to `maxDelayMs`. */
+  /** Starts probing, unless it is active. The delays grow up to `maxDelayMs`. */
   start(maxDelayMs: number): void {
     if (this.isActive) return;
     this.#scope = new CancelScope();
@@ -58,9 +63,10 @@ export class ServerProbe {
   }
 
   #schedule(delayMs: number, maxDelayMs: number, scope: CancelScope): void {
-    const { clock } = this.#options;
+    const { clock, startsProcess } = this.#options;
     this.#dueAt = clock.now() + delayMs;
-    const probe = () => void this.#probe(Math.min(delayMs * 2, maxDelayMs), maxDelayMs, scope);
+    const nextDelayMs = delayMs * (startsProcess() ? PROCESS_DELAY_FACTOR : DELAY_FACTOR);
+    const probe = () => void this.#probe(Math.min(nextDelayMs, maxDelayMs), maxDelayMs, scope);
     this.#cancelTimer = clock.after(delayMs, probe, { unref: true });
   }
 

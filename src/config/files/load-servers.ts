@@ -3,7 +3,7 @@ import { CancelScope } from "../../async/cancel-scope.js";
 import { formatPath } from "../../json/describe-value.js";
 import { getAtPath } from "../../json/json-path.js";
 import { isPlainObject } from "../../json/json.js";
-import { withAddressOrigin } from "../address-policy.js";
+import { withAddressOrigin, withConfigFile } from "../address-policy.js";
 import type { ServerDefinition } from "../server-definition.js";
 import { CONFIG_FORMATS, CONFIG_LOCATIONS, detectFormat, resolveLocation } from "./config-locations.js";
 import type {
@@ -230,10 +230,9 @@ class ServerMerger {
     }
     this.#endpoints.set(ready.endpoint, name);
     const isForeign = source.scope === "project" && ready.definition.command === undefined;
-    this.#servers.set(
-      name,
-      isForeign ? withAddressOrigin(ready.definition, { source: "file" }) : ready.definition,
-    );
+    const { definition } = ready;
+    const marked = isForeign ? withAddressOrigin(definition, { source: "file" }) : definition;
+    this.#servers.set(name, withConfigFile(marked, toReadable(source.file)));
     return { ...server, state: "loaded", problems: restricted ?? [] };
   }
 

@@ -8,6 +8,7 @@ import { describeValue, formatPath } from "../../json/describe-value.js";
 import { parseJsonPath } from "../../json/json-path.js";
 import { isPlainObject, isStringArray, type JsonObject, omitUndefined } from "../../json/json.js";
 import { isAuthGrant } from "../auth-grant.js";
+import { OUTPUT_FIELDS } from "../output-options.js";
 import type { PathIssue } from "../parse-options.js";
 import { parseServer } from "../parse-server.js";
 import { SERVER_DEFAULTS } from "../server-config.js";
@@ -202,7 +203,7 @@ const CONNECTION_KEYS =
   );
 /** Options of this library, which files may set, too. */
 const OPTION_KEYS =
-  "timeouts session limits retry circuitBreaker tools trustAnnotations optional lazy protocol roots secrets".split(
+  "timeouts session limits retry circuitBreaker tools trustAnnotations structuredContent outputHandling onToolError descriptions inputValidation optional lazy protocol roots secrets".split(
     " ",
   );
 /** The keys of other clients for allowed and excluded tools. */
@@ -253,17 +254,22 @@ function narrowEntry(entry: JsonObject): { readonly entry: JsonObject; readonly 
 
 type RestrictionCheck = (key: string, value: unknown) => boolean;
 
+/** Options that allow more, or that change what models see in place of those of the toolset. */
 function isOperatorOption(key: string, value: unknown): boolean {
-  return key === "trustAnnotations" && value !== false;
+  if (key === "inputValidation") return value !== "error";
+  return key === "trustAnnotations" ? value !== false : Object.hasOwn(OUTPUT_FIELDS, key);
 }
 
 /** Options of a tool rule that allow more, or that change what models see and servers receive. */
 function isOperatorRule(key: string, value: unknown): boolean {
   if (key === "requireApproval") return value === false;
+  if (key === "inputValidation") return value !== "error";
   return key === "idempotent" ? value !== false : key === "args" || key === "description";
 }
 
 function isRaisedLimit(key: string, value: unknown): boolean {
+  // The limit of the toolset is not known here.
+  if (key === "contentChars") return true;
   const limit = new Map<string, number>(Object.entries(SERVER_DEFAULTS.limits)).get(key);
   return typeof value === "number" && limit !== undefined && value > limit;
 }

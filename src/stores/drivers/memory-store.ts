@@ -12,7 +12,7 @@ import {
   TIME_LIMITED,
 } from "../key-value-store.js";
 import { option, optionsSchema, parseOptions } from "../../config/parse-options.js";
-import { assertCallOptions, STORE_DEFAULTS } from "../store-options.js";
+import { assertCallOptions, assertSetOptions, STORE_DEFAULTS } from "../store-options.js";
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -85,9 +85,10 @@ class MemoryStore implements KeyValueStore {
   }
 
   async set(key: string, value: unknown, options: StoreSetOptions = {}): Promise<void> {
-    this.#assertUsable(options);
+    const { ttlMs, signal } = assertSetOptions(options);
+    this.#assertUsable({ signal });
     assertStoreKey(key);
-    const expiresAt = toExpiresAt(options.ttlMs, this.#now());
+    const expiresAt = toExpiresAt(ttlMs, this.#now());
     const { copy, text } = toStorableJson(value);
     const bytes = Buffer.byteLength(text);
     const { maxEntries, maxTotalBytes } = this.#limits;

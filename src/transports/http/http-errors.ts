@@ -32,6 +32,7 @@ export function fromHttpStatus(response: FailedResponse, context: HttpErrorConte
     hasRetryAfter: retryAt !== undefined,
     hadSession,
     reportsUnknownSession: reportsUnknownSession(rpcError?.message ?? body),
+    reportsNoUpstream: rpcError === undefined && NO_UPSTREAM_PATTERNS.some((pattern) => pattern.test(body)),
   });
   const serverText = context.redactor.excerpt(rpcError?.message ?? toPlainText(headers, body));
   const summary = `Server "${context.server}" returned HTTP ${status}`;
@@ -126,8 +127,19 @@ function toPlainText(headers: ResponseHeaders, body: string): string {
 }
 
 /**
- * Texts by which servers that return 400 report an unknown session. This is the only place where a
- * decision depends on the text of a message: these servers give no other indication.
+ * Texts by which proxies report with status 503 that they had no server for the request, so that nothing ran. Others, such
+ * as nginx with its 502, respond the same way when a server has ended while it ran the request.
+ */
+const NO_UPSTREAM_PATTERNS: readonly RegExp[] = [
+  /^<html><body><h1>503 Service Unavailable<\/h1>\s*No server is available to handle this request\.\s*<\/body>/, // haproxy
+  /^no healthy upstream\s*$/, // Envoy
+  /^upstream connect error or disconnect\/reset before headers\..{0,80}\breset reason: (?:remote |local )?connection failure\b/, // Envoy
+  /^no available server\s*$/, // Traefik
+];
+
+/**
+ * Texts by which servers that return 400 report an unknown session. Here and above are the only places where a decision
+ * depends on the text of a message: these servers give no other indication.
  */
 const UNKNOWN_SESSION_PATTERNS: readonly RegExp[] = [
   /no valid session/i, // SDK examples up to 1.31, server-everything

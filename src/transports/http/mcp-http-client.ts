@@ -124,12 +124,21 @@ export class McpHttpClient {
     return new McpHttpRequest(this.#session, lane, httpRequest, events, options).start();
   }
 
+  /** What all sessions with the server share. */
+  get pool(): HttpPool {
+    return this.#session.pool;
+  }
+
   /** Opens an event stream: the server's own, or with `lastEventId` the rest of an interrupted one. */
-  get(lastEventId: string | undefined, events: HttpRequestEvents): HttpRequestHandler {
+  get(
+    lastEventId: string | undefined,
+    events: HttpRequestEvents,
+    lane: RequestLane = "stream",
+  ): HttpRequestHandler {
     const resumeHeaders: Headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = this.#createHeaders({ accept: "text/event-stream", ...resumeHeaders });
     const httpRequest: HttpRequest = { method: "GET", path: this.#path, headers };
-    return new McpHttpRequest(this.#session, "stream", httpRequest, events, {}).start();
+    return new McpHttpRequest(this.#session, lane, httpRequest, events, {}).start();
   }
 
   delete(events: HttpRequestEvents): HttpRequestHandler {

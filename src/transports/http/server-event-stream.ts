@@ -1,7 +1,7 @@
 import { CancelScope } from "../../async/cancel-scope.js";
 import { delay } from "../../async/clock.js";
 import { EventStreamReader, discardBody } from "./body-readers.js";
-import type { HttpRequestHandler } from "../../net/http-request.js";
+import type { HttpRequestEvents, HttpRequestHandler } from "../../net/http-request.js";
 import { fromConnectionError } from "./http-errors.js";
 import type { McpHttpClient } from "./mcp-http-client.js";
 
@@ -47,7 +47,7 @@ export class ServerEventStream {
 
   #open(onResponse: () => void): void {
     const hadSession = this.#httpClient.sessionId !== undefined;
-    this.#handler = this.#httpClient.get(this.#reader?.lastEventId, {
+    const events: HttpRequestEvents = {
       onHeaders: (status, headers) => {
         onResponse();
         if (status === 200) return this.#read();
@@ -66,7 +66,8 @@ export class ServerEventStream {
         // Without credentials it would be rejected again, and each attempt could prompt the user to log in.
         if (failure.kind !== "unauthorized") this.#scheduleReopen();
       },
-    });
+    };
+    this.#handler = this.#httpClient.get(this.#reader?.lastEventId, events, "server-stream");
   }
 
   #read(): EventStreamReader {
@@ -91,7 +92,8 @@ export class ServerEventStream {
   #scheduleReopen(): void {
     const delayMs = Math.max(this.#reader?.retryMs ?? 0, this.#reopenDelayMs);
     this.#reopenDelayMs = Math.min(this.#reopenDelayMs * 2, MAX_REOPEN_DELAY_MS);
-    delay(delayMs, this.#httpClient.clock, this.#closed).then(
+    const unref = !this.#httpClient.pool.holdsServerStreams;
+    delay(delayMs, this.#httpClient.clock, this.#closed, { unref }).then(
       () => this.#open(() => undefined),
       () => undefined,
     );

@@ -55,7 +55,7 @@ export class SseTransport implements Transport {
       },
       onFailure: (failure) => this.#failAll(() => failure),
       onUnmatchedResponse: (value, reason) => this.#onUnmatched(value, reason),
-      onInvalidMessage: (_, reason, value) => this.#onUnmatched(value, reason),
+      onInvalidMessage: (text, reason, value) => this.#onInvalid(text, reason, value),
     });
     this.#liveness = new LivenessCheck({
       clock: options.clock,
@@ -157,6 +157,12 @@ export class SseTransport implements Transport {
     const [only, ...others] = this.#pending.values();
     if (only === undefined || others.length > 0) this.onerror?.(failure);
     else only.reject(failure);
+  }
+
+  /** An event that does not even begin like a message is no response: it is reported, and the response may still follow. */
+  #onInvalid(text: string, reason: string, value: unknown): void {
+    if (/^\s*[{[]/.test(text)) this.#onUnmatched(value, reason);
+    else this.onerror?.(invalidResponseError(this.#httpClient, reason));
   }
 
   /** Fails the pending requests at once: the connection was lost. */

@@ -58,7 +58,7 @@ export class StreamableHttpTransport implements Transport {
     const pending = this.#pending.add(message, options);
     const wire = new StreamableHttpRequest(this.#httpClient, this.#pending, pending, message);
     pending.wire = wire;
-    const lane = message.method === LISTEN_METHOD ? "stream" : "call";
+    const lane = message.method === LISTEN_METHOD ? "server-stream" : "call";
     try {
       wire.handler = this.#httpClient.post(message, lane, wire, options);
     } catch (error) {
@@ -70,6 +70,14 @@ export class StreamableHttpTransport implements Transport {
 
   notify(message: JsonRpcMessage): Promise<void> {
     return this.#notifications.post(message, this.sessionId !== undefined);
+  }
+
+  get canListenInBackground(): boolean {
+    return this.#httpClient.pool.canStreamInBackground;
+  }
+
+  holdServerStream(): void {
+    this.#httpClient.pool.holdServerStreams();
   }
 
   openServerStream(): Promise<void> {

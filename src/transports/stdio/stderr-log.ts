@@ -14,8 +14,15 @@ interface StderrLogOptions {
 /** How much of a line is kept, and how much of it is logged. */
 const MAX_LINE_BYTES = 16 * 1024;
 const MAX_LOGGED_LENGTH = 1_001;
-/** How many lines an error includes. */
-const MAX_LAST_LINES = 10;
+/** How many lines an error includes: those that look like an error, and the last ones. */
+const MAX_ERROR_LINES = 4;
+const MAX_LAST_LINES = 3;
+/** What an error says in most languages and in shells. */
+const ERROR_LINE =
+  /(?:error|exception|fatal|panic|denied|refused|invalid|missing|required|unauthorized|traceback)|\b(?:fail(?:ed|ure)?|cannot|can't|could not|unable|unknown|not (?:found|set|exist|installed))\b/i;
+/** Stack frames, source code and the options of a usage text are indented; Node prints its version last. */
+const DETAIL_LINE =
+  /^(?:\s|node:internal|Node\.js v\d|Traceback \(|goroutine \d|-{1,2}\w|.{0,200}\.[cm]?[jt]s:\d+$)/;
 /** Rate limit, so that a server cannot flood the logger. */
 const MAX_LINES_PER_SECOND = 100;
 const SECOND_MS = 1_000;
@@ -24,7 +31,9 @@ const SECOND_MS = 1_000;
 export class StderrLog {
   readonly #options: StderrLogOptions;
   readonly #reader: LineReader;
+  #errorLines: string[] = [];
   #lastLines: string[] = [];
+  #lastDetails: string[] = [];
   #windowStart = Number.NEGATIVE_INFINITY;
   #linesInWindow = 0;
   #dropped = 0;
@@ -46,17 +55,24 @@ export class StderrLog {
     this.#logDropped();
   }
 
-  /** Redacted and shortened. */
-  get lastLines(): string[] {
-    return this.#lastLines.map((line) => this.#sanitize(line));
+  /** What an error shows: the lines that look like an error, then the last ones. Redacted and shortened. */
+  get summary(): string[] {
+    const lines = [...this.#errorLines, ...this.#lastLines];
+    return (lines.length === 0 ? this.#lastDetails : lines).map((line) => this.#sanitize(line));
   }
 
   #onLine(bytes: Buffer): void {
     const line = this.#options.decode(bytes).trimEnd();
     if (line === "") return;
-    this.#lastLines = [...this.#lastLines.slice(1 - MAX_LAST_LINES), line];
+    this.#keep(line);
     if (this.#isWithinRate()) this.#log(this.#sanitize(line));
     else this.#dropped += 1;
+  }
+
+  #keep(line: string): void {
+    if (DETAIL_LINE.test(line)) this.#lastDetails = appendLast(this.#lastDetails, line, MAX_LAST_LINES);
+    else if (ERROR_LINE.test(line)) this.#errorLines = appendLast(this.#errorLines, line, MAX_ERROR_LINES);
+    else this.#lastLines = appendLast(this.#lastLines, line, MAX_LAST_LINES);
   }
 
   #isWithinRate(): boolean {
@@ -82,4 +98,8 @@ export class StderrLog {
   #sanitize(line: string): string {
     return this.#options.redactor.sanitize(line, MAX_LOGGED_LENGTH);
   }
+}
+
+function appendLast(lines: readonly string[], line: string, max: number): string[] {
+  return [...lines.slice(1 - max), line];
 }

@@ -10,11 +10,11 @@ interface StartContext {
   readonly redactor: Redactor;
 }
 
-/** A process that exited, with its last lines on stderr. */
+/** A process that exited, with what it wrote to stderr. */
 interface ExitedServer {
   readonly server: string;
   readonly exitStatus: ExitStatus;
-  readonly lastLines: readonly string[];
+  readonly stderr: readonly string[];
 }
 
 /** Converts an error of starting the command. */
@@ -50,17 +50,17 @@ function hintForMissing(command: string): string {
 export function createExitAtStartError(exited: ExitedServer): McpRuntimeError {
   const hint =
     "Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.";
-  const text = `${describeExit(exited)} before it completed the handshake. ${hint}${formatLastLines(exited)}`;
+  const text = `${describeExit(exited)} before it completed the handshake. ${hint}${formatStderr(exited.stderr)}`;
   return new McpRuntimeError("not-sent", text, { server: exited.server });
 }
 
 export function createExitBeforeSendError(exited: ExitedServer): McpRuntimeError {
-  const text = `${describeExit(exited)} before the request was sent.${formatLastLines(exited)}`;
+  const text = `${describeExit(exited)} before the request was sent.${formatStderr(exited.stderr)}`;
   return new McpRuntimeError("not-sent", text, { server: exited.server });
 }
 
 export function createExitBeforeResponseError(exited: ExitedServer): McpRuntimeError {
-  const text = `${describeExit(exited)} before it responded. It may have run the request.${formatLastLines(exited)}`;
+  const text = `${describeExit(exited)} before it responded. It may have run the request.${formatStderr(exited.stderr)}`;
   return new McpRuntimeError("connection-lost", text, { server: exited.server, outcomeUnknown: true });
 }
 
@@ -69,7 +69,7 @@ export function logIdleExit(exited: ExitedServer, log: Pick<Logger, "info" | "wa
   const text = `${describeExit(exited)}; the next request starts it again.`;
   // Exiting with code 0 after being idle is normal.
   if (exited.exitStatus.code === 0) log.info(text);
-  else log.warn(`${text}${formatLastLines(exited)}`);
+  else log.warn(`${text}${formatStderr(exited.stderr)}`);
 }
 
 function describeExit({ server, exitStatus: { code, signal } }: ExitedServer): string {
@@ -78,7 +78,7 @@ function describeExit({ server, exitStatus: { code, signal } }: ExitedServer): s
   return `Server "${server}" closed its stdin or stdout`;
 }
 
-function formatLastLines({ lastLines }: ExitedServer): string {
-  if (lastLines.length === 0) return "";
-  return ["\nLast lines on stderr:", ...lastLines].join("\n  ");
+/** Returns lines of stderr for the end of a message. */
+export function formatStderr(lines: readonly string[]): string {
+  return lines.length === 0 ? "" : ["\nOn stderr:", ...lines].join("\n  ");
 }

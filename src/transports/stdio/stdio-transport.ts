@@ -4,6 +4,7 @@ import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { Redactor } from "../../errors/redaction.js";
 import type { ServerLog } from "../../telemetry/logger.js";
 import type { JsonObject } from "../../json/json.js";
+import { LISTEN_METHOD } from "../http/modern-era.js";
 import { classifyTruncated, responseTooLargeError, type RpcRequest, toJsonText } from "../json-rpc.js";
 import { type PendingRequest, PendingRequests, type WireRequest } from "../pending-requests.js";
 import {
@@ -20,6 +21,7 @@ import {
   createExitAtStartError,
   createExitBeforeResponseError,
   createExitBeforeSendError,
+  formatStderr,
   toStartError,
   logIdleExit,
 } from "./stdio-errors.js";
@@ -59,6 +61,7 @@ export class StdioTransport implements Transport {
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
+  readonly canListenInBackground = true;
   readonly #options: StdioTransportOptions;
   readonly #codec: LineCodec;
   readonly #stderr: StderrLog;
@@ -66,6 +69,8 @@ export class StdioTransport implements Transport {
   #process: ServerProcess | undefined;
   #isClosed = false;
   #isListening = false;
+  /** Pending requests that last as long as the session, and do not keep this process alive. */
+  #listenRequests = 0;
   /** Whether any valid message was received: then it is an MCP server. */
   #hasReceived = false;
   #hasWarnedNoise = false;
@@ -78,7 +83,7 @@ export class StdioTransport implements Transport {
       onServerMessage: (message) => this.onmessage?.(message),
       onCancelled: (request) => this.#onCancelled(request),
       onSettled: () => {
-        if (this.#pending.size === 0 && !this.#isListening) this.#process?.unref();
+        if (this.#pending.size <= this.#listenRequests && !this.#isListening) this.#process?.unref();
       },
       onFailure: (failure) => {
         this.#closeWith(() => failure);
@@ -118,7 +123,8 @@ export class StdioTransport implements Transport {
     if (this.#process === undefined || this.#isClosed) return Promise.reject(this.#createClosedError());
     const pending = this.#pending.add(message, options);
     pending.wire = new StdioRequest(this.#process.input.write(text));
-    this.#process.ref();
+    if (message.method === LISTEN_METHOD) this.#countListenRequest(pending.response);
+    else this.#process.ref();
     pending.attach();
     return pending.response;
   }
@@ -129,8 +135,14 @@ export class StdioTransport implements Transport {
     await this.#write(text);
   }
 
+  #countListenRequest(response: Promise<unknown>): void {
+    const onEnd = () => (this.#listenRequests -= 1);
+    this.#listenRequests += 1;
+    response.then(onEnd, onEnd);
+  }
+
   /** The server may send messages at any time on stdout. A listener keeps this process alive. */
-  openServerStream(): void {
+  holdServerStream(): void {
     this.#isListening = true;
     if (!this.#isClosed) this.#process?.ref();
   }
@@ -195,6 +207,11 @@ export class StdioTransport implements Transport {
     this.#hasWarnedNoise = true;
   }
 
+  /** What the process wrote to stderr, for the error of a handshake that it does not complete. */
+  describeOutput(): string {
+    return formatStderr(this.#stderr.summary);
+  }
+
   #createTooLargeError(): McpRuntimeError {
     return responseTooLargeError(this.#options.server, this.#options.maxBytes);
   }
@@ -206,7 +223,7 @@ export class StdioTransport implements Transport {
   }
 
   #onExit(exitStatus: ExitStatus): void {
-    const exited = { server: this.#options.server, exitStatus, lastLines: this.#stderr.lastLines };
+    const exited = { server: this.#options.server, exitStatus, stderr: this.#stderr.summary };
     if (this.#hasReceived && this.#pending.size === 0 && !this.#isClosed)
       logIdleExit(exited, this.#options.log);
     this.#closeWith(({ wire }) => {

@@ -51,6 +51,7 @@ class WebSocketTransport implements Transport {
   oncancel: Transport["oncancel"];
   onclose: Transport["onclose"];
   onerror: Transport["onerror"];
+  readonly canListenInBackground = true;
   readonly #options: WebSocketTransportOptions;
   readonly #staleGuard = new StaleSocketGuard();
   readonly #pending: PendingRequests<WebSocketRequest>;

@@ -5,11 +5,12 @@ import { describe, expect, it } from "vitest";
 import {
   createMcpTools,
   createMcpToolsFromAgent,
+  type KeyValueStore,
   type McpToolInfo,
   type ToolRules,
 } from "../../../src/index.js";
 import { fileStore, memoryStore } from "../../../src/stores/index.js";
-import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { emitUntil, eventually, rejection, NO_RETRY, times } from "../../fixtures/clients.js";
 import { disposeWith } from "../../fixtures/dispose-with.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
@@ -38,6 +39,45 @@ describe("a server that notifies of changed tools", () => {
     for (const _ of [1, 2, 3]) await server.notifyToolsChanged();
     await eventually(async () => (await mcp.toolsFor({})).some(({ mcp: { name } }) => name === "b"));
     expect(server.received("tools/list")).toHaveLength(3);
+  });
+});
+
+describe("a run that ends right after its server has announced a change", () => {
+  /** Runs until the change was announced, and closes before the list is refreshed. */
+  async function runShortly(server: McpTestServer, store: KeyValueStore) {
+    await using mcp = await createMcpTools({ srv: { url: server.url, ...NO_RETRY } }, { cache: { store } });
+    let isNotified = false;
+    mcp.clients.srv.on("toolsChanged", () => (isNotified = true), { passive: true });
+    await server.waitFor("GET");
+    server.tools = [tool("b")];
+    await emitUntil(
+      () => server.notifyToolsChanged(),
+      () => isNotified,
+    );
+  }
+
+  it("leaves the current list to the next one", async () => {
+    using folder = new TemporaryFolder();
+    await using server = await startMcpTestServer({ tools: [tool("a")] });
+    await using store = fileStore(folder.path);
+    await runShortly(server, store);
+    expect(server.received("tools/list")).toHaveLength(2);
+    await using next = await createMcpTools({ srv: { url: server.url, ...NO_RETRY } }, { cache: { store } });
+    expect(next.tools.map(({ name }) => name)).toEqual(["srv__b"]);
+    expect(server.received("tools/list")).toHaveLength(2);
+  });
+
+  it("leaves an outdated list to be refreshed if the server fails", async () => {
+    using folder = new TemporaryFolder();
+    await using server = await startMcpTestServer({ tools: [tool("a")] });
+    await using store = fileStore(folder.path);
+    // Once for the first run, so that its first list is the one that is cached.
+    await (await createMcpTools({ srv: { url: server.url, ...NO_RETRY } }, { cache: { store } })).close();
+    server.addFault({ type: "status", status: 500 }, { method: "tools/list" });
+    await runShortly(server, store);
+    server.clearFaults();
+    await using next = await createMcpTools({ srv: { url: server.url, ...NO_RETRY } }, { cache: { store } });
+    await eventually(() => next.tools.some(({ name }) => name === "srv__b"));
   });
 });
 

@@ -82,6 +82,28 @@ describe.each(ERAS)("a tool snapshot of an agent (%s)", (era) => {
     expect((await fixture.invoke({ city: "Oslo", days: 2 })).content).toBe("sun in Oslo");
   });
 
+  it.each([
+    ["maxLength", { type: "object", properties: { city: { type: "string", maxLength: 3 } } }],
+    ["an enum", { type: "object", properties: { city: { type: "string", enum: ["Rome"] } } }],
+    ["a pattern", { type: "object", properties: { city: { type: "string", pattern: "^R" } } }],
+    [
+      "additionalProperties",
+      { type: "object", properties: { city: { type: "string" } }, additionalProperties: false },
+    ],
+    ["a branch", { type: "object", properties: { city: { anyOf: [{ type: "string", minLength: 9 }] } } }],
+  ])("is not called after a narrowed constraint: %s", async (_, schema) => {
+    const inputSchema = { ...schema, required: ["city"] };
+    await using fixture = await createFixture([{ ...FORECAST, inputSchema }], {}, era);
+    const message = await fixture.invoke({ city: "Oslo" });
+    expect(message).toMatchObject({
+      status: "error",
+      artifact: { error: { kind: "invalid-request", attempts: 0 } },
+    });
+    expect(fixture.server.executions).toEqual([]);
+    const drift = await fixture.mcp.detectDrift();
+    expect(drift).toMatchObject({ weather: { changed: [{ tool: "forecast", change: "breaking" }] } });
+  });
+
   it("is not called if the server removed it", async () => {
     await using fixture = await createFixture([{ ...FORECAST, name: "renamed" }], {}, era);
     const message = await fixture.invoke({ city: "Oslo" });

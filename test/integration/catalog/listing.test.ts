@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
 import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
-import { createTestClient, rejection, times, recordWarnings } from "../../fixtures/clients.js";
+import { createTestClient, eventually, rejection, times, recordWarnings } from "../../fixtures/clients.js";
 import { ERAS, startEraServer } from "../../fixtures/era-server.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const tool = (name: string): TestTool => ({ name, run: () => name });
 
@@ -59,6 +61,7 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
     const tools = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["good", "odd", "twice"]);
     expect(tools[1]).toEqual({ name: "odd", inputSchema: {} });
+    await eventually(() => warnings.length === 6);
     expect(warnings).toEqual([
       'Server "test": a tool is not an object and is skipped.',
       'Server "test": a tool has no name and is skipped.',
@@ -83,6 +86,57 @@ describe.each(ERAS)("the tools of a server (%s)", (era) => {
     await using client = createTestClient(server);
     server.addFault({ type: "result", result: { tools: "none" } }, { method: "tools/list" });
     expect(await rejection(client.listTools())).toMatchObject({ kind: "invalid-response" });
+  });
+});
+
+describe("the tools of a server", () => {
+  it("cause at most five warnings at a start, and one with the number of the others", async () => {
+    const patterns = times(8, (n) => ({
+      ...tool(`t${n}`),
+      inputSchema: {
+        type: "object" as const,
+        properties: { a: { type: "string", pattern: "(a)\\1", $ref: `https://example.com/${n}` } },
+      },
+    }));
+    await using server = await startMcpTestServer({
+      tools: patterns,
+      malformedTools: times(4, (n) => ({ name: `broken${n}` })),
+    });
+    await using other = await startMcpTestServer({ tools: [], malformedTools: [{ name: "broken" }] });
+    const logger = new RecordingLogger();
+    await using mcp = await createMcpTools({ a: { url: server.url }, b: { url: other.url } }, { logger });
+    for (const { schema } of mcp.tools) expect(schema).toBeDefined();
+    const linesOf = (level: string) =>
+      logger.lines.filter((line) => line.startsWith(level) && line.includes('Server "a"'));
+    const summary = /^warn: Server "a": (\d+) more warnings\. The log level "debug" shows them all\.$/;
+    await eventually(() => summary.test(linesOf("warn").at(-1) ?? ""));
+    const warnings = linesOf("warn");
+    expect(warnings).toHaveLength(6);
+    expect(warnings.filter((line) => line.includes("broken"))).toHaveLength(4);
+    const omitted = Number(summary.exec(warnings.at(-1) ?? "")?.[1]);
+    expect(omitted).toBeGreaterThanOrEqual(7);
+    expect(linesOf("debug")).toHaveLength(omitted);
+    expect(logger.warnings.filter((line) => line.includes('Server "b": tool "broken"'))).toHaveLength(1);
+  });
+
+  it("of 2025-11-25 exclude those that can only be called as tasks, with a warning", async () => {
+    const declared = (name: string, taskSupport: string) => ({
+      name,
+      inputSchema: { type: "object" },
+      execution: { taskSupport },
+    });
+    await using server = await startMcpTestServer({
+      tools: [tool("plain")],
+      malformedTools: [declared("export", "required"), declared("search", "optional")],
+    });
+    await using mcp = await createMcpTools({ jobs: { url: server.url } }, { logger: new RecordingLogger() });
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["jobs__plain", "jobs__search"]);
+    await using client = createTestClient(server);
+    const warnings = recordWarnings(client);
+    await client.listTools();
+    expect(warnings).toEqual([
+      expect.stringContaining('tool "export" can only be called as a task (taskSupport "required")'),
+    ]);
   });
 });
 

@@ -41,7 +41,13 @@ async function lookUp(options: UipathOptions, own: object = {}) {
   return { definition: await uipathServers(options)({ ...resource, ...own }, context), warnings };
 }
 
-const VARIABLES = ["UIPATH_URL", "UIPATH_ACCESS_TOKEN", "UNATTENDED_USER_ACCESS_TOKEN", "UIPATH_FOLDER_PATH"];
+const VARIABLES = [
+  "UIPATH_URL",
+  "UIPATH_ACCESS_TOKEN",
+  "UNATTENDED_USER_ACCESS_TOKEN",
+  "UIPATH_FOLDER_PATH",
+  "UIPATH_FOLDER_KEY",
+];
 beforeEach(() => {
   for (const name of VARIABLES) vi.stubEnv(name, undefined);
 });
@@ -94,6 +100,78 @@ describe("servers of an agent on UiPath", () => {
     vi.stubEnv("UIPATH_FOLDER_PATH", "Elsewhere");
     const given = { ...options, folderPath: "Shared/Travel" };
     expect((await lookUp(given, { folderPath: undefined })).definition.url).toBeDefined();
+  });
+
+  it.each([
+    [
+      "by name in the folder that the agent runs in, before the folder of the resource",
+      { UIPATH_FOLDER_PATH: "Tenants/Acme" },
+      { "folder-9/travel": "/mcp?by-name", "folder-7/travel-server": "/mcp?by-slug" },
+      "/mcp?by-name",
+      ["Acme", "travel in folder-9"],
+    ],
+    [
+      "by the folder and the slug of the resource, if the folder that the agent runs in has no such name",
+      { UIPATH_FOLDER_PATH: "Tenants/Acme" },
+      { "folder-9/travel-server": "/mcp?other", "folder-7/travel-server": "/mcp?by-slug" },
+      "/mcp?by-slug",
+      ["Acme", "travel in folder-9", "Travel", "travel-server in folder-7"],
+    ],
+    [
+      "by the folder and the slug of the resource, if the folder that the agent runs in is not visible",
+      { UIPATH_FOLDER_PATH: "Tenants/Hidden" },
+      { "folder-7/travel-server": "/mcp?by-slug" },
+      "/mcp?by-slug",
+      ["Hidden", "Travel", "travel-server in folder-7"],
+    ],
+    [
+      "by name and then by slug, if both folders are the same, which is looked up once",
+      { UIPATH_FOLDER_PATH: "Shared/Travel" },
+      { "folder-7/travel-server": "/mcp?by-slug" },
+      "/mcp?by-slug",
+      ["Travel", "travel in folder-7", "travel-server in folder-7"],
+    ],
+    [
+      "in the folder with the key of the environment, if it has no path",
+      { UIPATH_FOLDER_KEY: "folder-9" },
+      { "folder-9/travel": "/mcp?by-name" },
+      "/mcp?by-name",
+      ["travel in folder-9"],
+    ],
+  ])("are looked up %s", async (_, variables, servers, expected, requests) => {
+    await using env = await start();
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+    env.platform.folders.set("Tenants/Acme", "folder-9");
+    env.platform.servers.clear();
+    for (const [key, path] of Object.entries(servers)) env.platform.servers.set(key, env.platform.url + path);
+    const { definition } = await lookUp({ url: env.platform.url, token: TOKEN });
+    expect(String(definition.url)).toBe(env.platform.url + expected);
+    expect(
+      env.platform.requests.map(
+        ({ path, query, headers }) =>
+          query.get("searchText") ?? `${path.split("/").at(-1)} in ${String(headers["x-uipath-folderkey"])}`,
+      ),
+    ).toEqual(requests);
+  });
+
+  it.each(["solution_folder", ""])(
+    "with the folder %j are in the folder that the agent runs in",
+    async (folderPath) => {
+      await using env = await start();
+      vi.stubEnv("UIPATH_FOLDER_PATH", "Shared/Travel");
+      const { definition } = await lookUp({ url: env.platform.url, token: TOKEN }, { folderPath });
+      expect(String(definition.url)).toBe(`${env.platform.url}/mcp`);
+    },
+  );
+
+  it("that are in neither folder are reported with both", async () => {
+    await using env = await start();
+    vi.stubEnv("UIPATH_FOLDER_PATH", "Tenants/Acme");
+    env.platform.folders.set("Tenants/Acme", "folder-9");
+    const failure = await rejection(lookUp({ url: env.platform.url, token: TOKEN }, { slug: "other" }));
+    expect(failure.message).toBe(
+      'Agent resource "travel": UiPath has no MCP server "travel" in folder "Tenants/Acme", and no MCP server "other" in folder "Shared/Travel". Check the names and the permissions of the token.',
+    );
   });
 });
 

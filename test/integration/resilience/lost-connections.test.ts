@@ -73,6 +73,42 @@ describe("a remote server whose connection is lost", () => {
   });
 });
 
+describe("the option reconnection", () => {
+  it("sets the delays and the number of attempts", async () => {
+    const clock = new FakeClock();
+    await using server = await WebSocketTestServer.serve(new McpTestServer());
+    const reconnection = { delaysMs: [7_000], maxAttempts: 2 };
+    const far = { url: server.url, ...NO_RETRY };
+    await using manager = new McpServerManager({ far }, { clock, reconnection });
+    await manager.connect();
+    await server.stop();
+    await eventually(() => manager.status()["far"]?.state === "reconnecting");
+    for (const failed of [[], ["far"]]) {
+      await eventually(() => clock.hasTimerIn(7_000));
+      clock.advance(7_000);
+      await eventually(() => manager.failed.length === failed.length && clock.pending === 1 - failed.length);
+    }
+    await server.start();
+    await manager.reconnect("far");
+    expect(manager.connected).toEqual(["far"]);
+  });
+
+  it("leaves a lost connection to the next call with false", async () => {
+    await using server = await WebSocketTestServer.serve(new McpTestServer());
+    const servers = { far: { url: server.url, ...NO_RETRY } };
+    await using mcp = await createMcpTools(servers, { reconnection: false });
+    await server.stop();
+    await eventually(() => mcp.servers.failed.length === 1);
+    expect(mcp.status().far.error).toMatchObject({
+      kind: "connection-lost",
+      message: 'The connection to server "far" was lost. A call or reconnect() connects again.',
+    });
+    await server.start();
+    await mcp.callTool({ name: "far__echo", args: { text: "hi" } });
+    expect(mcp.servers.connected).toEqual(["far"]);
+  });
+});
+
 describe("a connection that cannot be reopened", () => {
   it("is tried four times for a local server, then fails; reconnect() tries again", async () => {
     const clock = new FakeClock();

@@ -208,6 +208,8 @@ describe("the circuit breaker", () => {
     const states: string[] = [];
     client.on("breakerChanged", ({ state }) => states.push(state));
     await client.ensureSession();
+    const startedAt = Date.now();
+    expect(client.breaker?.stats()).toMatchObject({ successes: 0, changedAt: undefined });
     const clearFault = server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     for (let n = 0; n < 3; n += 1) {
       clock.advance(100);
@@ -225,7 +227,19 @@ describe("the circuit breaker", () => {
     expect(client.breaker?.stats().recoversInMs).toBe(1);
     clock.advance(1);
     expect(client.breaker?.stats().recoversInMs).toBe(0);
+    const changedAt = client.breaker?.stats().changedAt;
+    expect(changedAt).toBeGreaterThanOrEqual(startedAt);
     expect((await client.callTool(echo("probe"))).text()).toBe("probe");
+    expect(client.breaker?.stats()).toEqual({
+      state: "half-open",
+      failures: 0,
+      successes: 1,
+      blocked: 1,
+      recoversInMs: 0,
+      failureThreshold: 3,
+      successThreshold: 2,
+      changedAt: expect.any(Number),
+    });
     expect((await client.callTool(echo("again"))).text()).toBe("again");
     expect(states).toEqual(["open", "half-open", "closed"]);
   });
@@ -284,9 +298,9 @@ describe("the circuit breaker", () => {
       circuitBreaker: { ...breaker, failureThreshold: 1, recoveryTimeoutMs: 60_000 },
     });
     await client.ensureSession();
-    server.addFault({ type: "status", status: 503 }, { method: "tools/call" });
+    server.addFault({ type: "status", status: 500 }, { method: "tools/call" });
     expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
-      kind: "unavailable",
+      kind: "server-error",
       attempts: 1,
     });
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });

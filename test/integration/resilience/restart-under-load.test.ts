@@ -137,9 +137,9 @@ describe("an outage of a minute, on a driven clock", () => {
       await eventually(() => (client.breaker?.stats().recoversInMs ?? 0) > 0);
     }
     const probes = handshakes - attemptsBefore;
-    expect(probes).toBeGreaterThanOrEqual(7);
-    expect(probes).toBeLessThanOrEqual(9);
-    // A call does not wait for a probe that is due later than in a second.
+    expect(probes).toBeGreaterThanOrEqual(15);
+    expect(probes).toBeLessThanOrEqual(22);
+    // A call does not wait for a probe that is due later than in two seconds.
     expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "circuit-open" });
     await server.start();
     clock.advance(30_000);

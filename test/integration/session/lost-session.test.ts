@@ -68,9 +68,21 @@ describe("recovery", () => {
     expect(seen).toEqual(["opened 1", "echo 1 undefined", "lost 1", "opened 2", "echo 2 undefined"]);
   });
 
-  it("is tried once per call: a session that is lost again fails each call with session-lost", async () => {
+  it("gives up after maxRecoveries new sessions, each tried twice", async () => {
     await using server = await startMcpTestServer();
-    await using client = createTestClient(server);
+    await using client = createTestClient(server, { session: { maxRecoveries: 3 } });
+    await client.callTool(echo());
+    server.dropSessions();
+    server.addFault({ type: "status", status: 404, body: "session not found" }, { method: "tools/call" });
+
+    expect(await rejection(client.callTool(echo()))).toMatchObject({ kind: "session-lost", attempts: 7 });
+    expect(server.received("initialize")).toHaveLength(1 + 3);
+    expect(server.received("tools/call")).toHaveLength(1 + 7);
+  });
+
+  it("is shared by concurrent calls, and each fails if the session is lost again and again", async () => {
+    await using server = await startMcpTestServer();
+    await using client = createTestClient(server, { session: { maxRecoveries: 1 } });
     await client.callTool(echo());
     server.dropSessions();
     server.addFault({ type: "status", status: 404, body: "session not found" }, { method: "tools/call" });
@@ -84,11 +96,30 @@ describe("recovery", () => {
       times(20, () => "session-lost"),
     );
     expect(server.received("initialize")).toHaveLength(2);
-    expect(server.received("tools/call")).toHaveLength(1 + 40);
+    expect(server.received("tools/call")).toHaveLength(1 + 60);
     expect(server.executions).toHaveLength(1);
 
     server.clearFaults();
     expect((await client.callTool(echo("fine again"))).text()).toBe("fine again");
+  });
+
+  it("is limited to one new session after a loss that no HTTP status reported", async () => {
+    await using server = await startMcpTestServer({
+      tools: [{ name: "echo", annotations: { idempotentHint: true }, run: () => "never" }],
+      intercept: async ({ body, response }) => {
+        const { id, method } = body as { readonly id?: number; readonly method?: string };
+        if (method !== "tools/call") return false;
+        const error = { code: -32_001, message: "Session not found" };
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+        return true;
+      },
+    });
+    await using client = createTestClient(server);
+    expect(await rejection(client.callTool(echo(), { idempotent: true }))).toMatchObject({
+      attempts: 2,
+    });
+    expect(server.received("initialize")).toHaveLength(2);
   });
 
   it("can be turned off", async () => {

@@ -151,7 +151,7 @@ describe("a stdio server that exits", () => {
     expect(failure).toMatchObject({ kind: "connection-lost", outcomeUnknown: true, attempts: 1 });
     expect(failure.message).toBe(
       'Server "child" exited with code 9 before it responded. It may have run the request.\n' +
-        "Last lines on stderr:\n  out of memory",
+        "On stderr:\n  out of memory",
     );
   });
 
@@ -230,7 +230,7 @@ describe("a stdio server that cannot be started", () => {
     [
       "that exits immediately",
       scriptServer(`console.error("API_KEY is not set"); process.exit(1)`),
-      "exited with code 1 before it completed the handshake. Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.\nLast lines on stderr:\n  API_KEY is not set",
+      "exited with code 1 before it completed the handshake. Check that its command works in a terminal. It gets a minimal environment; set the variables that it needs in env.\nOn stderr:\n  API_KEY is not set",
     ],
     [
       "that is not an MCP server",
@@ -258,9 +258,26 @@ describe("a stdio server that cannot be started", () => {
     );
     const kinds: string[] = [];
     for (let call = 0; call < 5; call += 1) kinds.push((await rejection(client.callTool(echo()))).kind);
-    // The first call waits for the probes after 250, 500 and 1,000 ms; the next one is due too late to wait for.
+    // The first call waits for the probes after 250, 500 and 1,000 ms, the second one for the probe after 2,000 ms; the next
+    // one is due too late to wait for.
     expect(kinds).toEqual(["not-sent", "circuit-open", "circuit-open", "circuit-open", "circuit-open"]);
-    expect(readFileSync(file, "utf8")).toBe("xxxx");
+    expect(readFileSync(file, "utf8")).toBe("xxxxx");
+  });
+
+  it("that does not respond fails with what it wrote to stderr", async () => {
+    const clock = new FakeClock();
+    const logger = new RecordingLogger();
+    const code = `console.error("Error: API_KEY is not set\\n    at start (index.js:1:1)\\nwaiting"); process.stdin.on("end", () => process.exit()).resume()`;
+    const definition = { name: "silent", ...scriptServer(code), timeouts: { connectMs: 5_000 }, ...NO_RETRY };
+    await using client = new McpClient(definition, { logger, clock });
+    const failure = rejection(client.callTool(echo()));
+    await eventually(() => logger.messages.some((message) => message.includes("waiting")));
+    clock.advance(5_000);
+    expect(await failure).toMatchObject({
+      kind: "timeout",
+      message:
+        'Server "silent" did not finish the handshake within 5000 ms (timeouts.connectMs).\nOn stderr:\n  Error: API_KEY is not set\n  waiting',
+    });
   });
 
   it("works once it can be started", async () => {

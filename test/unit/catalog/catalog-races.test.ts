@@ -21,6 +21,7 @@ function createFixture(store?: KeyValueStore) {
     new ToolCatalog(
       {
         name,
+        state: "ready",
         identityOf: ({ context }) => String(context?.configurable?.["user"] ?? ""),
         listTools: async () => {
           server.lists += 1;

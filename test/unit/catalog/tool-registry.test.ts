@@ -92,6 +92,34 @@ describe("a registry", () => {
     expect((await rejection(registry.find("a"))).kind).toBe("closed");
   });
 
+  it("warns when a refresh finds a changed input schema", async () => {
+    await using fixture = await createFixture();
+    const { server, warnings } = fixture;
+    const schema = (properties: object) => ({ type: "object" as const, properties });
+    const search = (properties: object) => ({ ...tool("search"), inputSchema: schema(properties) });
+    server.tools = [search({ limit: { type: "integer", maximum: 9 } }), tool("a")];
+    const store = memoryStore();
+    const registry = fixture.createRegistry({ stores: [store] });
+    const other = fixture.createRegistry({ stores: [store] });
+    await registry.refresh();
+    await other.records();
+    await registry.refresh();
+    expect(warnings).toEqual([]);
+    server.tools = [search({ limit: { type: "integer", maximum: 5 } }), tool("a"), tool("b")];
+    await registry.refresh();
+    expect(warnings).toEqual([
+      'Server "test" changed the input schema of a tool: "search" (breaking: limit no longer accepts all previous values).',
+    ]);
+    server.tools = [search({ limit: { type: "integer", maximum: 5 }, page: { type: "integer" } })];
+    await registry.refresh();
+    expect(warnings.at(-1)).toContain('"search" (additive: page is new).');
+    // The other process learns it from the store, and does not know the schemas.
+    warnings.length = 0;
+    fixture.clock.advance(2 * MINUTE_MS);
+    await other.records();
+    expect(warnings).toEqual(['Server "test" changed the input schema of a tool: "search".']);
+  });
+
   it("keeps the tools of a failing server, and returns healthy servers first", async () => {
     await using fixture = await createFixture();
     await using other = await startMcpTestServer({ tools: [tool("a")] });

@@ -11,7 +11,7 @@ describe("defaults", () => {
       name: "weather",
       address: { kind: "http", url: new URL("https://example.com/mcp"), headers: {} },
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
-      session: { maxRecoveries: 1, sequential: false, drainMs: 0, terminateOnClose: true },
+      session: { maxRecoveries: 8, sequential: false, drainMs: 0, terminateOnClose: true },
       limits: { responseBytes: 33_554_432, sockets: 64, pages: 100, tools: 10_000, serverRequests: 8 },
       classify: undefined,
     });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { COMMON_FIELDS } from "../../../src/config/server-definition.js";
 import { parseServers } from "../../../src/config/parse-server.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 
@@ -88,9 +89,7 @@ describe("unknown keys", () => {
     expect(findIssues({ a: { url: "http://x.test", header: {}, timeout: 5 } })).toEqual([
       {
         path: "a",
-        message:
-          `unknown key "header" (did you mean "headers"?), "timeout" (did you mean "timeouts"?); valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, timeouts, session, limits, retry, circuitBreaker, ` +
-          "tools, trustAnnotations, optional, lazy, protocol, roots, onSamplingRequest, onElicitationRequest, fallback, classify, secrets, allowAddress",
+        message: `unknown key "header" (did you mean "headers"?), "timeout" (did you mean "timeouts"?); valid keys: type, transport, url, headers, auth, dpop, identity, tls, dispatcher, fetch, ${Object.keys(COMMON_FIELDS).join(", ")}`,
       },
     ]);
   });

@@ -39,6 +39,7 @@ describe("a session key", () => {
     url: new URL("https://example.com/mcp?tenant=a"),
     identity: "alice",
     capabilities: { roots: {} },
+    clientName: "agent",
   };
 
   it.each([
@@ -49,6 +50,7 @@ describe("a session key", () => {
     ["another identity", { identity: "bob" }],
     ["no identity", { identity: "" }],
     ["other client capabilities", { capabilities: {} }],
+    ["another client", { clientName: "other-agent" }],
   ])("differs for %s", (_, change) => {
     expect(toSessionKey({ ...input, ...change })).not.toBe(toSessionKey(input));
   });

@@ -181,8 +181,11 @@ describe("the selection of servers", () => {
       "*": { requireApproval: false, timeoutMs: 5 },
       pay: { idempotent: true, args: { to: "eve" }, description: "Safe.", maxConcurrent: 1 },
     },
-    limits: { responseBytes: 1e15, tools: 5, concurrentCalls: 7 },
+    limits: { responseBytes: 1e15, tools: 5, concurrentCalls: 7, contentChars: 5 },
     trustAnnotations: true,
+    onToolError: "throw",
+    structuredContent: "append",
+    outputHandling: { image: "content" },
   };
   const NARROWED = {
     ...httpServer("a"),
@@ -201,7 +204,11 @@ describe("the selection of servers", () => {
       "tools.pay.args",
       "tools.pay.description",
       "limits.responseBytes",
+      "limits.contentChars",
       "trustAnnotations",
+      "onToolError",
+      "structuredContent",
+      "outputHandling",
     ];
     expect(sources[0]?.servers).toEqual([{ name: "a", state: "loaded", variables: [], ignored: paths }]);
     expect(problems).toEqual(
@@ -239,6 +246,7 @@ describe("the selection of servers", () => {
       },
       limits: { responseBytes: 5 },
       trustAnnotations: false,
+      inputValidation: "error",
     };
     folders.write("project/.mcp.json", {
       mcpServers: { a: narrow, b: { ...httpServer("b"), tools: ["x"] } },
@@ -299,6 +307,15 @@ describe("the selection of servers", () => {
       ["predefined:userHome", "A", "predefined:cwd"],
       ["A"],
     ]);
+  });
+
+  it("a project file cannot weaken inputValidation", async () => {
+    using folders = new ConfigFolders();
+    const weak = { ...httpServer("a"), inputValidation: "warn", tools: { pay: { inputValidation: "off" } } };
+    folders.write("project/.mcp.json", { mcpServers: { a: weak } });
+    const { servers, sources } = await loadMcpServers(folders.options());
+    expect(JSON.parse(JSON.stringify(servers))).toEqual({ a: { ...httpServer("a"), tools: { pay: {} } } });
+    expect(sources[0]?.servers[0]?.ignored).toEqual(["tools.pay.inputValidation", "inputValidation"]);
   });
 
   it("a project file cannot set trustAnnotations", async () => {

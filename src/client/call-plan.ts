@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { mapConcurrent } from "../async/semaphore.js";
+import { findOptionsProblem, optionKeys } from "../config/parse-options.js";
+import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
+import { excerpt } from "../errors/sanitize-text.js";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, isStringArray } from "../json/json.js";
+import type { CallOutcome, ToolCall } from "./call-options.js";
+import type { ToolResult } from "./tool-result.js";
+
+/** A call of `callTools` that is made from the results of other calls of the same array. */
+export interface DependentCall<Call extends ToolCall = ToolCall> {
+  /** Names this call for those that depend on it. Reported as `requestId` in its outcome. @default a random UUID */
+  readonly id?: string | undefined;
+  /** The ids of the calls whose results it needs. They may be anywhere in the array. */
+  readonly dependsOn: readonly string[];
+  /** Creates the call, once all of them have succeeded. Receives their results by id. */
+  readonly call: (results: Readonly<Record<string, ToolResult>>) => Call | Promise<Call>;
+}
+
+interface CallPlanOptions<Call extends ToolCall> {
+  readonly concurrency: number;
+  readonly tryCall: (call: Call) => Promise<CallOutcome>;
+}
+
+/**
+ * Runs calls with limited concurrency; the outcomes are in the order of the calls. A call starts when those that it
+ * depends on have ended. Throws `invalid-config` before anything is sent if a dependency is unknown or circular.
+ */
+export async function runCalls<Call extends ToolCall>(
+  calls: readonly (Call | DependentCall<Call>)[],
+  { concurrency, tryCall }: CallPlanOptions<Call>,
+): Promise<CallOutcome[]> {
+  if (!calls.some(isDependent))
+    return mapConcurrent(calls as readonly Call[], concurrency, (call) => tryCall(call));
+  const levels = resolveLevels(calls);
+  // In this order a call is started after its dependencies, and those without any are started first.
+  const order = [...calls.keys()].toSorted((a, b) => (levels[a] ?? 0) - (levels[b] ?? 0));
+  const byId = new Map<string, Promise<CallOutcome>>();
+  const outcomes: CallOutcome[] = Array.from({ length: calls.length });
+  await mapConcurrent(order, concurrency, async (index) => {
+    const call = calls[index] as Call | DependentCall<Call>;
+    const outcome = isDependent<Call>(call) ? runDependent(call, byId, tryCall) : tryCall(call);
+    if (typeof call?.id === "string") byId.set(call.id, outcome);
+    outcomes[index] = await outcome;
+  });
+  return outcomes;
+}
+
+async function runDependent<Call extends ToolCall>(
+  { id = randomUUID(), dependsOn, call: createCall }: DependentCall<Call>,
+  byId: ReadonlyMap<string, Promise<CallOutcome>>,
+  tryCall: (call: Call) => Promise<CallOutcome>,
+): Promise<CallOutcome> {
+  const startedAt = performance.now();
+  const fail = (error: McpRuntimeError): CallOutcome => {
+    const latencyMs = performance.now() - startedAt;
+    return { ok: false, error, server: "", tool: "", requestId: id, latencyMs, attempts: 0 };
+  };
+  const results: Record<string, ToolResult> = {};
+  for (const dependency of dependsOn) {
+    const outcome = await byId.get(dependency);
+    if (outcome?.ok === true && !outcome.result.isError) results[dependency] = outcome.result;
+    else return fail(dependencyError(id, dependency, outcome));
+  }
+  let call: Call;
+  try {
+    call = { ...(await createCall(results)), id };
+  } catch (cause) {
+    const text = `The call "${id}" was not sent: its function failed: ${String(cause)}`;
+    return fail(new McpRuntimeError("invalid-config", text, { cause }));
+  }
+  return tryCall(call);
+}
+
+function dependencyError(id: string, dependency: string, outcome: CallOutcome | undefined): McpRuntimeError {
+  const cause = outcome?.ok === false ? outcome.error : undefined;
+  const reason = outcome?.ok === true ? excerpt(outcome.result.text()) : cause?.message;
+  const text = `The call "${id}" was not sent: the call "${dependency}", whose result it needs, failed: ${reason}`;
+  return new McpRuntimeError("not-sent", text, { cause });
+}
+
+function isDependent<Call extends ToolCall>(
+  call: Call | DependentCall<Call> | undefined,
+): call is DependentCall<Call> {
+  return isPlainObject(call) && (call["dependsOn"] !== undefined || typeof call["call"] === "function");
+}
+
+const DEPENDENT_CALL_KEYS = optionKeys<DependentCall>({ id: true, dependsOn: true, call: true });
+
+/** Returns the length of the longest chain of dependencies of each call. */
+function resolveLevels(calls: readonly (ToolCall | DependentCall)[]): number[] {
+  const indexes = indexById(calls);
+  assertDependencies(calls, indexes);
+  const dependenciesOf = (index: number) => {
+    const call = calls[index];
+    return isDependent(call) ? call.dependsOn.flatMap((id) => indexes.get(id) ?? []) : [];
+  };
+  const levels: number[] = [];
+  let remaining = [...calls.keys()];
+  while (remaining.length > 0) {
+    const ready = remaining.filter((index) => dependenciesOf(index).every((other) => other in levels));
+    if (ready.length === 0) throw circularError(remaining.map((index) => calls[index]?.id ?? `#${index}`));
+    const next = ready.map((index) =>
+      Math.max(-1, ...dependenciesOf(index).map((other) => levels[other] ?? 0)),
+    );
+    for (const [position, index] of ready.entries()) levels[index] = (next[position] ?? 0) + 1;
+    remaining = remaining.filter((index) => !(index in levels));
+  }
+  return levels;
+}
+
+/** Several calls may have the same id, unless another call depends on it. */
+function indexById(calls: readonly (ToolCall | DependentCall)[]): ReadonlyMap<string, number[]> {
+  const indexes = new Map<string, number[]>();
+  for (const [index, call] of calls.entries())
+    if (typeof call?.id === "string") indexes.set(call.id, [...(indexes.get(call.id) ?? []), index]);
+  return indexes;
+}
+
+function assertDependencies(
+  calls: readonly (ToolCall | DependentCall)[],
+  indexes: ReadonlyMap<string, readonly number[]>,
+): void {
+  const issues = [...calls.entries()].flatMap(([index, call]): ConfigIssue[] => {
+    if (!isDependent(call)) return [];
+    const toIssues = (key: string, messages: readonly string[]) =>
+      messages.map((message) => ({ path: `[${index}]${key}`, message }));
+    const problem = findOptionsProblem(call, DEPENDENT_CALL_KEYS);
+    if (problem !== undefined) return toIssues("", [problem]);
+    const { dependsOn, call: createCall } = call as { dependsOn: unknown; call: unknown };
+    if (typeof createCall !== "function")
+      return toIssues(".call", [
+        `expected a function that returns { name, args }, got ${describeValue(createCall)}`,
+      ]);
+    if (!isStringArray(dependsOn))
+      return toIssues(".dependsOn", [`expected an array of call ids, got ${describeValue(dependsOn)}`]);
+    return toIssues(
+      ".dependsOn",
+      dependsOn.flatMap((id) => describeUnknownId(id, indexes) ?? []),
+    );
+  });
+  if (issues.length > 0) throw configError("The call to callTools", issues);
+}
+
+function describeUnknownId(id: string, indexes: ReadonlyMap<string, readonly number[]>): string | undefined {
+  const found = indexes.get(id) ?? [];
+  if (found.length === 1) return undefined;
+  if (found.length > 1) return `${found.length} calls have the id ${JSON.stringify(id)}`;
+  const ids = [...indexes.keys()].map((known) => JSON.stringify(known)).join(", ");
+  return `no call has the id ${JSON.stringify(id)}; ids: ${ids || "none"}`;
+}
+
+function circularError(ids: readonly string[]): McpRuntimeError {
+  const message = `these calls depend on each other in a circle, or on such calls: ${ids.join(", ")}`;
+  return configError("The call to callTools", [{ path: "", message }]);
+}
