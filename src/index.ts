@@ -8,6 +8,7 @@ export type {
   RequestOptions,
   ToolCall,
 } from "./client/call-options.js";
+export type { DependentCall } from "./client/call-plan.js";
 export type {
   McpClientEvents,
   RequestEnded,
@@ -15,7 +16,12 @@ export type {
   RequestStarted,
   RequestWrapper,
 } from "./client/client-events.js";
-export { type ServerMetrics, McpClient, type McpClientOptions } from "./client/mcp-client.js";
+export {
+  type ServerMetrics,
+  type ServerTotals,
+  McpClient,
+  type McpClientOptions,
+} from "./client/mcp-client.js";
 export type { CallMetrics, ClientMetrics, LatencyMetrics } from "./telemetry/request-metrics.js";
 export {
   MCP_EVENTS,
@@ -55,15 +61,17 @@ export type {
   Pem,
   TlsOptions,
 } from "./config/http-options.js";
-export type { AddressRequest, AllowAddress } from "./config/address-policy.js";
+export type { AddressRequest, AllowAddress, ServerProvenance } from "./config/address-policy.js";
 export type { JsonObject } from "./json/json.js";
+export { validateArguments } from "./json-schema/schema-validator.js";
 export type {
+  ClientInfo,
   InProcessServer,
   JsonRpcMessage,
   MessageTransport,
   TransportLike,
 } from "./config/message-transport.js";
-export { parseServers } from "./config/parse-server.js";
+export { type McpServersDocument, parseServers } from "./config/parse-server.js";
 export type {
   AddressedServerDefinition,
   CircuitBreakerOptions,
@@ -84,6 +92,7 @@ export type {
   TimeoutOptions,
   WebSocketServerDefinition,
   FallbackCall,
+  FallbackClient,
   FallbackResult,
   SessionStore,
 } from "./config/server-definition.js";
@@ -141,7 +150,14 @@ export type {
   JwtSource,
 } from "./config/auth-grant.js";
 export type { CallContext } from "./config/call-context.js";
-export type { InjectedArgument, ToolPolicyOptions, ToolRule, ToolRules } from "./config/tool-rules.js";
+export type {
+  DescriptionOptions,
+  InjectedArgument,
+  InputValidation,
+  ToolPolicyOptions,
+  ToolRule,
+  ToolRules,
+} from "./config/tool-rules.js";
 export type { LangChainBlock } from "./tools/content/langchain-block.js";
 export type { ResourceMetadata } from "./tools/content/to-documents.js";
 export type { ApprovalDecided } from "./tools/tool-run.js";
@@ -161,9 +177,11 @@ export {
   type CatalogOptions,
   MANAGER_DEFAULTS,
   type LifecycleOptions,
+  type ReconnectionOptions,
   type StartOptions,
 } from "./manager/manager-options.js";
-export type { ParameterChange, ParameterChangeKind } from "./json-schema/compare-schemas.js";
+export type { OnServerError, ServerErrorContext } from "./manager/server-errors.js";
+export type { ParameterChange, ParameterChangeKind } from "./json-schema/diff/parameter-change.js";
 export type { ServerDrift, ToolChange } from "./catalog/drift.js";
 export type { PinMode } from "./catalog/tool-pins.js";
 export { REGISTRY_DEFAULTS } from "./catalog/tool-registry.js";
@@ -181,7 +199,9 @@ export type {
 } from "./toolset/mcp-toolset.js";
 export type { InputResponse, InputRequest, InputRequests } from "./tools/elicitation/interrupt-for-input.js";
 export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
+export type { ToolRunConfig } from "./tools/tool-run.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
+export type { ToolFilter, ToolFilterContext } from "./tools/tool-filter.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
   type BeforeToolCallResult,

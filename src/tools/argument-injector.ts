@@ -42,6 +42,7 @@ export class ArgumentInjector {
   readonly injectedNames: ReadonlySet<string>;
   /** The schema for the model: sensitive arguments are hidden, other injected ones fixed or annotated. */
   readonly modelSchema: JsonObject;
+  readonly #entries: readonly Entry[];
   readonly #steps: readonly Entry[];
   readonly #sensitive: readonly Entry[];
 
@@ -49,6 +50,7 @@ export class ArgumentInjector {
   constructor(properties: Readonly<Record<string, ArgumentProperty>>, inputSchema: JsonObject) {
     const entries = toEntries(properties);
     const outermost = outermostPaths(entries);
+    this.#entries = entries;
     this.isEmpty = entries.length === 0;
     this.injectedNames = new Set(entries.map(({ path }) => String(path[0])));
     this.#steps = sortEntries(outermost);
@@ -59,6 +61,18 @@ export class ArgumentInjector {
   /** Returns the arguments to send. */
   inject(args: JsonObject, agentInput: JsonObject): JsonObject {
     return this.#steps.reduce((result, step) => applyEntry(result, step, agentInput), args);
+  }
+
+  /** Returns the values that the agent's input does not have, each as a sentence with the paths of both. */
+  describeMissing(agentInput: JsonObject): string[] {
+    return this.#entries.flatMap(({ path, property }) =>
+      toInputReferences(property)
+        .filter(({ paths }) => paths.every((candidate) => getAtPath(agentInput, candidate) === undefined))
+        .map(
+          ({ text }) =>
+            `${formatPath(path)} is taken from "${text}" of the agent's input, which has no value`,
+        ),
+    );
   }
 
   /** Returns a copy of injected arguments for logs, with `***` for sensitive values. */
@@ -205,6 +219,20 @@ function toValueSource(
       return (input) => renderers.map((render) => render(input)).join("");
     }
   }
+}
+
+/** The values of the agent's input that a property is made of, as written in the definition. */
+function toInputReferences(property: ArgumentProperty): { text: string; paths: JsonPath[] }[] {
+  if (property.variant === "argument") {
+    const { argumentPath: text } = property;
+    return [{ text, paths: [parseJsonPath(text) ?? []] }];
+  }
+  if (property.variant !== "textBuilder") return [];
+  const variables = property.tokens.filter(({ type }) => type === "variable");
+  return variables.map(({ rawString }) => ({
+    text: rawString.trim(),
+    paths: agentInputPaths(rawString.trim()),
+  }));
 }
 
 /** Returns the value if it does not depend on the agent's input. */

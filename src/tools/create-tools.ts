@@ -2,8 +2,7 @@ import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import type { ToolRule } from "../config/tool-rules.js";
-import { sanitizeDescription, stripHiddenCharacters } from "../errors/sanitize-text.js";
+import type { DescriptionOptions, InputValidation } from "../config/tool-rules.js";
 import { requestApproval } from "./approval/request-approval.js";
 import { openInput } from "./elicitation/interrupt-for-input.js";
 import { McpTool } from "./mcp-tool.js";
@@ -25,7 +24,10 @@ import {
   type UnmatchedRule,
 } from "./tool-policy.js";
 import type { CallInterceptor, ToolRuntime } from "./tool-run.js";
+import { resolveDescriptions, toToolDescription } from "./tool-description.js";
+import { isToolAllowed, type ToolFilter } from "./tool-filter.js";
 import { ToolSchema } from "./tool-schema.js";
+import type { WarningLimit } from "../telemetry/warning-limit.js";
 
 interface ToolInput {
   readonly info: McpToolInfo;
@@ -40,18 +42,25 @@ export interface ServerTools extends Pick<
 > {
   readonly tools: readonly ToolInput[];
   readonly rules: RuleSet;
+  /** For warnings about the listed tools, as opposed to calls. */
+  readonly warnings: WarningLimit;
   readonly trustAnnotations: boolean;
+  readonly descriptions?: DescriptionOptions | undefined;
+  readonly inputValidation?: InputValidation | undefined;
   /** Added to the metadata of each tool. */
   readonly metadata: JsonObject;
 }
 
-export interface CreateToolsOptions extends Pick<
-  ToolRuntime,
-  "settings" | "agentInput" | "warn" | "onApprovalDecided"
-> {
+export interface CreateToolsOptions extends Pick<ToolRuntime, "settings" | "warn" | "onApprovalDecided"> {
+  /** `undefined`: each run brings its own. */
+  readonly agentInput: JsonObject | undefined;
   readonly naming: Naming;
+  /** Decides which runs see which tools. */
+  readonly filter: ToolFilter | undefined;
   /** Rules for the tools of all servers. */
   readonly rules: RuleSet;
+  /** Logs a detail. */
+  readonly debug: (message: string) => void;
   /** Logs an error. */
   readonly error: (message: string) => void;
 }
@@ -78,7 +87,7 @@ export function createTools(
     source.tools.map((tool) => ({ source, tool, server: source.server, info: tool.info })),
   );
   const decisions = listed.map(({ source, info }) => {
-    const warn = (message: string) => options.warn(`Server "${source.server}": ${message}`);
+    const warn = (message: string) => source.warnings.warn(`Server "${source.server}": ${message}`, options);
     return [source.rules.decide(info, warn), options.rules.decide(info, warn)];
   });
   const preview = previewNames(listed, options.naming);
@@ -130,7 +139,8 @@ function createKeptTools(
   const kept = listed.filter((tool) => first.rules.get(tool) !== false);
   const isUnchanged = options.preview.isAssigned && kept.length === listed.length;
   const assigned = isUnchanged ? options.preview : assignToolNames(kept.map(toNamedTool), options.naming);
-  for (const warning of assigned.warnings) options.warn(warning);
+  const limits = new Map(servers.map(({ server, warnings }) => [server, warnings]));
+  for (const { server, message } of assigned.warnings) limits.get(server)?.warn(message, options);
   const names = new Map(
     kept.flatMap((tool, index) => {
       const name = assigned.names[index];
@@ -223,35 +233,46 @@ function createTool(
   options: CreateToolsOptions,
 ): McpTool {
   const { info, argumentProperties = {} } = tool;
-  const { settings, agentInput, onApprovalDecided } = options;
+  const { settings, filter, agentInput, onApprovalDecided } = options;
   const { server, caller, lookup, refreshSchemaBeforeCall, trustAnnotations } = source;
-  const warn = (message: string) =>
-    options.warn(caller.redact(`Server "${server}", tool "${info.name}": ${message}`));
-  return new McpTool({
-    description: describe(info, rule, server),
+  const describe = (message: string) => caller.redact(`Server "${server}", tool "${info.name}": ${message}`);
+  const warn = (message: string) => options.warn(describe(message));
+  const warnAboutTool = (message: string) => source.warnings.warn(describe(message), options);
+  const ofServer = source.descriptions;
+  const limits =
+    ofServer === undefined ? settings.descriptions : resolveDescriptions(settings.descriptions, ofServer);
+  const description = toToolDescription(info, { server, override: rule.description, limits });
+  const schema = new ToolSchema(info, {
+    argumentProperties,
+    rule,
+    settings,
+    trustAnnotations,
+    description,
+    warn: warnAboutTool,
+  });
+  if (agentInput !== undefined)
+    for (const missing of schema.injector.describeMissing(agentInput))
+      warnAboutTool(`The argument ${missing}.`);
+  const created: McpTool = new McpTool({
     metadata: source.metadata,
     runtime: {
       name,
       server,
-      schema: new ToolSchema(info, { argumentProperties, rule, settings, trustAnnotations, warn }),
+      schema,
       lookup,
       refreshSchemaBeforeCall,
       rule,
+      inputValidation: rule.inputValidation ?? source.inputValidation ?? settings.inputValidation,
       approval,
       caller,
       settings,
-      agentInput,
+      isAllowed: filter && ((config) => isToolAllowed(created, filter, config)),
+      agentInput: agentInput ?? {},
       semaphore: rule.maxConcurrent === undefined ? undefined : new Semaphore(rule.maxConcurrent),
       interceptor: INTERCEPTOR,
       onApprovalDecided,
       warn,
     },
   });
-}
-
-function describe({ name, title, description }: McpToolInfo, rule: ToolRule, server: string): string {
-  const text = sanitizeDescription(rule.description ?? description ?? title ?? "");
-  return text === ""
-    ? sanitizeDescription(`Tool "${stripHiddenCharacters(name)}" of server "${server}".`)
-    : text;
+  return created;
 }

@@ -21,7 +21,15 @@ import {
   toolError,
   toToolFailure,
 } from "./tool-failure.js";
-import { type CallInterceptor, ToolContext, ToolRun, type ToolRuntime } from "./tool-run.js";
+import { resolveOutput } from "./tool-options.js";
+import {
+  type CallInterceptor,
+  ToolContext,
+  ToolRun,
+  type ToolRunConfig,
+  type ToolRuntime,
+  toRunSignal,
+} from "./tool-run.js";
 
 /** An MCP tool as its server describes it, and the rule that applies to it. */
 export interface McpToolDetails {
@@ -49,7 +57,6 @@ export interface McpToolDetails {
 }
 
 interface McpToolFields {
-  readonly description: string;
   /** Added to the metadata that every MCP tool has. */
   readonly metadata: JsonObject;
   readonly runtime: ToolRuntime;
@@ -101,12 +108,12 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   declare private readonly internals: ToolInternals;
 
   /** Called by the factories, for example `createMcpTools`. */
-  constructor({ description, metadata, runtime }: McpToolFields) {
+  constructor({ metadata, runtime }: McpToolFields) {
     super({ responseFormat: "content_and_artifact" });
     // Not passed to `super`, which reads every property: `schema_hash` is computed on demand.
     this.metadata = toToolMetadata(runtime, metadata);
     this.name = runtime.name;
-    this.description = description;
+    this.description = runtime.schema.description.shown;
     this.mcp = toToolDetails(runtime);
     const internals: ToolInternals = { runtime };
     // Not enumerable, so that it is neither printed nor serialized: it refers to clients and credentials.
@@ -118,7 +125,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     return this.internals.runtime;
   }
 
-  /** The input schema that models see, for the tool as last seen. */
+  /** The input schema that models see, for the tool as last seen. Frozen, because all users of the tool share it. */
   override get schema(): JsonObject {
     return this.runtime.schema.modelSchema();
   }
@@ -151,9 +158,10 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
    * console.log(result.isError, result.text());
    * ```
    */
-  async run(args: JsonObject, config: RunnableConfig = {}): Promise<ToolResult> {
+  async run(args: JsonObject, config: ToolRunConfig = {}): Promise<ToolResult> {
     assertObject(config, { subject: `The call to tool ${JSON.stringify(this.name)}`, path: "config" });
-    const run = this.createRun(args, config);
+    const signal = toRunSignal(config);
+    const run = this.createRun(args, signal === undefined ? config : { ...config, signal });
     try {
       return await executeToolCall(run);
     } catch (error) {
@@ -204,7 +212,7 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     { runtime, context: { toolCallId }, isRejected }: ToolRun,
     converted?: ConvertedResult,
   ): Promise<ToolOutput> {
-    const isThrown = runtime.settings.onToolError === "throw" && !isRejected;
+    const isThrown = outputSettings(runtime).onToolError === "throw" && !isRejected;
     if (toolCallId === undefined || isThrown) throw failure;
     const artifact = { ...(converted?.artifact ?? EMPTY_ARTIFACT), error: toToolFailure(failure) };
     const message = new ToolMessage({
@@ -219,12 +227,16 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
   }
 }
 
+function outputSettings({ settings, caller }: ToolRuntime) {
+  return resolveOutput(settings, caller.output);
+}
+
 function isToolCall(value: unknown): value is ToolCall {
   return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
 function convertResult(result: ToolResult, { runtime, context, notice }: ToolRun): ConvertedResult {
-  const { structuredContent, outputHandling, contentChars } = runtime.settings;
+  const { structuredContent, outputHandling, contentChars } = outputSettings(runtime);
   const truncate = context.toolCallId !== undefined;
   const options = { structuredContent, outputHandling, contentChars, truncate };
   const { content, artifact } = toToolContent(result, options);
@@ -264,9 +276,11 @@ function withCustomData(
 /** The text of the user's `onToolError`, else the content of the error result, else our message for the kind. */
 async function getFailureContent(
   failure: McpRuntimeError,
-  { name, settings: { onToolError }, warn }: ToolRuntime,
+  runtime: ToolRuntime,
   converted: ConvertedResult | undefined,
 ): Promise<string | LangChainBlock[]> {
+  const { name, warn } = runtime;
+  const { onToolError } = outputSettings(runtime);
   const isEmpty = converted === undefined || converted.content.length === 0;
   const content = isEmpty ? toFailureMessage(failure, name) : converted.content;
   if (typeof onToolError !== "function") return content;

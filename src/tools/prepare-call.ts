@@ -4,8 +4,10 @@ import type { CancelScope } from "../async/cancel-scope.js";
 import { type ErrorLocation, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
 import { configError, type McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import { compareSchemas, type ParameterChangeKind } from "../json-schema/compare-schemas.js";
-import type { ArgumentIssue } from "../json-schema/explain-validation.js";
+import { compareSchemas } from "../json-schema/diff/compare-schemas.js";
+import { CHANGE_TEXTS } from "../json-schema/diff/parameter-change.js";
+import { coerceArguments } from "../json-schema/coerce-arguments.js";
+import { type ArgumentIssue, describeActualType } from "../json-schema/explain-validation.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject, toArray } from "../json/json.js";
 import { MASK } from "./argument-injector.js";
@@ -43,7 +45,7 @@ function finishPreparation(
   args: JsonObject,
   headers: BeforeToolCallResult["headers"],
 ): PreparedCall | Promise<PreparedCall> {
-  assertArguments(run.runtime, args);
+  assertArguments(run, args);
   const isRequired = needsApproval(run, args);
   return typeof isRequired === "boolean"
     ? { args, headers, needsApproval: isRequired }
@@ -102,7 +104,7 @@ export function applyEdits(run: ToolRun, prepared: PreparedCall, edited: JsonObj
   const editable = Object.entries(structuredClone(edited)).filter((entry) => !isFromRule(entry));
   const injected = Object.entries(prepared.args).filter(isFromRule);
   const args = injectProperties(run, Object.fromEntries([...editable, ...injected]));
-  assertArguments(run.runtime, args);
+  assertArguments(run, args);
   return { ...prepared, args };
 }
 
@@ -119,22 +121,34 @@ export function toModelVisibleArgs({ rule, schema }: ToolRuntime, args: JsonObje
   return schema.injector.mask(Object.fromEntries(visible));
 }
 
-function parseArguments({ runtime, args }: ToolRun): JsonObject {
-  if (isPlainObject(args)) return args;
+/** Returns the model's arguments, converted before a hook or a reviewer sees them: what they check is what is sent. */
+function parseArguments(run: ToolRun): JsonObject {
+  const { runtime, args } = run;
+  if (isPlainObject(args)) return runtime.settings.coerceArguments ? convertArguments(run, args) : args;
   throw invalidArgumentsError(runtime, [
     { path: "", message: `expected an object, got ${describeValue(args)}` },
   ]);
+}
+
+function convertArguments(run: ToolRun, args: JsonObject): JsonObject {
+  const { args: converted, changes } = coerceArguments(run.runtime.schema.inputValidator, args);
+  const lines = changes.map(({ path, value }) => `${path} to ${describeActualType(value)}`);
+  if (lines.length > 0) run.notice = `Arguments sent as strings were converted: ${lines.join("; ")}.`;
+  return converted;
 }
 
 /**
  * Applies the agent's argument properties. `configurable.agentInput` of the run takes precedence over the
  * factory's `agentInput`.
  */
-function injectProperties({ runtime, context }: ToolRun, args: JsonObject): JsonObject {
-  const { injector } = runtime.schema;
-  if (injector.isEmpty) return args;
+function injectProperties(run: ToolRun, args: JsonObject): JsonObject {
+  const { injector } = run.runtime.schema;
+  return injector.isEmpty ? args : injector.inject(args, getAgentInput(run));
+}
+
+function getAgentInput({ runtime, context }: ToolRun): JsonObject {
   const runInput: unknown = context.runConfig.configurable?.["agentInput"];
-  return injector.inject(args, isPlainObject(runInput) ? runInput : runtime.agentInput);
+  return isPlainObject(runInput) ? runInput : runtime.agentInput;
 }
 
 /** Adds the rule's arguments. The model's value for one of them is dropped, even when the rule has no value for it. */
@@ -153,22 +167,42 @@ async function injectArguments(
 }
 
 /**
- * Validates against the server's original schema. Issues in injected arguments are not reported to the model,
+ * Validates against the server's original schema, unless `inputValidation` is off. Issues in injected arguments are not reported to the model,
  * which neither sees nor can correct them.
  */
-function assertArguments(runtime: ToolRuntime, args: JsonObject): void {
+function assertArguments(run: ToolRun, args: JsonObject): void {
+  const { runtime } = run;
+  const { inputValidation } = runtime;
+  if (inputValidation === "off") return;
   const { inputValidator } = runtime.schema;
   const issues = inputValidator.validate(args);
   for (const warning of inputValidator.takeWarnings()) runtime.warn(warning);
   if (issues.length === 0) return;
   const visibleIssues = issues.filter(({ path }) => !isInjected(runtime, path));
+  if (inputValidation === "warn") return warnInvalid(runtime, issues, visibleIssues);
   if (visibleIssues.length > 0) throw invalidArgumentsError(runtime, visibleIssues);
   const names = [...new Set(issues.map(({ path }) => rootProperty(path)))].join(", ");
-  runtime.warn(`The injected value of ${names} does not match the input schema.`);
+  const missing = runtime.schema.injector.describeMissing(getAgentInput(run)).map((text) => ` ${text}.`);
+  runtime.warn(`The injected value of ${names} does not match the input schema.${missing.join("")}`);
   throw deniedError(
     runtime,
-    `an injected argument (${names}) does not match the input schema. Only the operator can fix this.`,
+    `an injected argument (${names}) does not match the input schema.${missing.join("")} Only the operator can fix this.`,
   );
+}
+
+/** Injected values are not logged. */
+function warnInvalid(
+  runtime: ToolRuntime,
+  issues: readonly ArgumentIssue[],
+  visible: readonly ArgumentIssue[],
+): void {
+  const injected = issues.filter((issue) => !visible.includes(issue)).map(({ path }) => `${path} (injected)`);
+  const lines = [...describeIssues(visible), ...injected].join("; ");
+  runtime.warn(`The arguments do not match the input schema; the call is sent: ${lines}`);
+}
+
+function describeIssues(issues: readonly ArgumentIssue[]): string[] {
+  return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
 }
 
 function isInjected({ rule, schema: { injector } }: ToolRuntime, path: string): boolean {
@@ -183,7 +217,7 @@ function rootProperty(path: string): string {
 
 function invalidArgumentsError(runtime: ToolRuntime, issues: readonly ArgumentIssue[]): McpRuntimeError {
   const summary = `The arguments of tool "${runtime.schema.info.name}" are invalid; the tool was not called:`;
-  const lines = issues.map(({ path, message }) => (path === "" ? `- ${message}` : `- ${path}: ${message}`));
+  const lines = describeIssues(issues).map((line) => `- ${line}`);
   return callError(runtime, "invalid-request", [summary, ...lines].join("\n"), { issues });
 }
 
@@ -191,14 +225,6 @@ function invalidArgumentsError(runtime: ToolRuntime, issues: readonly ArgumentIs
 const MAX_AGE_MS = 300_000;
 /** How long a call waits for a newer tool list. */
 const MAX_WAIT_MS = 10_000;
-
-const CHANGE_TEXTS: Readonly<Record<ParameterChangeKind, string>> = {
-  added: "is new and optional",
-  required: "is now required",
-  removed: "was removed",
-  type: "now accepts other values",
-  changed: "has changed",
-};
 
 /**
  * Compares a tool that was saved with an agent to the server's current version. Additive changes are ignored.

@@ -15,6 +15,7 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
   const { runtime, context, interceptor, cancellation } = run;
   try {
     cancellation.throwIfCancelled();
+    if (runtime.isAllowed !== undefined) await assertAllowed(run, runtime.isAllowed);
     const prepared = await interceptor.prepare(run);
     const approved = prepared.needsApproval ? await interceptor.approve(run, prepared) : prepared;
     const { meta: metaOption, afterToolCall } = runtime.settings;
@@ -44,6 +45,15 @@ export async function executeToolCall(run: ToolRun): Promise<ToolResult> {
   } finally {
     run.dispose();
   }
+}
+
+/** For a run that may not see the tool, it does not exist. */
+async function assertAllowed(
+  { runtime: { name }, context, cancellation }: ToolRun,
+  isAllowed: NonNullable<ToolRuntime["isAllowed"]>,
+): Promise<void> {
+  if (await cancellation.race(isAllowed(context.runConfig))) return;
+  throw new McpRuntimeError("not-found", `There is no tool "${name}".`, { tool: name });
 }
 
 function send(run: ToolRun, prepared: PreparedCall, meta: JsonObject | undefined): Promise<ToolResult> {
@@ -135,7 +145,10 @@ function toCallOptions(
   const { injector, isIdempotent } = runtime.schema;
   return {
     signal: context.signal,
-    timeoutMs: minTimeout(context.runConfig.metadata?.["timeoutMs"], rule.timeoutMs),
+    timeoutMs: minTimeout(
+      context.runConfig.metadata?.["timeoutMs"],
+      context.runConfig.timeoutMs ?? rule.timeoutMs,
+    ),
     context,
     meta,
     headers,
@@ -162,14 +175,12 @@ function collectCallSecrets(
 }
 
 /**
- * LangChain stores the timeout of a run in its metadata, in addition to the signal that enforces it. A rule's
- * timeout of 0 means no timeout.
+ * LangChain stores the timeout of a run in its metadata, in addition to the signal that enforces it. A timeout of 0
+ * for a call or in a rule means no timeout.
  */
-function minTimeout(runTimeout: unknown, ruleTimeoutMs: number | undefined): number | undefined {
-  if (typeof runTimeout !== "number" || !(runTimeout > 0)) return ruleTimeoutMs;
-  return ruleTimeoutMs === undefined || ruleTimeoutMs === 0
-    ? runTimeout
-    : Math.min(runTimeout, ruleTimeoutMs);
+function minTimeout(runTimeout: unknown, timeoutMs: number | undefined): number | undefined {
+  if (typeof runTimeout !== "number" || !(runTimeout > 0)) return timeoutMs;
+  return timeoutMs === undefined || timeoutMs === 0 ? runTimeout : Math.min(runTimeout, timeoutMs);
 }
 
 const INVALID_PARAMS = -32_602;

@@ -134,10 +134,17 @@ export function toFailureMessage(error: McpRuntimeError, toolName: string): stri
   const next = isCorrectable ? "Correct the arguments and call the tool again." : advice;
   const lines = [
     `Tool "${toolName}" failed: ${isSafe ? error.message : summary}`,
-    ...(error.retryAt === undefined ? [] : [`The server asks to wait until ${error.retryAt.toISOString()}.`]),
+    ...describeRetryAt(error),
     ...(error.outcomeUnknown ? [MAY_HAVE_RUN] : []),
   ];
   return [...lines, ...(error.outcomeUnknown && next === TRY_LATER ? [] : [next])].join("\n");
+}
+
+/** Only the time of a rate limit comes from the server. */
+function describeRetryAt({ kind, retryAt }: McpRuntimeError): string[] {
+  if (retryAt === undefined) return [];
+  const subject = kind === "rate-limited" ? "The server asks to wait" : "No call is sent to the server";
+  return [`${subject} until ${retryAt.toISOString()}.`];
 }
 
 /** The tool ran, but its result cannot be used: the message is ours. */

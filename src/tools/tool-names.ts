@@ -67,17 +67,23 @@ export interface NamedTool {
 const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
+/** A tool of a server that did not get the usual name. */
+export interface NameWarning {
+  readonly server: string;
+  readonly message: string;
+}
+
 /** The names of tools, in their order. */
 export interface AssignedNames {
   /** `undefined` for a tool that is left out. */
   readonly names: readonly (string | undefined)[];
   /** What was changed because of collisions, for the log. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly NameWarning[];
 }
 
 /**
- * Returns a unique name matching `^[a-zA-Z0-9_-]{1,64}$` for each tool. The tools are in the order in which their servers
- * are defined, so the names do not depend on the order in which servers respond.
+ * Returns a unique name matching `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$` for each tool. The tools are in the order in which their
+ * servers are defined, so the names do not depend on the order in which servers respond.
  *
  * @throws McpRuntimeError `invalid-config` for a collision with `onCollision: "error"`, and for an invalid result of a
  * `prefix` function
@@ -92,11 +98,12 @@ export function assignToolNames(tools: readonly NamedTool[], naming: Naming): As
   const renamed = tools.flatMap((tool, index) => {
     const isAsRequested = names[index] === safeNames[index] || onCollision !== "skip";
     const reason = `because another tool of the server gets the name ${safeNames[index]}`;
-    return isAsRequested ? [] : [`${describeTool(tool)} is named ${names[index]}, ${reason}.`];
+    const message = `${describeTool(tool)} is named ${names[index]}, ${reason}.`;
+    return isAsRequested ? [] : [{ server: tool.server, message }];
   });
   // A server may list a tool whose name equals the hashed name of another tool.
   const unique = skipCollisions(tools, names, reserved);
-  return { names: unique.names, warnings: limitWarnings([...renamed, ...unique.warnings]) };
+  return { names: unique.names, warnings: [...renamed, ...unique.warnings] };
 }
 
 /** Renames every tool of a collision, not only the later ones: the names must not depend on the order. */
@@ -140,7 +147,7 @@ function skipCollisions(
   reserved: readonly string[],
 ): AssignedNames {
   const owners = new Map(reserved.map((name) => [name, RESERVED_OWNER]));
-  const warnings: string[] = [];
+  const warnings: NameWarning[] = [];
   const unique = tools.map((tool, index) => {
     const name = names[index] ?? "";
     const owner = owners.get(name);
@@ -148,19 +155,11 @@ function skipCollisions(
       owners.set(name, describeTool(tool));
       return name;
     }
-    warnings.push(`${describeTool(tool)} is left out: ${name} is the name of ${owner}. To keep it, ${FIX}.`);
+    const message = `${describeTool(tool)} is left out: ${name} is the name of ${owner}. To keep it, ${FIX}.`;
+    warnings.push({ server: tool.server, message });
     return undefined;
   });
   return { names: unique, warnings };
-}
-
-const MAX_WARNINGS = 10;
-
-/** A server could list thousands of tools with the same name. */
-function limitWarnings(warnings: readonly string[]): readonly string[] {
-  if (warnings.length <= MAX_WARNINGS) return warnings;
-  const more = `${warnings.length - MAX_WARNINGS} more tools are renamed or left out because of their names.`;
-  return [...warnings.slice(0, MAX_WARNINGS), more];
 }
 
 function describeTool({ server, tool }: NamedTool): string {
@@ -180,7 +179,7 @@ export function toToolName(tool: NamedTool, naming: Naming): string {
 export function toNamePrefix(server: string, { prefix, invalidCharacters }: Naming): string | undefined {
   if (prefix !== "server" && prefix !== "mcp") return undefined;
   const segments = prefix === "mcp" ? ["mcp", server] : [server];
-  return `${segments.map((segment) => toSafeSegment(segment, invalidCharacters)).join("__")}__`;
+  return `${joinSegments(segments, invalidCharacters)}__`;
 }
 
 /** Hashes the server's name, too: two server names may be sanitized to the same prefix. */
@@ -202,15 +201,21 @@ function prefixWith(prefix: (server: string, tool: string) => unknown, server: s
   throw configError("naming.prefix", [{ path: "", message }]);
 }
 
-/** Sanitizes each segment and joins them with `__`. */
+/** Truncates a name that is too long, and appends a hash to it. */
 function toSafeName(
   name: string | readonly string[],
   { invalidCharacters }: Pick<Naming, "invalidCharacters">,
 ): string {
   const segments = typeof name === "string" ? [name] : name;
-  const safe = segments.map((segment) => toSafeSegment(segment, invalidCharacters)).join("__");
+  const safe = joinSegments(segments, invalidCharacters);
   if (safe.length <= MAX_NAME_LENGTH) return safe;
   return `${safe.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(segments.join("\0"))}`;
+}
+
+/** Sanitizes each segment and joins them with `__`. Gemini rejects a name that starts with a digit or a dash. */
+function joinSegments(segments: readonly string[], invalidCharacters: Naming["invalidCharacters"]): string {
+  const joined = segments.map((segment) => toSafeSegment(segment, invalidCharacters)).join("__");
+  return /^[a-zA-Z_]/.test(joined) ? joined : `_${joined}`;
 }
 
 /** A segment without any letter or digit left is replaced with its hash. */

@@ -2,10 +2,12 @@ import type { ToolMessage } from "@langchain/core/messages";
 import type { ToolResult } from "../client/tool-result.js";
 import { CONTENT_DEFAULTS, type ContentOptions } from "./content/tool-content.js";
 import type { CallContext } from "../config/call-context.js";
+import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rules.js";
+import { OUTPUT_FIELDS, type ServerOutput } from "../config/output-options.js";
 import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
-import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
 import type { ToolProgress } from "./progress-reporter.js";
+import { DESCRIPTION_DEFAULTS, type DescriptionLimits, resolveDescriptions } from "./tool-description.js";
 
 /** The call that a hook receives. A copy: mutating it has no effect. */
 export interface BeforeToolCallInput {
@@ -44,7 +46,8 @@ type Awaitable<T> = T | Promise<T>;
 
 const TOOL_LIMIT_FIELDS = {
   /**
-   * The maximum number of characters of text of one result that a model sees.
+   * The maximum number of characters of text of one result that a model sees. The `limits.contentChars` of a server
+   * definition takes precedence.
    *
    * @default 100000
    */
@@ -58,25 +61,26 @@ export const TOOL_OPTION_FIELDS = {
    * @default "portable"
    */
   schema: option.oneOf("portable", "as-is"),
+  /** How long the descriptions of tools may be. The `descriptions` of a server definition take precedence. */
+  descriptions: DESCRIPTIONS_SCHEMA,
+  ...OUTPUT_FIELDS,
   /**
-   * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
-   * "prefer": instead of the text blocks; "append": after them, unless one of them is the same JSON; "artifact":
-   * never.
+   * What happens with arguments that do not match the input schema of a tool: the call fails with kind
+   * `invalid-request`, which names every problem to the model; a warning; or nothing. The `inputValidation` of a tool's
+   * rule and of a server definition take precedence. In any case, the server decides about what the portable schema
+   * does not show.
    *
-   * @default "fallback"
+   * @default "error"
    */
-  structuredContent: option.oneOf("fallback", "prefer", "append", "artifact"),
+  inputValidation: INPUT_VALIDATION_SCHEMA,
   /**
-   * Whether the model sees images, audio and embedded resources ("content"), or they are only in the artifact
-   * ("artifact").
+   * Converts strings that a model has sent in place of another type, as weak models do: `"3"` for a number, `"true"` for
+   * a boolean, JSON for an object or array. Only where a string does not match the schema; the tool message tells the
+   * model what was converted.
    *
-   * @default { image: "content", audio: "content", resource: "content" }
+   * @default false
    */
-  outputHandling: optionsSchema<Partial<ContentOptions["outputHandling"]>>({
-    image: option.oneOf("content", "artifact"),
-    audio: option.oneOf("content", "artifact"),
-    resource: option.oneOf("content", "artifact"),
-  }),
+  coerceArguments: option.boolean,
   /**
    * What happens when a result does not match the tool's `outputSchema`: a warning, an error of kind
    * `invalid-response`, or nothing.
@@ -88,15 +92,6 @@ export const TOOL_OPTION_FIELDS = {
   limits: optionsSchema<OptionsOf<typeof TOOL_LIMIT_FIELDS>>(TOOL_LIMIT_FIELDS, {
     hint: "The limits of a server belong in its definition",
   }),
-  /**
-   * What a failed tool call does: return an error message to the model, throw, or return the string of your
-   * function to the model.
-   *
-   * @default "return"
-   */
-  onToolError: option
-    .oneOf("return", "throw")
-    .or(option.function<(error: McpRuntimeError) => string | Promise<string>>()),
   /**
    * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
    * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key.
@@ -142,8 +137,11 @@ export interface ToolOptions extends OptionsOf<typeof TOOL_OPTION_FIELDS> {}
 /** The defaults of `ToolOptions`, and of the factory option `resourceTools`. */
 export const TOOL_DEFAULTS = {
   schema: "portable",
+  descriptions: DESCRIPTION_DEFAULTS,
   structuredContent: CONTENT_DEFAULTS.structuredContent,
   outputHandling: CONTENT_DEFAULTS.outputHandling,
+  inputValidation: "error",
+  coerceArguments: false,
   outputValidation: "warn",
   limits: { contentChars: CONTENT_DEFAULTS.contentChars },
   onToolError: "return",
@@ -153,7 +151,11 @@ export const TOOL_DEFAULTS = {
 type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApproval" | "onProgress";
 
 /** `ToolOptions` with defaults applied. */
-export type ToolSettings = Required<Omit<ToolOptions, Hooks | "outputHandling" | "limits">> & {
+export type ToolSettings = Required<
+  Omit<ToolOptions, Hooks | "outputHandling" | "limits" | "descriptions">
+> & {
+  readonly descriptions: DescriptionLimits;
+} & {
   readonly [Hook in Hooks]: ToolOptions[Hook] | undefined;
 } & Pick<ContentOptions, "outputHandling" | "contentChars">;
 
@@ -161,7 +163,10 @@ export type ToolSettings = Required<Omit<ToolOptions, Hooks | "outputHandling" |
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
+    descriptions: resolveDescriptions(options.descriptions),
     structuredContent: options.structuredContent ?? TOOL_DEFAULTS.structuredContent,
+    inputValidation: options.inputValidation ?? TOOL_DEFAULTS.inputValidation,
+    coerceArguments: options.coerceArguments ?? TOOL_DEFAULTS.coerceArguments,
     outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
     onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
     outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...omitUndefined(options.outputHandling) },
@@ -173,4 +178,16 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     onApproval: options.onApproval,
     onProgress: options.onProgress,
   };
+}
+
+type OutputSettings = Pick<
+  ToolSettings,
+  "structuredContent" | "outputHandling" | "onToolError" | "contentChars"
+>;
+
+/** The settings for the results of a server: its own take precedence over those of the toolset. */
+export function resolveOutput(settings: ToolSettings, server: ServerOutput | undefined): OutputSettings {
+  if (server === undefined) return settings;
+  const outputHandling = { ...settings.outputHandling, ...omitUndefined(server.outputHandling) };
+  return { ...settings, ...server, outputHandling };
 }

@@ -1,11 +1,14 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { CancelScope } from "../async/cancel-scope.js";
+import { assertAbortSignal, CancelScope } from "../async/cancel-scope.js";
 import type { Semaphore } from "../async/semaphore.js";
 import type { ToolLookup, ToolLookupOptions } from "../catalog/tool-catalog.js";
 import type { CallInput, CallToolOptions, ToolCall } from "../client/call-options.js";
 import type { InputRequired, ToolResult } from "../client/tool-result.js";
 import type { CallContext } from "../config/call-context.js";
-import type { ApprovalCondition, ToolRule } from "../config/tool-rules.js";
+import type { ServerOutput } from "../config/output-options.js";
+import type { ApprovalCondition, InputValidation, ToolRule } from "../config/tool-rules.js";
+import { configError } from "../errors/mcp-runtime-error.js";
+import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { ProgressReporter } from "./progress-reporter.js";
 import type { ToolSettings } from "./tool-options.js";
@@ -20,6 +23,8 @@ export interface ToolCaller {
   ): string;
   /** Removes known secrets, such as sensitive arguments, from a message about the server. */
   redact(message: string): string;
+  /** The output options of the server. Read for each call: a server may be resolved after its tools were created. */
+  readonly output?: ServerOutput | undefined;
   /** Cancelled when the toolset is closed. */
   readonly closed?: CancelScope | undefined;
 }
@@ -41,10 +46,14 @@ export interface ToolRuntime {
   readonly refreshSchemaBeforeCall: boolean;
   /** Replaced when a rules function returns another one that differs only in functions. */
   rule: ToolRule;
+  /** Of the rule, else of the server, else of the toolset. */
+  readonly inputValidation: InputValidation;
   /** A call needs approval if one of these requires it. */
   approval: readonly ApprovalCondition[];
   readonly caller: ToolCaller;
   readonly settings: ToolSettings;
+  /** Whether the run of this config may see and call the tool. Never rejects. Without it, all runs may. */
+  readonly isAllowed: ((config: RunnableConfig) => Promise<boolean>) | undefined;
   /** The agent's input, for arguments that are taken from it. */
   readonly agentInput: JsonObject;
   /** Set by a rule's `maxConcurrent`. */
@@ -123,7 +132,7 @@ export class ToolRun {
   readonly progress: ProgressReporter | undefined;
   /** Cancelled by the caller's signal, and when the toolset closes. */
   readonly cancellation: CancelScope;
-  /** A message for the model, set when a reviewer has edited the call. */
+  /** A message for the model, set when a reviewer has edited the call or its arguments were converted. */
   notice: string | undefined;
   /** Whether a reviewer has rejected the call. */
   isRejected = false;
@@ -142,6 +151,40 @@ export class ToolRun {
     this.runtime.caller.closed?.detach(this.cancellation);
     this.cancellation.dispose();
   }
+}
+
+/** The config of a run of `McpTool.run`. */
+export interface ToolRunConfig extends RunnableConfig {
+  /** Limits one attempt of the call, in place of the `timeoutMs` of the tool's rule and of `timeouts.requestMs`. */
+  timeoutMs?: number;
+}
+
+/** Timers of Node.js cannot wait longer. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** The signal of a run that also ends with its `timeout`. LangChain creates it only for runnables that it invokes itself. */
+export function toRunSignal({
+  signal,
+  timeout,
+}: Pick<RunnableConfig, "signal" | "timeout">): AbortSignal | undefined {
+  if (timeout === undefined) return signal;
+  if (typeof timeout !== "number" || !(timeout > 0)) {
+    const message = `expected a number of milliseconds above 0, got ${describeValue(timeout)}`;
+    throw configError("The config of the run", [{ path: "timeout", message }]);
+  }
+  const isLimited = timeout <= MAX_TIMEOUT_MS;
+  return isLimited ? combineSignals(signal, AbortSignal.timeout(Math.ceil(timeout))) : signal;
+}
+
+/** A signal that is aborted with the first of both. */
+export function combineSignals(
+  first: AbortSignal | undefined,
+  second: AbortSignal | undefined,
+): AbortSignal | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  assertAbortSignal(first);
+  assertAbortSignal(second);
+  return AbortSignal.any([first, second]);
 }
 
 /** The context of a call, read lazily from the run's config. User callbacks receive `toPlainContext()`. */
@@ -166,7 +209,7 @@ export class ToolContext implements CallContext {
   }
 
   /** The original config. Not for user callbacks, which could mutate it. */
-  get runConfig(): RunnableConfig {
+  get runConfig(): ToolRunConfig {
     return this.#config;
   }
 

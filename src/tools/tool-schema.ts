@@ -1,6 +1,6 @@
 import { schemaHash } from "../json-schema/schema-hash.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
-import type { JsonObject } from "../json/json.js";
+import { cloneJson, deepFreeze, type JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import { ArgumentInjector } from "./argument-injector.js";
@@ -8,6 +8,7 @@ import { editSchemaAt, inlineRootRefs } from "../json-schema/edit-schema.js";
 import { DefaultsApplier } from "../json-schema/defaults-applier.js";
 import { SchemaValidator } from "../json-schema/schema-validator.js";
 import { toPortableSchema } from "../json-schema/portable-schema.js";
+import { addDescriptionRest, type ToolDescription } from "./tool-description.js";
 import type { ToolSettings } from "./tool-options.js";
 
 interface ToolSchemaOptions {
@@ -16,6 +17,7 @@ interface ToolSchemaOptions {
   readonly settings: Pick<ToolSettings, "schema">;
   /** Whether the server's tool annotations are trusted. */
   readonly trustAnnotations: boolean;
+  readonly description: ToolDescription;
   readonly warn: (message: string) => void;
 }
 
@@ -48,6 +50,11 @@ export class ToolSchema {
     this.isIdempotent = options.rule.idempotent ?? (idempotentHint === true || readOnlyHint === true);
   }
 
+  /** Kept when the server changes its tool: LangChain reads the description of a tool once. */
+  get description(): ToolDescription {
+    return this.#options.description;
+  }
+
   /** A hash of the input schema. */
   hash(): string {
     return (this.#hash ??= schemaHash(this.info.inputSchema));
@@ -55,7 +62,8 @@ export class ToolSchema {
 
   /** The input schema that models see, without injected arguments. */
   modelSchema(): JsonObject {
-    return (this.#modelSchema ??= this.#toModelSchema());
+    // Copied before it is frozen: parts of it may belong to an agent definition of the user.
+    return (this.#modelSchema ??= deepFreeze(cloneJson(this.#toModelSchema())));
   }
 
   /** The same tool with a newer description. */
@@ -64,12 +72,13 @@ export class ToolSchema {
   }
 
   #toModelSchema(): JsonObject {
-    const { rule, settings, warn } = this.#options;
+    const { rule, settings, description, warn } = this.#options;
     const visible = hideArguments(this.injector.modelSchema, Object.keys(rule.args ?? {}));
-    if (settings.schema === "as-is") return visible;
-    const { schema, warnings } = toPortableSchema(visible);
-    for (const warning of warnings) warn(warning);
-    return schema;
+    const isPortable = settings.schema === "portable";
+    const { schema, warnings } = isPortable ? toPortableSchema(visible) : { schema: visible, warnings: [] };
+    const described = addDescriptionRest(isPortable ? schema : {}, description);
+    for (const warning of [...warnings, ...described.warnings]) warn(warning);
+    return isPortable ? described.schema : schema;
   }
 }
 

@@ -35,12 +35,18 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
   const { create, catalog: settings, resourceTools } = factory;
   const { client } = factory.options;
   const [parsed] = parseResource(resource, create.warn);
-  if (parsed === undefined || !parsed.isEnabled) return [];
+  if (parsed === undefined) return [];
+  if (!parsed.isEnabled) {
+    create.warn(`Resource "${parsed.name}" is disabled, so it has no tools.`);
+    return [];
+  }
   if (parsed.discovery.type === "dynamic") {
     const text = `Resource "${parsed.name}" uses dynamic discovery; createMcpToolsForServer supports snapshots only. Use createMcpToolsFromAgent or createMcpTools.`;
     throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
   const tools = parsed.availableTools.map(fromSnapshot);
+  if (tools.length === 0)
+    create.warn(`Resource "${parsed.name}" has no tools: its availableTools are empty.`);
   const metadata = toResourceMetadata(parsed);
   const events = new TypedEmitter<ServerManagerEvents>(() => undefined, MANAGER_CHANNELS);
   const catalog = getCatalog(client, { ...settings, store: undefined, events });

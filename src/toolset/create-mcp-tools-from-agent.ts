@@ -1,7 +1,8 @@
 import { selectResourceTools, toResourceMetadata } from "../catalog/select-resource-tools.js";
 import { parseAgent } from "../config/parse-agent.js";
-import { withAddressOrigin } from "../config/address-policy.js";
+import { AGENT_ADDRESS, getAddressOrigin, withAddressOrigin } from "../config/address-policy.js";
 import type { AgentDefinition, McpAgentResource } from "../config/agent-definition.js";
+import { findClosestMatch } from "../errors/find-closest-match.js";
 import { configError, type ConfigIssue, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { parseServerConfigs, withServerSettings, parseServer } from "../config/parse-server.js";
 import type { ServerConfig } from "../config/server-config.js";
@@ -46,11 +47,13 @@ export async function createMcpToolsFromAgent(
   const { resources, warnings } = parseAgent(agent);
   for (const warning of warnings) create.warn(warning);
   const enabled = resources.filter(({ isEnabled }) => isEnabled);
+  if (enabled.length === 0) create.warn(describeEmptyAgent(resources));
   const configs = resolveServers(enabled, settings.options);
   const byName = new Map(enabled.map((resource) => [resource.name, resource]));
   const snapshots = new Map(
     enabled.filter(usesSnapshots).map(({ name, availableTools }) => [name, availableTools]),
   );
+  const warnUnlisted = createUnlistedWarner(create.warn);
   const manager = new McpServerManager(
     {},
     { ...settings.manager, listTools: (name) => !snapshots.has(name) },
@@ -59,7 +62,11 @@ export async function createMcpToolsFromAgent(
   const tools = new ToolList({
     servers: manager.serverSet,
     create,
-    toServerTools: (name, listed) => resourceToServerTools(byName.get(name), name, listed),
+    toServerTools: (name, listed) => {
+      const resource = byName.get(name);
+      if (resource !== undefined && listed !== undefined) warnUnlisted(resource, listed);
+      return resourceToServerTools(resource, name, listed);
+    },
     resourceTools,
   });
   // The snapshots of an agent definition count as approved.
@@ -68,6 +75,29 @@ export async function createMcpToolsFromAgent(
       await manager.serverSet.get(name).pins?.approveSnapshots(snapshot);
   };
   return startToolset({ manager, tools, options: settings.options, snapshots, beforeStart: approve });
+}
+
+function describeEmptyAgent({ length }: readonly McpAgentResource[]): string {
+  return length === 0
+    ? 'The agent definition has no resource with $resourceType "mcp", so there are no tools.'
+    : `All MCP resources of the agent definition (${length}) are disabled, so there are no tools.`;
+}
+
+/** Logs, once each, the tools that a resource selects and its server does not list. */
+function createUnlistedWarner(warn: (message: string) => void) {
+  const reported = new Set<string>();
+  return ({ name, discovery, availableTools }: McpAgentResource, listed: readonly McpToolInfo[]): void => {
+    if (discovery.type !== "dynamic" || discovery.allowAll) return;
+    const names = listed.map((tool) => tool.name);
+    for (const { name: tool } of availableTools) {
+      const key = JSON.stringify([name, tool]);
+      if (names.includes(tool) || reported.has(key)) continue;
+      reported.add(key);
+      const closest = findClosestMatch(tool, names);
+      const hint = closest === undefined ? "" : ` Did you mean "${closest}"?`;
+      warn(`Resource "${name}": its server does not list the tool "${tool}" of availableTools.${hint}`);
+    }
+  };
 }
 
 function usesSnapshots({ discovery }: McpAgentResource): boolean {
@@ -133,7 +163,8 @@ function resolveResourceServer(
   if (typeof servers === "function") {
     const resolve = (context: ResolveContext) =>
       runLookup(resource, () => servers(resource, context), allowInlineServers);
-    return { config: parseServer(name, { resolve }) };
+    const { provider } = getAddressOrigin(servers);
+    return { config: parseServer(name, withAddressOrigin({ resolve }, { source: "lookup", provider })) };
   }
   for (const key of [slug, name]) {
     const config = servers !== undefined && Object.hasOwn(servers, key) ? servers[key] : undefined;
@@ -156,7 +187,7 @@ async function runLookup(
   const fallback = resolveResourceServer(resource, { servers: {}, allowInlineServers });
   if ("issue" in fallback) throw configError("The agent definition", [fallback.issue]);
   // Checked above; the dynamic server parses it together with its own defaults.
-  return withAddressOrigin(resource.server as unknown as AddressedServerDefinition, { source: "file" });
+  return withAddressOrigin(resource.server as unknown as AddressedServerDefinition, AGENT_ADDRESS);
 }
 
 /** Options that an agent definition may set: the address. Policies are set in option `servers`. */
@@ -184,7 +215,7 @@ function resolveInlineServer(
   }
   try {
     const parsed = parseServer(resource.name, server as ServerDefinition);
-    const config = withServerSettings(parsed, { addressOrigin: { source: "file" } });
+    const config = withServerSettings(parsed, { addressOrigin: AGENT_ADDRESS });
     const { kind } = config.address;
     if (allowed === true || REMOTE_TRANSPORTS.has(kind)) return { config };
     const message = `has transport ${kind}; allowInlineServers: "remote" allows remote servers only`;

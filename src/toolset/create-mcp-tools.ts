@@ -1,15 +1,23 @@
+import type { McpServersDocument } from "../config/parse-server.js";
 import type { ServerDefinition } from "../config/server-definition.js";
+import { configError } from "../errors/mcp-runtime-error.js";
 import { McpServerManager } from "../manager/mcp-server-manager.js";
 import { type McpToolsOptions, resolveFactoryOptions, TOOLS_OPTIONS_SCHEMA } from "./toolset-options.js";
 import { toListedTools, ToolList } from "./tool-list.js";
 import type { McpToolset } from "./mcp-toolset.js";
 import { startToolset } from "./toolset.js";
 
+/** Like the overload below, with the servers as most MCP clients write them. */
+export async function createMcpTools<Name extends string>(
+  servers: McpServersDocument<Name>,
+  options?: McpToolsOptions,
+): Promise<McpToolset<Name>>;
 /**
  * Connects to MCP servers and creates LangChain tools from the tools they list. If a server fails that is neither
  * `optional` nor cached, everything is closed again and its error is thrown.
  *
- * @param servers the servers, by name
+ * @param servers the servers, by name: `{ weather: { url } }`, or `{ mcpServers: { weather: { url } } }` as most MCP clients
+ * write it
  * @throws McpRuntimeError kind `invalid-config` if a server or an option is invalid or tool names collide; otherwise
  * why a server could not be connected, such as `not-sent`, `timeout` or `unauthorized`
  * @example
@@ -21,10 +29,15 @@ import { startToolset } from "./toolset.js";
  * const agent = createAgent({ model: "openai:gpt-5", tools: toolset.tools });
  * ```
  */
-export async function createMcpTools<const Servers extends Readonly<Record<string, ServerDefinition>>>(
-  servers: Servers,
+// Not a type parameter for all servers: TypeScript would not report unknown keys of their definitions.
+export async function createMcpTools<Name extends string>(
+  servers: Readonly<Record<Name, ServerDefinition>>,
+  options?: McpToolsOptions,
+): Promise<McpToolset<Name>>;
+export async function createMcpTools<Name extends string>(
+  servers: Readonly<Record<Name, ServerDefinition>> | McpServersDocument<Name>,
   options: McpToolsOptions = {},
-): Promise<McpToolset<keyof Servers & string>> {
+): Promise<McpToolset<Name>> {
   const settings = resolveFactoryOptions(TOOLS_OPTIONS_SCHEMA, options, "server");
   const { create, resourceTools } = settings;
   const manager = new McpServerManager(servers, settings.manager);
@@ -34,5 +47,11 @@ export async function createMcpTools<const Servers extends Readonly<Record<strin
     toServerTools: toListedTools,
     resourceTools,
   });
-  return startToolset({ manager, tools, options: settings.options });
+  const { registry } = settings.options;
+  if (manager.configured.length === 0 && registry === undefined) {
+    const message = "expected at least one server: { weather: { url } } or { files: { command } }";
+    throw configError("The list of servers", [{ path: "", message }]);
+  }
+  const attach = async () => registry?.attach(manager);
+  return startToolset({ manager, tools, options: settings.options, beforeStart: attach });
 }

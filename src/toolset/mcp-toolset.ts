@@ -8,7 +8,8 @@ import type {
   ToolCall,
   CallerContext,
 } from "../client/call-options.js";
-import type { ServerMetrics, McpClient } from "../client/mcp-client.js";
+import type { ServerMetrics, ServerTotals, McpClient } from "../client/mcp-client.js";
+import type { DependentCall } from "../client/call-plan.js";
 import type { McpClientEvents } from "../client/client-events.js";
 import type { PromptCall } from "../client/prompt-client.js";
 import type { ToolResult } from "../client/tool-result.js";
@@ -19,6 +20,7 @@ import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerStatus } from "../manager/managed-server.js";
 import type { ServerManagerEvents } from "../manager/mcp-events.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import type { TokenCostOptions, TokenCosts } from "../tool-search/estimate-tokens.js";
 import { describeValue } from "../json/describe-value.js";
 import { McpRuntimeError, configError } from "../errors/mcp-runtime-error.js";
 
@@ -53,7 +55,7 @@ export interface ToolsetPromptCall<Name extends string = string> extends PromptC
 }
 
 /** The config of a LangChain run, which identifies the caller. */
-export type CallerConfig = Pick<RunnableConfig, "configurable"> & JsonObject;
+export type CallerConfig = RunnableConfig | (Pick<RunnableConfig, "configurable"> & JsonObject);
 
 /** The clients of a toolset: a record by server name that is also iterable. */
 export type ToolsetClients<Name extends string = string> = Readonly<Record<Name, McpClient>> & {
@@ -64,6 +66,11 @@ export type ToolsetClients<Name extends string = string> = Readonly<Record<Name,
 
 /** Options of toolset calls. */
 export interface ToolsetCallOptions extends Pick<CallToolOptions, "signal"> {
+  /**
+   * Limits one attempt of a request, in place of the `timeoutMs` of the tool's rule and of `timeouts.requestMs`.
+   * `config.timeout`, as in every LangChain run, limits the whole call.
+   */
+  readonly timeoutMs?: number | undefined;
   /** Identifies the caller. Required for servers with an `identity` per user. @default {} */
   readonly config?: CallerConfig | undefined;
 }
@@ -89,7 +96,8 @@ export interface ApproveToolsOptions<Name extends string = string> {
 export interface McpToolset<Name extends string = string> extends AsyncDisposable {
   /**
    * The current tools. It is replaced by a new array when a server connects late, changes its tools or is removed
-   * (event `toolsChanged`); an unchanged tool stays the same object.
+   * (event `toolsChanged`); an unchanged tool stays the same object. The array is frozen: to add tools of your own, use
+   * `[...toolset.tools, mine]` or `getTools()`.
    */
   readonly tools: McpTool[];
   /** Adds, removes, connects and disconnects servers at run time. */
@@ -104,7 +112,7 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    */
   readonly clients: ToolsetClients<Name>;
   /**
-   * The tools of the given servers, or of all.
+   * The tools of the given servers, or of all, as a new array.
    * @throws McpRuntimeError kind `invalid-config` for an unknown server
    */
   getTools(...servers: Name[]): McpTool[];
@@ -133,11 +141,20 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
   /** Like `callTool`, but returns an `McpRuntimeError` in the outcome instead of throwing it. */
   tryCallTool(call: ToolsetCall<Name>, options?: ToolsetCallOptions): Promise<CallOutcome>;
   /**
-   * Calls several tools concurrently. The outcomes are in the order of the calls.
-   * @throws McpRuntimeError kind `invalid-config` if the arguments are invalid
+   * Calls several tools concurrently. The outcomes are in the order of the calls. A call may be made from the results of
+   * other calls of the array, which it names by `id`.
+   * @throws McpRuntimeError kind `invalid-config` if the arguments are invalid, or a dependency is unknown or circular;
+   * nothing is sent then
+   * @example
+   * ```ts
+   * const [user, orders] = await toolset.callTools([
+   *   { id: "user", name: "find_user", args: { email } },
+   *   { dependsOn: ["user"], call: ({ user }) => ({ name: "list_orders", args: { id: user.text() } }) },
+   * ]);
+   * ```
    */
   callTools(
-    calls: readonly ToolsetCall<Name>[],
+    calls: readonly (ToolsetCall<Name> | DependentCall<ToolsetCall<Name>>)[],
     options?: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency">,
   ): Promise<CallOutcome[]>;
   /**
@@ -159,10 +176,17 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    * discovery, and none if that has no identity.
    */
   instructions(config?: CallerConfig): Readonly<Partial<Record<Name, string>>>;
+  /**
+   * Estimates how many tokens the definitions of the tools take in every request to a model, in all and by server and
+   * tool.
+   */
+  tokenCosts(options?: TokenCostOptions): TokenCosts<Name>;
   /** The state of each server, by name. */
   status(): Readonly<Record<Name, ServerStatus>>;
   /** Call metrics by server and tool, as a frozen copy. */
   metrics(): Readonly<Record<Name, ServerMetrics>>;
+  /** The metrics of all current servers in total, as a frozen copy; quantiles are over the calls of all. */
+  totalMetrics(): ServerTotals;
   /**
    * Subscribes to an event. Returns a function that unsubscribes.
    * @throws McpRuntimeError kind `invalid-config` for an unknown event or a listener that is not a function
@@ -189,11 +213,6 @@ export function toCallerContext(config: CallerConfig): CallerContext {
     const message = `expected a run config, { configurable: { … } }, got ${describeValue(config)}`;
     throw configError("The call to a toolset", [{ path: "config", message }]);
   }
-  return {
-    configurable: { ...config.configurable },
-    context: config["context"],
-    state: config["state"],
-    store: config["store"],
-    config,
-  };
+  const { configurable, context, state, store } = config as JsonObject & Pick<RunnableConfig, "configurable">;
+  return { configurable: { ...configurable }, context, state, store, config: config as JsonObject };
 }

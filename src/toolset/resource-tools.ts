@@ -6,6 +6,7 @@ import type { JsonObject } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { appendSentence } from "../errors/sanitize-text.js";
+import { decodeText } from "../tools/content/langchain-block.js";
 import type { ServerTools } from "../tools/create-tools.js";
 
 type ResourceReader = Pick<McpClient, "name" | "listResources" | "listResourceTemplates" | "readResource">;
@@ -40,6 +41,9 @@ export function withResourceTools(
     tools: [...serverTools.tools, ...[...added.values()].map(({ info }) => ({ info }))],
     caller: {
       closed: caller.closed,
+      get output() {
+        return caller.output;
+      },
       redact: (message) => caller.redact(message),
       identityOf: (options) => caller.identityOf(options),
       callTool: async (call, options) => {
@@ -125,7 +129,7 @@ function createReadTool(reader: ResourceReader): ResourceTool {
 
 /** Text is returned as text, not as an embedded resource: options for embedded resources do not apply to it. */
 function toBlock(resource: McpResourceContent, isOnly: boolean): JsonObject {
-  const { uri, text } = resource;
+  const { uri, mimeType, text = decodeText(resource.blob, mimeType) } = resource;
   if (text === undefined) return { type: "resource", resource };
   return { type: "text", text: isOnly ? text : `${uri}:\n${text}` };
 }

@@ -1,3 +1,4 @@
+import { LIST_WARNINGS, WarningLimit } from "../telemetry/warning-limit.js";
 import { isDeepStrictEqual } from "node:util";
 import { fullHash } from "../json-schema/schema-hash.js";
 import type { CallerContext } from "../client/call-options.js";
@@ -5,6 +6,7 @@ import { mapConcurrent } from "../async/semaphore.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import type { ManagedServer } from "../manager/managed-server.js";
+import { unwrapServers } from "../manager/server-errors.js";
 import type { ServerSet } from "../manager/server-set.js";
 import { TypedEmitter } from "../telemetry/typed-emitter.js";
 import {
@@ -15,8 +17,9 @@ import {
   warnUnmatchedRules,
 } from "../tools/create-tools.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { filterTools } from "../tools/tool-filter.js";
 import { describeValue } from "../json/describe-value.js";
-import type { ToolsetCall } from "./mcp-toolset.js";
+import { type CallerConfig, toCallerContext, type ToolsetCall } from "./mcp-toolset.js";
 import { withResourceTools } from "./resource-tools.js";
 import type { McpClient } from "../client/mcp-client.js";
 import { RuleSet } from "../tools/tool-policy.js";
@@ -56,7 +59,8 @@ export class ToolList {
   /** The last known capability of each server, for the time when it has no session. */
   readonly #resourceSupport = new WeakMap<ManagedServer, boolean>();
   #all: McpTool[] = [];
-  #visible: McpTool[] = [];
+  /** Frozen, because all users of the toolset share it. */
+  #visible: McpTool[] = freezeArray([]);
   /** The lists that the tools were created from. A list that fails to be used leaves those of other servers as they are. */
   #lists: ServerLists = new Map();
   /** The servers whose current list could not be used. */
@@ -99,8 +103,11 @@ export class ToolList {
     await this.#updating;
   }
 
-  /** Finds the tool of a call by the name that models see or, if it is unique, by its name on the server. */
-  find(call: ToolsetCall): McpTool {
+  /**
+   * Finds the tool of a call by the name that models see or, if it is unique, by its name on the server. Tools that the
+   * caller may not see do not count.
+   */
+  async find(call: ToolsetCall, config: CallerConfig): Promise<McpTool> {
     if (typeof call?.name !== "string") {
       throw new McpRuntimeError("invalid-config", "Missing tool name. Expected { name, args }.");
     }
@@ -110,13 +117,17 @@ export class ToolList {
       throw new McpRuntimeError("invalid-config", text, { tool: name });
     }
     const isCandidate = (tool: McpTool) => server === undefined || tool.mcp.server === server;
-    const candidates = this.#visible.filter(isCandidate);
-    const visibleMatches = findByName(candidates, name);
-    const matches =
-      visibleMatches.length > 0 ? visibleMatches : findByName(this.#all.filter(isCandidate), name);
+    const isNamed = (tool: McpTool) => isCandidate(tool) && (tool.name === name || tool.mcp.name === name);
+    const findMatches = async (tools: readonly McpTool[]) =>
+      findByName(await filterTools(tools.filter(isNamed), config), name);
+    const visibleMatches = await findMatches(this.#visible);
+    const matches = visibleMatches.length > 0 ? visibleMatches : await findMatches(this.#all);
     const [tool, another] = matches;
-    if (tool === undefined)
+    if (tool === undefined) {
+      if (server !== undefined) this.#deps.servers.get(server);
+      const candidates = await filterTools(this.#visible.filter(isCandidate), config);
       throw createNotFoundError(candidates, call, this.#deps.servers.serversWithoutTools);
+    }
     if (another === undefined) return tool;
     const servers = matches.map(({ mcp }) => `"${mcp.server}"`).join(", ");
     const text = `Several servers have a tool "${name}": ${servers}. Specify one: { server, name }.`;
@@ -186,16 +197,21 @@ export class ToolList {
   }
 
   /** Lists the tools that the servers offer to a caller. */
-  async listForCaller(context: CallerContext): Promise<McpTool[]> {
+  async listForCaller(config: CallerConfig): Promise<McpTool[]> {
     const { servers } = this.#deps;
-    const serverTools = await mapConcurrent(servers.all, servers.settings.concurrency, async (server) => {
+    const context = toCallerContext(config);
+    const toTools = async (server: ManagedServer) => {
       const mustList = server.listsTools && !server.isDisconnected;
       // The tools of a disconnected server are not offered, but they keep their names.
       const listed = mustList ? await this.#listServer(server, context) : server.latestTools;
       return this.#toServerTools(server, listed);
-    });
+    };
+    const results = await mapConcurrent(servers.all, servers.settings.concurrency, async (server) =>
+      Promise.allSettled([toTools(server)]),
+    );
+    const serverTools = unwrapServers(results.flat());
     const { tools } = await createTools(serverTools.flat(), this.#createOptions, this.#serverNames);
-    return filterVisible(tools, servers);
+    return filterTools(filterVisible(tools, servers), config);
   }
 
   async #listServer(server: ManagedServer, context: CallerContext): Promise<readonly McpToolInfo[]> {
@@ -242,7 +258,7 @@ export class ToolList {
       before.runtime.approval = tool.runtime.approval;
       return before;
     });
-    this.#visible = filterVisible(this.#all, this.#deps.servers);
+    this.#visible = freezeArray(filterVisible(this.#all, this.#deps.servers));
     warnUnmatchedRules(created, this.#createOptions, created.isComplete);
   }
 
@@ -286,9 +302,10 @@ function logOnce(log: (message: string) => void): (message: string) => void {
   };
 }
 
-function findByName(tools: readonly McpTool[], name: string): McpTool[] {
+/** Tools of that name on their servers count where no tool has it as the name that models see. */
+function findByName(tools: readonly McpTool[], name: string): readonly McpTool[] {
   const matches = tools.filter((tool) => tool.name === name);
-  return matches.length > 0 ? matches : tools.filter(({ mcp }) => mcp.name === name);
+  return matches.length > 0 ? matches : tools;
 }
 
 const MAX_NAMES = 20;
@@ -311,6 +328,12 @@ function createNotFoundError(
   return new McpRuntimeError("not-found", text, { server, tool: name });
 }
 
+/** Typed as mutable: LangChain's `bindTools` and `createReactAgent` do not accept a readonly array. */
+function freezeArray(tools: McpTool[]): McpTool[] {
+  Object.freeze(tools);
+  return tools;
+}
+
 function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
   const servers = new Map(enabled.map((server) => [server.name, server]));
   return tools.filter(({ mcp }) => {
@@ -321,7 +344,7 @@ function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTo
 
 function isSame(before: McpTool, after: McpTool): boolean {
   if (
-    before.description !== after.description ||
+    before.runtime.schema.description.text !== after.runtime.schema.description.text ||
     !isDeepStrictEqual(injectedNames(before), injectedNames(after))
   )
     return false;
@@ -338,12 +361,17 @@ function injectedNames({ runtime }: McpTool): readonly string[] {
   return Object.keys(runtime.rule.args ?? {});
 }
 
-interface ServerRulesInput extends Omit<ServerTools, "server" | "rules" | "trustAnnotations"> {
+interface ServerRulesInput extends Omit<
+  ServerTools,
+  "server" | "rules" | "trustAnnotations" | "descriptions" | "warnings"
+> {
   readonly client: McpClient;
 }
 
-/** Adds the tool rules of the server's definition. The only place where they are applied. */
+/** Adds the tool rules of the server's definition, and where that comes from. The only place where rules are applied. */
 export function withServerRules({ client, ...input }: ServerRulesInput): ServerTools {
-  const { tools: rules, trustAnnotations } = client.toolPolicy;
-  return { ...input, server: client.name, rules: new RuleSet(rules), trustAnnotations };
+  const { tools: rules, ...policy } = client.toolPolicy;
+  const metadata = { ...input.metadata, provenance: client.provenance };
+  const warnings = LIST_WARNINGS.get(client) ?? new WarningLimit(client.name);
+  return { ...input, ...policy, server: client.name, rules: new RuleSet(rules), metadata, warnings };
 }

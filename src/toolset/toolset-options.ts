@@ -19,8 +19,10 @@ import {
   START_FIELDS,
   type StartOptions,
 } from "../manager/manager-options.js";
+import type { RegistryServers } from "../manager/registry-servers.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import type { CreateToolsOptions } from "../tools/create-tools.js";
+import type { ToolFilter } from "../tools/tool-filter.js";
 import { type Naming, NAMING_SCHEMA, resolveNaming } from "../tools/tool-names.js";
 import {
   resolveToolOptions,
@@ -39,6 +41,17 @@ const FACTORY_FIELDS = {
    * counts: a tool that either excludes is excluded, and a call needs approval if either requires it.
    */
   tools: option.any<ToolRules>(),
+  /**
+   * Decides which run sees and calls which tool: `toolsFor(config)`, `mcpMiddleware`, `McpToolNode` and every call ask it,
+   * each time. Only `true` allows a tool; what throws excludes it and is logged. For a run that may not see it, a tool
+   * does not exist (kind `not-found`). `toolset.tools`, which all runs share, has all tools.
+   * @default all runs see all tools
+   * @example
+   * ```ts
+   * filter: (tool, { config }) => tool.mcp.annotations?.readOnlyHint === true || config.configurable?.role === "admin"
+   * ```
+   */
+  filter: option.function<ToolFilter>(),
   /** The agent's input, for tool arguments that the agent definition takes from it. @default {} */
   agentInput: option.opaque<JsonObject>("an object", isPlainObject),
   /**
@@ -55,7 +68,14 @@ const FACTORY_FIELDS = {
 export interface FactoryOptions extends ToolOptions, OptionsOf<typeof FACTORY_FIELDS> {}
 
 /** Options of `createMcpTools`. */
-export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {}
+export interface McpToolsOptions extends FactoryOptions, CatalogOptions, LifecycleOptions, StartOptions {
+  /**
+   * Servers that others define in a shared store: `registryServers(store, { allow })`. They are connected like `optional`
+   * servers, and join and leave the running toolset.
+   * @default none
+   */
+  readonly registry?: RegistryServers;
+}
 
 /** Options of `createMcpToolsForServer`. */
 export interface ServerToolsOptions extends FactoryOptions {
@@ -70,7 +90,7 @@ export type ServerLookup = (
 ) => AddressedServerDefinition | undefined | Promise<AddressedServerDefinition | undefined>;
 
 /** Options of `createMcpToolsFromAgent`. */
-export interface AgentToolsOptions extends McpToolsOptions {
+export interface AgentToolsOptions extends Omit<McpToolsOptions, "registry"> {
   /** The servers of the agent's resources, by slug or name, or a function that finds them. @default {} */
   readonly servers?: Readonly<Record<string, ServerDefinition>> | ServerLookup;
   /**
@@ -83,7 +103,10 @@ export interface AgentToolsOptions extends McpToolsOptions {
 
 const TOOLS_FIELDS = { ...FACTORY_FIELDS, ...CATALOG_FIELDS, ...LIFECYCLE_FIELDS, ...START_FIELDS };
 
-export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>(TOOLS_FIELDS);
+export const TOOLS_OPTIONS_SCHEMA = optionsSchema<McpToolsOptions>({
+  ...TOOLS_FIELDS,
+  registry: option.withMethods<RegistryServers>(["attach"], "registryServers(…)"),
+});
 export const AGENT_TOOLS_OPTIONS_SCHEMA = optionsSchema<AgentToolsOptions>({
   ...TOOLS_FIELDS,
   // Validated as server definitions.
@@ -105,19 +128,39 @@ export function resolveFactoryOptions<Options extends FactoryOptions & CatalogOp
   defaultPrefix: Naming["prefix"],
 ) {
   const parsed = parseOptions(schema, options, { subject: "The options object" });
-  const { naming, tools, agentInput = {}, logger = createConsoleLogger() } = parsed;
-  const { cache, pin, concurrency, closeTimeoutMs, allowAddress } = parsed;
+  const { naming, tools, filter, agentInput, logger = createConsoleLogger() } = parsed;
+  const {
+    cache,
+    pin,
+    clientInfo,
+    concurrency,
+    programConcurrency,
+    closeTimeoutMs,
+    live,
+    reconnection,
+    allowAddress,
+  } = parsed;
   const warn = (message: string) => logger.warn(message);
   const create: Omit<CreateToolsOptions, "onApprovalDecided"> = {
     naming: resolveNaming(naming, defaultPrefix),
     settings: resolveToolOptions(parsed),
     rules: new RuleSet(tools),
+    filter,
     agentInput,
     warn,
+    debug: (message: string) => logger.debug(message),
     error: (message: string) => logger.error(message),
   };
   // Without `strict` and `dropFailed`: `startServers` decides which failures are fatal.
-  const lifecycle = { concurrency, closeTimeoutMs, allowAddress };
+  const lifecycle = {
+    clientInfo,
+    concurrency,
+    programConcurrency,
+    closeTimeoutMs,
+    live,
+    reconnection,
+    allowAddress,
+  };
   const manager: McpServerManagerOptions = omitUndefined({ cache, pin, ...lifecycle, logger });
   return {
     options: parsed,

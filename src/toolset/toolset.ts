@@ -1,27 +1,35 @@
 import { randomUUID } from "node:crypto";
 import type { Document } from "@langchain/core/documents";
 import type { BaseMessage } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   type CallOutcome,
   type CallToolsOptions,
   assertConcurrency,
   DEFAULT_CALL_CONCURRENCY,
+  findCallProblem,
+  TOOLSET_CALL_KEYS,
 } from "../client/call-options.js";
+import { type DependentCall, runCalls } from "../client/call-plan.js";
 import { CLIENT_EVENTS } from "../client/client-events.js";
-import type { ServerMetrics } from "../client/mcp-client.js";
+import type { ServerMetrics, ServerTotals } from "../client/mcp-client.js";
 import type { ToolResult } from "../client/tool-result.js";
 import type { ResourceMetadata } from "../tools/content/to-documents.js";
 import { compareTools, createUnreachableDrift, type ServerDrift } from "../catalog/drift.js";
 import { mapConcurrent } from "../async/semaphore.js";
-import { assertOptionalArray, assertObject } from "../config/parse-options.js";
+import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { configError, McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { describeValue } from "../json/describe-value.js";
+import { omitUndefined } from "../json/json.js";
 import type { McpToolInfo } from "../config/list-items.js";
 import type { McpServerManager } from "../manager/mcp-server-manager.js";
+import { unwrapServers } from "../manager/server-errors.js";
 import type { ServerSet } from "../manager/server-set.js";
 import { isManagerEvent, MANAGER_EVENTS } from "../manager/mcp-events.js";
 import { assertListener } from "../telemetry/typed-emitter.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { combineSignals, toRunSignal } from "../tools/tool-run.js";
+import { warnAfterStart } from "./start-warnings.js";
 import type { ToolList } from "./tool-list.js";
 import {
   type ApproveToolsOptions,
@@ -38,6 +46,7 @@ import {
 import type { ServerStatus } from "../manager/managed-server.js";
 import type { StartOptions } from "../manager/manager-options.js";
 import { startServers } from "../manager/start-servers.js";
+import { type TokenCostOptions, type TokenCosts, toTokenCosts } from "../tool-search/estimate-tokens.js";
 
 /** How many resources of a server are read concurrently. */
 const READ_CONCURRENCY = 8;
@@ -72,7 +81,7 @@ export async function startToolset<Name extends string>({
     await manager.close();
     throw error;
   }
-  warnFailures(manager);
+  warnAfterStart(manager, tools);
   return new Toolset<Name>({ manager, tools, ...others });
 }
 
@@ -113,12 +122,13 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async toolsFor(config: CallerConfig): Promise<McpTool[]> {
-    return this.#tools.listForCaller(toCallerContext(config));
+    return this.#tools.listForCaller(config);
   }
 
   async refresh(config: CallerConfig = {}): Promise<void> {
     const caller = { context: toCallerContext(config) };
-    await Promise.all(this.#serverSet.enabled.map(({ catalog }) => catalog.refresh(caller)));
+    const refreshing = this.#serverSet.enabled.map(({ catalog }) => catalog.refresh(caller));
+    unwrapServers(await Promise.allSettled(refreshing));
   }
 
   async detectDrift(config: CallerConfig = {}): Promise<Readonly<Record<Name, ServerDrift>>> {
@@ -141,8 +151,9 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async approveTools(options: ApproveToolsOptions<Name> = {}): Promise<void> {
-    const { servers, config = {} } = assertOptions("approveTools", options);
-    assertOptionalArray(servers, { subject: "The call to approveTools", path: "servers" });
+    const subject = "The call to approveTools";
+    const { servers, config = {} } = assertOptions(options, APPROVE_OPTIONS, { subject });
+    assertOptionalArray(servers, { subject, path: "servers" });
     for (const server of servers ?? []) this.#serverSet.get(server);
     const caller = { context: toCallerContext(config) };
     const selected = this.#serverSet.enabled.filter(({ name }) => servers?.includes(name as Name) ?? true);
@@ -155,40 +166,40 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   async callTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<ToolResult> {
-    const { signal, config } = assertOptions("callTool", options);
-    if (config !== undefined) toCallerContext(config);
-    const tool = await this.#find(call, signal);
-    const toolCall = call.id === undefined ? {} : { toolCall: { id: call.id } };
-    return tool.run(call.args ?? {}, { ...config, ...(signal === undefined ? {} : { signal }), ...toolCall });
+    const { tool, args, config } = await this.#resolveCall(call, options);
+    return tool.run(args, config);
   }
 
   async tryCallTool(call: ToolsetCall<Name>, options: ToolsetCallOptions = {}): Promise<CallOutcome> {
     const requestId = call?.id ?? randomUUID();
     const startedAt = performance.now();
-    const details = (attempts: number, server = call?.server ?? "") => {
+    let server: string = call?.server ?? "";
+    const details = (attempts: number) => {
       const latencyMs = performance.now() - startedAt;
       return { requestId, tool: call?.name, server, attempts, latencyMs };
     };
     try {
-      const result = await this.callTool({ ...call, id: requestId }, options);
-      return { ok: true, result, ...details(1, (await this.#find(call)).mcp.server) };
+      const { tool, args, config } = await this.#resolveCall({ ...call, id: requestId }, options);
+      server = tool.mcp.server;
+      return { ok: true, result: await tool.run(args, config), ...details(1) };
     } catch (error) {
       if (!(error instanceof McpRuntimeError)) throw error;
-      return { ok: false, error, ...details(error.attempts, error.server) };
+      return { ok: false, error, ...details(error.attempts) };
     }
   }
 
   async callTools(
-    calls: readonly ToolsetCall<Name>[],
+    calls: readonly (ToolsetCall<Name> | DependentCall<ToolsetCall<Name>>)[],
     options: ToolsetCallOptions & Pick<CallToolsOptions, "concurrency"> = {},
   ): Promise<CallOutcome[]> {
     if (!Array.isArray(calls)) {
       const message = `expected an array of { name, args }, got ${describeValue(calls)}`;
       throw configError("The call to callTools", [{ path: "", message }]);
     }
-    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = assertOptions("callTools", options);
+    assertOptions(options, CALL_MANY_OPTIONS, { subject: "The call to callTools" });
+    const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
     assertConcurrency("toolset", concurrency);
-    return mapConcurrent(calls, concurrency, (call) => this.tryCallTool(call, each));
+    return runCalls(calls, { concurrency, tryCall: (call) => this.tryCallTool(call, each) });
   }
 
   async getResources(
@@ -196,8 +207,9 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     options: ToolsetCallOptions = {},
   ): Promise<Document<ResourceMetadata>[]> {
     const { client, caller } = this.#toServerCall("getResources", selection?.server, options);
-    const { uris } = selection;
-    assertOptionalArray(uris, { subject: "The call to getResources", path: "uris" });
+    const subject = "The call to getResources";
+    const { uris } = assertOptions(selection, SELECTION_KEYS, { subject, path: "" });
+    assertOptionalArray(uris, { subject, path: "uris" });
     if (uris?.length === 0) return [];
     const listing = client.listResources(caller);
     // If the list fails, the documents have no name.
@@ -219,7 +231,8 @@ class Toolset<Name extends string> implements McpToolset<Name> {
 
   async getPrompt(call: ToolsetPromptCall<Name>, options: ToolsetCallOptions = {}): Promise<BaseMessage[]> {
     const { client, caller } = this.#toServerCall("getPrompt", call?.server, options);
-    const prompt = await client.getPrompt({ name: call.name, args: call.args }, caller);
+    const { server: _, ...promptCall } = call;
+    const prompt = await client.getPrompt(promptCall, caller);
     const { toMessages } = await import("../tools/content/to-documents.js");
     return toMessages(prompt);
   }
@@ -234,15 +247,25 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   }
 
   status(): Readonly<Record<Name, ServerStatus>> {
+    const costs: TokenCosts = this.tokenCosts();
     const entries = Object.entries(this.servers.status()).map(([name, status]) => {
       const tools = this.#tools.all.filter(({ mcp }) => mcp.server === name).length;
-      return [name, { ...status, tools }];
+      return [name, { ...status, tools, tokens: costs.servers[name]?.tokens ?? 0 }];
     });
     return Object.fromEntries(entries) as Record<Name, ServerStatus>;
   }
 
+  tokenCosts(options: TokenCostOptions = {}): TokenCosts<Name> {
+    const { countTokens } = assertOptions(options, TOKEN_COST_OPTIONS, { subject: "The call to tokenCosts" });
+    return toTokenCosts(this.tools, countTokens);
+  }
+
   metrics(): Readonly<Record<Name, ServerMetrics>> {
     return this.servers.metrics();
+  }
+
+  totalMetrics(): ServerTotals {
+    return this.servers.totalMetrics();
   }
 
   on<Event extends keyof ToolsetEvents<Name>>(
@@ -279,43 +302,52 @@ class Toolset<Name extends string> implements McpToolset<Name> {
       throw new McpRuntimeError("invalid-config", text);
     }
     const managed = this.#serverSet.get(server);
-    const { signal, config = {} } = assertOptions(method, options);
+    const { config, ...request } = toRunOptions(method, options);
     managed.assertEnabled();
-    return { client: managed.client, caller: { signal, context: toCallerContext(config) } };
+    return { client: managed.client, caller: { ...request, context: toCallerContext(config) } };
   }
 
   get #serverSet(): ServerSet {
     return this.servers.serverSet;
   }
 
-  /** A call that names a server may be its first use, so the server is connected first. */
-  async #find(call: ToolsetCall<Name>, signal?: AbortSignal): Promise<McpTool> {
-    const { server } = call ?? {};
+  /**
+   * Finds the tool of a call, and the config to run it with. A call that names a server may be its first use, so the
+   * server is connected first.
+   */
+  async #resolveCall(call: ToolsetCall<Name>, options: ToolsetCallOptions) {
+    const { config, ...limits } = toRunOptions("callTool", options);
+    const { server, id } = call ?? {};
     const needsListing = this.#serverSet.all.some(
       ({ name, listsTools, latestTools }) => name === server && listsTools && latestTools === undefined,
     );
-    if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal });
-    return this.#tools.find(call);
+    if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal: limits.signal });
+    const tool = await this.#tools.find(call, config);
+    const problem = findCallProblem(call, TOOLSET_CALL_KEYS);
+    if (problem !== undefined)
+      throw configError(`The call to tool "${call.name}"`, [{ path: "", message: problem }]);
+    const toolCall = id === undefined ? {} : { toolCall: { id } };
+    const args = call.args ?? call.arguments ?? {};
+    // The timeout of the run is part of the signal.
+    const { timeout: _, ...runConfig } = config;
+    return { tool, args, config: { ...runConfig, ...omitUndefined(limits), ...toolCall } };
   }
 }
 
-function assertOptions<Options extends object>(method: string, options: Options): Options {
-  return assertObject(options, { subject: `The call to ${method}`, path: "options" });
-}
+const CALL_KEYS = { signal: true, timeoutMs: true, config: true } as const;
+const CALL_OPTIONS = optionKeys<ToolsetCallOptions>(CALL_KEYS);
+const CALL_MANY_OPTIONS = optionKeys<ToolsetCallOptions & Pick<CallToolsOptions, "concurrency">>({
+  ...CALL_KEYS,
+  concurrency: true,
+});
+const SELECTION_KEYS = optionKeys<ResourceSelection>({ server: true, uris: true });
+const TOKEN_COST_OPTIONS = optionKeys<TokenCostOptions>({ countTokens: true });
+const APPROVE_OPTIONS = optionKeys<ApproveToolsOptions>({ servers: true, config: true });
 
-/** Logs servers that have failed, now and later. */
-function warnFailures(manager: McpServerManager): void {
-  const { serverSet } = manager;
-  const warn = (name: string, reason: Error) => {
-    const { isOptional, latestTools } = serverSet.get(name);
-    const subject = isOptional && latestTools === undefined ? "Optional server" : "Server";
-    const consequence =
-      latestTools === undefined ? "is excluded" : "is not connected; its last known tools are used";
-    serverSet.settings.warn(`${subject} "${name}" ${consequence}: ${reason.message}`);
-  };
-  for (const { name, hasFailed, error } of serverSet.all)
-    if (hasFailed && error !== undefined) warn(name, error);
-  manager.on("serverChanged", ({ server, state, error }) => {
-    if (state === "failed" && error !== undefined) warn(server, error);
-  });
+/** Validates the options of a call. The signal and the timeout of the run count, too. */
+function toRunOptions(method: string, options: ToolsetCallOptions) {
+  const location = { subject: `The call to ${method}` };
+  const { signal, timeoutMs, config = {} } = assertOptions(options, CALL_OPTIONS, location);
+  toCallerContext(config);
+  return { config, timeoutMs, signal: combineSignals(signal, toRunSignal(config as RunnableConfig)) };
 }

@@ -22,12 +22,16 @@ export interface UipathOptions extends HttpOptions {
    */
   readonly token?: string | undefined;
   /**
-   * The folder of agent resources without a `folderPath`.
+   * The folder that the agent runs in. Servers are looked up there by the name of the resource first, and then in the folder
+   * of the resource by its slug. It is also the folder of resources without one.
    *
-   * @default process.env.UIPATH_FOLDER_PATH
+   * @default process.env.UIPATH_FOLDER_PATH, then the folder with the key process.env.UIPATH_FOLDER_KEY
    */
   readonly folderPath?: string | undefined;
 }
+
+/** A folder, by its full path or by its key. */
+export type UipathFolder = { readonly path: string } | { readonly key: string };
 
 /** `UipathOptions` with the environment applied. */
 export interface UipathSettings {
@@ -35,7 +39,8 @@ export interface UipathSettings {
   readonly headers: { readonly authorization: string };
   /** The option or variable that the token comes from. */
   readonly tokenSource: string;
-  readonly folderPath: string | undefined;
+  /** The folder that the agent runs in. */
+  readonly executionFolder: UipathFolder | undefined;
   readonly http: HttpOptions;
   readonly redactor: Redactor;
 }
@@ -57,7 +62,10 @@ export function resolveUipathSettings(
   env: Readonly<Record<string, string | undefined>>,
 ): UipathSettings {
   const url = toText(options.url) || toText(env["UIPATH_URL"]);
-  const folderPath = toText(options.folderPath) || toText(env["UIPATH_FOLDER_PATH"]) || undefined;
+  const path = toText(options.folderPath) || toText(env["UIPATH_FOLDER_PATH"]);
+  const key = toText(env["UIPATH_FOLDER_KEY"]);
+  const folderByKey = key === "" ? undefined : { key };
+  const executionFolder = path === "" ? folderByKey : { path };
   const tokens = {
     "uipathServers({ token })": toText(options.token),
     UNATTENDED_USER_ACCESS_TOKEN: toText(env["UNATTENDED_USER_ACCESS_TOKEN"]),
@@ -69,7 +77,8 @@ export function resolveUipathSettings(
   const headers = { authorization: `Bearer ${token}` };
   const http = { tls, dispatcher, fetch };
   const { secrets } = parseServer("UiPath", { type: "http", url, headers, ...http });
-  return { base: new URL(url), headers, tokenSource, folderPath, http, redactor: new Redactor(secrets) };
+  const redactor = new Redactor(secrets);
+  return { base: new URL(url), headers, tokenSource, executionFolder, http, redactor };
 }
 
 /** Empty strings count as missing, as in environment variables. */
@@ -118,9 +127,9 @@ export class UipathPlatform {
     return undefined;
   }
 
-  /** The URL of the server with this slug in a folder; `undefined` when there is none. */
-  async findMcpUrl(slug: string, folderKey: string): Promise<URL | undefined> {
-    const path = `agenthub_/api/servers/${encodeURIComponent(slug)}`;
+  /** The URL of the server with this name or slug in a folder; `undefined` when there is none. */
+  async findMcpUrl(nameOrSlug: string, folderKey: string): Promise<URL | undefined> {
+    const path = `agenthub_/api/servers/${encodeURIComponent(nameOrSlug)}`;
     const server = await this.#get(path, { headers: { "x-uipath-folderkey": folderKey } });
     if (server === undefined) return undefined;
     const { mcpUrl } = server;

@@ -1,10 +1,12 @@
-import { withAddressOrigin } from "../config/address-policy.js";
+import { isDeepStrictEqual } from "node:util";
+import { withAddressOrigin, withLookupOrigin } from "../config/address-policy.js";
 import type { McpAgentResource } from "../config/agent-definition.js";
-import { assertObject } from "../config/parse-options.js";
+import { assertOptions, optionKeys } from "../config/parse-options.js";
 import type { HttpServerDefinition, ResolveContext } from "../config/server-definition.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import {
   resolveUipathSettings,
+  type UipathFolder,
   type UipathOptions,
   UipathPlatform,
   type UipathSettings,
@@ -19,13 +21,22 @@ export type UipathLookup = (
   context?: ResolveContext,
 ) => Promise<HttpServerDefinition>;
 
+const UIPATH_OPTIONS = optionKeys<UipathOptions>({
+  url: true,
+  token: true,
+  folderPath: true,
+  tls: true,
+  dispatcher: true,
+  fetch: true,
+});
+
 /** The timeout of one request to the platform. */
 const REQUEST_MS = 10_000;
 
 /**
- * Looks up the servers of agent resources by folder and slug, for the option `servers` of
- * `createMcpToolsFromAgent`. The platform is contacted when a server is first needed. The token is sent to the
- * origin of the platform only.
+ * Looks up the servers of agent resources, for the option `servers` of `createMcpToolsFromAgent`: by name in the folder
+ * that the agent runs in (`UIPATH_FOLDER_PATH`), then by the folder and the slug of the resource. The platform is contacted
+ * when a server is first needed. The token is sent to the origin of the platform only.
  *
  * @throws McpRuntimeError of kind `invalid-config` when the URL or the token of the platform is missing.
  *
@@ -35,10 +46,13 @@ const REQUEST_MS = 10_000;
  * ```
  */
 export function uipathServers(options: UipathOptions = {}): UipathLookup {
-  assertObject(options, { subject: "The UiPath configuration" });
+  assertOptions(options, UIPATH_OPTIONS, { subject: "The UiPath configuration", path: "" });
   resolveUipathSettings(options, process.env);
   // The default context is for look-ups outside of `createMcpToolsFromAgent`.
-  return async (resource, context = { signal: new AbortController().signal, warn: () => undefined }) => {
+  const lookup: UipathLookup = async (
+    resource,
+    context = { signal: new AbortController().signal, warn: () => undefined },
+  ) => {
     // Resolved again because the token in the environment may have been renewed.
     const settings = resolveUipathSettings(options, process.env);
     try {
@@ -47,6 +61,7 @@ export function uipathServers(options: UipathOptions = {}): UipathLookup {
       throw error instanceof McpRuntimeError ? error.with({ server: resource.name }) : error;
     }
   };
+  return withLookupOrigin(lookup, "uipath");
 }
 
 async function resolveServer(
@@ -72,24 +87,49 @@ async function resolveServer(
   }
 }
 
+/** What the packager of UiPath writes for the folder that the solution is deployed to: the one that the agent runs in. */
+const SOLUTION_FOLDER = "solution_folder";
+
+/** As UiPath's own client: by name in the folder that the agent runs in, then by the folder and the slug of the resource. */
 async function findServerUrl(
-  { name, slug, folderPath: resourceFolder }: UipathResource,
+  { name, slug, folderPath }: UipathResource,
   platform: UipathPlatform,
-  settings: UipathSettings,
+  { executionFolder, tokenSource }: UipathSettings,
 ): Promise<URL> {
   const fail = (problem: string) =>
     new McpRuntimeError("invalid-config", `Agent resource ${JSON.stringify(name)}${problem}`);
-  const folderPath = resourceFolder ?? settings.folderPath;
-  if (folderPath === undefined)
+  const hasOwnFolder = folderPath !== undefined && folderPath !== "" && folderPath !== SOLUTION_FOLDER;
+  const resourceFolder = hasOwnFolder ? { path: folderPath } : executionFolder;
+  if (resourceFolder === undefined)
     throw fail(" has no folder. Set its folderPath, UIPATH_FOLDER_PATH, or uipathServers({ folderPath }).");
-  const folder = JSON.stringify(folderPath);
-  const folderKey = await platform.findFolderKey(folderPath);
-  if (folderKey === undefined)
-    throw fail(
-      `: UiPath has no folder ${folder} that is visible to the token in ${settings.tokenSource}. Check the path and the permissions of the token.`,
-    );
-  const url = await platform.findMcpUrl(slug, folderKey);
-  if (url === undefined)
-    throw fail(`: UiPath has no MCP server ${JSON.stringify(slug)} in folder ${folder}. Check the slug.`);
-  return url;
+  const problems: string[] = [];
+  for (const [folder, identifiers] of toSearches(executionFolder, resourceFolder, { name, slug })) {
+    const label = "key" in folder ? `with the key ${folder.key}` : JSON.stringify(folder.path);
+    const folderKey = "key" in folder ? folder.key : await platform.findFolderKey(folder.path);
+    if (folderKey === undefined) {
+      problems.push(`no folder ${label} that is visible to the token in ${tokenSource}`);
+      continue;
+    }
+    for (const identifier of identifiers) {
+      const url = await platform.findMcpUrl(identifier, folderKey);
+      if (url !== undefined) return url;
+      problems.push(`no MCP server ${JSON.stringify(identifier)} in folder ${label}`);
+    }
+  }
+  throw fail(`: UiPath has ${problems.join(", and ")}. Check the names and the permissions of the token.`);
+}
+
+/** The folders to search, in order, each with the names and slugs to look for. */
+function toSearches(
+  executionFolder: UipathFolder | undefined,
+  resourceFolder: UipathFolder,
+  { name, slug }: Pick<UipathResource, "name" | "slug">,
+): [UipathFolder, readonly string[]][] {
+  if (executionFolder === undefined) return [[resourceFolder, [slug]]];
+  if (isDeepStrictEqual(executionFolder, resourceFolder))
+    return [[resourceFolder, [...new Set([name, slug])]]];
+  return [
+    [executionFolder, [name]],
+    [resourceFolder, [slug]],
+  ];
 }

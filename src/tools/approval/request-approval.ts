@@ -72,6 +72,9 @@ interface PreparedReview {
   readonly review: Promise<ReviewableCall>;
 }
 
+/** Finds a tool that the run of this config may see. */
+type FindTool = (name: string, config: RunnableConfig) => Promise<McpTool | undefined>;
+
 /** The oldest calls are evicted above this; a resumed graph prepares them again. */
 const MAX_PENDING = 1_000;
 
@@ -82,10 +85,10 @@ const MAX_PENDING = 1_000;
  */
 export class PendingApprovals {
   readonly #source: ReviewSource["source"];
-  readonly #findTool: (name: string) => McpTool | undefined;
+  readonly #findTool: FindTool;
   readonly #pending = new Map<string, PreparedReview>();
 
-  constructor(source: ReviewSource["source"], findTool: (name: string) => McpTool | undefined) {
+  constructor(source: ReviewSource["source"], findTool: FindTool) {
     this.#source = source;
     this.#findTool = findTool;
   }
@@ -93,7 +96,7 @@ export class PendingApprovals {
   /** Prepares those of the calls that may need approval. */
   async prepare(calls: readonly ToolCall[], location: CallLocation): Promise<PendingCall[]> {
     const prepared = calls.map(async (call) => {
-      const tool = this.#findTool(call.name);
+      const tool = await this.#findTool(call.name, location.config);
       if (tool === undefined || !mayNeedApproval(tool.runtime)) return [];
       return [{ call, review: await this.#prepareOnce(tool, call, location) }];
     });

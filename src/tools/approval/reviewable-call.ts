@@ -146,6 +146,7 @@ export class ReviewableCall {
   resolve(decided: ApprovalDecision | undefined, run: ToolRun): PreparedCall {
     const outcome = this.#outcome;
     if (outcome instanceof McpRuntimeError) throw outcome;
+    run.notice = this.#run.notice;
     if (!outcome.needsApproval || decided === undefined) return outcome;
     const decision = this.#isForTool(run) ? decided : null;
     const edited =

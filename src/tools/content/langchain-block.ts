@@ -41,8 +41,12 @@ export function toLangChainBlock(block: ContentBlock): LangChainBlock | undefine
     case "text":
       return typeof block["text"] === "string" ? textBlock(block["text"]) : undefined;
     case "image":
-    case "audio":
-      return toMediaBlock(block.type, block);
+    case "audio": {
+      // SVG is text, and providers reject it as an image.
+      const isSvg = toMimeType(block["mimeType"]) === "image/svg+xml";
+      const text = isSvg ? decodeText(block["data"], block["mimeType"]) : undefined;
+      return text === undefined ? toMediaBlock(block.type, block) : textBlock(text);
+    }
     case "resource":
       return isPlainObject(block["resource"]) ? fromResource(block["resource"]) : undefined;
     case "resource_link":
@@ -62,16 +66,23 @@ export function fromLangChainBlock(block: unknown): ContentBlock | undefined {
   return toMediaBlock(type, { data, mimeType: mimeType ?? oldMimeType });
 }
 
-/** The blob of a resource becomes an image, audio or file block; `undefined` if it is not base64. */
+/**
+ * The blob of a resource becomes text, an image, audio or a PDF. Providers reject other files, and with them the
+ * conversation, so one line describes them. Returns `undefined` if the blob is not base64.
+ */
 function fromResource(resource: JsonObject): LangChainBlock | undefined {
   const { text, blob, uri } = resource;
   if (typeof text === "string") return textBlock(text);
   // Some servers embed a resource with nothing but its URI.
   if (blob === undefined || blob === null) return describeResource(resource);
+  const decoded = decodeText(blob, resource["mimeType"]);
+  if (decoded !== undefined) return textBlock(decoded);
   const data = toBase64(blob);
   if (data === undefined) return undefined;
   const mimeType = toMimeType(resource["mimeType"]) ?? OCTET_STREAM;
-  const block: DataBlock = { type: toBlockType(mimeType), mimeType, data };
+  const type = toBlockType(mimeType);
+  if (type === undefined) return describeBinary(mimeType, data, toSingleLine(uri));
+  const block: DataBlock = { type, mimeType, data };
   return typeof uri === "string" ? { ...block, metadata: { uri, filename: toFileName(uri) } } : block;
 }
 
@@ -119,20 +130,44 @@ function toMediaBlock(type: "image" | "audio", { data, mimeType }: JsonObject): 
   return { type, mimeType: mediaType, data: base64 };
 }
 
-function toBlockType(mimeType: string): DataBlock["type"] {
+/** Returns the block that providers accept for a MIME type. */
+function toBlockType(mimeType: string): DataBlock["type"] | undefined {
   if (mimeType.startsWith("image/")) return "image";
-  return mimeType.startsWith("audio/") ? "audio" : "file";
+  if (mimeType.startsWith("audio/")) return "audio";
+  return mimeType === "application/pdf" ? "file" : undefined;
+}
+
+function describeBinary(mimeType: string, base64: string, uri: string | undefined): LangChainBlock {
+  const bytes = Buffer.byteLength(base64, "base64").toLocaleString("en-US");
+  return textBlock(`Binary resource (${mimeType}, ${bytes} bytes)${uri === undefined ? "" : `: ${uri}`}`);
+}
+
+const TEXTUAL_TYPE =
+  /^text\/|^application\/(?:json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql)$|\+(?:json|xml|yaml)$/;
+const MAX_DECODED_BASE64_LENGTH = 16_000_000;
+
+/** Decodes base64 of a textual type; `undefined` if it is another type, too large, or not UTF-8. */
+export function decodeText(data: unknown, mimeType: unknown): string | undefined {
+  if (typeof data !== "string" || data.length > MAX_DECODED_BASE64_LENGTH) return undefined;
+  const base64 = TEXTUAL_TYPE.test(toMimeType(mimeType) ?? "") ? toBase64(data) : undefined;
+  if (base64 === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
+  } catch {
+    // Not UTF-8, despite its MIME type.
+    return undefined;
+  }
 }
 
 /** Removes parameters and replaces aliases; `undefined` if it is not a MIME type. */
-export function toMimeType(value: unknown): string | undefined {
+function toMimeType(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const essence = value.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return MIME_TYPE.test(essence) ? (MIME_ALIASES.get(essence) ?? essence) : undefined;
 }
 
 /** Normalizes base64 of at least one byte: servers also send line breaks and the URL-safe alphabet. */
-export function toBase64(value: unknown): string | undefined {
+function toBase64(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const standard = value.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   const digits = standard.replace(/={1,2}$/, "");

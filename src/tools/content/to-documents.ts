@@ -1,8 +1,7 @@
 import { Document } from "@langchain/core/documents";
 import type { McpResourceContent } from "../../client/resource-client.js";
 import {
-  toBase64,
-  toMimeType,
+  decodeText,
   type LangChainBlock,
   textBlock,
   toContent,
@@ -53,20 +52,6 @@ export function toDocuments(
     if (pageContent !== undefined) return new Document({ pageContent, metadata });
     return new Document({ pageContent: "", metadata: { ...metadata, blob } });
   });
-}
-
-const TEXTUAL =
-  /^text\/|^application\/(?:json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql)$|\+(?:json|xml|yaml)$/;
-
-function decodeText(blob: string, mimeType: string | undefined): string | undefined {
-  const base64 = TEXTUAL.test(toMimeType(mimeType) ?? "") ? toBase64(blob) : undefined;
-  if (base64 === undefined) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
-  } catch {
-    // Not UTF-8, despite its MIME type.
-    return undefined;
-  }
 }
 
 /** Converts an MCP prompt to LangChain messages. */

@@ -52,8 +52,8 @@ function toToolArtifact({ structuredContent, meta, isError, content }: ToolResul
 export interface ContentOptions {
   /**
    * Where `structuredContent` is shown to the model, as JSON. "fallback": when there is no other content;
-   * "prefer": instead of the text blocks; "append": after them, unless one of them is the same JSON; "artifact":
-   * never.
+   * "prefer": instead of the text blocks, except for errors; "append": after them, unless one of them is the same
+   * JSON; "artifact": never. An empty object or array is only shown when there is no other content.
    */
   readonly structuredContent: "fallback" | "prefer" | "append" | "artifact";
   /** Whether the model sees MCP blocks of a type, or they are only in the artifact. */
@@ -95,10 +95,15 @@ function toVisibleBlocks(result: ToolResult, options: ContentOptions): LangChain
   const structured = result.structuredContent;
   // Some servers send null for a field without a value.
   if (structured === undefined || structured === null) return unstructured;
+  // Adds nothing to the content.
+  const isEmpty =
+    nonBlank.length > 0 && typeof structured === "object" && Object.keys(structured).length === 0;
+  if (isEmpty) return nonBlank;
   switch (options.structuredContent) {
     case "fallback":
       return nonBlank.length > 0 ? nonBlank : [textBlock(stringifyJson(structured))];
     case "prefer": {
+      if (result.isError && nonBlank.length > 0) return nonBlank;
       const media = toBlocks(
         visible.filter(({ type }) => type !== "text"),
         options,

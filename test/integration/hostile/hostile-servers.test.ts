@@ -347,7 +347,8 @@ describe("a list", () => {
     await using client = createTestClient(server);
     const warnings = recordWarnings(client);
     expect(await client.listTools()).toEqual([]);
-    expect(warnings).toHaveLength(11);
+    await eventually(() => warnings.length === 6);
+    expect(warnings.at(-1)).toMatch(/^Server "test": \d+ more warnings\./);
     await using small = createTestClient(server, { limits: { tools: 499 } });
     expect(await rejection(small.listTools())).toMatchObject({ kind: "too-large" });
   });

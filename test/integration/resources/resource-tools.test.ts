@@ -77,6 +77,40 @@ describe("tools for resources", () => {
     ]);
   });
 
+  it.each(ERAS)("decode text, and describe other files in one line (%s)", async (era) => {
+    const blobs = { "file:///a.json": "application/json", "file:///a.tgz": "application/gzip" };
+    const blob = Buffer.from('{"a":1}').toString("base64");
+    const resources = Object.entries(blobs).map(([uri, mimeType]) => ({
+      uri,
+      read: () => [{ uri, mimeType, blob }],
+    }));
+    const embedded = Object.entries(blobs).map(([uri, mimeType]) => ({
+      type: "resource" as const,
+      resource: { uri, mimeType, blob },
+    }));
+    const prompts = [
+      { name: "files", get: () => ({ messages: embedded.map((content) => ({ role: "user", content })) }) },
+    ];
+    const tools = [{ name: "embed", run: () => ({ content: embedded }) }];
+    await using server = await startEraServer(era, { resources, prompts, tools });
+    await using mcp = await createMcpTools({ docs: { url: server.url } }, { resourceTools: true });
+    const read = findTool(mcp.tools, "docs__read_resource");
+    const line = "Binary resource (application/gzip, 7 bytes): file:///a.tgz";
+    expect((await invokeTool(read, { uri: "file:///a.json" })).content).toBe('{"a":1}');
+    const archive = await invokeTool(read, { uri: "file:///a.tgz" });
+    expect(archive.content).toBe(line);
+    expect(archive.artifact).toMatchObject({ content: [{ resource: { blob } }] });
+    const embed = await invokeTool(findTool(mcp.tools, "docs__embed"), {});
+    expect(embed.content).toEqual([
+      { type: "text", text: '{"a":1}' },
+      { type: "text", text: line },
+    ]);
+    // The test server of 2026-07-28 only has prompts of text.
+    if (era === "modern") return;
+    const messages = await mcp.getPrompt({ name: "files", server: "docs" });
+    expect(messages.map(({ content }) => content)).toEqual(['{"a":1}', line]);
+  });
+
   it.each(ERAS)("prefix each text with its URI if one URI returns several (%s)", async (era) => {
     const read = () => [
       { uri: "dir:a", text: "A" },

@@ -157,12 +157,13 @@ describe("hostile resource responses", () => {
     await using server = await startMcpTestServer({ resources: [] });
     await using client = createTestClient(server);
     const warnings = recordWarnings(client);
+    const list = (resources: readonly unknown[]) => {
+      server.addFault({ type: "result", result: { resources } }, { method: "resources/list", times: 1 });
+      return client.listResources();
+    };
+    const unusable = [null, [], { name: "no uri" }, { name: "empty", uri: "" }, { name: "number", uri: 7 }];
+    expect(await list(unusable)).toEqual([]);
     const resources = [
-      null,
-      [],
-      { name: "no uri" },
-      { name: "empty", uri: "" },
-      { name: "number", uri: 7 },
       { name: "sly", uri: "file:///a\u202etxt.exe" },
       { uri: "a:1", name: "first" },
       { uri: "a:1", name: "second" },
@@ -177,8 +178,7 @@ describe("hostile resource responses", () => {
         annotations: [],
       },
     ];
-    server.addFault({ type: "result", result: { resources } }, { method: "resources/list" });
-    expect(await client.listResources()).toEqual([
+    expect(await list(resources)).toEqual([
       { uri: "a:1", name: "first" },
       { uri: "b:1", name: "b:1" },
     ]);

@@ -160,6 +160,54 @@ describe("a toolset", () => {
     });
   });
 
+  it("has a frozen list of tools, and a copy of it to change", async () => {
+    await using server = await startMcpTestServer({ tools: [say] });
+    await using mcp = await createMcpTools({ one: { url: server.url } });
+    const [tool] = mcp.tools;
+    expect(() => mcp.tools.push(tool as never)).toThrow(TypeError);
+    expect(() => mcp.getTools().push(tool as never)).not.toThrow();
+    expect(mcp.tools).toEqual([tool]);
+    expect(mcp.tools).toBe(mcp.tools);
+  });
+
+  it("has tools whose schema cannot be changed for others", async () => {
+    const inputSchema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+    await using server = await startMcpTestServer({ tools: [{ ...say, inputSchema }] });
+    const agent = agentWith({ name: "two", availableTools: [{ name: "say", description: "", inputSchema }] });
+    for (const schema of ["portable", "as-is"] as const) {
+      await using listed = await createMcpTools({ one: { url: server.url } }, { schema });
+      await using saved = await createMcpToolsFromAgent(agent, {
+        servers: { two: { url: server.url } },
+        schema,
+      });
+      for (const tool of [listed.tools[0], saved.tools[0]]) {
+        const shown = tool?.schema as typeof inputSchema;
+        expect(() => shown.required.push("extra")).toThrow(TypeError);
+        expect(() => Object.assign(shown.properties, { extra: {} })).toThrow(TypeError);
+        expect(await tool?.invoke({ text: "hi" })).toBe("hi");
+      }
+    }
+    expect(Object.isFrozen(inputSchema.properties.text)).toBe(false);
+  });
+
+  it("returns the result of a call that ran although its tool has left the list meanwhile", async () => {
+    const server = new McpTestServer({
+      tools: [{ name: "leave", run: async () => leave() }],
+    });
+    await server.start();
+    await using mcp = await createMcpTools({ one: { url: server.url } });
+    const leave = async () => {
+      server.tools = [say];
+      await mcp.refresh();
+      return "gone";
+    };
+    const outcome = await mcp.tryCallTool({ name: "leave" });
+    expect(outcome).toMatchObject({ ok: true, server: "one", tool: "leave" });
+    expect(outcome.ok && outcome.result.text()).toBe("gone");
+    expect(mcp.tools.map(({ name }) => name)).toEqual(["one__say"]);
+    await server.close();
+  });
+
   it("calls several tools in order and isolates failures", async () => {
     await using mcp = await createMcpTools({ a: { server: new McpTestServer({ tools: [say] }) } });
     const outcomes = await mcp.callTools([

@@ -3,7 +3,7 @@ import { ToolMessage } from "@langchain/core/messages";
 import { RunnableLambda } from "@langchain/core/runnables";
 import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
 import { describe, expect, it } from "vitest";
-import type { McpRuntimeError, ToolRules } from "../../../src/index.js";
+import type { McpRuntimeError, McpTool, ToolRules } from "../../../src/index.js";
 import type { TestTool } from "../../../src/testing/index.js";
 import { rejection, deferred } from "../../fixtures/clients.js";
 import { createInProcessToolset } from "../../fixtures/toolsets.js";
@@ -46,6 +46,46 @@ describe("a tool", () => {
     });
     await fixture.call({ text: "a", user: "u" });
     expect(fixture.server.executions[0]?.tool).toBe("say it/again");
+  });
+
+  it("of a server whose name starts with a digit has a name that Gemini accepts, also for rules", async () => {
+    await using fixture = await createInProcessToolset({
+      name: "21st",
+      tools: [echo, { ...echo, name: "-delete" }],
+      options: { tools: { "_21st__-delete": false } },
+    });
+    expect(fixture.mcp.tools.map(({ name }) => name)).toEqual(["_21st__echo"]);
+    await fixture.call({ text: "a", user: "u" });
+    expect(fixture.server.executions[0]?.tool).toBe("echo");
+  });
+
+  it("a guard with the name before the underscore was added excludes the tool", async () => {
+    await using fixture = await createInProcessToolset({
+      name: "21st",
+      tools: [echo],
+      options: { tools: { "21st__echo": { requireApproval: true } } },
+    });
+    expect(fixture.mcp.tools).toEqual([]);
+  });
+
+  it("makes its schema when it is first read, and only once", async () => {
+    const fields = Array.from({ length: 40 }, (_, n) => [
+      `field${n}`,
+      { type: "string", description: `The field ${n} of the record.`, pattern: "(?i)x" },
+    ]);
+    const inputSchema = { type: "object", properties: Object.fromEntries(fields) } as const;
+    const tools = Array.from({ length: 344 }, (_, n) => ({ ...echo, name: `tool${n}`, inputSchema }));
+    await using fixture = await createInProcessToolset({ tools });
+    const { mcp, logger } = fixture;
+    expect(mcp.tools).toHaveLength(344);
+    // A schema with a pattern that cannot be used is reported when it is converted.
+    expect(logger.warnings).toEqual([]);
+    const [, second] = mcp.tools;
+    const { schema } = second ?? {};
+    expect(logger.warnings).toEqual([expect.stringContaining('tool "tool1"')]);
+    expect(second?.schema).toEqual(schema);
+    expect(convertToOpenAITool(second as McpTool).function.parameters).toEqual(schema);
+    expect(logger.warnings).toHaveLength(1);
   });
 
   it("exposes its schema to models, and sends defaults", async () => {

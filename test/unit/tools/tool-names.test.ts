@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { times } from "../../fixtures/clients.js";
 import type { McpRuntimeError } from "../../../src/errors/mcp-runtime-error.js";
 import {
   assignToolNames,
@@ -8,9 +7,11 @@ import {
   type NamedTool,
   type Naming,
   resolveNaming,
+  toNamePrefix,
 } from "../../../src/tools/tool-names.js";
 
-const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+/** What OpenAI, Anthropic and Gemini accept. */
+const VALID_NAME = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 
 function assignNames(
   tools: readonly NamedTool[],
@@ -20,7 +21,7 @@ function assignNames(
 }
 
 function getWarnings(tools: readonly NamedTool[], naming: Partial<Naming> = {}): readonly string[] {
-  return assignToolNames(tools, { ...NAMING_DEFAULTS, ...naming }).warnings;
+  return assignToolNames(tools, { ...NAMING_DEFAULTS, ...naming }).warnings.map(({ message }) => message);
 }
 
 function assignName(tool: string, naming: Partial<Naming> = {}): string | undefined {
@@ -62,6 +63,29 @@ describe("a name", () => {
     expect(assignName(a)).toMatch(/^x{55}_[0-9a-f]{8}$/);
     expect(assignName(a)).not.toBe(assignName(b));
     expect(assignName("y".repeat(64))).toBe("y".repeat(64));
+  });
+
+  it.each([
+    ["3d_model", "_3d_model"],
+    ["-x", "_-x"],
+    ["...9", "___9"],
+    ["7".repeat(63), `_${"7".repeat(63)}`],
+  ])("that starts with a digit or a dash gets an underscore: %j", (tool, expected) => {
+    expect(assignName(tool)).toBe(expected);
+    expect(assignName(tool, { prefix: () => tool })).toBe(expected);
+  });
+
+  it("that starts with a digit or a dash is cut at 64 characters with its underscore", () => {
+    expect(assignName("7".repeat(64))).toMatch(/^_7{54}_[0-9a-f]{8}$/);
+    expect(assignName(".7", { invalidCharacters: "delete" })).toBe("_7");
+  });
+
+  it("of a server that starts with a digit or a dash starts with the prefix of the server", () => {
+    const naming = resolveNaming({}, "server");
+    expect(toNamePrefix("21st", naming)).toBe("_21st__");
+    expect(assignNames([{ server: "21st", tool: "find" }])).toEqual(["_21st__find"]);
+    expect(assignNames([{ server: "-x", tool: "find" }])).toEqual(["_-x__find"]);
+    expect(assignNames([{ server: "21st", tool: "1" }], { prefix: "mcp" })).toEqual(["mcp__21st__1"]);
   });
 
   it("has no prefix with false, as with none", () => {
@@ -127,13 +151,6 @@ describe("two tools with the same name", () => {
     }
   });
 
-  it("are logged in a limited number", () => {
-    const many = times(1_000, (n) => ({ server: `s${n}`, tool: "same" }));
-    const warnings = getWarnings(many, { prefix: "none" });
-    expect(warnings).toHaveLength(11);
-    expect(warnings.at(-1)).toBe("989 more tools are renamed or left out because of their names.");
-  });
-
   it("are an error that names both and how to fix it", () => {
     const error = catchCollision(colliding, { prefix: "none" });
     expect(error).toMatchObject({
@@ -166,6 +183,18 @@ describe("two tools with the same name", () => {
     expect(new Set(names).size).toBe(3);
   });
 
+  it("because of the underscore before a digit get a suffix or the prefix of their server", () => {
+    const tools = [
+      { server: "1a", tool: "7z" },
+      { server: "1a", tool: "_7z" },
+    ];
+    for (const onCollision of ["skip", "suffix", "prefix"] as const) {
+      const names = assignNames(tools, { prefix: "none", onCollision });
+      expect(names.every((name) => VALID_NAME.test(name ?? ""))).toBe(true);
+      expect(new Set(names).size).toBe(2);
+    }
+  });
+
   it("both get the prefix of their server", () => {
     expect(assignNames(colliding, { prefix: "none", onCollision: "prefix" })).toEqual([
       "a__search",
@@ -187,7 +216,10 @@ describe("two tools with the same name", () => {
 
 describe("for any names of servers and tools", () => {
   const anyTools = fc.uniqueArray(
-    fc.record({ server: fc.string(), tool: fc.string({ unit: "binary", maxLength: 90 }) }),
+    fc.record({
+      server: fc.oneof(fc.string(), fc.stringMatching(/^[0-9-]\w{0,70}$/)),
+      tool: fc.oneof(fc.string({ unit: "binary", maxLength: 90 }), fc.stringMatching(/^[0-9-]\w{0,70}$/)),
+    }),
     {
       selector: ({ server, tool }) => `${server}\0${tool}`,
       maxLength: 12,

@@ -93,6 +93,21 @@ describe("structuredContent", () => {
     ]);
   });
 
+  it.each(MODES)("of an error never hides its text, %s", async (mode) => {
+    const result = { content: [{ type: "text", text: "no such city" }], structuredContent, isError: true };
+    const { content } = await convert(result, { structuredContent: mode });
+    expect(JSON.stringify(content)).toContain("no such city");
+    const withoutText = await convert({ ...result, content: [] }, { structuredContent: mode });
+    expect(withoutText.content).toBe(mode === "artifact" ? "" : JSON_TEXT);
+  });
+
+  it.each(MODES)("is not shown instead of the content if it is empty, %s", async (mode) => {
+    for (const empty of [{}, []]) {
+      const result = { content: [RAIN], structuredContent: empty };
+      expect((await convert(result, { structuredContent: mode })).content).toBe("It rains.");
+    }
+  });
+
   it.each(MODES)("null counts as absent, %s", async (mode) => {
     const result = { content: [RAIN], structuredContent: null };
     expect((await convert(result, { structuredContent: mode })).content).toBe("It rains.");

@@ -112,7 +112,7 @@ describe("resources", () => {
   it.each([
     ["image/png", "image"],
     ["audio/mpeg", "audio"],
-    ["video/mp4", "file"],
+    ["application/pdf", "file"],
   ])("embedded %s is a block of type %s", async (mimeType, type) => {
     const resource = { uri: "file:///x", mimeType, blob: "AAAA" };
     expect(await contentOf([{ type: "resource", resource }])).toEqual([
@@ -124,9 +124,45 @@ describe("resources", () => {
     "a blob with the invalid type %j is an octet stream",
     async (mimeType) => {
       const content = await contentOf([{ type: "resource", resource: { blob: "AAAA", mimeType } }]);
-      expect(content).toEqual([{ type: "file", mimeType: "application/octet-stream", data: "AAAA" }]);
+      expect(content).toBe("Binary resource (application/octet-stream, 3 bytes)");
     },
   );
+
+  it.each(["application/gzip", "video/mp4", "application/zip", "application/vnd.ms-excel"])(
+    "an embedded blob of type %s is described in one line",
+    async (mimeType) => {
+      const blob = Buffer.alloc(1_500).toString("base64");
+      const resource = { uri: "file:///a\nb", mimeType, blob };
+      expect(await contentOf([{ type: "resource", resource }])).toBe(
+        `Binary resource (${mimeType}, 1,500 bytes): file:///a b`,
+      );
+    },
+  );
+
+  it.each([
+    "text/plain",
+    "text/csv; charset=utf-8",
+    "application/json",
+    "application/ld+json",
+    "image/svg+xml",
+  ])("an embedded blob of type %s is text", async (mimeType) => {
+    const blob = Buffer.from("Grüße 👋").toString("base64");
+    expect(await contentOf([{ type: "resource", resource: { uri: "file:///x", mimeType, blob } }])).toBe(
+      "Grüße 👋",
+    );
+  });
+
+  it("an embedded blob that is not UTF-8 despite its type is binary", async () => {
+    const resource = { uri: "file:///x", mimeType: "text/plain", blob: "/////w==" };
+    expect(await contentOf([{ type: "resource", resource }])).toBe(
+      "Binary resource (text/plain, 4 bytes): file:///x",
+    );
+  });
+
+  it("an SVG image is text, which providers accept", async () => {
+    const data = Buffer.from("<svg/>").toString("base64");
+    expect(await contentOf([{ type: "image", data, mimeType: "image/svg+xml" }])).toBe("<svg/>");
+  });
 
   it("a resource link is described as text", async () => {
     const link = {

@@ -1,0 +1,54 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { describeValue } from "../json/describe-value.js";
+import { isPlainObject, type JsonObject } from "../json/json.js";
+import type { McpTool } from "./mcp-tool.js";
+
+/** The run that lists or calls tools. */
+export interface ToolFilterContext {
+  /** The config of the run: `configurable`, `metadata`, and in a graph its `context` and `state`. A copy. */
+  readonly config: RunnableConfig & JsonObject;
+  /** The `name` of the agent (LangChain's `createAgent`); `undefined` outside of an agent with a name. */
+  readonly agent: string | undefined;
+  /** The name of the tool's server. */
+  readonly server: string;
+}
+
+/** Decides whether a run may see and call a tool. Only `true` allows it. */
+export type ToolFilter = (tool: McpTool, context: ToolFilterContext) => boolean | Promise<boolean>;
+
+/** Returns the tools that a run may see, as a new array. */
+export async function filterTools(tools: readonly McpTool[], config: RunnableConfig): Promise<McpTool[]> {
+  if (!tools.some(hasFilter)) return [...tools];
+  const decisions = await Promise.all(
+    tools.map(async ({ runtime }) => (await runtime.isAllowed?.(config)) ?? true),
+  );
+  return tools.filter((_, index) => decisions[index]);
+}
+
+/** Whether a filter decides who sees the tool. */
+export function hasFilter({ runtime }: McpTool): boolean {
+  return runtime.isAllowed !== undefined;
+}
+
+/** Fails closed: a filter that throws, or returns anything but a boolean, excludes the tool. */
+export async function isToolAllowed(
+  tool: McpTool,
+  filter: ToolFilter,
+  config: RunnableConfig,
+): Promise<boolean> {
+  const { server, warn } = tool.runtime;
+  const { configurable, metadata } = config;
+  const agent: unknown = isPlainObject(metadata) ? metadata["lc_agent_name"] : undefined;
+  try {
+    const isAllowed: unknown = await filter(tool, {
+      config: { ...config, configurable: { ...configurable } },
+      agent: typeof agent === "string" ? agent : undefined,
+      server,
+    });
+    if (typeof isAllowed === "boolean") return isAllowed;
+    warn(`filter returned ${describeValue(isAllowed)} instead of a boolean, so the tool is excluded.`);
+  } catch (error) {
+    warn(`filter failed, so the tool is excluded: ${String(error)}`);
+  }
+  return false;
+}
