@@ -32,14 +32,23 @@ describe("the public surface has", () => {
       "loadMcpServers",
       "onMcpEvent",
       "parseServers",
+      "validateArguments",
     ]);
     expect(Object.keys(langchain)).toEqual(["mcpMiddleware"]);
-    expect(Object.keys(langgraph)).toEqual(["McpToolNode"]);
+    expect(Object.keys(langgraph).toSorted()).toEqual([
+      "McpToolNode",
+      "createToolDisclosure",
+      "loadedToolsState",
+    ]);
     expect(Object.keys(manager).toSorted()).toEqual([
       "MANAGER_DEFAULTS",
       "McpServerManager",
       "REGISTRY_DEFAULTS",
+      "REGISTRY_SERVER_DEFAULTS",
       "ToolRegistry",
+      "publishServer",
+      "registryServers",
+      "withdrawServer",
     ]);
     expect(Object.keys(opentelemetry)).toEqual(["instrumentMcp"]);
     expect(Object.keys(stores).toSorted()).toEqual([
@@ -109,7 +118,7 @@ describe("the public surface has", () => {
     expect(api.SERVER_DEFAULTS).toEqual({
       timeouts: { connectMs: 10_000, requestMs: 60_000, totalMs: 600_000 },
       session: {
-        maxRecoveries: 1,
+        maxRecoveries: 8,
         sequential: false,
         drainMs: 0,
         terminateOnClose: true,
@@ -138,8 +147,11 @@ describe("the public surface has", () => {
   it("these tool defaults", () => {
     expect(api.TOOL_DEFAULTS).toEqual({
       schema: "portable",
+      descriptions: { maxChars: 1_024, overflow: "keep" },
       structuredContent: "fallback",
       outputHandling: { image: "content", audio: "content", resource: "content" },
+      inputValidation: "error",
+      coerceArguments: false,
       outputValidation: "warn",
       limits: { contentChars: 100_000 },
       onToolError: "return",
@@ -170,10 +182,16 @@ describe("the public surface has", () => {
     expect(api.MANAGER_DEFAULTS).toEqual({
       startupWaitMs: 250,
       waitForUncached: true,
-      concurrency: 16,
+      concurrency: 128,
       strict: false,
       dropFailed: true,
       closeTimeoutMs: 10_000,
+      live: true,
+      reconnection: {
+        delaysMs: [500, 1_000, 2_000, 4_000, 15_000, 30_000, 60_000, 120_000, 240_000, 300_000],
+        maxLosses: 5,
+        lossWindowMs: 30_000,
+      },
     });
   });
 
@@ -188,14 +206,17 @@ describe("the public surface has", () => {
       "connect",
       "connected",
       "disconnect",
+      "disconnectAll",
       "errors",
       "failed",
       "metrics",
       "on",
       "reconnect",
+      "refresh",
       "remove",
       "status",
       "toolsOf",
+      "totalMetrics",
       "waitFor",
     ]);
   });
@@ -213,6 +234,7 @@ describe("the public surface has", () => {
       "complete",
       "ensureSession",
       "finishAuth",
+      "followTools",
       "getBreaker",
       "getInstructions",
       "getPrompt",
@@ -227,6 +249,7 @@ describe("the public surface has", () => {
       "listTools",
       "metrics",
       "on",
+      "output",
       "ping",
       "protocolVersion",
       "readResource",

@@ -1,2 +1,10 @@
 /** The entry point `langchain-mcp-runtime/langgraph`: MCP tools in LangGraph graphs. */
-export { McpToolNode, type McpToolNodeOptions } from "./tool-node.js";
+export { loadedToolsState, McpToolNode, type McpToolNodeOptions } from "./tool-node.js";
+export {
+  createToolDisclosure,
+  type DisclosedTool,
+  type DisclosureMode,
+  type DisclosureOptions,
+  type McpToolDisclosure,
+  type ToolDisclosureOptions,
+} from "./tool-disclosure.js";

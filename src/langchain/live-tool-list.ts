@@ -1,8 +1,11 @@
 import { type ToolCall, ToolMessage } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { McpTool } from "../tools/mcp-tool.js";
 import { EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
-import type { McpToolset } from "../toolset/mcp-toolset.js";
+import { filterTools, hasFilter } from "../tools/tool-filter.js";
+import { type McpToolset, toCallerContext } from "../toolset/mcp-toolset.js";
+import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
 type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;
@@ -12,31 +15,78 @@ const LISTENED_TOOLSETS = new WeakSet<McpToolset>();
 
 /** The current tools of a toolset, for agents that copied the list once. */
 export class LiveToolList {
-  readonly #list: () => readonly McpTool[];
+  readonly #toolset: McpToolset;
+  readonly #servers: readonly string[];
   readonly #knownTools = new WeakSet<McpTool>();
   readonly #knownNames = new Set<string>();
   readonly #initialNames: ReadonlySet<string>;
+  #isFiltered = false;
 
   /** `servers`: use only the tools of these servers; if empty, of all. */
   constructor(toolset: McpToolset, servers: readonly string[]) {
-    this.#list = () => toolset.getTools(...servers);
+    this.#toolset = toolset;
+    this.#servers = servers;
     this.#initialNames = new Set(this.current.map(({ name }) => name));
     // Having a listener makes the toolset subscribe to the tool list changes of its servers.
     if (!LISTENED_TOOLSETS.has(toolset)) toolset.on("toolsChanged", () => undefined);
     LISTENED_TOOLSETS.add(toolset);
   }
 
+  /** The tools of all callers. */
   get current(): readonly McpTool[] {
-    const tools = this.#list();
+    const tools = this.#toolset.getTools(...this.#servers);
     for (const tool of tools) {
       this.#knownTools.add(tool);
       this.#knownNames.add(tool.name);
+      this.#isFiltered ||= hasFilter(tool);
     }
     return tools;
   }
 
-  find(name: string): McpTool | undefined {
-    return this.current.find((tool) => tool.name === name);
+  /** Whether a filter hides tools from some callers: then the answer to a call must not show which tools exist. */
+  get isFiltered(): boolean {
+    return this.#isFiltered;
+  }
+
+  /** The tools that the servers offer to the caller of this config, and that it may see. */
+  async listFor(config: RunnableConfig): Promise<readonly McpTool[]> {
+    if (this.#isSameForAllCallers(config)) return filterTools(this.current, config);
+    const tools = await this.#toolset.toolsFor(config);
+    const servers = this.#servers;
+    return servers.length === 0 ? tools : tools.filter(({ mcp }) => servers.includes(mcp.server));
+  }
+
+  /** Whether no server has a list of its own for the caller of this config. */
+  #isSameForAllCallers(config: RunnableConfig): boolean {
+    const context = toCallerContext(config);
+    return [...this.#toolset.clients].every((client) => client.identityOf({ context }) === SHARED_IDENTITY);
+  }
+
+  /** The instructions of the servers for the caller of this config. */
+  instructionsFor(config: RunnableConfig): Readonly<Partial<Record<string, string>>> {
+    return this.#toolset.instructions(config);
+  }
+
+  /** Logs a warning that belongs to no server. */
+  warn(message: string): void {
+    this.#toolset.servers.serverSet.settings.warn(message);
+  }
+
+  /** Finds a tool that the run of this config may see, also one that a server offers only to its caller. */
+  async find(name: string, config: RunnableConfig): Promise<McpTool | undefined> {
+    const tools = this.current.filter((tool) => tool.name === name);
+    const [tool] = this.#isFiltered ? await filterTools(tools, config) : tools;
+    return tool ?? this.#findForCaller(name, config);
+  }
+
+  async #findForCaller(name: string, config: RunnableConfig): Promise<McpTool | undefined> {
+    try {
+      if (this.#isSameForAllCallers(config)) return undefined;
+      return (await this.listFor(config)).find((tool) => tool.name === name);
+    } catch (error) {
+      this.warn(`Could not list the tools of a caller: ${String(error)}`);
+      return undefined;
+    }
   }
 
   /** Whether it is, or was, a tool of this toolset. */
@@ -44,16 +94,21 @@ export class LiveToolList {
     return tool instanceof McpTool && this.#knownTools.has(tool);
   }
 
+  /** Whether a tool that was not found did exist. */
   wasRemoved(name: string): boolean {
-    return this.find(name) === undefined && this.#knownNames.has(name);
+    return this.#knownNames.has(name);
   }
 
   /**
    * Updates the toolset's tools in an agent's list: changed ones are replaced, removed ones dropped, new ones
-   * appended. An initial tool that the agent does not have is not added: it was left out on purpose.
+   * appended. An initial tool that the agent does not have is not added: it was left out on purpose. Those that the
+   * run of this config may not see are dropped.
    */
-  update<Tool>(tools: readonly Tool[]): (Tool | McpTool | ToolDescription)[] {
-    const { current } = this;
+  async update<Tool>(
+    tools: readonly Tool[],
+    config: RunnableConfig,
+  ): Promise<(Tool | McpTool | ToolDescription)[]> {
+    const current = await filterTools(this.current, config);
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
       if (!this.isToolsetTool(tool)) return [tool];
       const latest = current.find(({ name }) => name === tool.name);
@@ -66,9 +121,10 @@ export class LiveToolList {
     return [...kept, ...current.filter(({ name }) => !this.#initialNames.has(name) && !names.has(name))];
   }
 
-  /** The result of a call of a tool that was removed. */
-  removedToolMessage(call: ToolCall): ToolMessage {
-    const content = `The tool "${call.name}" no longer exists and was not called. Continue without it.`;
+  /** The result of a call of a tool that was removed or, the same, that never existed or that the caller may not see. */
+  missingToolMessage(call: ToolCall): ToolMessage {
+    const problem = this.#isFiltered ? "does not exist" : "no longer exists";
+    const content = `The tool "${call.name}" ${problem} and was not called. Continue without it.`;
     return toErrorMessage(call, new McpRuntimeError("not-found", content, { tool: call.name }));
   }
 }

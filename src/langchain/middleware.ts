@@ -2,7 +2,7 @@ import type { ToolCall } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type AgentMiddleware, createMiddleware } from "langchain";
-import { assertOptionalArray, assertObject } from "../config/parse-options.js";
+import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { type CallLocation, PendingApprovals } from "../tools/approval/request-approval.js";
 import type { ApprovalDecision } from "../tools/approval/reviewable-call.js";
@@ -11,6 +11,8 @@ import { mayNeedApproval } from "../tools/prepare-call.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
 import { z } from "zod";
 import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
+import { findLoadedTools, LOADED_TOOLS_KEY } from "./loaded-tools.js";
+import { type DisclosureMode, type DisclosureOptions, openDisclosure } from "./tool-disclosure.js";
 
 /** Options of `mcpMiddleware`. */
 export interface McpMiddlewareOptions<Name extends string = string> {
@@ -26,7 +28,16 @@ export interface McpMiddlewareOptions<Name extends string = string> {
    * @default "mcpMiddleware"
    */
   readonly name?: string;
+  /**
+   * Which tool definitions the model sees: all, or those that it has found and loaded with `search_tools` and
+   * `load_tools`. The names of loaded tools are in the state of the agent (`mcpLoadedTools`).
+   *
+   * @default "all"
+   */
+  readonly disclosure?: DisclosureMode | DisclosureOptions;
 }
+
+const MIDDLEWARE_OPTIONS = optionKeys<McpMiddlewareOptions>({ servers: true, name: true, disclosure: true });
 
 /** A decision with the call it is about, as a hash. */
 interface StoredDecision {
@@ -42,6 +53,7 @@ interface StoredDecisions {
 
 /** Keys that start with `_` are private: they are not part of an agent's input or output. */
 const decisionsSchema = z.object({ _mcpDecisions: z.custom<StoredDecisions>().optional() });
+const disclosureSchema = decisionsSchema.extend({ [LOADED_TOOLS_KEY]: z.array(z.string()).optional() });
 
 interface AgentState {
   readonly messages: unknown;
@@ -70,25 +82,41 @@ export function mcpMiddleware<Name extends string>(
 ): AgentMiddleware<undefined, undefined, unknown, readonly []> {
   assertToolset("mcpMiddleware", toolset);
   const subject = "The middleware";
-  const { servers = [], name = "mcpMiddleware" } = assertObject(options, { subject, path: "options" });
+  const {
+    servers = [],
+    name = "mcpMiddleware",
+    disclosure: disclosureOption = "all",
+  } = assertOptions(options, MIDDLEWARE_OPTIONS, { subject });
   assertOptionalArray(servers, { subject, path: "servers" });
   const toolList = new LiveToolList(toolset, servers);
   const approval = new AgentApproval(toolList);
+  const disclosure = openDisclosure(toolList, disclosureOption, subject);
   const middleware = createMiddleware({
     name,
-    stateSchema: decisionsSchema,
-    wrapModelCall: (request, handler) =>
-      handler({ ...request, tools: toolList.update(request.tools) as typeof request.tools }),
+    stateSchema: disclosure === undefined ? decisionsSchema : disclosureSchema,
+    ...(disclosure !== undefined && { beforeModel: saveLoadedTools as never }),
+    wrapModelCall: async (request, handler) => {
+      const { config } = getCallLocation(request.state);
+      const updated = await toolList.update(request.tools, config);
+      const tools =
+        disclosure === undefined ? updated : await disclosure.selectForAgent(request, updated, config);
+      return handler({ ...request, tools: tools as typeof request.tools });
+    },
     afterModel: async (state) => {
       const _mcpDecisions = await approval.request(state);
       return _mcpDecisions === undefined ? undefined : { _mcpDecisions };
     },
     wrapToolCall: async (request, handler) => {
       const { toolCall } = request;
+      const ownTool = disclosure?.getOwnTool(toolCall.name);
+      if (ownTool !== undefined) return handler({ ...request, tool: ownTool });
       if (request.tool !== undefined && !toolList.isToolsetTool(request.tool)) return handler(request);
-      const tool = toolList.find(toolCall.name);
+      const tool = await toolList.find(toolCall.name, getCallLocation(request.state).config);
       if (tool === undefined) {
-        return toolList.wasRemoved(toolCall.name) ? toolList.removedToolMessage(toolCall) : handler(request);
+        if (toolList.wasRemoved(toolCall.name)) return toolList.missingToolMessage(toolCall);
+        // LangChain's own message about an unknown tool lists the names of all tools of the agent.
+        const missing = { name: toolCall.name, invoke: async () => toolList.missingToolMessage(toolCall) };
+        return handler(toolList.isFiltered ? { ...request, tool: missing as never } : request);
       }
       if (findPendingCalls(request.state).duplicateIds.has(toolCall.id)) return duplicateIdMessage(toolCall);
       if (!mayNeedApproval(tool.runtime)) return handler({ ...request, tool });
@@ -100,6 +128,14 @@ export function mcpMiddleware<Name extends string>(
   return middleware as unknown as AgentMiddleware<undefined, undefined, unknown, readonly []>;
 }
 
+/** Keeps the names of loaded tools in the state of the agent, where they survive a trimmed history. */
+function saveLoadedTools(state: object): { [LOADED_TOOLS_KEY]: string[] } | undefined {
+  const loaded = findLoadedTools(state);
+  const saved: unknown = Reflect.get(state, LOADED_TOOLS_KEY);
+  if (Array.isArray(saved) ? saved.length === loaded.length : loaded.length === 0) return undefined;
+  return { [LOADED_TOOLS_KEY]: [...loaded] };
+}
+
 /**
  * Requests approval after the model has responded, and resolves each call when it runs. In between, the
  * decisions are in the agent's state, so they survive a restart; each is bound to the action it is about.
@@ -108,7 +144,7 @@ class AgentApproval {
   readonly #approvals: PendingApprovals;
 
   constructor(toolList: LiveToolList) {
-    this.#approvals = new PendingApprovals("middleware", (name) => toolList.find(name));
+    this.#approvals = new PendingApprovals("middleware", (name, config) => toolList.find(name, config));
   }
 
   async request(state: AgentState): Promise<StoredDecisions | undefined> {

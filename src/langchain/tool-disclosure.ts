@@ -1,7 +1,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool, type StructuredTool } from "@langchain/core/tools";
 import { findClosestMatch } from "../errors/find-closest-match.js";
-import { option, optionsSchema, parseOptions } from "../config/parse-options.js";
+import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { toArray } from "../json/json.js";
 import { type CountTokens, countToolTokens } from "../tool-search/estimate-tokens.js";
 import {
@@ -10,8 +10,10 @@ import {
   ToolSearch,
   type ToolSearchOptions,
 } from "../tool-search/tool-search.js";
-import type { McpTool } from "../tools/mcp-tool.js";
+import { McpTool } from "../tools/mcp-tool.js";
 import { matchesName } from "../tools/tool-policy.js";
+import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
+import { LiveToolList } from "./live-tool-list.js";
 import { LOAD_TOOL, SEARCH_TOOL, selectLoadedTools } from "./loaded-tools.js";
 
 /**
@@ -84,13 +86,15 @@ const DISCLOSURE_SCHEMA = optionsSchema<DisclosureOptions>({
   countTokens: option.function<CountTokens>(),
 });
 
-/** Parses the option `disclosure`: a mode, or options. */
-export function parseDisclosure(
+/** Parses the option `disclosure`, a mode or options. Returns `undefined` if models see all tools. */
+export function openDisclosure(
+  toolList: LiveToolList,
   value: DisclosureMode | DisclosureOptions,
   subject: string,
-): DisclosureOptions {
-  const options = typeof value === "string" ? { mode: value } : value;
-  return parseOptions(DISCLOSURE_SCHEMA, options, { subject, path: "disclosure" });
+): ToolDisclosure | undefined {
+  const given = typeof value === "string" ? { mode: value } : value;
+  const options = parseOptions(DISCLOSURE_SCHEMA, given, { subject, path: "disclosure" });
+  return options.mode === "all" ? undefined : new ToolDisclosure(toolList, options);
 }
 
 /** What a caller may see, and the state of its graph. */
@@ -103,6 +107,14 @@ interface DisclosureContext {
   readonly model?: unknown;
 }
 
+/** The parts of a model request that matter here. */
+interface AgentRequest {
+  readonly state: unknown;
+  readonly model?: unknown;
+  /** The tools that the agent was created with. */
+  readonly tools: readonly unknown[];
+}
+
 /** A tool definition that a provider's own tool search finds. */
 interface DeferredTool {
   readonly name: string;
@@ -113,16 +125,6 @@ interface DeferredTool {
 
 /** What a model sees. */
 export type DisclosedTool = McpTool | StructuredTool | DeferredTool | { readonly type: string };
-
-/** Lists the tools that a caller may see. */
-type ListTools = (config: RunnableConfig) => Promise<readonly McpTool[]>;
-
-interface ToolDisclosureDependencies {
-  readonly options: DisclosureOptions;
-  readonly listTools: ListTools;
-  readonly getInstructions: (config: RunnableConfig) => Readonly<Partial<Record<string, string>>>;
-  readonly log: (message: string) => void;
-}
 
 /** The tools of providers that search deferred tools on their side. */
 const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, { readonly type: string }>> = {
@@ -138,22 +140,82 @@ const MAX_SERVER_CHARS = 60;
 
 /** Decides which tool definitions a model sees, and runs the tools with which it finds and loads others. */
 export class ToolDisclosure {
-  readonly #deps: ToolDisclosureDependencies;
+  readonly #toolList: LiveToolList;
+  readonly #options: DisclosureOptions;
   readonly #search: ToolSearch;
   /** By its description, which names the servers. */
   readonly #searchTools = new Map<string, StructuredTool>();
   readonly loadTool: StructuredTool;
+  /** The tools that the agent was created without. */
+  #leftOut: ReadonlySet<string> = new Set();
   #hasLoggedFallback = false;
 
-  constructor(deps: ToolDisclosureDependencies) {
-    this.#deps = deps;
-    this.#search = new ToolSearch(deps.options.search, deps.log);
+  constructor(toolList: LiveToolList, options: DisclosureOptions) {
+    this.#toolList = toolList;
+    this.#options = options;
+    this.#search = new ToolSearch(options.search, (message) => toolList.warn(message));
     this.loadTool = this.#createLoadTool();
   }
 
+  /** `search_tools` and `load_tools`. */
+  get ownTools(): readonly StructuredTool[] {
+    return [this.#searchToolFor([], {}), this.loadTool];
+  }
+
+  /** `search_tools` or `load_tools`, by name. */
+  getOwnTool(name: string): StructuredTool | undefined {
+    if (name === LOAD_TOOL) return this.loadTool;
+    return name === SEARCH_TOOL ? this.#searchToolFor([], {}) : undefined;
+  }
+
+  /**
+   * Returns what the model of an agent sees. `updated` are the tools of the agent, with the current ones of the toolset. An
+   * agent with some of them cannot find the others, which were left out on purpose; one with none can find all.
+   */
+  async selectForAgent(
+    { state, model, tools: registered }: AgentRequest,
+    updated: readonly unknown[],
+    config: RunnableConfig,
+  ): Promise<readonly unknown[]> {
+    const names = new Set(updated.map(getToolName));
+    const listed = await this.#toolList.listFor(config);
+    const isSelection = registered.some((tool) => this.#toolList.isToolsetTool(tool));
+    this.#leftOut = new Set(
+      isSelection ? this.#toolList.current.map(({ name }) => name).filter((name) => !names.has(name)) : [],
+    );
+    const tools = listed.filter(({ name }) => !this.#leftOut.has(name));
+    const toolsetNames = new Set(tools.map(({ name }) => name));
+    const others = updated.filter(
+      (tool) => !toolsetNames.has(getToolName(tool) ?? "") && !this.#toolList.isToolsetTool(tool),
+    );
+    const byName = new Map(registered.map((tool) => [getToolName(tool), tool]));
+    const shown = this.#select({ tools, state, model }, config).map((tool) => {
+      const name = getToolName(tool);
+      const existing = name === undefined ? undefined : byName.get(name);
+      // An agent does not accept another object in place of a tool that it was created with.
+      return existing === undefined || existing === tool || !(tool instanceof McpTool)
+        ? tool
+        : toDescription(tool);
+    });
+    return [...others, ...shown];
+  }
+
+  /** Returns what a model sees of the tools that the caller of this config may see. */
+  async selectTools(
+    { state, model }: Omit<DisclosureContext, "tools">,
+    config: RunnableConfig,
+  ): Promise<DisclosedTool[]> {
+    return [...this.#select({ tools: await this.#list(config), state, model }, config)];
+  }
+
+  async #list(config: RunnableConfig): Promise<readonly McpTool[]> {
+    const tools = await this.#toolList.listFor(config);
+    return this.#leftOut.size === 0 ? tools : tools.filter(({ name }) => !this.#leftOut.has(name));
+  }
+
   /** The search tool with a list of the servers of these tools. */
-  searchToolFor(tools: readonly McpTool[], config: RunnableConfig): StructuredTool {
-    const servers = describeServers(tools, this.#deps.getInstructions(config));
+  #searchToolFor(tools: readonly McpTool[], config: RunnableConfig): StructuredTool {
+    const servers = describeServers(tools, this.#toolList.instructionsFor(config));
     const known = this.#searchTools.get(servers);
     if (known !== undefined) return known;
     // One entry per list of servers; callers with different lists are few.
@@ -163,19 +225,18 @@ export class ToolDisclosure {
     return tool;
   }
 
-  /** Returns what a model sees of the tools of a caller. */
-  select({ tools, state, model }: DisclosureContext, config: RunnableConfig): readonly DisclosedTool[] {
+  #select({ tools, state, model }: DisclosureContext, config: RunnableConfig): readonly DisclosedTool[] {
     const mode = this.#resolveMode(tools, model);
     if (mode === "all") return tools;
     const always = tools.filter(({ name }) => this.#isAlwaysShown(name));
     if (mode !== "search")
       return [...tools.map((tool) => (always.includes(tool) ? tool : toDeferred(tool))), mode];
     const byName = new Map(tools.map((tool) => [tool.name, tool]));
-    const { maxLoaded = DISCLOSURE_DEFAULTS.maxLoaded } = this.#deps.options;
+    const { maxLoaded = DISCLOSURE_DEFAULTS.maxLoaded } = this.#options;
     const loaded = selectLoadedTools(state, maxLoaded).flatMap((name) => byName.get(name) ?? []);
     return [
       ...always,
-      this.searchToolFor(tools, config),
+      this.#searchToolFor(tools, config),
       this.loadTool,
       ...loaded.filter((tool) => !always.includes(tool)),
     ];
@@ -183,14 +244,14 @@ export class ToolDisclosure {
 
   /** `all`, `search`, or the tool of a provider that searches on its side. */
   #resolveMode(tools: readonly McpTool[], model: unknown): "all" | "search" | { readonly type: string } {
-    const { mode = DISCLOSURE_DEFAULTS.mode } = this.#deps.options;
+    const { mode = DISCLOSURE_DEFAULTS.mode } = this.#options;
     if (mode === "auto") return this.#countTokens(tools) <= this.#budget(model) ? "all" : "search";
     if (mode !== "native") return mode;
     const provider = getProvider(model);
     const searchTool = provider === undefined ? undefined : PROVIDER_SEARCH_TOOLS[provider];
     if (searchTool !== undefined) return searchTool;
     if (!this.#hasLoggedFallback)
-      this.#deps.log(
+      this.#toolList.warn(
         'The model has no tool search of its own: disclosure "search" is used instead of "native".',
       );
     this.#hasLoggedFallback = true;
@@ -198,19 +259,19 @@ export class ToolDisclosure {
   }
 
   #budget(model: unknown): number {
-    const { shareOfContext, maxTokens = DISCLOSURE_DEFAULTS.maxTokens } = this.#deps.options;
+    const { shareOfContext, maxTokens = DISCLOSURE_DEFAULTS.maxTokens } = this.#options;
     const contextTokens = getContextTokens(model);
     if (shareOfContext === undefined || contextTokens === undefined) return maxTokens;
     return shareOfContext * contextTokens;
   }
 
   #countTokens(tools: readonly McpTool[]): number {
-    const { countTokens } = this.#deps.options;
+    const { countTokens } = this.#options;
     return tools.reduce((total, tool) => total + countToolTokens(tool, countTokens), 0);
   }
 
   #isAlwaysShown(name: string): boolean {
-    return (this.#deps.options.always ?? []).some((pattern) => matchesName(pattern, name));
+    return (this.#options.always ?? []).some((pattern) => matchesName(pattern, name));
   }
 
   #createSearchTool(servers: string): StructuredTool {
@@ -226,12 +287,12 @@ export class ToolDisclosure {
         },
         required: ["query"],
       },
-      func: async (args, _, config = {}) => this.#runSearch(args as SearchArgs, config),
+      func: async (args, _, config = {}) => this.#runSearch(args, config),
     }) as unknown as StructuredTool;
   }
 
   async #runSearch({ query, server }: SearchArgs, config: RunnableConfig): Promise<string> {
-    const tools = await this.#deps.listTools(config);
+    const tools = await this.#list(config);
     const servers = [...new Set(tools.map(({ mcp }) => mcp.server))];
     if (server !== undefined && server !== "" && !servers.includes(server)) {
       const closest = findClosestMatch(server, servers);
@@ -242,9 +303,9 @@ export class ToolDisclosure {
       query,
       tools,
       server: server === "" ? undefined : server,
-      instructions: this.#deps.getInstructions(config),
+      instructions: this.#toolList.instructionsFor(config),
     });
-    return formatSearchResult(result, this.#deps.options.search?.maxTokens);
+    return formatSearchResult(result, this.#options.search?.maxTokens);
   }
 
   #createLoadTool(): StructuredTool {
@@ -264,7 +325,7 @@ export class ToolDisclosure {
   }
 
   async #runLoad(names: readonly unknown[], config: RunnableConfig): Promise<string> {
-    const tools = await this.#deps.listTools(config);
+    const tools = await this.#list(config);
     const known = tools.map(({ name }) => name);
     const requested = names.filter((name): name is string => typeof name === "string");
     const loaded = requested.filter((name) => known.includes(name));
@@ -288,8 +349,17 @@ interface LoadArgs {
   readonly names: unknown;
 }
 
-function toDeferred({ name, description, schema }: McpTool): DeferredTool {
-  return { name, description, schema, extras: { defer_loading: true } };
+function toDescription({ name, description, schema }: McpTool) {
+  return { name, description, schema };
+}
+
+function toDeferred(tool: McpTool): DeferredTool {
+  return { ...toDescription(tool), extras: { defer_loading: true } };
+}
+
+function getToolName(tool: unknown): string | undefined {
+  const name: unknown = Reflect.get(Object(tool), "name");
+  return typeof name === "string" ? name : undefined;
 }
 
 /** One line that names the servers, how many tools each has, and what it is for. */
@@ -340,4 +410,56 @@ function getContextTokens(model: unknown): number | undefined {
   const { profile } = Object(model) as { profile?: { readonly maxInputTokens?: unknown } };
   const tokens = profile?.maxInputTokens;
   return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
+}
+
+/** Progressive disclosure for a graph of your own: what its model sees, and the tools with which it finds others. */
+export interface McpToolDisclosure {
+  /** `search_tools` and `load_tools`, for the node that runs the tools of the graph. */
+  readonly tools: readonly StructuredTool[];
+  /**
+   * Returns what the model sees: pass it to `bindTools`. `state` is the state of the graph, or its messages.
+   * @throws McpRuntimeError why a server that is not `optional` could not be listed
+   */
+  selectTools(state: unknown, config?: RunnableConfig, model?: unknown): Promise<DisclosedTool[]>;
+}
+
+/** Options of `createToolDisclosure`. */
+export interface ToolDisclosureOptions<Name extends string = string> extends DisclosureOptions {
+  /**
+   * Use only the tools of these servers.
+   * @default all servers of the toolset
+   */
+  readonly servers?: readonly Name[] | undefined;
+}
+
+/**
+ * Creates progressive disclosure for a graph that has neither `mcpMiddleware` nor `McpToolNode`. What is loaded is read from
+ * the state of the graph (`mcpLoadedTools`), if it has that channel, and from its messages.
+ *
+ * @throws McpRuntimeError `invalid-config` for invalid arguments
+ *
+ * @example
+ * ```ts
+ * const disclosure = createToolDisclosure(mcp, { mode: "search" });
+ * const response = await model.bindTools(await disclosure.selectTools(state, config)).invoke(state.messages);
+ * const toolNode = new ToolNode([...mcp.tools, ...disclosure.tools]);
+ * ```
+ */
+export function createToolDisclosure<Name extends string>(
+  toolset: McpToolset<Name>,
+  options: DisclosureMode | ToolDisclosureOptions<Name> = {},
+): McpToolDisclosure {
+  const subject = "The tool disclosure";
+  assertToolset("createToolDisclosure", toolset);
+  const { servers = [], ...others } = typeof options === "string" ? { mode: options } : options;
+  assertOptionalArray(servers, { subject, path: "servers" });
+  const toolList = new LiveToolList(toolset, servers);
+  const disclosure = openDisclosure(toolList, others, subject);
+  return {
+    tools: disclosure?.ownTools ?? [],
+    selectTools: async (state, config = {}, model) =>
+      disclosure === undefined
+        ? [...(await toolList.listFor(config))]
+        : disclosure.selectTools({ state, model }, config),
+  };
 }

@@ -1,14 +1,28 @@
 import type { BaseMessage, ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { Command, LangGraphRunnableConfig } from "@langchain/langgraph";
+import { Annotation, type Command, type LangGraphRunnableConfig } from "@langchain/langgraph";
 import { ToolNode, type ToolNodeOptions } from "@langchain/langgraph/prebuilt";
-import { assertOptionalArray, assertObject } from "../config/parse-options.js";
+import { assertOptionalArray, assertOptions, optionKeys } from "../config/parse-options.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { PendingApprovals } from "../tools/approval/request-approval.js";
 import { MessageInputs } from "../tools/elicitation/interrupt-for-input.js";
 import { findPendingCalls } from "../tools/graph-task.js";
 import type { CallInterceptor } from "../tools/tool-run.js";
+import { isPlainObject } from "../json/json.js";
 import { duplicateIdMessage, LiveToolList } from "./live-tool-list.js";
+import {
+  findLoadedTools,
+  hasLoadedToolsChannel,
+  LOADED_TOOLS_KEY,
+  mergeLoadedTools,
+} from "./loaded-tools.js";
+import {
+  type DisclosedTool,
+  type DisclosureMode,
+  type DisclosureOptions,
+  openDisclosure,
+  type ToolDisclosure,
+} from "./tool-disclosure.js";
 
 /** Options of `McpToolNode`, in addition to those of LangGraph's `ToolNode`. */
 export interface McpToolNodeOptions<Name extends string = string> extends ToolNodeOptions {
@@ -24,7 +38,36 @@ export interface McpToolNodeOptions<Name extends string = string> extends ToolNo
    * @default all servers of the toolset
    */
   readonly servers?: readonly Name[];
+  /**
+   * Which tool definitions the model sees: bind what `selectTools` returns. With `search`, the node also runs `search_tools`
+   * and `load_tools`.
+   *
+   * @default "all"
+   */
+  readonly disclosure?: DisclosureMode | DisclosureOptions;
 }
+
+/**
+ * The channel for the names of loaded tools in the state of a graph. Without it, what is loaded is read from the messages
+ * of the graph, as far as they are there.
+ *
+ * @example
+ * ```ts
+ * const State = Annotation.Root({ ...MessagesAnnotation.spec, ...loadedToolsState });
+ * ```
+ */
+export const loadedToolsState = {
+  [LOADED_TOOLS_KEY]: Annotation<readonly string[]>({ reducer: mergeLoadedTools, default: () => [] }),
+};
+
+const TOOL_NODE_OPTIONS = optionKeys<McpToolNodeOptions>({
+  name: true,
+  tags: true,
+  handleToolErrors: true,
+  tools: true,
+  servers: true,
+  disclosure: true,
+});
 
 /**
  * A LangGraph `ToolNode` that always has the current tools of a toolset. Requests approval, and the input that
@@ -47,7 +90,10 @@ export class McpToolNode<
   Name extends string = string,
 > extends ToolNode<State> {
   readonly #toolList: LiveToolList;
-  readonly #approvals = new PendingApprovals("tool-node", (name) => this.#toolList.find(name));
+  readonly #disclosure: ToolDisclosure | undefined;
+  readonly #approvals = new PendingApprovals("tool-node", (name, config) =>
+    this.#toolList.find(name, config),
+  );
   /** The input requests of the message that a call belongs to. */
   readonly #inputs = new WeakMap<ToolCall, MessageInputs>();
   readonly #duplicates = new WeakSet<ToolCall>();
@@ -60,29 +106,40 @@ export class McpToolNode<
     const {
       tools: otherTools = [],
       servers = [],
+      disclosure = "all",
       ...nodeOptions
-    } = assertObject(options, { subject, path: "options" });
+    } = assertOptions(options, TOOL_NODE_OPTIONS, { subject });
     assertOptionalArray(servers, { subject, path: "servers" });
     assertOptionalArray(otherTools, { subject, path: "tools" });
     super([], nodeOptions);
     const toolList = new LiveToolList(toolset, servers);
     this.#toolList = toolList;
+    this.#disclosure = openDisclosure(toolList, disclosure, subject);
     // `ToolNode` has its tools in a field, which agent builders read.
+    const ownTools = this.#disclosure?.ownTools ?? [];
     Object.defineProperty(this, "tools", {
-      get: () => [...toolList.current, ...otherTools],
+      get: () => [...toolList.current, ...otherTools, ...ownTools],
       enumerable: true,
     });
+  }
+
+  /**
+   * Returns the toolset's tools that the model sees in this state: pass them to `bindTools`, with your other tools.
+   * @throws McpRuntimeError why a server that is not `optional` could not be listed
+   */
+  async selectTools(state: State, config: RunnableConfig = {}, model?: unknown): Promise<DisclosedTool[]> {
+    if (this.#disclosure === undefined) return [...(await this.#toolList.listFor(config))];
+    return this.#disclosure.selectTools({ state, model }, config);
   }
 
   protected override async run(input: unknown, config: LangGraphRunnableConfig): Promise<State> {
     await this.#requestApprovals(input, config);
     const { calls, isWholeMessage, isOnlyCall } = readCalls(input);
     const inputs = isWholeMessage && !isOnlyCall ? await MessageInputs.open(config) : undefined;
-    if (inputs === undefined) return super.run(input, config);
-    for (const call of calls) this.#inputs.set(call, inputs);
+    if (inputs !== undefined) for (const call of calls) this.#inputs.set(call, inputs);
     const output = await super.run(input, config);
-    inputs.interruptIfNeeded();
-    return output;
+    inputs?.interruptIfNeeded();
+    return this.#withLoadedTools(output, input);
   }
 
   protected override async runTool(
@@ -90,21 +147,30 @@ export class McpToolNode<
     config: LangGraphRunnableConfig,
     state: unknown,
   ): Promise<ToolMessage | Command> {
-    const isCurrent = this.tools.some(({ name }) => name === call.name);
-    if (!isCurrent && this.#toolList.wasRemoved(call.name)) return this.#toolList.removedToolMessage(call);
-    if (this.#duplicates.has(call) && this.#toolList.find(call.name) !== undefined)
-      return duplicateIdMessage(call);
+    const toolList = this.#toolList;
+    const tool = await toolList.find(call.name, { ...config, state } as RunnableConfig);
+    const isOther = this.tools.some((other) => other.name === call.name && !toolList.isToolsetTool(other));
+    const isMissing = tool === undefined && !isOther;
+    if (isMissing && (toolList.isFiltered || toolList.wasRemoved(call.name)))
+      return toolList.missingToolMessage(call);
+    if (this.#duplicates.has(call) && tool !== undefined) return duplicateIdMessage(call);
     const inputs = this.#inputs.get(call);
     const savedResult = inputs?.savedResult(call);
     if (savedResult !== undefined) return savedResult as ToolMessage;
     const args = { ...call.args };
-    const tool = this.#toolList.find(call.name);
     tool?.intercept(args, { ...this.#decided.get(call), ...inputs?.track(tool, call) });
     // A decision is for one run.
     this.#decided.delete(call);
     const output = await super.runTool({ ...call, args }, config, state);
     inputs?.saveResult(call, output);
     return output;
+  }
+
+  /** Adds the names of loaded tools to the update of the state, if the graph has a channel for them. */
+  #withLoadedTools(output: State, input: unknown): State {
+    if (this.#disclosure === undefined || !hasLoadedToolsChannel(input) || !isPlainObject(output))
+      return output;
+    return { ...output, [LOADED_TOOLS_KEY]: findLoadedTools(input) };
   }
 
   /** Prepares every call that may need approval, requests the decisions, and binds each call to its decision. */

@@ -33,6 +33,15 @@ function toDefinitionText({ name, description, mcp }: McpTool): string {
   return JSON.stringify({ name, description, parameters: mcp.inputSchema });
 }
 
+/** Options of `tokenCosts`. */
+export interface TokenCostOptions {
+  /**
+   * Counts the tokens of a text.
+   * @default an estimate: a token per four ASCII characters, and one per other character
+   */
+  readonly countTokens?: CountTokens | undefined;
+}
+
 /** The tokens of the definitions of one server's tools. */
 export interface ServerTokenCosts {
   /** The sum over all tools. */
@@ -47,6 +56,7 @@ export interface ServerTokenCosts {
 export interface TokenCosts<Name extends string = string> {
   /** The sum over all servers. */
   readonly tokens: number;
+  /** By server; a server without tools is missing. */
   readonly servers: Readonly<Partial<Record<Name, ServerTokenCosts>>>;
 }
 
@@ -58,12 +68,14 @@ export function toTokenCosts(tools: readonly McpTool[], countTokens?: CountToken
     costs[tool.name] = countToolTokens(tool, countTokens);
     servers.set(tool.mcp.server, costs);
   }
-  const sum = (costs: Record<string, number>) =>
-    Object.values(costs).reduce((total, cost) => total + cost, 0);
   const tokens = [...servers.values()].reduce((total, costs) => total + sum(costs), 0);
   const entries = [...servers].map(([server, costs]): [string, ServerTokenCosts] => {
     const serverTokens = sum(costs);
     return [server, { tokens: serverTokens, share: tokens === 0 ? 0 : serverTokens / tokens, tools: costs }];
   });
   return { tokens, servers: Object.fromEntries(entries) };
+}
+
+function sum(costs: Readonly<Record<string, number>>): number {
+  return Object.values(costs).reduce((total, cost) => total + cost, 0);
 }

@@ -31,7 +31,7 @@ function addTerm(terms: string[], word: string): void {
 
 /** Writes a run of characters as its overlapping pairs, or as itself if it is a single character. */
 function spaceOut(run: string): string {
-  const characters = [...run];
+  const characters = Array.from(run);
   if (characters.length === 1) return ` ${run} `;
   return ` ${characters
     .slice(1)

@@ -235,13 +235,13 @@ function isString(value: unknown): value is string {
 /** The tools of the best servers that are not shown with a description, the best first. */
 function findSiblings(
   ranked: readonly FoundTool[],
-  tools: readonly McpTool[],
+  allTools: readonly McpTool[],
   { limit, siblings }: { readonly limit: number; readonly siblings: number },
 ): ToolSearchResult["siblings"] {
   const shown = new Set(ranked.slice(0, limit).map(({ tool }) => tool));
   const position = new Map(ranked.map(({ tool }, index) => [tool, index]));
   const byServer = new Map<string, McpTool[]>();
-  for (const tool of tools) {
+  for (const tool of allTools) {
     const others = byServer.get(tool.mcp.server);
     if (others === undefined) byServer.set(tool.mcp.server, [tool]);
     else others.push(tool);
@@ -256,7 +256,7 @@ function findSiblings(
           (left, right) => (position.get(left) ?? ranked.length) - (position.get(right) ?? ranked.length),
         ),
     }))
-    .filter(({ tools }) => tools.length > 0);
+    .filter((sibling) => sibling.tools.length > 0);
 }
 
 /** Servers with several matching tools come before servers with one. */
