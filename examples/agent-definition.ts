@@ -1,4 +1,5 @@
-// Tools from an agent definition with tool snapshots: no request is sent before the first call.
+// Tools from an agent definition with tool snapshots, in an `await using` scope: no request is sent before the
+// first call, and the session is closed when the scope ends, also by an exception.
 import { readFile } from "node:fs/promises";
 import { createMcpToolsFromAgent } from "langchain-mcp-runtime";
 import { startMcpTestServer } from "langchain-mcp-runtime/testing";
@@ -16,12 +17,17 @@ await using server = await startMcpTestServer({
   ],
 });
 
-await using mcp = await createMcpToolsFromAgent(agent, {
-  servers: { weather: { url: server.url } },
-  agentInput: { weatherKey: "k-123" },
-});
-
-const [forecast] = mcp.tools;
-console.log(`tool ${forecast?.name}, requests so far: ${server.requests.length}`);
-console.log(`the model sees: ${JSON.stringify(forecast?.schema)}`);
-console.log(`the server received: ${String(await forecast?.invoke({ city: "Oslo" }))}`);
+try {
+  await using mcp = await createMcpToolsFromAgent(agent, {
+    servers: { weather: { url: server.url } },
+    agentInput: { weatherKey: "k-123" },
+  });
+  const [forecast] = mcp.tools;
+  console.log(`tool ${forecast?.name}, requests so far: ${server.requests.length}`);
+  console.log(`the model sees: ${JSON.stringify(forecast?.schema)}`);
+  console.log(`the server received: ${String(await forecast?.invoke({ city: "Oslo" }))}`);
+  console.log(`open sessions: ${server.openSessions.length}`);
+  throw new Error("no umbrella");
+} catch (error) {
+  console.log(`${String(error)}; open sessions: ${server.openSessions.length}`);
+}
