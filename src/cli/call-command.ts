@@ -3,7 +3,7 @@ import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import type { ContentBlock, ToolResult } from "../client/tool-result.js";
 import type { McpToolInfo } from "../config/list-items.js";
-import { SchemaValidator } from "../json-schema/schema-validator.js";
+import { validateArguments } from "../json-schema/schema-validator.js";
 import { isPlainObject, type JsonObject, toObject } from "../json/json.js";
 import type { Progress } from "../transports/transport.js";
 import type { Command, CommandContext, Outcome } from "./command-context.js";
@@ -25,7 +25,7 @@ import { escapeExcerpt, escapeText } from "./text-format.js";
 /** Calls one tool. Approval rules do not apply: the user typed the call. */
 export const callCommand: Command = async (context) => {
   const all = requireServers(await selectServers(context, []));
-  const request = parseCall(context.line.positionals, all);
+  const request = parseToolPositionals(context.line.positionals, all, USAGE);
   const selection = requireServers(filterByName(all, [request.server]));
   const baseArgs = await readArguments(context);
   return withConnectedServers(selection, context, async ({ connected: [connected], findings }) => {
@@ -56,7 +56,7 @@ async function callTool(
   return toCallOutcome(result, { server: server.name, tool, latencyMs }, context);
 }
 
-function toFailedOutcome(findings: readonly Finding[]): Outcome {
+export function toFailedOutcome(findings: readonly Finding[]): Outcome {
   return {
     exit: toExit(findings),
     json: { findings },
@@ -76,13 +76,17 @@ interface CallRequest {
 const USAGE = "Usage: call <server> <tool>, for example: call weather forecast city=Oslo.";
 
 /** Parses `<server> <tool> name=value …`. With a single server, its name may be omitted. */
-function parseCall(positionals: readonly string[], { servers }: ServerSelection): CallRequest {
+export function parseToolPositionals(
+  positionals: readonly string[],
+  { servers }: ServerSelection,
+  usage: string,
+): CallRequest {
   const [first, second, extra] = positionals.filter((argument) => !isPair(argument));
   const pairs = positionals.filter(isPair).map((argument): [string, string] => {
     const index = argument.indexOf("=");
     return [argument.slice(0, index), argument.slice(index + 1)];
   });
-  if (first === undefined) throw new UsageError("Missing <server> and <tool>.", USAGE);
+  if (first === undefined) throw new UsageError("Missing <server> and <tool>.", usage);
   if (extra !== undefined)
     throw new UsageError(`Unexpected argument "${extra}".`, "Pass arguments as name=value or with --args.");
   if (second !== undefined) return { server: first, tool: second, pairs };
@@ -91,7 +95,7 @@ function parseCall(positionals: readonly string[], { servers }: ServerSelection)
   const isServer = servers.some(({ name }) => name === first);
   throw new UsageError(
     isServer ? `Missing <tool> for server "${first}".` : `Missing <server> for tool "${first}".`,
-    USAGE,
+    usage,
   );
 }
 
@@ -102,7 +106,7 @@ function isPair(argument: string): boolean {
 const MAX_NAMES = 20;
 
 /** Finds a tool by its name on the server or by the name that models see. */
-function findTool(tools: readonly McpToolInfo[], server: string, toolName: string): McpToolInfo {
+export function findTool(tools: readonly McpToolInfo[], server: string, toolName: string): McpToolInfo {
   const tool =
     tools.find(({ name }) => name === toolName) ??
     tools.find(({ name }) => `${server}__${name}` === toolName);
@@ -148,7 +152,7 @@ function parseJson(json: string, origin: string): unknown {
 function toArguments(base: JsonObject, { pairs }: CallRequest, tool: McpToolInfo): JsonObject {
   const typed = pairs.map(([name, value]) => [name, toValue(value, tool, name)]);
   const args: JsonObject = { ...base, ...(Object.fromEntries(typed) as JsonObject) };
-  const issues = new SchemaValidator(tool.inputSchema).validate(args);
+  const issues = validateArguments(tool.inputSchema, args);
   if (issues.length === 0) return args;
   const problems = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new UsageError(`Invalid arguments: ${problems.join("; ")}.`, `Usage: ${formatSignature(tool)}.`);

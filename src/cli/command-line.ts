@@ -26,6 +26,12 @@ const OPTION_TABLE = {
     multiple: true,
     text: "add a header to --url, such as a token",
   },
+  env: {
+    short: "e",
+    value: "NAME[=value]",
+    multiple: true,
+    text: "set a variable for the command after --; without a value, the one of your environment",
+  },
   name: { value: "<name>", text: "name of the server given by --url or --" },
   input: {
     value: "<id>=<value>",
@@ -41,7 +47,10 @@ const OPTION_TABLE = {
   output: { short: "o", value: "<file>", text: "write the output to this file" },
   force: { text: "overwrite an existing file" },
   recovery: { text: "also check recovery from a lost session" },
-  store: { value: "<folder>", text: "compare with the tool lists in this file store" },
+  store: {
+    value: "<store>",
+    text: "a folder with stored tool lists; for a registry also redis://… or dynamodb:<table>",
+  },
   json: { text: "print one JSON document to stdout" },
   help: { short: "h", text: "print help" },
   version: { short: "v", text: "print the version" },
@@ -58,6 +67,7 @@ export const SERVER_OPTIONS: readonly OptionName[] = [
   "input",
   "url",
   "header",
+  "env",
   "name",
   "yes",
   "timeout",
@@ -71,6 +81,8 @@ export interface CommandInfo {
   readonly summary: string;
   /** Options of this command, in addition to the server and common options. */
   readonly options: readonly OptionName[];
+  /** Whether the server options do not apply. */
+  readonly hasNoServers?: boolean;
   /** Command lines with an explanation. */
   readonly examples: readonly (readonly [line: string, explanation: string])[];
 }
@@ -85,6 +97,16 @@ const COMMAND_TABLE = {
       ["list weather --json", "one server, as JSON"],
       ["list --url http://localhost:3000/mcp", "a server by URL"],
       ["list -- npx -y @modelcontextprotocol/server-everything", "a server started by a command"],
+      ["list --env API_KEY --env REGION=eu -- npx -y weather-mcp", "the same, with variables"],
+    ],
+  },
+  describe: {
+    usage: "<server> <tool>",
+    summary: "show everything about a tool",
+    options: [],
+    examples: [
+      ["describe weather forecast", "description, schema of the server, schema for models, tokens"],
+      ["describe forecast --url http://localhost:3000/mcp", "a tool of a server by URL"],
     ],
   },
   call: {
@@ -126,6 +148,26 @@ const COMMAND_TABLE = {
       ["snapshot -o agent.json", "save an agent definition for createMcpToolsFromAgent"],
       ["snapshot weather > agent.json", "one server, to stdout"],
     ],
+  },
+  publish: {
+    usage: "<name> <url>",
+    summary: "add a server to a registry",
+    options: ["store"],
+    hasNoServers: true,
+    examples: [
+      ["publish weather https://tools.example.com/mcp --store redis://localhost", "for registryServers()"],
+      [
+        "publish reports arn:aws:lambda:eu-west-1:123456789012:function:mcp --store dynamodb:mcp",
+        "a Lambda function",
+      ],
+    ],
+  },
+  withdraw: {
+    usage: "<name>",
+    summary: "remove a server from a registry",
+    options: ["store"],
+    hasNoServers: true,
+    examples: [["withdraw weather --store redis://localhost", "its tools leave all programs that use it"]],
   },
 } satisfies Record<string, CommandInfo>;
 
@@ -229,7 +271,12 @@ function toCommand(input: string): CommandName {
 function assertOptionAllowed(name: OptionName, command: CommandName | undefined): void {
   if (COMMON_OPTIONS.includes(name)) return;
   if (command === undefined) throw new UsageError("Missing command.", COMMANDS_HINT);
-  if (COMMANDS[command].options.includes(name) || SERVER_OPTIONS.includes(name)) return;
-  const owners = COMMAND_NAMES.filter((candidate) => COMMANDS[candidate].options.includes(name));
+  const { options, hasNoServers = false } = COMMANDS[command];
+  if (options.includes(name) || (!hasNoServers && SERVER_OPTIONS.includes(name))) return;
+  const owners = COMMAND_NAMES.filter(
+    (candidate) =>
+      COMMANDS[candidate].options.includes(name) ||
+      (SERVER_OPTIONS.includes(name) && COMMANDS[candidate].hasNoServers !== true),
+  );
   throw new UsageError(`${command} has no option --${name}.`, `It is an option of ${owners.join(" and ")}.`);
 }

@@ -7,7 +7,7 @@ import type { McpToolInfo } from "../config/list-items.js";
 import { parseAgent } from "../config/parse-agent.js";
 import { serverFingerprint } from "../config/server-fingerprint.js";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
-import type { ParameterChange } from "../json-schema/compare-schemas.js";
+import { describeChange } from "../json-schema/diff/parameter-change.js";
 import { fileStore } from "../stores/drivers/file-store.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { Command, CommandContext } from "./command-context.js";
@@ -164,14 +164,6 @@ function findMissing({ name, server, tools }: Baseline): Finding[] {
   return [createFinding("nothing-saved", { server: name, text, hint })];
 }
 
-const CHANGE_TEXTS: Readonly<Record<ParameterChange["what"], string>> = {
-  added: "is new",
-  required: "is now required",
-  removed: "was removed",
-  type: "no longer accepts all previous values",
-  changed: "has a changed schema",
-};
-
 /** Renders each server with its tool changes. */
 function renderDrift(rows: readonly ComparedBaseline[], findings: readonly Finding[], page: Page): string[] {
   const width = Math.max(0, ...rows.map(({ name }) => textWidth(name)));
@@ -204,8 +196,8 @@ function renderChanges(drift: ServerDrift | undefined, { colors, columns }: Page
 }
 
 function formatChange({ tool, change, parameters, isDescriptionChanged }: ToolChange): string {
-  const changes = parameters.map(
-    ({ parameter, what: kind }) => `${escapeExcerpt(parameter)} ${CHANGE_TEXTS[kind]}`,
+  const changes = parameters.map(({ parameter, what }) =>
+    describeChange({ parameter: escapeExcerpt(parameter), what }),
   );
   const descriptionChange = isDescriptionChanged ? ["changed description"] : [];
   const breaking = change === "breaking" ? " (breaking)" : "";

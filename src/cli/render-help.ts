@@ -14,7 +14,7 @@ import type { Page } from "./terminal.js";
 import { padToWidth, textWidth, wrapIndented, wrapToWidth } from "./text-format.js";
 
 const PROGRAM = "npx langchain-mcp-runtime";
-const ABOUT = "List, call, diagnose and snapshot MCP servers.";
+const ABOUT = "List, call, diagnose, snapshot and publish MCP servers.";
 const MAX_WIDTH = 100;
 
 type Row = readonly [left: string, right: string];
@@ -49,7 +49,7 @@ function renderOverview(page: Page): string[] {
 }
 
 function renderCommandHelp(
-  { usage, summary, options, examples }: CommandInfo,
+  { usage, summary, options, hasNoServers = false, examples }: CommandInfo,
   name: string,
   page: Page,
 ): string[] {
@@ -59,7 +59,7 @@ function renderCommandHelp(
       ...wrapLines(`${capitalize(summary)}.`, page),
     ].join("\n"),
     ...(options.length === 0 ? [] : [renderSection("Options", toOptionRows(options), page)]),
-    renderSection("Server options", toOptionRows(SERVER_OPTIONS), page),
+    ...(hasNoServers ? [] : [renderSection("Server options", toOptionRows(SERVER_OPTIONS), page)]),
     renderSection("Common options", toOptionRows(COMMON_OPTIONS), page),
     renderSection("Examples", toExampleRows(examples), page),
   ];

@@ -18,10 +18,13 @@ import { wrapIndented } from "./text-format.js";
 /** Lazy-loaded, so that help is printed quickly. */
 const COMMANDS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   list: async () => (await import("./list-command.js")).listCommand,
+  describe: async () => (await import("./describe-command.js")).describeCommand,
   call: async () => (await import("./call-command.js")).callCommand,
   doctor: async () => (await import("./doctor/doctor-command.js")).doctorCommand,
   drift: async () => (await import("./drift-command.js")).driftCommand,
   snapshot: async () => (await import("./snapshot-command.js")).snapshotCommand,
+  publish: async () => (await import("./registry-command.js")).publishCommand,
+  withdraw: async () => (await import("./registry-command.js")).withdrawCommand,
 };
 
 /** Runs one command line and returns its exit code. Aborting `signal` closes all connections. */

@@ -4,11 +4,22 @@ import type { Command } from "./command-context.js";
 import { toExit } from "./report/finding.js";
 import { renderSections } from "./report/render-findings.js";
 import { renderServers, toolToJson } from "./report/render-servers.js";
-import { type ConnectedServer, withConnectedServers } from "./servers/connect-servers.js";
+import { type ConnectedServer, type ServerResult, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
-import { assertDoesNotExist, formatJson, renderStatus, writeOutput } from "./terminal.js";
+import {
+  assertDoesNotExist,
+  createPage,
+  formatJson,
+  type Page,
+  renderStatus,
+  writeLines,
+  writeOutput,
+} from "./terminal.js";
 
-/** Creates an agent definition for `createMcpToolsFromAgent` from live servers. Writes nothing if any server fails. */
+/**
+ * Creates an agent definition for `createMcpToolsFromAgent` from live servers. A server that failed is left out and
+ * reported; nothing is written if all of them failed.
+ */
 export const snapshotCommand: Command = async (context) => {
   const { line, terminal } = context;
   const output = line.value("output");
@@ -16,23 +27,40 @@ export const snapshotCommand: Command = async (context) => {
   const selection = requireServers(await selectServers(context, line.positionals));
   return withConnectedServers(selection, context, async ({ results, connected, findings }) => {
     const exit = toExit(findings);
-    const agent = { name: basename(terminal.cwd) || "agent", resources: connected.map(toResource) };
+    const listed = connected.filter(({ tools }) => tools !== undefined);
+    const left = results.filter((result) => result.connected?.tools === undefined);
+    const agent = { name: basename(terminal.cwd) || "agent", resources: listed.map(toResource) };
     const text = formatJson(agent);
-    const isWritten = exit === "ok" && output !== undefined;
-    if (isWritten) await writeOutput(output, `${text}\n`, terminal);
+    const hasTools = listed.length > 0;
+    const file = hasTools ? output : undefined;
+    if (file !== undefined) await writeOutput(file, `${text}\n`, terminal);
+    const renderReport = (page: Page) => {
+      const allowed = results.filter((result) => result.connected !== undefined);
+      return [
+        ...renderSections(renderServers(allowed, page), findings, page),
+        ...(hasTools ? renderWritten(file, left, page) : []),
+      ];
+    };
+    const errorPage = createPage(terminal.stderr, terminal.env);
+    const isPrinted = hasTools && output === undefined;
+    if (isPrinted && exit !== "ok" && !line.flags.has("json"))
+      writeLines(terminal.stderr, renderReport(errorPage), errorPage);
     return {
       exit,
-      json: { agent: exit === "ok" ? agent : undefined, file: isWritten ? output : undefined, findings },
-      stream: exit === "ok" ? "stdout" : "stderr",
-      render: (page) => {
-        if (exit === "ok" && output === undefined) return text.split("\n");
-        const allowed = results.filter((result) => result.connected !== undefined);
-        const file = isWritten ? [`${renderStatus("ok", page.colors)} ${output}`] : [];
-        return [...renderSections(renderServers(allowed, page), findings, page), ...file];
-      },
+      json: { agent: hasTools ? agent : undefined, file, findings },
+      stream: isPrinted || exit === "ok" ? "stdout" : "stderr",
+      render: (page) => (isPrinted ? text.split("\n") : renderReport(page)),
     };
   });
 };
+
+/** Names the file, and the servers that are not in it. */
+function renderWritten(file: string | undefined, left: readonly ServerResult[], { colors }: Page): string[] {
+  const subject = file ?? "The agent definition";
+  if (left.length === 0) return file === undefined ? [] : [`${renderStatus("ok", colors)} ${file}`];
+  const names = left.map(({ server }) => server.name).join(", ");
+  return [`${renderStatus("warning", colors)} ${subject} was written without ${names}.`];
+}
 
 /** Contains the name and tools of the server. Address and credentials are configured where the agent runs. */
 function toResource({ server, tools = [] }: ConnectedServer): JsonObject {

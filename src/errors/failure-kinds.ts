@@ -4,7 +4,8 @@
  */
 export const FAILURE_KINDS = {
   "session-lost": "The server lost the session, and lost it again right after a new handshake.",
-  "not-sent": "The request was never sent: connection refused, unknown host, not connected.",
+  "not-sent":
+    "The request never reached the server: connection refused, unknown host, not connected, a proxy without a server.",
   "connection-lost": "The connection broke after the request was sent; the server may have run it.",
   timeout: "A timeout expired, one of the client's or the caller's.",
   "rate-limited": "The server rejected the request because of its rate limit (429, or 503 with Retry-After).",
@@ -46,6 +47,8 @@ export interface FailureEvidence {
   readonly hadSession?: boolean | undefined;
   /** The response text reports an unknown session. */
   readonly reportsUnknownSession?: boolean | undefined;
+  /** A proxy reports that it has no server to send the request to. */
+  readonly reportsNoUpstream?: boolean | undefined;
   /** The called tool is not in the server's tool list. */
   readonly isToolMissing?: boolean | undefined;
   /** Invalid params mean that the server does not have the requested resource or prompt. */
@@ -99,6 +102,7 @@ const CLASSIFICATION_RULES: readonly ClassificationRule[] = [
   ["unauthorized", ({ status }) => status === 401 || status === 403],
   ["rate-limited", ({ status }) => status === 429],
   ["rate-limited", ({ status, hasRetryAfter }) => status === 503 && hasRetryAfter],
+  ["not-sent", ({ status, reportsNoUpstream }) => status === 503 && reportsNoUpstream],
   ["unavailable", ({ status }) => status === 502 || status === 503 || status === 504],
   ["server-error", ({ status }) => status !== undefined && status >= 500],
   [

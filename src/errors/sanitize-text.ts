@@ -38,9 +38,25 @@ export function truncate(text: string, maxLength: number): string {
   return `${text.slice(0, Math.max(0, maxLength - 1)).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** The end of a sentence, a line or an item of a list. */
+const SENTENCE_END = /[.!?](?=\s)|[。！？]|(?=\n)/gu;
+
+/** Truncates a text after its last sentence that fits, or after a word if that would lose more than half of it. */
+export function truncateAtSentence(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  // One more character, to see whether a sentence ends at the limit.
+  const ends = [...text.slice(0, maxLength + 1).matchAll(SENTENCE_END)]
+    .map(({ 0: { length }, index }) => index + length)
+    .filter((end) => end <= maxLength && end >= maxLength / 2);
+  const end = ends.at(-1);
+  if (end !== undefined) return text.slice(0, end).trimEnd();
+  const lastSpace = text.slice(0, maxLength).search(/\s\S*$/u);
+  return lastSpace >= maxLength / 2 ? `${text.slice(0, lastSpace).trimEnd()}…` : truncate(text, maxLength);
+}
+
 /** Appends a sentence to a text that may end with server text and without punctuation. */
 export function appendSentence(text: string, sentence: string): string {
-  return `${text}${/[.!?…]$/.test(text) ? "" : "."} ${sentence}`;
+  return `${text}${/[.!?…:;。！？]$/u.test(text) ? "" : "."} ${sentence}`;
 }
 
 /**

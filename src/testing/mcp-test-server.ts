@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InProcessServer, MessageTransport } from "../config/message-transport.js";
-import { assertObject } from "../config/parse-options.js";
+import { assertObject, assertOptions, optionKeys } from "../config/parse-options.js";
 import { applyFault, type ArmedFault, type Fault, type FaultTarget, takeFault } from "./fault.js";
 import {
   UNKNOWN_SESSION_RESPONSES,
@@ -81,6 +81,21 @@ const ECHO: TestTool = {
   run: ({ text }) => String(text),
 };
 
+const SERVER_OPTIONS = optionKeys<McpTestServerOptions>({
+  tools: true,
+  malformedTools: true,
+  resources: true,
+  resourceTemplates: true,
+  prompts: true,
+  pagination: true,
+  instructions: true,
+  responseFormat: true,
+  sessionMode: true,
+  resumable: true,
+  intercept: true,
+});
+const TARGET_OPTIONS = optionKeys<FaultTarget>({ method: true, tool: true, times: true });
+
 /**
  * A real MCP server in this process, over HTTP on a loopback port or connected in memory, with
  * injectable faults and a record of all requests.
@@ -124,6 +139,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   readonly #listener = new HttpListener((request, response) => this.#handle(request, response));
 
   constructor(options: McpTestServerOptions = {}) {
+    assertOptions(options, SERVER_OPTIONS, { subject: "The test server" });
     this.tools = options.tools ?? [ECHO];
     this.malformedTools = options.malformedTools ?? [];
     this.resources = options.resources;
@@ -182,7 +198,7 @@ export class McpTestServer implements InProcessServer, AsyncDisposable {
   /** Applies a fault to matching requests. Returns a function that removes it. */
   addFault(fault: Fault, target: FaultTarget = {}): () => void {
     assertObject(fault, { subject: "The fault" });
-    assertObject(target, { subject: "The fault", path: "target" });
+    assertOptions(target, TARGET_OPTIONS, { subject: "The fault", path: "target" });
     const armed: ArmedFault = { fault, target, remaining: target.times ?? Number.POSITIVE_INFINITY };
     this.#faults.add(armed);
     return () => this.#faults.delete(armed);

@@ -3,7 +3,13 @@ import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Agent, fetch as undiciFetch, MockAgent, ProxyAgent } from "undici";
-import { type AgentToolsOptions, McpClient, type ServerDefinition } from "langchain-mcp-runtime";
+import {
+  type AgentToolsOptions,
+  createMcpTools,
+  McpClient,
+  type ServerDefinition,
+} from "langchain-mcp-runtime";
+import { McpServerManager } from "langchain-mcp-runtime/manager";
 import { uipathServers } from "langchain-mcp-runtime/uipath";
 
 declare const sdkProvider: OAuthClientProvider;
@@ -86,6 +92,28 @@ export const invalid: ServerDefinition[] = [
   { url: "http://localhost/mcp", onElicitationRequest: { url: () => ({ action: "maybe" }) } },
   // @ts-expect-error a header value is a string
   { url: "http://localhost/mcp", headers: { a: 1 } },
+];
+
+// The directive is for one line: the error is at the key itself.
+export const unknownKeys = [
+  createMcpTools({
+    weather: {
+      url: "http://localhost/mcp",
+      // @ts-expect-error unknown option
+      timeout: 5,
+    },
+  }),
+  createMcpTools({
+    files: {
+      command: "npx",
+      // @ts-expect-error headers are for HTTP
+      headers: { a: "b" },
+    },
+  }),
+  // @ts-expect-error unknown option
+  createMcpTools({ mcpServers: { weather: { url: "http://localhost/mcp", timeout: 5 } } }),
+  // @ts-expect-error unknown option
+  new McpServerManager({ weather: { url: "http://localhost/mcp", timeout: 5 } }),
 ];
 
 // @ts-expect-error name is missing

@@ -1,6 +1,7 @@
 // Type tests, compiled but never run: the types of toolsets, events, results and options.
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { BaseMessage } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import {
   type AgentDefinition,
@@ -12,6 +13,7 @@ import {
   type McpTool,
   type McpToolset,
   onMcpEvent,
+  type ServerDefinition,
   type ServerMetrics,
   type ToolResult,
 } from "langchain-mcp-runtime";
@@ -27,6 +29,11 @@ export async function serverNamesAreTyped(): Promise<void> {
   const mcp = await createMcpTools({ weather: { url: "http://localhost/mcp" }, files: { command: "npx" } });
   assertType<Same<typeof mcp, McpToolset<"weather" | "files">>>();
   assertType<Same<typeof mcp.clients.weather, McpClient>>();
+  const document = await createMcpTools({ mcpServers: { weather: { url: "http://localhost/mcp" } } });
+  assertType<Same<typeof document, McpToolset<"weather">>>();
+  const listed: Record<string, ServerDefinition> = {};
+  const named = await createMcpTools(listed);
+  assertType<Same<typeof named, McpToolset>>();
   mcp.getTools("weather", "files");
   // @ts-expect-error unknown server
   mcp.getTools("wether");
@@ -39,6 +46,9 @@ export async function serverNamesAreTyped(): Promise<void> {
   // @ts-expect-error prompt arguments are strings
   await mcp.getPrompt({ server: "files", name: "review", args: { lines: 7 } });
   const { weather } = mcp.instructions({ configurable: { user: "alice" } });
+  const runConfig: RunnableConfig = {};
+  await mcp.callTools([{ name: "forecast" }], { config: runConfig });
+  await mcp.toolsFor(runConfig);
   assertType<Same<typeof weather, string | undefined>>();
   mcp.on("sessionLost", ({ server }) => assertType<Same<typeof server, "weather" | "files">>());
   mcp.on("approvalDecided", ({ server, decision, ...event }) => {

@@ -5,6 +5,7 @@ import { createFinding, type Finding, type FindingCode } from "../report/finding
 import type { SelectedServer } from "../servers/selected-server.js";
 import { escapeExcerpt } from "../text-format.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
+import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
 import { type NamedTool, toToolName, resolveNaming } from "../../tools/tool-names.js";
 
 /** Checks the tools of one server. */
@@ -16,7 +17,7 @@ export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]
   return tools.flatMap((tool) => checkTool(server, tool));
 }
 
-function checkTool({ name: server, redactor }: SelectedServer, tool: McpToolInfo): Finding[] {
+function checkTool({ name: server, redactor, config }: SelectedServer, tool: McpToolInfo): Finding[] {
   const name = escapeExcerpt(tool.name);
   const findings: Finding[] = [];
   const add = (code: FindingCode, problem: string, hint: string) => {
@@ -30,7 +31,7 @@ function checkTool({ name: server, redactor }: SelectedServer, tool: McpToolInfo
       `has ${hidden} in its text.`,
       "They are removed before models see them. Ask the operator of the server about them.",
     );
-  const { warnings } = toPortableSchema(tool.inputSchema);
+  const { schema, warnings } = toPortableSchema(tool.inputSchema);
   if (warnings.length > 0)
     add(
       "schema-loosened",
@@ -43,6 +44,14 @@ function checkTool({ name: server, redactor }: SelectedServer, tool: McpToolInfo
       "schema-changed",
       `has a schema that some providers reject: ${providerIssues.join(", ")}.`,
       "No action needed: models see a portable schema; calls are validated against the original.",
+    );
+  const limits = resolveDescriptions(config.descriptions);
+  const lost = addDescriptionRest(schema, toToolDescription(tool, { server, limits })).warnings;
+  if (lost.length > 0)
+    add(
+      "description-truncated",
+      `is not described completely: ${lost.join(" ")}`,
+      "Models read the beginning. Move the rest to a parameter, a resource or a prompt of the server.",
     );
   if ((tool.description ?? "").trim() === "")
     add(

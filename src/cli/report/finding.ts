@@ -53,6 +53,7 @@ export const FINDINGS = {
   "schema-loosened": ["warning", "part of the schema cannot be used and was removed"],
   "hidden-characters": ["warning", "the text of a tool has invisible characters; they are removed"],
   "no-description": ["note", "the tool has no description"],
+  "description-truncated": ["warning", "the description is too long, and models see only its beginning"],
   "session-recovered": ["note", "a lost session was replaced and the tools were listed"],
   "session-none": ["note", "the server has no session that could be lost"],
   "session-not-recovered": ["warning", "the server does not work after a lost session"],

@@ -61,7 +61,7 @@ export async function selectServers(
   context: CommandContext,
   names: readonly string[],
 ): Promise<ServerSelection> {
-  const inline = parseInlineServer(context.line);
+  const inline = parseInlineServer(context.line, context.terminal.env);
   const selection =
     inline === undefined
       ? await loadFromFiles(context)

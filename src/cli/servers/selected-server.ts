@@ -6,6 +6,7 @@ import { Redactor, redactUrl } from "../../errors/redaction.js";
 import { McpRuntimeError } from "../../errors/mcp-runtime-error.js";
 import type { CommandLine } from "../command-line.js";
 import { UsageError } from "../exit-codes.js";
+import type { Terminal } from "../terminal.js";
 
 /** A server that a command works on. */
 export interface SelectedServer {
@@ -79,7 +80,7 @@ const PACKAGE_RUNNERS =
   /^(?:npx|pnpx|bunx|uvx|pipx|node|tsx|bun|deno|python[\d.]*|uv|docker)(?:\.exe|\.cmd)?$/;
 
 /** Returns the server given by `--url` or by a command after `--`, if any. Throws a `UsageError`. */
-export function parseInlineServer(line: CommandLine): SelectedServer | undefined {
+export function parseInlineServer(line: CommandLine, env: Terminal["env"]): SelectedServer | undefined {
   const url = line.value("url");
   const name = line.value("name");
   const [command, ...args] = line.program;
@@ -87,12 +88,18 @@ export function parseInlineServer(line: CommandLine): SelectedServer | undefined
     throw new UsageError("Both --url and a command after -- were given.", "Use only one of them.");
   if (url === undefined && line.flags.has("header"))
     throw new UsageError("--header requires --url.", "For a config file, write headers in the file.");
+  if (command === undefined && line.flags.has("env"))
+    throw new UsageError("--env requires a command after --.", "For a config file, write env in the file.");
   if (url !== undefined) {
     const headers = Object.fromEntries(line.values("header").map(parseHeader));
     return toInlineServer(name ?? toNameFromUrl(url), { url: addScheme(url), headers });
   }
   if (command !== undefined)
-    return toInlineServer(name ?? toNameFromCommand(command, args), { command, args });
+    return toInlineServer(name ?? toNameFromCommand(command, args), {
+      command,
+      args,
+      env: Object.fromEntries(line.values("env").map((variable) => parseVariable(variable, env))),
+    });
   if (name === undefined) return undefined;
   throw new UsageError(
     "--name requires --url or --.",
@@ -125,6 +132,18 @@ function parseHeader(text: string): [string, string] {
     // The value may be a token: do not repeat it.
     throw new UsageError("--header has no name.", 'Example: --header "authorization: Bearer …".');
   }
+  return [name, value];
+}
+
+/** Parses `NAME=value`, and `NAME`, whose value is that of the user's environment. */
+function parseVariable(text: string, env: Terminal["env"]): [string, string] {
+  const [, name, assigned] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(text) ?? [];
+  // The value may be a secret: do not repeat it.
+  if (name === undefined)
+    throw new UsageError("--env has no valid name.", "Write --env NAME=value, or --env NAME.");
+  const value = assigned ?? env[name];
+  if (value === undefined)
+    throw new UsageError(`--env ${name}: the variable is not set.`, `Set it, or write --env ${name}=value.`);
   return [name, value];
 }
 

@@ -303,6 +303,7 @@ describe("doctor: tools", () => {
     { name: "bad_name", description: "Fine.", run },
     { name: "hidden", description: "Fine.\u202e\u{e0041}", run },
     { name: "quiet", run },
+    { name: "endless", description: "Fine. ".repeat(200), run },
     {
       name: "union",
       description: "Fine.",
@@ -325,6 +326,7 @@ describe("doctor: tools", () => {
     expect([code, findings.filter(({ severity }) => severity === "error")]).toEqual([0, []]);
     expect(findings.map((finding) => [finding.code, finding.tool])).toEqual([
       ["server-warned", undefined],
+      ["description-truncated", "endless"],
       ["hidden-characters", "hidden"],
       ["schema-loosened", "pattern"],
       ["no-description", "quiet"],
@@ -522,6 +524,7 @@ describe("finding codes", () => {
         "schema-loosened",
         "hidden-characters",
         "no-description",
+        "description-truncated",
         "session-recovered",
         "session-none",
         "session-not-recovered",

@@ -68,7 +68,7 @@ describe("snapshot", () => {
     });
   });
 
-  it("overwrites a file only with --force, and writes nothing if a server fails", async () => {
+  it("overwrites a file only with --force, and leaves out a server that fails", async () => {
     await using server = await startMcpTestServer({ tools: [TIDES] });
     using folder = createProject({ sea: { url: server.url }, stopped: { url: "http://127.0.0.1:1/mcp" } });
     const file = join(folder.path, "agent.json");
@@ -78,15 +78,31 @@ describe("snapshot", () => {
       2,
       expect.stringContaining("agent.json already exists"),
     ]);
-    const failed = await cli(folder, "snapshot", "-o", "agent.json", "--force");
-    expect([failed.code, failed.stdout, failed.stderr]).toEqual([
-      1,
-      "",
-      expect.stringContaining("[connection-refused]"),
-    ]);
+    const partial = await cli(folder, "snapshot", "-o", "agent.json", "--force");
+    expect(partial).toMatchObject({ code: 1, stdout: "" });
+    expect(partial.stderr).toContain("[connection-refused]");
+    expect(partial.stderr).toContain("! agent.json was written without stopped.");
+    const { resources } = JSON.parse(readFileSync(file, "utf8")) as { resources: { name: string }[] };
+    expect(resources.map(({ name }) => name)).toEqual(["sea"]);
+  });
+
+  it("without --output prints the servers that work, and reports the others on stderr", async () => {
+    await using server = await startMcpTestServer({ tools: [TIDES] });
+    using folder = createProject({ sea: { url: server.url }, stopped: { url: "http://127.0.0.1:1/mcp" } });
+    const { code, stdout, stderr } = await cli(folder, "snapshot");
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ resources: [{ name: "sea" }] });
+    expect(stderr).toContain("The agent definition was written without stopped.");
+    const json = await cli(folder, "snapshot", "--json");
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, agent: { resources: [{ name: "sea" }] } });
+  });
+
+  it("writes nothing if all servers fail", async () => {
+    using folder = createProject({ stopped: { url: "http://127.0.0.1:1/mcp" } });
+    const file = join(folder.path, "agent.json");
+    writeFileSync(file, "existing");
+    expect((await cli(folder, "snapshot", "-o", "agent.json", "--force")).code).toBe(1);
     expect(readFileSync(file, "utf8")).toBe("existing");
-    expect((await cli(folder, "snapshot", "sea", "-o", "agent.json", "--force")).code).toBe(0);
-    expect(readFileSync(file, "utf8")).toContain("tides");
   });
 });
 

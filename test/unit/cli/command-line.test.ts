@@ -47,7 +47,11 @@ describe("parseCommandLine", () => {
 
   it.each([
     [["lst"], 'Unknown command "lst".', "Did you mean list?"],
-    [["serve"], 'Unknown command "serve".', "Commands: list, call, doctor, drift, snapshot."],
+    [
+      ["serve"],
+      'Unknown command "serve".',
+      "Commands: list, call, doctor, drift, snapshot, publish, withdraw.",
+    ],
     [["list", "--jsn"], "Unknown option --jsn.", "Did you mean --json?"],
     [["list", "--frobnicate"], "Unknown option --frobnicate.", "See --help."],
     [["list", "--args", "{}"], "list has no option --args.", "It is an option of call."],
@@ -56,7 +60,7 @@ describe("parseCommandLine", () => {
     [["list", "--json=yes"], "--json takes no value.", "Use --json without a value."],
     [["list", "--url", "a", "--url", "b"], "--url was given twice.", "Use it once."],
     [["list", "--"], "Missing command after --.", "Write the command that starts the server after --."],
-    [["--yes"], "Missing command.", "Commands: list, call, doctor, drift, snapshot."],
+    [["--yes"], "Missing command.", "Commands: list, call, doctor, drift, snapshot, publish, withdraw."],
   ])("rejects %j with a message and a hint", (args, message, hint) => {
     expect(getUsageError(...args)).toEqual([message, hint]);
   });
@@ -101,7 +105,8 @@ describe("help", () => {
     expect(packagesLoadedBy("cli/main.ts", files)).toEqual([]);
     const paths = files.map(({ path }) => path).filter((path) => /^cli\/.*-command\.ts$/.test(path));
     const names = paths.map((path) => path.replace(/^.*\/|-command\.ts$/g, ""));
-    expect(names.toSorted()).toEqual(COMMAND_NAMES.toSorted());
+    const commands = names.flatMap((name) => (name === "registry" ? ["publish", "withdraw"] : [name]));
+    expect(commands.toSorted()).toEqual(COMMAND_NAMES.toSorted());
     const packages = paths.flatMap((path) => packagesLoadedBy(path, files));
     expect(packages.filter((name) => /langchain|modelcontextprotocol|undici/.test(name))).toEqual([]);
   });
