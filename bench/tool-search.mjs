@@ -77,7 +77,7 @@ function print(label, results) {
 const toolset = await openToolset();
 const all = toolset.tools.reduce((total, tool) => total + countTokens(toDefinition(tool)), 0);
 const disclosure = createToolDisclosure(toolset, { mode: "search" });
-const first = (await disclosure.toolsFor({ messages: [] })).reduce(
+const first = (await disclosure.selectTools({ messages: [] })).reduce(
   (total, tool) => total + countTokens(toDefinition(tool)),
   0,
 );

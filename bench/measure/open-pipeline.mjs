@@ -55,6 +55,7 @@ export async function openPipeline(servers) {
 function openConnection(config) {
   return Connection.open({
     server,
+    clientInfo: { name: "bench", version: "1" },
     clock,
     redactor: new Redactor(),
     cancellation: new CancelScope(),

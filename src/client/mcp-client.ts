@@ -9,7 +9,8 @@ import {
 } from "../config/parse-options.js";
 import { type ServerProvenance, toProvenance } from "../config/address-policy.js";
 import type { CallContext } from "../config/call-context.js";
-import { CLIENT_INFO, CLIENT_INFO_SCHEMA, type ClientInfo } from "../config/message-transport.js";
+import { CLIENT_INFO, type ClientInfo } from "../config/message-transport.js";
+import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { isServerConfig, parseServer } from "../config/parse-server.js";
 import type {
   McpPromptInfo,

@@ -1,5 +1,3 @@
-import { z } from "zod";
-import { optionsSchema } from "./parse-options.js";
 import type { CallContext } from "./call-context.js";
 import type { JsonObject } from "../json/json.js";
 
@@ -101,10 +99,3 @@ export interface ClientInfo {
 
 /** The `clientInfo` that is sent to servers unless the option is set. */
 export const CLIENT_INFO = { name: "langchain-mcp-runtime", version: "0.1.0" } as const;
-
-const nonEmptyString = z.string().min(1);
-
-export const CLIENT_INFO_SCHEMA = optionsSchema<ClientInfo>(
-  { name: nonEmptyString, version: nonEmptyString, title: nonEmptyString },
-  { required: ["name", "version"] },
-);

@@ -5,6 +5,7 @@ import { type ConfigIssue, configError } from "../errors/mcp-runtime-error.js";
 import { describeValue, formatPath } from "../json/describe-value.js";
 import { safeClone, UNREADABLE } from "../json/safe-clone.js";
 import { type Logger, toSafeLogger } from "../telemetry/logger.js";
+import type { ClientInfo } from "./message-transport.js";
 
 /** Where an invalid value was passed; part of the error. */
 export interface ErrorLocation {
@@ -342,3 +343,11 @@ function describeNumber(actual: number): string {
   if (!Number.isFinite(actual)) return String(actual);
   return Number.isInteger(actual) ? "a number" : "a fraction";
 }
+
+const nonEmptyString = z.string().min(1);
+
+/** The option `clientInfo`. */
+export const CLIENT_INFO_SCHEMA = optionsSchema<ClientInfo>(
+  { name: nonEmptyString, version: nonEmptyString, title: nonEmptyString },
+  { required: ["name", "version"] },
+);

@@ -93,14 +93,20 @@ const DOCUMENT_SCHEMA = optionsSchema<McpServersDocument & { readonly $schema?: 
 
 function toServerRecord(json: unknown): unknown {
   const servers = typeof json === "string" ? parseJson(json, LIST_SUBJECT) : json;
-  if (!isPlainObject(servers) || !isServerRecord(servers["mcpServers"])) return servers;
+  if (!hasServerRecord(servers)) return servers;
   return parseOptions(DOCUMENT_SCHEMA, servers, { subject: LIST_SUBJECT }).mcpServers;
 }
 
-/** Not the definition of one server that is named "mcpServers". */
-function isServerRecord(value: unknown): boolean {
-  if (!isPlainObject(value)) return false;
-  return Object.values(value).every(isPlainObject) || typeof getTransportType(value) !== "string";
+/** Whether there are servers in `mcpServers`, and not the definition of one server of that name. */
+function hasServerRecord(servers: unknown): boolean {
+  try {
+    const value: unknown = isPlainObject(servers) ? servers["mcpServers"] : undefined;
+    if (!isPlainObject(value)) return false;
+    return Object.values(value).every(isPlainObject) || typeof getTransportType(value) !== "string";
+  } catch {
+    // A value that cannot be read is reported when the servers are parsed.
+    return false;
+  }
 }
 
 const DEFINITION_SCHEMA = option

@@ -6,5 +6,6 @@ export {
   type DisclosureMode,
   type DisclosureOptions,
   type McpToolDisclosure,
+  type ProviderTool,
   type ToolDisclosureOptions,
 } from "./tool-disclosure.js";

@@ -123,11 +123,17 @@ interface DeferredTool {
   readonly extras: { readonly defer_loading: true };
 }
 
+/** A tool of a provider, which runs on its side. */
+export interface ProviderTool {
+  /** The type by which the provider knows it. */
+  readonly type: string;
+}
+
 /** What a model sees. */
-export type DisclosedTool = McpTool | StructuredTool | DeferredTool | { readonly type: string };
+export type DisclosedTool = McpTool | StructuredTool | DeferredTool | ProviderTool;
 
 /** The tools of providers that search deferred tools on their side. */
-const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, { readonly type: string }>> = {
+const PROVIDER_SEARCH_TOOLS: Readonly<Record<string, ProviderTool>> = {
   anthropic: { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" } as {
     readonly type: string;
   },
@@ -243,7 +249,7 @@ export class ToolDisclosure {
   }
 
   /** `all`, `search`, or the tool of a provider that searches on its side. */
-  #resolveMode(tools: readonly McpTool[], model: unknown): "all" | "search" | { readonly type: string } {
+  #resolveMode(tools: readonly McpTool[], model: unknown): "all" | "search" | ProviderTool {
     const { mode = DISCLOSURE_DEFAULTS.mode } = this.#options;
     if (mode === "auto") return this.#countTokens(tools) <= this.#budget(model) ? "all" : "search";
     if (mode !== "native") return mode;

@@ -3,7 +3,7 @@ import type { McpClientOptions } from "../client/mcp-client.js";
 import { createConsoleLogger } from "../telemetry/logger.js";
 import { type Clock, systemClock } from "../async/clock.js";
 import type { AllowAddress } from "../config/address-policy.js";
-import { CLIENT_INFO_SCHEMA } from "../config/message-transport.js";
+import { CLIENT_INFO_SCHEMA } from "../config/parse-options.js";
 import { option, type OptionsOf, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { CACHE_DEFAULTS } from "../catalog/tool-catalog.js";
 import type { PinMode } from "../catalog/tool-pins.js";

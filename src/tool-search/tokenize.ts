@@ -20,13 +20,26 @@ const INNER_BOUNDARY =
 export function tokenize(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of text.normalize("NFKC").replace(UNSPACED, spaceOut).matchAll(WORD))
-    for (const part of word.split(INNER_BOUNDARY)) addTerm(terms, part.toLowerCase());
+    terms.push(...getTerms(word));
   return terms;
 }
 
-function addTerm(terms: string[], word: string): void {
-  if (STOP_WORDS.has(word)) return;
-  terms.push(word.length <= 3 ? word : stem(word));
+/** The terms of words: texts about tools repeat the same words. */
+const termsByWord = new Map<string, readonly string[]>();
+const MAX_CACHED_WORDS = 10_000;
+const MAX_CACHED_LENGTH = 40;
+
+function getTerms(word: string): readonly string[] {
+  const known = termsByWord.get(word);
+  if (known !== undefined) return known;
+  const terms = word
+    .split(INNER_BOUNDARY)
+    .map((part) => part.toLowerCase())
+    .filter((part) => !STOP_WORDS.has(part))
+    .map((part) => (part.length <= MIN_STEM ? part : stem(part)));
+  if (termsByWord.size >= MAX_CACHED_WORDS) termsByWord.clear();
+  if (word.length <= MAX_CACHED_LENGTH) termsByWord.set(word, terms);
+  return terms;
 }
 
 /** Writes a run of characters as its overlapping pairs, or as itself if it is a single character. */

@@ -25,7 +25,7 @@ export interface ToolSearchOptions {
   readonly limit?: number | undefined;
   /**
    * Of how many of the best servers the names of the other tools are shown.
-   * @default 6
+   * @default 8
    */
   readonly siblings?: number | undefined;
   /**
@@ -49,7 +49,7 @@ export interface ToolSearchOptions {
     | undefined;
 }
 
-export const SEARCH_DEFAULTS = { limit: 5, siblings: 6, maxTokens: 900 } as const;
+export const SEARCH_DEFAULTS = { limit: 5, siblings: 8, maxTokens: 900 } as const;
 
 /** What is searched, and for which tools. */
 export interface ToolSearchRequest extends Pick<ToolSearchOptions, "limit" | "siblings"> {

@@ -26,8 +26,8 @@ export async function filterTools(tools: readonly McpTool[], config: RunnableCon
 }
 
 /** Whether a filter decides who sees the tool. */
-export function hasFilter({ runtime }: McpTool): boolean {
-  return runtime.isAllowed !== undefined;
+export function hasFilter(tool: McpTool): boolean {
+  return tool.runtime.isAllowed !== undefined;
 }
 
 /** Fails closed: a filter that throws, or returns anything but a boolean, excludes the tool. */

@@ -46,7 +46,9 @@ export function fallback({ server, events }: FallbackDependencies, option: Fallb
   };
 }
 
-function toResponder(option: FallbackOption): Exclude<FallbackOption, FallbackClient | ((...args: never) => unknown)> {
+function toResponder(
+  option: FallbackOption,
+): Exclude<FallbackOption, FallbackClient | ((...args: never) => unknown)> {
   if (typeof option === "function") return { respond: option };
   if ("respond" in option) return option;
   return { respond: (failure, call) => callOtherClient(option, failure, call) };

@@ -197,8 +197,10 @@ async function findForeignErrors(target: object, [name, validArgs, fields = []]:
 
 /** Closes the result of a call that succeeded. An error may also be part of a result. */
 async function closeResult(result: unknown): Promise<unknown> {
-  const close: unknown = Reflect.get(Object(result), "close");
-  if (typeof close === "function") await Reflect.apply(close, result, []);
+  for (const method of ["close", "disable"]) {
+    const close: unknown = Reflect.get(Object(result), method);
+    if (typeof close === "function") await Reflect.apply(close, result, []);
+  }
   if (typeof result === "function" && result.length === 0) Reflect.apply(result, undefined, []);
   return Reflect.get(Object(result), "error");
 }

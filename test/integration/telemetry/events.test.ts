@@ -112,7 +112,13 @@ describe("process events", () => {
     using events = new ProcessEvents();
     server.addFault({ type: "status", status: 503 });
     const failure = await rejection(client.callTool(echo(), { idempotent: true }));
-    expect(events.names).toEqual(["requestStarted", "requestRetried", "breakerChanged", "requestEnded"]);
+    expect(events.names).toEqual([
+      "requestStarted",
+      "requestRetried",
+      "breakerChanged",
+      "warning",
+      "requestEnded",
+    ]);
     expect(events.of("requestRetried")).toEqual([
       expect.objectContaining({ kind: "unavailable", attempts: 1, tool: "echo", waitMs: expect.any(Number) }),
     ]);
@@ -408,6 +414,7 @@ describe("the log", () => {
       'Server "test": tools/call echo ok after N ms',
       'Server "test": tools/call echo unavailable, attempt 1; retrying in N ms',
       'Server "test": the circuit breaker is open',
+      'The circuit breaker of server "test" is open: calls are rejected until the server answers again.',
       'Server "test": tools/call echo unavailable after N ms, 2 attempts',
       'Server "test": session 1 ended after N ms',
     ]);

@@ -50,7 +50,7 @@ describe("parseCommandLine", () => {
     [
       ["serve"],
       'Unknown command "serve".',
-      "Commands: list, call, doctor, drift, snapshot, publish, withdraw.",
+      "Commands: list, describe, call, doctor, drift, snapshot, publish, withdraw.",
     ],
     [["list", "--jsn"], "Unknown option --jsn.", "Did you mean --json?"],
     [["list", "--frobnicate"], "Unknown option --frobnicate.", "See --help."],
@@ -60,7 +60,11 @@ describe("parseCommandLine", () => {
     [["list", "--json=yes"], "--json takes no value.", "Use --json without a value."],
     [["list", "--url", "a", "--url", "b"], "--url was given twice.", "Use it once."],
     [["list", "--"], "Missing command after --.", "Write the command that starts the server after --."],
-    [["--yes"], "Missing command.", "Commands: list, call, doctor, drift, snapshot, publish, withdraw."],
+    [
+      ["--yes"],
+      "Missing command.",
+      "Commands: list, describe, call, doctor, drift, snapshot, publish, withdraw.",
+    ],
   ])("rejects %j with a message and a hint", (args, message, hint) => {
     expect(getUsageError(...args)).toEqual([message, hint]);
   });

@@ -5,6 +5,7 @@ import {
   McpClient,
   type ServerDefinition,
 } from "../../../src/index.js";
+import { McpServerManager } from "../../../src/manager/index.js";
 import { parseServer } from "../../../src/config/parse-server.js";
 
 /** A definition that counts how often its URL is read. */
@@ -45,8 +46,8 @@ describe("a server definition is parsed once by", () => {
 
   it("a manager that adds it", async () => {
     const { definition, reads } = createCountedDefinition();
-    await using mcp = await createMcpTools({});
-    await mcp.servers.add("weather", definition);
+    await using manager = new McpServerManager();
+    await manager.add("weather", definition);
     expect(reads()).toBe(expectedReads);
   });
 });
