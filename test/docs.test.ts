@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { format, promisify } from "node:util";
+import { describe, expect, it, vi } from "vitest";
 import { findMissingTables, findOutdatedDocs, readDocPages } from "./fixtures/doc-pages.js";
 import { getTypeErrors } from "./fixtures/get-type-errors.js";
 
@@ -31,20 +31,35 @@ function findRunnableExamples(): RunnableExample[] {
   );
 }
 
-/** Runs code from a file in this package, so that it can import the package by its name. */
+/** Runs code from a file in this package, so that it can import the package by its name. Returns what it prints. */
 async function runCode({ language, code }: RunnableExample): Promise<string> {
-  const extension = language === "js" ? "mjs" : "ts";
-  const file = join(
-    root,
-    "test",
-    `doc-example-${process.pid}-${Math.random().toString(36).slice(2)}.${extension}`,
-  );
+  const name = `doc-example-${process.pid}-${Math.random().toString(36).slice(2)}`;
+  const file = join(root, "test", `${name}.${language === "js" ? "mjs" : "ts"}`);
   writeFileSync(file, code);
   try {
-    const { stdout } = await run(process.execPath, ["--import", "tsx", file], { cwd: root, timeout: 50_000 });
-    return stdout;
+    return /process\.(kill|exit|once)/.test(code) ? await runInProcess(file) : await runHere(file);
   } finally {
     rmSync(file);
+  }
+}
+
+async function runInProcess(file: string): Promise<string> {
+  const options = { cwd: root, timeout: 50_000 };
+  const { stdout } = await run(process.execPath, ["--import", "tsx", file], options);
+  return stdout;
+}
+
+/** In this process, which has loaded the package already. */
+async function runHere(file: string): Promise<string> {
+  const lines: string[] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((...values: unknown[]) => {
+    lines.push(`${format(...values)}\n`);
+  });
+  try {
+    await import(file);
+    return lines.join("");
+  } finally {
+    log.mockRestore();
   }
 }
 
@@ -91,7 +106,7 @@ describe("the documentation", () => {
     expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(20);
   });
 
-  it.concurrent.each(
+  it.each(
     findRunnableExamples().map((example, index) => [`${example.path} (${index + 1})`, example] as const),
   )("has the output of the example in %s", { timeout: 60_000 }, async (_, example) => {
     expect(await runCode(example)).toBe(example.output);
