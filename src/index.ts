@@ -202,6 +202,14 @@ export { McpTool, type McpToolDetails } from "./tools/mcp-tool.js";
 export type { ToolRunConfig } from "./tools/tool-run.js";
 export type { ToolProgress } from "./tools/progress-reporter.js";
 export type { ToolFilter, ToolFilterContext } from "./tools/tool-filter.js";
+export type {
+  CountTokens,
+  ServerTokenCosts,
+  TokenCostOptions,
+  TokenCosts,
+} from "./tool-search/estimate-tokens.js";
+export type { RerankCandidate, ToolSearchOptions } from "./tool-search/tool-search.js";
+export type { EmbeddingsLike } from "./tool-search/vector-cache.js";
 export type { NamingOptions } from "./tools/tool-names.js";
 export {
   type BeforeToolCallResult,
