@@ -7,6 +7,10 @@ const entries = published
   .filter((file) => file !== undefined)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "$1"));
 
+/** Modules that the main entry point imports statically, and that load no part of LangChain: the command line uses them, too. */
+const RUNTIME =
+  /build[\\/](?:config[\\/](?!files)|json-schema[\\/]|telemetry[\\/](?!opentelemetry)|client[\\/]|catalog[\\/]|manager[\\/])/;
+
 /** Bundles the output of tsc into few files, because importing the package is dominated by reading files. */
 export default defineConfig({
   input: Object.fromEntries(entries.map((entry) => [entry, `build/${entry}.js`])),
@@ -18,7 +22,17 @@ export default defineConfig({
     chunkFileNames: "chunks/[name].js",
     // API comments are in the .d.ts files; here they would only slow down the import.
     comments: { jsdoc: false },
-    // Small modules that every entry point needs: one file instead of fifteen.
-    codeSplitting: { groups: [{ name: "core", test: /build[\\/](?:async|errors|json)[\\/]/ }] },
+    codeSplitting: {
+      groups: [
+        // Small modules that every entry point and the help of the command line need: one file instead of fifteen.
+        {
+          name: "core",
+          test: /build[\\/](?:async|errors|json|config[\\/]message-transport)(?:[\\/]|\.js)/,
+          priority: 2,
+        },
+        // What an import of the package loads: one file instead of twenty.
+        { name: "runtime", test: RUNTIME, priority: 1 },
+      ],
+    },
   },
 });
