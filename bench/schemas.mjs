@@ -17,6 +17,8 @@ const THRESHOLDS = {
   maxSize: 1.5,
 };
 
+const DEFINITIONS = /^#\/(\$defs|definitions)\/([^/]+)/;
+
 const { values: flags } = parseArgs({ options: { data: { type: "string" }, worst: { type: "string" } } });
 const file = flags.data === undefined ? undefined : join(flags.data, "servers.json");
 if (file === undefined || !existsSync(file)) {
@@ -55,7 +57,7 @@ async function measureAll(servers) {
 
 /** Compares what the server wrote with what a model reads. */
 function measure(original, shown) {
-  const before = { description: original.description ?? "", parameters: original.inputSchema };
+  const before = { description: original.description ?? "", parameters: withoutUnused(original.inputSchema) };
   const after = { description: shown.description, parameters: shown.schema };
   const text = [...collect(after, "description"), ...collect(after, "title")].join(" ");
   const values = new Set(collect(after, "enum").flat());
@@ -71,6 +73,24 @@ function measure(original, shown) {
     required: share(new Set(required), (name) => names.has(name) || isMentioned(name)),
     size: JSON.stringify(after).length / JSON.stringify(before).length,
   };
+}
+
+/** Leaves out definitions that nothing refers to: some servers send all of theirs with every tool. */
+function withoutUnused(schema) {
+  const { $defs = {}, definitions = {}, ...rest } = schema;
+  const all = { $defs, definitions };
+  const used = { $defs: {}, definitions: {} };
+  const visit = (value) => {
+    if (typeof value !== "object" || value === null) return;
+    const [, group, name] = DEFINITIONS.exec(typeof value.$ref === "string" ? value.$ref : "") ?? [];
+    if (name !== undefined && all[group][name] !== undefined && used[group][name] === undefined) {
+      used[group][name] = all[group][name];
+      visit(all[group][name]);
+    }
+    for (const child of Object.values(value)) visit(child);
+  };
+  visit(rest);
+  return { ...rest, ...used };
 }
 
 /** Returns the values of a keyword everywhere in a schema; properties may have the same name. */
