@@ -1,11 +1,13 @@
 // Uses real servers from npm (servers.ts): lists their tools, checks what models would see against the rules of the
 // providers, calls a safe tool, kills the server and calls again. Usage: npm run wild [-- <part of a name>…]
+// With --save <folder>, writes the tools as servers.json, which `npm run bench:schemas -- --data <folder>` reads.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { createMcpTools, type McpClient, type McpToolset } from "../../src/index.js";
 import type { JsonObject } from "../../src/json/json.js";
 import { eventually } from "../fixtures/clients.js";
@@ -41,6 +43,9 @@ interface Program {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
+
+/** What the servers list, for other measurements. */
+const listed: { readonly server: string; readonly tools: readonly object[] }[] = [];
 
 const folder = mkdtempSync(join(tmpdir(), "wild-"));
 writeFileSync(join(folder, "kubeconfig"), KUBECONFIG);
@@ -166,9 +171,11 @@ async function check(server: WildServer): Promise<Row> {
     const client = mcp.clients.wild;
     if (http !== undefined) Object.assign(row, { transport: "http" });
     row.problem = mcp.tools.length === 0 ? "no tools" : checkTools(mcp);
+    listed.push({ server: name, tools: await client.listTools({}) });
     row.call = await use(client, server);
-    if (http === undefined)
-      for (const pid of findChildren()) if (!before.includes(pid)) process.kill(pid, "SIGKILL");
+    const started = findChildren().filter((pid) => !before.includes(pid));
+    if (started.length === 0) throw new Error("no process was started");
+    if (http === undefined) for (const pid of started) process.kill(pid, "SIGKILL");
     await http?.kill();
     await http?.start();
     row.afterKill = await use(client, server);
@@ -180,7 +187,10 @@ async function check(server: WildServer): Promise<Row> {
   return row;
 }
 
-const filters = process.argv.slice(2);
+const { values: flags, positionals: filters } = parseArgs({
+  options: { save: { type: "string" } },
+  allowPositionals: true,
+});
 const selected = WILD_SERVERS.filter(
   (server) =>
     filters.length === 0 || filters.some((filter) => `${server.package} ${server.suffix}`.includes(filter)),
@@ -198,6 +208,7 @@ for (const server of selected) {
   console.log([...cells, row.call.padEnd(26), row.afterKill.padEnd(26), row.problem || "ok"].join("  "));
 }
 rmSync(folder, { recursive: true, force: true });
+if (flags.save !== undefined) writeFileSync(join(flags.save, "servers.json"), JSON.stringify(listed));
 const failed = rows.filter(({ problem }) => problem !== "");
 const packages = new Set(selected.map((server) => server.package)).size;
 console.log(
