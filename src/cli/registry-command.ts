@@ -4,6 +4,7 @@ import { isLambdaArn, publishServer, withdrawServer } from "../manager/published
 import { dynamoStore } from "../stores/drivers/dynamo-store.js";
 import { fileStore } from "../stores/drivers/file-store.js";
 import { redisStore } from "../stores/drivers/redis-store.js";
+import { isRedisAddress } from "../stores/drivers/redis-target.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
 import type { Command, CommandContext, Outcome } from "./command-context.js";
 import { UsageError } from "./exit-codes.js";
@@ -52,13 +53,13 @@ async function changeRegistry(
 function openStore({ line, terminal, logger }: CommandContext): KeyValueStore {
   const location = line.value("store");
   if (location === undefined) throw new UsageError(`${line.command} needs a store.`, USAGE);
-  if (/^rediss?:/.test(location)) return redisStore(location, { logger });
+  if (isRedisAddress(location)) return redisStore(location, { logger });
   const table = /^dynamodb:(?:\/\/)?(.+)$/.exec(location)?.[1];
   if (table !== undefined) return dynamoStore(table, { logger });
   if (/^[\w+-]+:\/\//.test(location))
     throw new UsageError(
       "The store has an unknown protocol.",
-      "Use redis://…, rediss://…, dynamodb:<table> or a folder.",
+      "Use redis://…, rediss://…, redis-cluster://…, dynamodb:<table> or a folder.",
     );
   return fileStore(resolve(terminal.cwd, location), { logger });
 }

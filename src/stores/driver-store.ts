@@ -28,6 +28,12 @@ export interface DriverEntry {
   readonly expiresAt: number | undefined;
 }
 
+/** What a failure of a backend means: its kind, and a sentence about what to do. */
+export interface FailureAdvice {
+  readonly kind: "unavailable" | "unauthorized" | "invalid-config";
+  readonly text: string;
+}
+
 /**
  * The backend of a `DriverStore`: stores strings. Validation, time limits and error translation are done
  * by `DriverStore`.
@@ -44,12 +50,19 @@ export interface StoreDriver {
   /** Returns the keys in any order. */
   list(prefix: string, cancellation: CancelScope): Promise<string[]>;
   watch?(listener: (key: string | undefined) => void): Promise<() => Promise<void>>;
+  /** Explains an error of the backend whose cause is known. Other errors are `unavailable`. */
+  adviseOn?(error: Error): FailureAdvice | undefined;
   /** Missing if the driver opens nothing itself. */
   close?(): Promise<void>;
 }
 
 /** `close()` waits for at most this many operations: a backend that never responds must not fill the memory. */
 const MAX_PENDING = 1_000;
+
+const UNAVAILABLE: FailureAdvice = {
+  kind: "unavailable",
+  text: "Check that it is running and reachable.",
+};
 
 /** A `KeyValueStore` on top of a driver: validates keys and values, enforces time limits, translates errors. */
 export class DriverStore implements KeyValueStore {
@@ -160,8 +173,9 @@ export class DriverStore implements KeyValueStore {
       const redactor = new Redactor([...secrets, ...(this.#driver.secrets ?? [])]);
       const cause = error instanceof Error ? redactedCopy(error, redactor) : undefined;
       const reason = cause === undefined ? "" : ` (${cause.code ?? cause.name})`;
-      const text = `${this.#displayName} could not ${description}${reason}. Check that it is running and reachable.`;
-      throw new McpRuntimeError("unavailable", text, { cause });
+      const { kind, text } = (cause && this.#driver.adviseOn?.(cause)) ?? UNAVAILABLE;
+      const message = `${this.#displayName} could not ${description}${reason}. ${text}`;
+      throw new McpRuntimeError(kind, message, { cause });
     } finally {
       unsubscribe();
       cancellation.dispose();

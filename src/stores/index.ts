@@ -9,6 +9,6 @@ export {
 } from "./drivers/from-base-store.js";
 export type { KeyValueStore, StoreCallOptions, StoreSetOptions } from "./key-value-store.js";
 export { memoryStore, type MemoryStoreOptions } from "./drivers/memory-store.js";
-export type { RedisClient } from "./drivers/redis-client.js";
+export type { RedisClient, RedisClusterClient } from "./drivers/redis-client.js";
 export { redisStore, type RedisStoreOptions } from "./drivers/redis-store.js";
 export { type NamespacedStoreOptions, STORE_DEFAULTS, type StoreOptions } from "./store-options.js";

@@ -32,13 +32,13 @@ export interface KeyValueStore extends AsyncDisposable {
    * Returns the value of a key. Returns `undefined` if there is no entry, if it has expired, or if it was
    * not written in the format of this package.
    *
-   * @throws McpRuntimeError `unavailable`, `timeout`, `closed`, `invalid-config` (invalid key)
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `invalid-config` (invalid key)
    */
   get(key: string, options?: StoreCallOptions): Promise<JsonValue | undefined>;
   /**
    * Stores a copy of a JSON value.
    *
-   * @throws McpRuntimeError `unavailable`, `timeout`, `closed`, `too-large`, `invalid-config` (not JSON, invalid key)
+   * @throws McpRuntimeError `unavailable`, `unauthorized`, `timeout`, `closed`, `too-large`, `invalid-config` (not JSON, invalid key)
    */
   set(key: string, value: unknown, options?: StoreSetOptions): Promise<void>;
   /** Deletes an entry. Succeeds if there is none. */

@@ -3,7 +3,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import type { BaseStore as LangChainStore, InMemoryStore } from "@langchain/core/stores";
 import type { BaseStore as LangGraphStore } from "@langchain/langgraph";
-import type { Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import {
   dynamoStore,
   fileStore,
@@ -14,10 +14,11 @@ import {
   redisStore,
 } from "langchain-mcp-runtime/stores";
 
-export function userClientsAreAccepted(redis: Redis): KeyValueStore[] {
+export function userClientsAreAccepted(redis: Redis, cluster: Cluster): KeyValueStore[] {
   const dynamo = new DynamoDBClient({});
   return [
     redisStore(redis, { namespace: "custom" }),
+    redisStore(cluster),
     dynamoStore("table", { client: dynamo }),
     dynamoStore("table", { client: DynamoDBDocumentClient.from(dynamo) }),
   ];

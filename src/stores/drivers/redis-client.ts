@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { systemClock, settleWithin } from "../../async/clock.js";
+import { CancelScope } from "../../async/cancel-scope.js";
+import { delay, systemClock, settleWithin } from "../../async/clock.js";
 import { SingleFlight } from "../../async/single-flight.js";
 import { isStoreKey } from "../key-value-store.js";
 import type { ResolvedStoreOptions } from "../store-options.js";
@@ -14,14 +15,33 @@ export interface RedisClient {
   readonly options: object;
 }
 
-/** A client that the store creates and closes. */
-export interface ManagedRedisClient extends RedisClient {
+/** The part of an ioredis `Cluster` that the store uses. */
+export interface RedisClusterClient {
+  /** True for a `Cluster`. */
+  readonly isCluster: boolean;
+  /** The addresses of the nodes that serve a slot, the master first. */
+  readonly slots: readonly (readonly string[])[];
+  /** The options of the client; `keyPrefix` and `redisOptions` are read. */
+  readonly options: object;
+  /** Sends a command to the master of its key and returns its reply. */
+  call(command: string, ...args: (string | number)[]): Promise<unknown>;
+  /** Returns a client for each known node. */
+  nodes(role: "all"): readonly RedisClient[];
+  /** Reads the slots again. */
+  refreshSlotsCache(callback: (error?: Error | null) => void): void;
+}
+
+interface ClientLifecycle {
   readonly status: string;
   connect(): Promise<void>;
   disconnect(): void;
   on(event: string, listener: (...args: never[]) => void): unknown;
   once(event: string, listener: () => void): unknown;
 }
+
+/** A client that the store creates and closes. */
+export type ManagedRedisClient = RedisClient & ClientLifecycle;
+export type ManagedRedisCluster = RedisClusterClient & ClientLifecycle;
 
 /** Options of every client that the store creates: commands fail at once while Redis is not connected. */
 export function managedClientOptions(timeoutMs: number): object {
@@ -30,6 +50,7 @@ export function managedClientOptions(timeoutMs: number): object {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
+    retryStrategy: null,
     // A loading server reports it with every command, and INFO is often not permitted.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
@@ -42,49 +63,56 @@ export function managedClientOptions(timeoutMs: number): object {
   };
 }
 
+/** ioredis rejects with "Connection is closed" and emits the reason as an event. */
+async function connectClient(client: ClientLifecycle, lastError: () => unknown): Promise<void> {
+  await client.connect().catch((error: unknown) => {
+    throw lastError() ?? error;
+  });
+}
+
 /** Disconnects and waits until the connection is closed. */
-async function closeClient(client: ManagedRedisClient): Promise<void> {
+async function closeClient(client: ClientLifecycle): Promise<void> {
   const isConnected = !["end", "close", "reconnecting"].includes(client.status);
   const ended = new Promise<void>((resolve) => void client.once("end", resolve));
   client.disconnect();
   if (isConnected) await ended;
 }
 
-/** Sends commands to Redis. */
-export type RedisConnection = Pick<LazyRedisConnection, "call" | "close">;
-
 /**
- * A connection that is opened by the first command and reopened by the next command after it was lost. It
- * never reconnects in the background.
+ * A client that is created and connected by the first command and connected again by the next command after its
+ * connection was lost. It never reconnects in the background.
  */
-export class LazyRedisConnection {
-  readonly #create: () => Promise<ManagedRedisClient>;
-  readonly #connecting = new SingleFlight<ManagedRedisClient, void>();
-  #client: Promise<ManagedRedisClient> | undefined;
-  /** ioredis rejects with "Connection is closed" and emits the reason as an event. */
+export class LazyConnection<Client extends ClientLifecycle> {
+  readonly #create: () => Promise<Client>;
+  readonly #connecting = new SingleFlight<Client, void>();
+  #client: Promise<Client> | undefined;
   #lastError: unknown;
+  #isClosed = false;
 
-  constructor(create: () => Promise<ManagedRedisClient>) {
+  constructor(create: () => Promise<Client>) {
     this.#create = create;
   }
 
-  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
-    this.#client ??= this.#open();
+  /** Returns the connected client. */
+  async open(): Promise<Client> {
+    if (this.#isClosed) throw new Error("Connection is closed.");
+    this.#client ??= this.#createClient();
     const client = await this.#client;
     if (client.status !== "ready") await this.#connecting.run(client, () => this.#connect(client));
-    return client.call(command, ...args);
+    return client;
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const client = await this.#client?.catch(() => undefined);
     if (client !== undefined) await closeClient(client);
   }
 
-  async #open(): Promise<ManagedRedisClient> {
+  async #createClient(): Promise<Client> {
     try {
       const client = await this.#create();
-      client.on("error", (error: unknown) => {
-        this.#lastError = error;
+      client.on("error", (error: { lastNodeError?: unknown }) => {
+        this.#lastError = error.lastNodeError ?? error;
       });
       return client;
     } catch (error) {
@@ -93,104 +121,193 @@ export class LazyRedisConnection {
     }
   }
 
-  async #connect(client: ManagedRedisClient): Promise<void> {
+  async #connect(client: Client): Promise<void> {
     this.#lastError = undefined;
-    await client.connect().catch((error: unknown) => {
-      throw this.#lastError ?? error;
-    });
+    try {
+      await connectClient(client, () => this.#lastError);
+    } catch (error) {
+      // A client of ioredis 5 has the status "ready" after some failures.
+      this.#client = undefined;
+      client.disconnect();
+      throw error;
+    }
   }
 }
+
+/** The Redis, or the cluster, of a store. */
+export interface RedisTarget {
+  /** For messages: `the Redis store at localhost:6379`. */
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly isCluster: boolean;
+  /** The `keyPrefix` of the client, which it adds to every key but does not strip from SCAN results. */
+  readonly clientPrefix: string;
+  call(command: string, ...args: (string | number)[]): Promise<unknown>;
+  /** Returns clients of the nodes that together have all keys. */
+  findMasters(): Promise<readonly Pick<RedisClient, "call">[]>;
+  /** Creates a client that can subscribe to the channel. It is not connected and does not reconnect. */
+  createSubscriber(channel: string): Promise<ManagedRedisClient>;
+  close(): Promise<void>;
+}
+
+/** Upper limit of the exponential reconnect delay. */
+const MAX_RECONNECT_DELAY_MS = 5_000;
+/** How many time limits pass between two pings. They detect a connection that was lost without being closed. */
+const TIMEOUTS_PER_PING = 5;
 
 type Listener = (key: string | undefined) => void;
 
-/** The connection of a change feed. */
-interface Subscription {
-  readonly client: ManagedRedisClient;
-  /** Resolves when the channel is subscribed for the first time. */
-  readonly ready: Promise<void>;
-  isReady: boolean;
+/** The subscription of a change feed, across reconnects. */
+class Subscription {
+  readonly stopped = new CancelScope();
+  /** Resolves when the channel is subscribed for the first time, or cannot be: the reason is then logged. */
+  readonly settled: Promise<void>;
+  settle: () => void = () => undefined;
+  client: ManagedRedisClient | undefined;
+  problem: string | undefined;
+  isSubscribed = false;
   /** True once `watch` has resolved: changes missed before a later (re)subscription must be reported. */
-  isWatched: boolean;
+  isWatched = false;
+
+  constructor() {
+    this.settled = new Promise((resolve) => {
+      this.settle = resolve;
+    });
+  }
 }
 
-/** Reports changes by other processes over one connection, which is open while there are listeners. */
+interface ChangeFeedOptions extends Pick<ResolvedStoreOptions, "namespace" | "timeoutMs" | "logger"> {
+  /** Describes an error that does not go away by trying again: missing rights, wrong credentials. */
+  readonly describeDenial: (error: unknown) => string | undefined;
+}
+
+/**
+ * Publishes changes, and reports those of other processes over one connection, which is open while there are
+ * listeners. In a cluster it is a connection to the master of the channel's slot.
+ */
 export class RedisChangeFeed {
-  /** The channel that every change is published to. */
+  /** The name as Redis sees it. ioredis adds the key prefix of the client to a sharded channel. */
   readonly channel: string;
-  readonly #createClient: () => Promise<ManagedRedisClient>;
-  readonly #options: ResolvedStoreOptions;
+  readonly #unprefixedChannel: string;
+  readonly #target: RedisTarget;
+  readonly #options: ChangeFeedOptions;
   /** Identifies this process: its own changes are not reported. */
   readonly #writerId = randomBytes(8).toString("hex");
   readonly #listeners = new Set<{ readonly listener: Listener }>();
-  #subscription: Promise<Subscription> | undefined;
+  #subscription: Subscription | undefined;
+  #hasWarned = false;
 
-  /** `createClient` creates a client that reconnects automatically. */
-  constructor(createClient: () => Promise<ManagedRedisClient>, options: ResolvedStoreOptions) {
-    this.channel = `${options.namespace}:changes`;
-    this.#createClient = createClient;
+  constructor(target: RedisTarget, options: ChangeFeedOptions) {
+    this.#unprefixedChannel = `${options.namespace}:changes`;
+    this.channel = (target.isCluster ? target.clientPrefix : "") + this.#unprefixedChannel;
+    this.#target = target;
     this.#options = options;
   }
 
-  /** Encodes the message that is published when an entry changes. */
-  encodeChange(key: string): string {
-    return `${this.#writerId} ${key}`;
+  /** Best effort: the store works without the permission to publish. Never rejects. */
+  async publish(key: string): Promise<void> {
+    const message = `${this.#writerId} ${key}`;
+    const { logger, describeDenial } = this.#options;
+    try {
+      await withShardedPubSub(
+        this.#target,
+        () => this.#target.call("spublish", this.#unprefixedChannel, message),
+        () => this.#target.call("publish", this.channel, message),
+      );
+    } catch (error) {
+      const denial = describeDenial(error);
+      const text = `${this.#target.name} could not publish a change; other processes do not notice it at once.`;
+      if (denial === undefined || this.#hasWarned) return logger.debug(text);
+      this.#hasWarned = true;
+      logger.warn(`${text} ${denial}`);
+    }
   }
 
   async watch(listener: Listener): Promise<() => Promise<void>> {
+    const { timeoutMs, logger } = this.#options;
     const registration = { listener };
     this.#listeners.add(registration);
-    const unsubscribe = async () => {
+    const subscription = (this.#subscription ??= this.#subscribe());
+    await settleWithin(timeoutMs, systemClock, () => subscription.settled);
+    subscription.isWatched = true;
+    if (!subscription.isSubscribed && subscription.problem === undefined)
+      logger.warn(
+        `${this.#target.name} could not subscribe to changes yet. It keeps trying in the background.`,
+      );
+    return async () => {
       this.#listeners.delete(registration);
       if (this.#listeners.size === 0) await this.close();
     };
-    try {
-      this.#subscription ??= this.#subscribe();
-      await this.#waitUntilReady(await this.#subscription);
-    } catch (error) {
-      await unsubscribe();
-      throw error;
-    }
-    return unsubscribe;
   }
 
   async close(): Promise<void> {
-    const opening = this.#subscription;
+    const subscription = this.#subscription;
     this.#subscription = undefined;
-    const subscription = await opening?.catch(() => undefined);
-    if (subscription !== undefined) await closeClient(subscription.client);
+    subscription?.stopped.cancel(undefined);
+    if (subscription?.client !== undefined) await closeClient(subscription.client);
   }
 
-  async #subscribe(): Promise<Subscription> {
-    const client = await this.#createClient();
-    // Without a listener, ioredis prints errors to the console.
-    client.on("error", () => undefined);
-    client.on("message", (_channel: string, message: string) => {
-      const key = this.#parseKey(message);
-      if (key !== undefined) this.#notify(key);
-    });
-    const listen = async (onReady: () => void) => {
-      await client.call("subscribe", this.channel);
-      subscription.isReady = true;
-      onReady();
-      if (subscription.isWatched) this.#notify(undefined);
-    };
-    const ready = new Promise<void>((resolve) => {
-      client.on("ready", () => {
-        // If the connection drops meanwhile, the client reconnects and this runs again.
-        listen(resolve).catch(() => undefined);
-      });
-    });
-    const subscription: Subscription = { client, ready, isReady: false, isWatched: false };
-    client.connect().catch(() => undefined);
+  #subscribe(): Subscription {
+    const subscription = new Subscription();
+    void this.#keepSubscribed(subscription);
     return subscription;
   }
 
-  async #waitUntilReady(subscription: Subscription): Promise<void> {
-    const { timeoutMs, logger } = this.#options;
-    await settleWithin(timeoutMs, systemClock, () => subscription.ready);
-    subscription.isWatched = true;
-    if (!subscription.isReady)
-      logger.warn("A Redis store could not subscribe to changes yet. It keeps trying in the background.");
+  /** Never rejects. */
+  async #keepSubscribed(subscription: Subscription): Promise<void> {
+    const { stopped } = subscription;
+    for (let failures = 0; !stopped.isCancelled; failures += 1) {
+      try {
+        if (await this.#listen(subscription)) failures = 0;
+      } catch (error) {
+        this.#reportDenial(subscription, error);
+      }
+      const delayMs = Math.min(100 * 2 ** failures, MAX_RECONNECT_DELAY_MS);
+      await delay(delayMs, systemClock, stopped).catch(() => undefined);
+    }
+  }
+
+  /** Returns when the connection has ended: whether it was subscribed. */
+  async #listen(subscription: Subscription): Promise<boolean> {
+    const client = await this.#target.createSubscriber(this.channel);
+    if (subscription.stopped.isCancelled) return false;
+    subscription.client = client;
+    let lastError: unknown;
+    client.on("error", (error) => {
+      lastError = error;
+    });
+    for (const event of ["message", "smessage"])
+      client.on(event, (_channel: string, message: string) => this.#receive(message));
+    // The slot of the channel has moved to another master.
+    client.on("moved", () => client.disconnect());
+    const ended = new Promise<void>((resolve) => void client.once("end", resolve));
+    let pings: NodeJS.Timeout | undefined;
+    try {
+      await connectClient(client, () => lastError);
+      await withShardedPubSub(
+        this.#target,
+        () => client.call("ssubscribe", this.channel),
+        () => client.call("subscribe", this.channel),
+      );
+      subscription.isSubscribed = true;
+      subscription.settle();
+      if (subscription.isWatched) this.#notify(undefined);
+      const ping = () => void client.call("ping").catch(() => undefined);
+      pings = setInterval(ping, this.#options.timeoutMs * TIMEOUTS_PER_PING).unref();
+      await ended;
+    } finally {
+      clearInterval(pings);
+      client.disconnect();
+    }
+    return true;
+  }
+
+  #reportDenial(subscription: Subscription, error: unknown): void {
+    const problem = this.#options.describeDenial(error);
+    if (problem === undefined || subscription.problem === problem) return;
+    subscription.problem = problem;
+    subscription.settle();
+    this.#options.logger.warn(`${this.#target.name} could not subscribe to changes. ${problem}`);
   }
 
   #notify(key: string | undefined): void {
@@ -204,10 +321,24 @@ export class RedisChangeFeed {
   }
 
   /** Any client of the server can publish to the channel: ignore invalid messages. */
-  #parseKey(message: string): string | undefined {
+  #receive(message: string): void {
     const end = message.indexOf(" ");
     const key = message.slice(end + 1);
     const isOwn = message.slice(0, end) === this.#writerId;
-    return end === -1 || isOwn || !isStoreKey(key) ? undefined : key;
+    if (end !== -1 && !isOwn && isStoreKey(key)) this.#notify(key);
   }
+}
+
+/** Uses sharded pub/sub in a cluster, which stays within one shard, if the server has it (Redis 7). */
+async function withShardedPubSub(
+  { isCluster }: RedisTarget,
+  sharded: () => Promise<unknown>,
+  unsharded: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    if (isCluster) return void (await sharded());
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith("ERR unknown command")) throw error;
+  }
+  await unsharded();
 }

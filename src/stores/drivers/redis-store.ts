@@ -1,17 +1,13 @@
-import { tryDecodeURIComponent } from "../../config/collect-secrets.js";
-import { configError } from "../../errors/mcp-runtime-error.js";
-import { describeValue } from "../../json/describe-value.js";
-import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { settleWithin, systemClock } from "../../async/clock.js";
 import type { KeyValueStore } from "../key-value-store.js";
 import {
-  type ManagedRedisClient,
-  managedClientOptions,
   type RedisClient,
-  LazyRedisConnection,
-  type RedisConnection,
+  type RedisClusterClient,
+  type RedisTarget,
   RedisChangeFeed,
 } from "./redis-client.js";
-import { DriverStore, type DriverEntry, type StoreDriver } from "../driver-store.js";
+import { CLUSTER_NODE, resolveRedisTarget } from "./redis-target.js";
+import { DriverStore, type DriverEntry, type FailureAdvice, type StoreDriver } from "../driver-store.js";
 import { InvalidEntryError } from "../stored-record.js";
 import {
   type NamespacedStoreOptions,
@@ -23,14 +19,13 @@ import type { CancelScope } from "../../async/cancel-scope.js";
 /** Options of `redisStore`. */
 export type RedisStoreOptions = NamespacedStoreOptions;
 
-/** Upper limit of the exponential reconnect delay of the change feed. */
-const MAX_RECONNECT_DELAY_MS = 5_000;
-
 /**
- * Creates a store in Redis, shared by many processes, with a change feed. Takes a URL (`redis://` or
- * `rediss://`) or an ioredis client, which is not closed with the store. Requires the package `ioredis`, which is
- * loaded on first use.
+ * Creates a store in Redis or Valkey, shared by many processes, with a change feed. Requires the package `ioredis`,
+ * which is loaded on first use.
  *
+ * @param urlOrClient `redis://` or, with TLS, `rediss://`; for a cluster `redis-cluster://host:port,host:port` or
+ * `rediss-cluster://`; or an ioredis client (`Redis`, also with Sentinel, or `Cluster`), which is not closed with the
+ * store
  * @throws McpRuntimeError `invalid-config` for invalid options
  * @example
  * ```ts
@@ -39,108 +34,47 @@ const MAX_RECONNECT_DELAY_MS = 5_000;
  * ```
  */
 export function redisStore(
-  urlOrClient: string | RedisClient,
+  urlOrClient: string | RedisClient | RedisClusterClient,
   options: RedisStoreOptions = {},
 ): KeyValueStore {
   const config = resolveStoreOptions("The Redis store", options);
-  const managedOptions = managedClientOptions(config.timeoutMs);
-  const target =
-    typeof urlOrClient === "string"
-      ? targetFromUrl(urlOrClient, managedOptions)
-      : targetFromClient(urlOrClient, managedOptions);
-  return new DriverStore(new RedisDriver(target, config), config);
-}
-
-interface RedisTarget {
-  readonly name: string;
-  readonly secrets: readonly string[];
-  readonly connection: RedisConnection;
-  /** The `keyPrefix` of the client, which it adds to every key but does not strip from SCAN results. */
-  readonly clientPrefix: string;
-  readonly createSubscriber: () => Promise<ManagedRedisClient>;
-}
-
-function targetFromUrl(address: string, managedOptions: object): RedisTarget {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || !["redis:", "rediss:"].includes(url.protocol)) throw invalidTargetError(address);
-  const create = (options: object) => createClient(address, { ...managedOptions, ...options });
-  return {
-    name: `the Redis store at ${url.host}`,
-    secrets: [url.password, tryDecodeURIComponent(url.password)],
-    connection: new LazyRedisConnection(() => create({ retryStrategy: null })),
-    clientPrefix: "",
-    createSubscriber: () => create({ retryStrategy: reconnectDelay }),
-  };
-}
-
-function targetFromClient(client: RedisClient, managedOptions: object): RedisTarget {
-  if (typeof client?.call !== "function" || typeof client.duplicate !== "function")
-    throw invalidTargetError(client);
-  if (Reflect.get(client, "isCluster") === true) {
-    const message = "expected a client of one Redis, got one of a cluster";
-    throw configError("The Redis store", [{ path: "", message }]);
-  }
-  const { keyPrefix, password } = client.options as Record<string, unknown>;
-  const connection: RedisConnection = {
-    call: (command, ...args) => client.call(command, ...args),
-    close: async () => undefined,
-  };
-  return {
-    name: "the Redis store",
-    secrets: typeof password === "string" ? [password] : [],
-    connection,
-    clientPrefix: typeof keyPrefix === "string" ? keyPrefix : "",
-    createSubscriber: async () =>
-      client.duplicate({ ...managedOptions, retryStrategy: reconnectDelay }) as ManagedRedisClient,
-  };
-}
-
-async function createClient(address: string, options: object): Promise<ManagedRedisClient> {
-  const { Redis } = await loadOptionalDependency("ioredis", {
-    neededBy: "A Redis store",
-    load: () => import("ioredis"),
-  });
-  return new Redis(address, options);
-}
-
-function reconnectDelay(attempt: number): number {
-  return Math.min(100 * 2 ** (attempt - 1), MAX_RECONNECT_DELAY_MS);
-}
-
-function invalidTargetError(value: unknown): Error {
-  // The string may be a URL with a password: do not repeat it.
-  const received = typeof value === "string" ? "a string" : describeValue(value);
-  const message = `expected redis://…, rediss://… or an ioredis client, got ${received}`;
-  return configError("The Redis store", [{ path: "", message }]);
+  return new DriverStore(new RedisDriver(resolveRedisTarget(urlOrClient, config.timeoutMs), config), config);
 }
 
 const SCAN_STEP = 1_000;
+
+/** What the user of the store is allowed to do with ACL rules that contain only these commands. */
+const COMMANDS = "+getrange +set +del +scan +publish +subscribe +ping";
+const CLUSTER_COMMANDS = "+spublish +ssubscribe +cluster|slots +cluster|keyslot";
 
 /** Stores one Redis string per entry, with its expiry, and publishes every change. */
 class RedisDriver implements StoreDriver {
   readonly name: string;
   readonly secrets: readonly string[];
-  readonly #connection: RedisConnection;
+  readonly #target: RedisTarget;
   readonly #options: ResolvedStoreOptions;
   readonly #prefix: string;
-  readonly #clientPrefix: string;
   readonly #feed: RedisChangeFeed;
+  readonly #publishing = new Set<Promise<void>>();
 
   constructor(target: RedisTarget, config: ResolvedStoreOptions) {
     this.name = target.name;
     this.secrets = target.secrets;
-    this.#connection = target.connection;
+    this.#target = target;
     this.#options = config;
     this.#prefix = `${config.namespace}:`;
-    this.#clientPrefix = target.clientPrefix;
-    this.#feed = new RedisChangeFeed(target.createSubscriber, config);
+    const describeDenial = (error: unknown) => {
+      const advice = error instanceof Error ? this.adviseOn(error) : undefined;
+      return advice === undefined || advice.kind === "unavailable" ? undefined : advice.text;
+    };
+    this.#feed = new RedisChangeFeed(target, { ...config, describeDenial });
   }
 
   async read(key: string): Promise<string | undefined> {
     const { maxBytes } = this.#options;
     try {
       // One byte more than allowed is enough to detect an oversized entry.
-      const text = await this.#connection.call("getrange", this.#prefix + key, 0, maxBytes);
+      const text = await this.#target.call("getrange", this.#prefix + key, 0, maxBytes);
       return typeof text === "string" && text !== "" ? text : undefined;
     } catch (error) {
       if (error instanceof Error && error.message.startsWith("WRONGTYPE"))
@@ -151,26 +85,31 @@ class RedisDriver implements StoreDriver {
 
   async write({ key, text, ttlMs }: DriverEntry): Promise<void> {
     const expiry = ttlMs === undefined ? [] : ["px", Math.ceil(ttlMs)];
-    await this.#change(key, ["set", this.#prefix + key, text, ...expiry]);
+    await this.#target.call("set", this.#prefix + key, text, ...expiry);
+    this.#publish(key);
   }
 
   async remove(key: string): Promise<void> {
-    await this.#change(key, ["del", this.#prefix + key]);
+    await this.#target.call("del", this.#prefix + key);
+    this.#publish(key);
   }
 
   /** Scans the whole database: Redis has no index by prefix. */
   async list(prefix: string, cancellation: CancelScope): Promise<string[]> {
-    const fullPrefix = this.#clientPrefix + this.#prefix;
+    const fullPrefix = this.#target.clientPrefix + this.#prefix;
     const pattern = `${escapePattern(fullPrefix + prefix)}*`;
     const matches = new Set<string>();
-    let cursor = "0";
-    do {
-      cancellation.throwIfCancelled();
-      const page = await this.#connection.call("scan", cursor, "match", pattern, "count", SCAN_STEP);
-      const [next, keys] = page as [string, string[]];
-      for (const key of keys) matches.add(key.slice(fullPrefix.length));
-      cursor = next;
-    } while (cursor !== "0");
+    const scan = async (node: Pick<RedisClient, "call">) => {
+      let cursor = "0";
+      do {
+        cancellation.throwIfCancelled();
+        const page = await node.call("scan", cursor, "match", pattern, "count", SCAN_STEP);
+        const [next, keys] = page as [string, string[]];
+        for (const key of keys) matches.add(key.slice(fullPrefix.length));
+        cursor = next;
+      } while (cursor !== "0");
+    };
+    await Promise.all((await this.#target.findMasters()).map(scan));
     return [...matches];
   }
 
@@ -179,24 +118,57 @@ class RedisDriver implements StoreDriver {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#feed.close(), this.#connection.close()]);
+    await settleWithin(this.#options.timeoutMs, systemClock, () => Promise.all(this.#publishing));
+    await Promise.all([this.#feed.close(), this.#target.close()]);
   }
 
-  /** Pipelines the command and the notification: Redis runs them in this order in one round trip. */
-  async #change(key: string, command: readonly [string, ...(string | number)[]]): Promise<void> {
-    const changed = this.#connection.call(...command);
-    await Promise.all([changed, this.#publish(key)]);
+  adviseOn(error: Error): FailureAdvice | undefined {
+    const { message } = error;
+    const code = String(Reflect.get(error, "code") ?? /^[A-Z]+/.exec(message)?.[0]);
+    if (code === "NOPERM") return { kind: "unauthorized", text: this.#describeMissingRight(message) };
+    if (message.startsWith("ERR This instance has cluster support disabled")) return ADVICE.get("NOCLUSTER");
+    return ADVICE.get(code) ?? (TLS_ERROR.test(code) ? TLS_ADVICE : undefined);
   }
 
-  /** Best effort: the store works without the permission to publish. */
-  async #publish(key: string): Promise<void> {
-    try {
-      await this.#connection.call("publish", this.#feed.channel, this.#feed.encodeChange(key));
-    } catch {
-      this.#options.logger.debug(`${this.name} could not publish a change.`);
-    }
+  /** Not awaited by the caller: in a cluster, another master than that of the key may be down. */
+  #publish(key: string): void {
+    const publishing = this.#feed.publish(key).finally(() => this.#publishing.delete(publishing));
+    this.#publishing.add(publishing);
+  }
+
+  #describeMissingRight(message: string): string {
+    const { clientPrefix, isCluster } = this.#target;
+    const keys = `~${clientPrefix}${this.#prefix}*`;
+    const channel = `&${this.#feed.channel}`;
+    const command = /'(.+?)' command/.exec(message)?.[1];
+    const missing = command === undefined ? (message.includes("channel") ? channel : keys) : `+${command}`;
+    const commands = isCluster ? `${COMMANDS} ${CLUSTER_COMMANDS}` : COMMANDS;
+    return `Its user lacks the ACL rule ${missing}. Grant the user: ${keys} ${channel} ${commands}`;
   }
 }
+
+const ADVICE: ReadonlyMap<string, FailureAdvice> = new Map([
+  [
+    "NOAUTH",
+    {
+      kind: "unauthorized",
+      text: "It requires a password: add it to the address (redis://user:password@host) or to the client.",
+    },
+  ],
+  ["WRONGPASS", { kind: "unauthorized", text: "Check the user name and the password." }],
+  ["MOVED", { kind: "invalid-config", text: `It ${CLUSTER_NODE}` }],
+  ["NOCLUSTER", { kind: "invalid-config", text: "It is not a Redis Cluster: use redis:// or rediss://." }],
+  [
+    "READONLY",
+    { kind: "unavailable", text: "It is a replica: use the master, or an ioredis client for Sentinel." },
+  ],
+]);
+
+const TLS_ERROR = /CERT|SIGNATURE|^ERR_(?:SSL|TLS)|^EPROTO$/;
+const TLS_ADVICE: FailureAdvice = {
+  kind: "unavailable",
+  text: "TLS failed. Check that the port uses TLS, that the certificate is for this host, and that its authority is trusted: set NODE_EXTRA_CA_CERTS, or pass an ioredis client with `tls.ca`.",
+};
 
 function escapePattern(text: string): string {
   return text.replace(/[\\*?[\]^-]/g, String.raw`\$&`);

@@ -4,6 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeyValueStore, redisStore } from "../../../src/stores/index.js";
 import { eventually, rejection, times } from "../../fixtures/clients.js";
 import { FaultProxy } from "../../fixtures/fault-proxy.js";
+import { findFreePort } from "../../fixtures/listener.js";
+import { readPemFile } from "../../fixtures/read-pem-file.js";
+import { TemporaryFolder } from "../../fixtures/temporary-folder.js";
+import { tlsSettings } from "../../fixtures/redis-cluster.js";
 import { HAS_REDIS, RedisServer } from "../../fixtures/redis-server.js";
 import { catchConfigError } from "../../fixtures/catch-config-error.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
@@ -42,11 +46,16 @@ describe("the target of a Redis store", () => {
     },
   );
 
-  it("cannot be a cluster, whose keys cannot be listed on one node", () => {
-    const cluster = { isCluster: true, call: async () => undefined, duplicate: () => ({}), options: {} };
-    expect(catchConfigError(() => redisStore(cluster)).issues).toEqual([
-      { path: "", message: expect.stringContaining("cluster") },
-    ]);
+  it.each([
+    ["redis-cluster://"],
+    ["redis-cluster://:canary@localhost:x"],
+    ["redis-cluster://localhost:7000,"],
+    ["redis-cluster://localhost:7000/1"],
+    ["redis-cluster://localhost?canary=1"],
+  ])("cannot be the cluster address %j", (address) => {
+    const error = catchConfigError(() => redisStore(address));
+    expect(error.issues).toEqual([{ path: "", message: expect.stringContaining("redis-cluster://") }]);
+    expect(printError(error)).not.toContain("canary");
   });
 
   it("has validated options", () => {
@@ -126,11 +135,81 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
     await client.quit();
   });
 
-  it("works for a user without the publish permission", async () => {
-    await admin.call("acl", "setuser", "quiet", "on", ">pw", "~*", "+@all", "-publish");
-    await using store = redisStore(server.url.replace("//", "//quiet:pw@"));
+  it("works for a user without the publish permission, with one warning", async () => {
+    await admin.call("acl", "setuser", "quiet", "reset", "on", ">pw", "~*", "&*", "+@all", "-publish");
+    const logger = new RecordingLogger();
+    const store = redisStore(server.url.replace("//", "//quiet:pw@"), { ...LONG_TIMEOUT, logger });
     await store.set("k", "kept");
-    expect(await store.get("k")).toBe("kept");
+    await store.set("k", "again");
+    expect(await store.get("k")).toBe("again");
+    await store.close();
+    expect(logger.warnings).toEqual([expect.stringContaining("lacks the ACL rule +publish.")]);
+  });
+
+  it("says which ACL rule is missing, and needs no others", async () => {
+    const url = server.url.replace("//", "//app:pw@");
+    const operations: ((store: KeyValueStore) => Promise<unknown>)[] = [
+      (store) => store.get("k"),
+      (store) => store.set("k", 1),
+      (store) => store.delete("k"),
+      (store) => store.list(""),
+    ];
+    const denied = [];
+    for (const rules of [[], ["+@all"]]) {
+      await admin.call("acl", "setuser", "app", "reset", "on", ">pw", ...rules);
+      await using store = redisStore(url, LONG_TIMEOUT);
+      denied.push(
+        ...(await Promise.all(operations.slice(0, 5 - rules.length * 2).map((run) => rejection(run(store))))),
+      );
+    }
+    expect(denied.map(({ kind }) => kind)).toEqual(denied.map(() => "unauthorized"));
+    expect(denied.map(({ message }) => /ACL rule (.*?)\. /.exec(message)?.[1])).toEqual([
+      "+getrange",
+      "+set",
+      "+del",
+      "+scan",
+      "~langchain-mcp-runtime:*",
+      "~langchain-mcp-runtime:*",
+      "~langchain-mcp-runtime:*",
+    ]);
+    const [, rules = ""] = /Grant the user: (.*)$/.exec(denied[0]?.message ?? "") ?? [];
+    await admin.call("acl", "setuser", "app", "reset", "on", ">pw", ...rules.split(" "));
+    const logger = new RecordingLogger();
+    await using store = redisStore(url, { ...LONG_TIMEOUT, logger });
+    await using other = redisStore(url, { ...LONG_TIMEOUT, logger });
+    const changes: unknown[] = [];
+    await store.watch?.((key) => changes.push(key));
+    for (const run of operations) await run(other);
+    await eventually(() => changes.length === 2);
+    expect(logger.warnings).toEqual([]);
+  });
+
+  it("reports missing channel rights without waiting for its timeout", async () => {
+    await admin.call("acl", "setuser", "deaf", "reset", "on", ">pw", "~*", "+@all");
+    const logger = new RecordingLogger();
+    // The test would time out first.
+    await using store = redisStore(server.url.replace("//", "//deaf:pw@"), { timeoutMs: 60_000, logger });
+    await store.watch?.(() => undefined);
+    expect(logger.warnings).toEqual([
+      expect.stringMatching(
+        /could not subscribe to changes\. .*lacks the ACL rule &langchain-mcp-runtime:changes\./,
+      ),
+    ]);
+    await store.set("k", 1);
+  });
+
+  it("accepts Valkey's protocol name", async () => {
+    await using store = redisStore(server.url.replace("redis:", "valkey:"), LONG_TIMEOUT);
+    await store.set("k", 1);
+    expect(await store.get("k")).toBe(1);
+  });
+
+  it("is not a cluster", async () => {
+    await using store = redisStore(server.url.replace("redis:", "redis-cluster:"), LONG_TIMEOUT);
+    expect(await rejection(store.get("k"))).toMatchObject({
+      kind: "invalid-config",
+      message: expect.stringContaining("not a Redis Cluster"),
+    });
   });
 
   it("ignores invalid messages on the change channel", async () => {
@@ -144,6 +223,48 @@ describe.skipIf(!HAS_REDIS)("a Redis store", () => {
       await admin.publish("feed:changes", message);
     await eventually(() => changes.length > 0);
     expect(changes).toEqual(["valid"]);
+  });
+});
+
+describe.skipIf(!HAS_REDIS)("a Redis store over TLS", () => {
+  it("uses the certificate authority of the user's client, and explains a certificate that is not trusted", async () => {
+    const tlsPort = await findFreePort();
+    await using server = await RedisServer.start({ settings: tlsSettings(tlsPort) });
+    const client = new Redis({ port: tlsPort, host: "localhost", tls: { ca: readPemFile("authority") } });
+    await using store = redisStore(client, LONG_TIMEOUT);
+    await using other = redisStore(server.url, LONG_TIMEOUT);
+    const changes: unknown[] = [];
+    await store.watch?.((key) => changes.push(key));
+    await other.set("k", 1);
+    expect(await store.get("k")).toBe(1);
+    await eventually(() => changes.length === 1);
+    client.disconnect();
+
+    await using untrusted = redisStore(`rediss://localhost:${tlsPort}`, LONG_TIMEOUT);
+    expect(await rejection(untrusted.get("k"))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+    });
+  });
+});
+
+describe.skipIf(!HAS_REDIS)("a Redis store with a client for Sentinel", () => {
+  it("uses the master that Sentinel names", async () => {
+    await using server = await RedisServer.start();
+    using folder = new TemporaryFolder();
+    const file = folder.write("sentinel.conf", `sentinel monitor main 127.0.0.1 ${server.port} 1\n`);
+    await using sentinel = await RedisServer.start({ files: [file, "--sentinel"] });
+    const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
+    const client = new Redis({ sentinels, name: "main" });
+    await using store = redisStore(client, LONG_TIMEOUT);
+    await using other = redisStore(server.url, LONG_TIMEOUT);
+    const changes: unknown[] = [];
+    await store.watch?.((key) => changes.push(key));
+    await other.set("k", 1);
+    expect(await store.get("k")).toBe(1);
+    expect(await store.list("")).toEqual(["k"]);
+    await eventually(() => changes.length === 1);
+    client.disconnect();
   });
 });
 
@@ -238,7 +359,7 @@ describe.skipIf(!HAS_REDIS)("when Redis fails, a Redis store", () => {
     await using server = await RedisServer.start({ password: "right", settings });
     await using wrong = redisStore(server.url.replace("right", encodeURIComponent(PASSWORD)));
     const denied = await rejection(wrong.get("k"));
-    expect(denied).toMatchObject({ kind: "unavailable", cause: { code: "WRONGPASS" } });
+    expect(denied).toMatchObject({ kind: "unauthorized", cause: { code: "WRONGPASS" } });
     expect(printError(denied)).not.toMatch(/canary/);
 
     await using store = redisStore(server.url, LONG_TIMEOUT);
@@ -261,6 +382,20 @@ describe.skipIf(!HAS_REDIS)("the change feed of a Redis store", () => {
     await other.set("k", 1);
     await eventually(() => changes.length === 2);
     expect(changes).toEqual([undefined, "k"]);
+  });
+
+  it("recovers when its connection was lost without being closed", async () => {
+    await using server = await RedisServer.start();
+    const rates = { resetOnConnect: 0, reset: 0, truncate: 0, blackhole: 0, delay: 0 };
+    await using proxy = await FaultProxy.start({ target: `http://127.0.0.1:${server.port}`, seed: 1, rates });
+    await using store = redisStore(proxy.url.replace("http:", "redis:"), { timeoutMs: 300 });
+    const changes: (string | undefined)[] = [];
+    await store.watch?.((key) => changes.push(key));
+    server.pause();
+    // The feed has pinged the paused server and has opened a second connection.
+    await eventually(() => proxy.counts.connections > 1);
+    server.resume();
+    await eventually(() => changes.includes(undefined));
   });
 
   it("starts once Redis is up", async () => {

@@ -1,0 +1,240 @@
+import { tryDecodeURIComponent } from "../../config/collect-secrets.js";
+import { loadOptionalDependency } from "../../errors/load-optional-dependency.js";
+import { configError, McpRuntimeError } from "../../errors/mcp-runtime-error.js";
+import { describeValue } from "../../json/describe-value.js";
+import {
+  LazyConnection,
+  type ManagedRedisClient,
+  type ManagedRedisCluster,
+  managedClientOptions,
+  type RedisClient,
+  type RedisClusterClient,
+  type RedisTarget,
+} from "./redis-client.js";
+
+/** Valkey is a fork of Redis with its own protocol names. */
+const ADDRESS =
+  /^(?:redis|valkey)(?<tls>s?)(?<cluster>-cluster)?:\/\/(?:(?<user>[^:]*?)(?::(?<password>.*))?@)?(?<hosts>[^@/?#]+)(?<rest>.*)$/s;
+
+/** Whether a string has the protocol of an address that `redisStore` accepts. */
+export function isRedisAddress(address: string): boolean {
+  return /^(?:redis|valkey)s?(?:-cluster)?:/.test(address);
+}
+
+/** Throws `invalid-config` for anything that is neither an address nor a client. */
+export function resolveRedisTarget(
+  urlOrClient: string | RedisClient | RedisClusterClient,
+  timeoutMs: number,
+): RedisTarget {
+  const options = managedClientOptions(timeoutMs);
+  if (typeof urlOrClient === "string") return parseAddress(urlOrClient, options, timeoutMs);
+  if (typeof urlOrClient?.call !== "function") throw invalidTargetError(urlOrClient);
+  const connection = { open: async () => urlOrClient as never, close: async () => undefined };
+  if (isCluster(urlOrClient))
+    return new ClusterTarget({ ...describeClient(urlOrClient), connection, options });
+  if (typeof urlOrClient.duplicate !== "function") throw invalidTargetError(urlOrClient);
+  const duplicate = async () => urlOrClient.duplicate(options) as ManagedRedisClient;
+  return new SingleTarget({ ...describeClient(urlOrClient), connection, options }, duplicate);
+}
+
+function parseAddress(address: string, options: object, timeoutMs: number): RedisTarget {
+  const groups = ADDRESS.exec(address)?.groups;
+  if (groups === undefined) throw invalidTargetError(address);
+  const { tls = "", cluster, user = "", password = "", hosts = "", rest = "" } = groups;
+  const description = {
+    name: `the Redis store at ${hosts}`,
+    secrets: [password, tryDecodeURIComponent(password)],
+    clientPrefix: "",
+    options,
+  };
+  if (cluster === undefined) {
+    const url = address.replace(/^valkey/, "redis");
+    if (!URL.canParse(url)) throw invalidTargetError(address);
+    const create = async (): Promise<ManagedRedisClient> => new (await loadClients()).Redis(url, options);
+    return new SingleTarget({ ...description, connection: new LazyConnection(create) }, create);
+  }
+  const nodes = hosts.split(",").map((host) => parseNode(host));
+  if (!/^\/?0?$/.test(rest) || nodes.includes(undefined)) throw invalidTargetError(address);
+  const redisOptions = {
+    ...options,
+    ...(user === "" ? {} : { username: tryDecodeURIComponent(user) }),
+    ...(password === "" ? {} : { password: tryDecodeURIComponent(password) }),
+    ...(tls === "" ? {} : { tls: {} }),
+  };
+  const create = async () =>
+    new (await loadClients()).Cluster(nodes as { host: string; port: number }[], {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      clusterRetryStrategy: null,
+      slotsRefreshTimeout: timeoutMs,
+      // Certificates are for host names: do not replace them with IP addresses.
+      dnsLookup: (host, callback) => callback(null, host),
+      redisOptions,
+    }) as RedisClusterClient as ManagedRedisCluster;
+  return new ClusterTarget({ ...description, connection: new LazyConnection(create) });
+}
+
+function parseNode(text: string): { readonly host: string; readonly port: number } | undefined {
+  if (text === "" || !URL.canParse(`redis://${text}`)) return undefined;
+  const { hostname, port } = new URL(`redis://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
+}
+
+function loadClients() {
+  return loadOptionalDependency("ioredis", {
+    neededBy: "A Redis store",
+    load: () => import("ioredis"),
+  });
+}
+
+function isCluster(client: RedisClient | RedisClusterClient): client is RedisClusterClient {
+  return "isCluster" in client && client.isCluster;
+}
+
+function describeClient(client: { readonly options: object }) {
+  const { redisOptions, ...options } = client.options as Record<string, unknown>;
+  const { keyPrefix, password } = { ...(redisOptions as object | undefined), ...options } as Record<
+    string,
+    unknown
+  >;
+  return {
+    name: "the Redis store",
+    secrets: typeof password === "string" ? [password] : [],
+    clientPrefix: typeof keyPrefix === "string" ? keyPrefix : "",
+  };
+}
+
+function invalidTargetError(value: unknown): Error {
+  // The string may be a URL with a password: do not repeat it.
+  const received = typeof value === "string" ? "a string" : describeValue(value);
+  const message = `expected redis://…, rediss://…, redis-cluster://host:port,host:port, rediss-cluster://… or an ioredis client, got ${received}`;
+  return configError("The Redis store", [{ path: "", message }]);
+}
+
+interface TargetOptions<Client> extends Pick<RedisTarget, "name" | "secrets" | "clientPrefix"> {
+  readonly connection: Pick<LazyConnection<Client & ManagedRedisClient>, "close"> & {
+    open(): Promise<Client>;
+  };
+  /** The options of the clients that the store creates. */
+  readonly options: object;
+}
+
+/** One Redis, or the one that Sentinel names. */
+class SingleTarget implements RedisTarget {
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly isCluster = false;
+  readonly clientPrefix: string;
+  readonly createSubscriber: () => Promise<ManagedRedisClient>;
+  readonly #connection: TargetOptions<RedisClient>["connection"];
+  #isVerified = false;
+
+  constructor(
+    { name, secrets, clientPrefix, connection }: TargetOptions<RedisClient>,
+    createSubscriber: () => Promise<ManagedRedisClient>,
+  ) {
+    this.name = name;
+    this.secrets = secrets;
+    this.clientPrefix = clientPrefix;
+    this.createSubscriber = createSubscriber;
+    this.#connection = connection;
+  }
+
+  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
+    const client = await this.#connection.open();
+    if (!this.#isVerified) await this.#assertNotInCluster(client);
+    return client.call(command, ...args);
+  }
+
+  async findMasters(): Promise<readonly Pick<RedisClient, "call">[]> {
+    return [this];
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** A node of a cluster accepts some of the keys and lists only those. No user lacks the permission for HELLO. */
+  async #assertNotInCluster(client: RedisClient): Promise<void> {
+    const reply = await client.call("hello").catch((error: unknown) => {
+      // Servers and proxies without HELLO are no cluster nodes that could be detected.
+      if (error instanceof Error && error.name === "ReplyError") return [];
+      throw error;
+    });
+    const fields: unknown[] = Array.isArray(reply) ? reply : Object.entries(reply ?? {}).flat();
+    if (fields[fields.indexOf("mode") + 1] === "cluster")
+      throw new McpRuntimeError("invalid-config", `${this.name.replace(/^t/, "T")} ${CLUSTER_NODE}`);
+    this.#isVerified = true;
+  }
+}
+
+export const CLUSTER_NODE =
+  "is a node of a Redis Cluster, which has only a part of the keys. Use redis-cluster://host:port or an ioredis Cluster client.";
+
+/** All masters of a cluster. A command goes to the one that has its key. */
+class ClusterTarget implements RedisTarget {
+  readonly name: string;
+  readonly secrets: readonly string[];
+  readonly isCluster = true;
+  readonly clientPrefix: string;
+  readonly #connection: TargetOptions<RedisClusterClient>["connection"];
+  readonly #options: object;
+
+  constructor({ name, secrets, clientPrefix, connection, options }: TargetOptions<RedisClusterClient>) {
+    this.name = name;
+    this.secrets = secrets;
+    this.clientPrefix = clientPrefix;
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  async call(command: string, ...args: (string | number)[]): Promise<unknown> {
+    const cluster = await this.#connection.open();
+    return cluster.call(command, ...args);
+  }
+
+  /** ioredis forgets the nodes that it cannot reach: compare with the slots, or keys would be missing from a list. */
+  async findMasters(): Promise<readonly RedisClient[]> {
+    const cluster = await this.#connection.open();
+    // Connects a client of the user that is not connected yet.
+    if (cluster.slots.length === 0) await cluster.call("ping");
+    const findAll = () => {
+      const addresses = new Set(cluster.slots.flatMap(([master]) => master ?? []));
+      return [...addresses].map((address) => findNode(cluster, address));
+    };
+    if (findAll().includes(undefined)) await refreshSlots(cluster);
+    const masters = findAll().filter((node) => node !== undefined);
+    if (masters.length === 0 || masters.length < findAll().length)
+      throw new Error("A master of the cluster is not available.");
+    return masters;
+  }
+
+  async createSubscriber(channel: string): Promise<ManagedRedisClient> {
+    const cluster = await this.#connection.open();
+    const slot = Number(await cluster.call("cluster", "keyslot", channel));
+    await refreshSlots(cluster);
+    const master = findNode(cluster, cluster.slots[slot]?.[0]);
+    if (master === undefined) throw new Error("The master of the change feed is not available.");
+    return master.duplicate(this.#options) as ManagedRedisClient;
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+function findNode(cluster: RedisClusterClient, address: string | undefined): RedisClient | undefined {
+  return cluster.nodes("all").find(({ options }) => {
+    const { host, port } = options as { readonly host?: string; readonly port?: number };
+    return `${host}:${port}` === address;
+  });
+}
+
+function refreshSlots(cluster: RedisClusterClient): Promise<void> {
+  return new Promise((resolve, reject) => {
+    cluster.refreshSlotsCache((error?: (Error & { lastNodeError?: unknown }) | null) =>
+      error ? reject(error.lastNodeError ?? error) : resolve(),
+    );
+  });
+}
