@@ -97,11 +97,15 @@ export function assertOptions<T>(
 
 /** Returns what is wrong with an options object: it is none, or it has other keys. Allocates nothing if it is valid. */
 export function findOptionsProblem(options: unknown, keys: ReadonlySet<string>): string | undefined {
-  if (!isObject(options)) return `expected an object, got ${describeValue(options)}`;
-  for (const key in options as object)
-    if (!keys.has(key) && Object.hasOwn(options as object, key))
-      return describeUnknownKeys(Object.keys(options as object), [...keys]);
-  return undefined;
+  try {
+    if (!isOptionsObject(options)) return `expected an object, got ${describeValue(options)}`;
+    for (const key in options as object)
+      if (!keys.has(key) && Object.hasOwn(options as object, key))
+        return describeUnknownKeys(Object.keys(options as object), [...keys]);
+    return undefined;
+  } catch {
+    return UNREADABLE;
+  }
 }
 
 /** Promises are rejected, too: a promise would be serialized as an empty object. */

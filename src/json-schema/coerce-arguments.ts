@@ -105,20 +105,31 @@ function applyCoercions(
   coercions: readonly Coercion[],
 ): CoercedArguments {
   const distinct = [...new Map(coercions.map((coercion) => [coercion.path, coercion])).values()];
+  const copies = new Set<object>();
   const copy = distinct.reduce<unknown>(
-    (target, { segments, value }) => replaceAt(target, segments, value),
+    (target, { segments, value }) => replaceAt(target, segments, value, copies),
     args,
   );
   return { args: copy as JsonObject, changes: [...changes, ...distinct] };
 }
 
-/** Returns a copy with another value at a path. Values beside the path are shared. */
-function replaceAt(target: unknown, [key, ...rest]: readonly (string | number)[], value: unknown): unknown {
+/** Returns a copy with another value at a path. Values beside the path are shared; what `copies` has is not copied again. */
+function replaceAt(
+  target: unknown,
+  segments: readonly (string | number)[],
+  value: unknown,
+  copies: Set<object>,
+): unknown {
+  const [key, ...rest] = segments;
   if (key === undefined) return value;
-  if (Array.isArray(target))
-    return target.map((item: unknown, index) => (index === key ? replaceAt(item, rest, value) : item));
-  if (!isPlainObject(target)) return target;
-  const copy = { ...target };
-  setOwnProperty(copy, String(key), replaceAt(target[key], rest, value));
+  if (!Array.isArray(target) && !isPlainObject(target)) return target;
+  const copy = copies.has(target)
+    ? target
+    : Array.isArray(target)
+      ? [...(target as unknown[])]
+      : { ...target };
+  copies.add(copy);
+  const inner: unknown = Object.hasOwn(copy, key) ? Reflect.get(copy, key) : undefined;
+  setOwnProperty(copy as JsonObject, String(key), replaceAt(inner, rest, value, copies));
   return copy;
 }

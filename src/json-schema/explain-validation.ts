@@ -49,7 +49,7 @@ function explainErrors(
 function explainError({ keyword, schema, value, path }: ValidationError): ArgumentIssue[] {
   const segments = toSegments(path);
   if (REQUIRING_KEYWORDS.has(keyword))
-    return findMissing(keyword, schema, value).map(({ name, message }) => ({
+    return findMissing(keyword, schema, value, MAX_EXPLAINED_ERRORS).map(({ name, message }) => ({
       path: formatPath([...segments, stripHiddenCharacters(name)]),
       message,
     }));
@@ -154,11 +154,12 @@ function sizeOf(value: unknown): string {
   return String(Object.keys(value).length);
 }
 
-/** Returns the missing properties of the value that the schema requires, always or with another property. */
+/** Returns up to `max` missing properties of the value that the schema requires, always or with another property. */
 export function findMissing(
   keyword: string,
   schema: JsonObject,
   value: unknown,
+  max = Number.POSITIVE_INFINITY,
 ): { name: string; message: string }[] {
   const present = toObject(value);
   const { required, dependentRequired, dependencies } = schema;
@@ -169,12 +170,13 @@ export function findMissing(
     .filter(([trigger]) => Object.hasOwn(present, trigger))
     .map(([trigger, names]) => ({ names, message: `is missing; it is required with ${trigger}` }));
   const requirements = keyword === "required" ? [{ names: required, message: "is missing" }] : dependent;
-  return requirements.flatMap(({ names, message }) =>
-    toArray(names)
-      .map(String)
-      .filter((name) => !Object.hasOwn(present, name) || present[name] === undefined)
-      .map((name) => ({ name, message })),
-  );
+  const missing: { name: string; message: string }[] = [];
+  for (const { names, message } of requirements)
+    for (const name of toArray(names).map(String)) {
+      if (missing.length >= max) return missing;
+      if (!Object.hasOwn(present, name) || present[name] === undefined) missing.push({ name, message });
+    }
+  return missing;
 }
 
 const TYPE_LABELS: Readonly<Record<string, string>> = {

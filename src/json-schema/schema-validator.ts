@@ -8,6 +8,7 @@ import {
   type ArgumentIssue,
 } from "./explain-validation.js";
 import { LinearPatterns } from "./linear-pattern.js";
+import { toPortableSchema } from "./portable-schema.js";
 import { sanitizeSchema, type SanitizedSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
 import { ShownSchema } from "./shown-schema.js";
@@ -41,15 +42,22 @@ export class SchemaValidator {
   readonly steps = new StepBudget(MAX_STEPS);
   readonly #original: JsonObject;
   readonly #subject: "arguments" | "result";
+  readonly #toPortable: (original: JsonObject) => JsonObject;
   readonly #warnings: string[] = [];
   #reportedCount = 0;
   #compiled: CompiledSchema | undefined;
   #shown: ShownSchema | undefined;
   #hasUnreadable = false;
 
-  constructor(original: JsonObject, subject: "arguments" | "result" = "arguments") {
+  /** `toPortable` returns what a model sees of the schema, if that is known already. */
+  constructor(
+    original: JsonObject,
+    subject: "arguments" | "result" = "arguments",
+    toPortable = (schema: JsonObject) => toPortableSchema(schema).schema,
+  ) {
     this.#original = original;
     this.#subject = subject;
+    this.#toPortable = toPortable;
   }
 
   /** Returns what is not checked, without what an earlier call has returned. */
@@ -119,7 +127,7 @@ export class SchemaValidator {
   /** Arguments are refused only for what the model can read. Otherwise the server decides. */
   #selectReadable(errors: readonly ValidationError[], value: unknown): readonly ValidationError[] {
     if (this.#subject === "result") return errors;
-    this.#shown ??= new ShownSchema(this.#original);
+    this.#shown ??= new ShownSchema(this.#toPortable(this.#original));
     const readable = this.#shown.selectReadable(errors, value);
     const [error] = errors;
     if (readable.length === 0 && error !== undefined) this.#warnUnreadable(error);

@@ -3,13 +3,16 @@ import { type JsonObject, toArray, toObject } from "../json/json.js";
 import type { ValidationError, ValuePath } from "./evaluation.js";
 import { findMissing } from "./explain-validation.js";
 import { LinearPatterns } from "./linear-pattern.js";
-import { toPortableSchema } from "./portable-schema.js";
 import { NOTE_LABELS } from "./read-type-model.js";
 import { sanitizeSchema } from "./sanitize-schema.js";
 import { SchemaEvaluator } from "./schema-evaluator.js";
 import { StepBudget, StepLimitError } from "./step-budget.js";
 
-const MAX_STEPS = 150_000;
+/** The steps to decide what is readable, about 10 ms: the validation itself may have used most of what a call may take. */
+const MAX_STEPS = 100_000;
+const STEPS_PER_ERROR = 10;
+const CHARACTERS_PER_STEP = 64;
+const VALUES_PER_STEP = 8;
 
 /** Keywords for the items after a tuple. */
 const ITEM_KEYWORDS = ["items", "additionalItems", "unevaluatedItems"];
@@ -37,28 +40,64 @@ interface ShownValue {
 export class ShownSchema {
   readonly #root: JsonObject;
   readonly #evaluator: SchemaEvaluator;
+  readonly #steps = new StepBudget(MAX_STEPS);
+  /** What is shown at the paths of the current errors: those of a union share theirs. */
+  readonly #found = new Map<ValuePath | undefined, ShownValue>();
 
-  constructor(original: JsonObject) {
-    this.#root = toPortableSchema(original).schema;
+  constructor(portable: JsonObject) {
+    this.#root = portable;
     const patterns = new LinearPatterns("run");
     this.#evaluator = new SchemaEvaluator(sanitizeSchema(this.#root, patterns), patterns);
   }
 
-  /** Returns the errors of a value whose constraint is part of the portable schema; else those of that schema itself. */
-  selectReadable(errors: readonly ValidationError[], value: unknown): ValidationError[] {
+  /**
+   * Returns the errors of a value whose constraint is part of the portable schema; else those of that schema itself. All
+   * errors are kept if deciding takes too many steps.
+   */
+  selectReadable(errors: readonly ValidationError[], value: unknown): readonly ValidationError[] {
     const shownErrors: ValidationError[] = [];
+    this.#steps.reset();
     try {
-      this.#evaluator.collectErrors(value, new StepBudget(MAX_STEPS), shownErrors);
+      this.#evaluator.collectErrors(value, this.#steps, shownErrors);
+      const readable = this.#selectViolated(errors, shownErrors);
+      // The portable schema may reject the value for a weaker reason that it does show.
+      return readable.length > 0 ? readable : shownErrors;
     } catch (error) {
       if (!(error instanceof StepLimitError || error instanceof RangeError)) throw error;
+      return shownErrors.length > 0 ? shownErrors : errors;
+    } finally {
+      this.#found.clear();
     }
+  }
+
+  #selectViolated(errors: readonly ValidationError[], shownErrors: readonly ValidationError[]) {
     const violations = new Set<string>();
-    addViolations(shownErrors, violations);
+    this.#addViolations(shownErrors, violations);
     const isViolated = (error: ValidationError) =>
-      toKeys(error).some((key) => violations.has(key)) || this.#find(error.path).isRepeated;
-    const readable = this.#select(errors, (error) => isViolated(error) && this.#hasConstraint(error));
-    // The portable schema may reject the value for a weaker reason that it does show.
-    return readable.length > 0 ? readable : shownErrors;
+      this.#toKeys(error).some((key) => violations.has(key)) || this.#find(error.path).isRepeated;
+    return this.#select(errors, (error) => isViolated(error) && this.#hasConstraint(error));
+  }
+
+  #addViolations(errors: readonly ValidationError[], violations: Set<string>): void {
+    for (const error of errors) {
+      for (const key of this.#toKeys(error)) violations.add(key);
+      for (const branch of error.branches) this.#addViolations(branch, violations);
+    }
+  }
+
+  /** Identifies the constraint and the value of an error. A missing property has an entry of its own. */
+  #toKeys({ keyword, schema, value, path }: ValidationError): string[] {
+    const segments = toSegments(path);
+    this.#steps.spend(STEPS_PER_ERROR * (1 + segments.length));
+    const location = formatPath(segments);
+    if (keyword !== "required")
+      return (SAME_KEYWORDS[keyword] ?? [keyword]).map((name) => `${name} ${location}`);
+    return this.#findMissing(schema, value).map((name) => `required ${JSON.stringify(name)} ${location}`);
+  }
+
+  #findMissing(schema: JsonObject, value: unknown): string[] {
+    this.#steps.spend(2 * toArray(schema["required"]).length);
+    return findMissing("required", schema, value).map(({ name }) => name);
   }
 
   #select(
@@ -87,9 +126,9 @@ export class ShownSchema {
   #selectRequired(error: ValidationError, isShown: (error: ValidationError) => boolean): ValidationError[] {
     const { schema, value, path } = error;
     const { text } = this.#find(path);
-    const names = findMissing("required", schema, value)
-      .map(({ name }) => name)
-      .filter((name) => isShown({ ...error, schema: { required: [name] } }) || mentions(text, name));
+    const names = this.#findMissing(schema, value).filter(
+      (name) => isShown({ ...error, schema: { required: [name] } }) || this.#mentions(text, name),
+    );
     return names.length === 0 ? [] : [{ ...error, schema: { ...schema, required: names } }];
   }
 
@@ -98,16 +137,20 @@ export class ShownSchema {
     if (path === undefined) return false;
     const { nodes, text, isExact } = this.#find(path.parent);
     const { key } = path;
+    this.#steps.spend(STEPS_PER_ERROR + nodes.length);
     if (!isExact || text.includes(NOTE_LABELS.omitted)) return false;
     if (typeof key === "number")
       return ITEM_KEYWORDS.some((keyword) => schema[keyword] === false) && text.includes(NOTE_LABELS.tuple);
-    return !nodes.some(({ properties }) => Object.hasOwn(toObject(properties), key)) && !mentions(text, key);
+    return (
+      !nodes.some(({ properties }) => Object.hasOwn(toObject(properties), key)) && !this.#mentions(text, key)
+    );
   }
 
   /** Whether the portable schema has the constraint, though it may accept the value for another reason. */
   #hasConstraint({ keyword, schema, path }: ValidationError): boolean {
     const { nodes, isExact } = this.#find(path);
     if (!isExact) return false;
+    this.#steps.spend(STEPS_PER_ERROR + nodes.length);
     if (keyword === "type") {
       const types = new Set([schema["type"]].flat());
       return nodes.some(({ type }) => types.has(type) || (type === "number" && types.has("integer")));
@@ -115,7 +158,7 @@ export class ShownSchema {
     if (keyword === "required")
       return nodes.some(({ required }) => toArray(required).includes(toArray(schema["required"])[0]));
     if (keyword === "const" || keyword === "enum")
-      return nodes.some((node) => valuesOf(schema, keyword).some((value) => isListed(value, node)));
+      return nodes.some((node) => valuesOf(schema, keyword).some((value) => this.#isListed(value, node)));
     return nodes.some((node) => node[keyword] !== undefined && node[keyword] === schema[keyword]);
   }
 
@@ -123,21 +166,58 @@ export class ShownSchema {
   #isNoted({ keyword, schema, path }: ValidationError): boolean {
     const { text, isExact } = this.#find(path);
     if (text === "") return false;
-    if (!isExact) return isNotedAbove(text, keyword, schema);
+    this.#steps.spend(STEPS_PER_ERROR + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    if (!isExact) return this.#isNotedAbove(text, keyword, schema);
     const label = (NOTE_LABELS as Readonly<Record<string, string>>)[keyword];
     if (label !== undefined) return text.includes(label);
     if (keyword === "const" || keyword === "enum") return text.includes(NOTE_LABELS.values);
     if (keyword === "dependentRequired" || keyword === "dependencies")
       return Object.values(toObject(schema[keyword])).some((names) =>
-        toArray(names).some((name) => mentions(text, String(name))),
+        toArray(names).some((name) => this.#mentions(text, String(name))),
       );
     const limit = schema[keyword];
-    return (typeof limit === "number" || typeof limit === "string") && mentions(text, String(limit));
+    return (typeof limit === "number" || typeof limit === "string") && this.#mentions(text, String(limit));
+  }
+
+  /** Whether the description of an object states the type or the values of properties that it does not list. */
+  #isNotedAbove(text: string, keyword: string, schema: JsonObject): boolean {
+    if (keyword === "const" || keyword === "enum")
+      return valuesOf(schema, keyword).some((value) => {
+        this.#steps.spend(STEPS_PER_ERROR + Math.trunc(text.length / CHARACTERS_PER_STEP));
+        return text.includes(truncateJson(value));
+      });
+    const types = keyword === "type" ? [schema["type"]].flat() : [];
+    return types.some(
+      (type) => this.#mentions(text, String(type)) || (type === "integer" && this.#mentions(text, "number")),
+    );
+  }
+
+  /** Whether a node names a value: in its `enum`, or as its only type. */
+  #isListed(value: unknown, { type, enum: values }: JsonObject): boolean {
+    const listed = values === undefined ? undefined : toArray(values);
+    this.#steps.spend(1 + Math.trunc((listed?.length ?? 0) / VALUES_PER_STEP));
+    if (listed !== undefined) return listed.includes(value);
+    return (value === null && type === "null") || (typeof value === "boolean" && type === "boolean");
+  }
+
+  /** Whether a text has a name or number, not only as a part of another. */
+  #mentions(text: string, word: string): boolean {
+    if (word === "") return false;
+    this.#steps.spend(1 + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    for (let index = text.indexOf(word); index !== -1; index = text.indexOf(word, index + 1)) {
+      this.#steps.spend(1);
+      if (!isWordCharacter(text[index - 1]) && !isWordCharacter(text[index + word.length])) return true;
+    }
+    return false;
   }
 
   /** Returns the variants at a path with their descriptions; those of the nearest value above it if it is not shown. */
   #find(path: ValuePath | undefined): ShownValue {
-    return this.#findAt(toSegments(path), (node) => this.#findSame(node));
+    const known = this.#found.get(path);
+    if (known !== undefined) return known;
+    const found = this.#findAt(toSegments(path), (node) => this.#findSame(node));
+    this.#found.set(path, found);
+    return found;
   }
 
   #findAt(
@@ -151,6 +231,7 @@ export class ShownSchema {
       const children = nodes.flatMap((node) => toVariants(childOf(node, segment)));
       const same = findSame === undefined ? [] : children.flatMap(findSame);
       const next = [...children, ...same];
+      this.#steps.spend(STEPS_PER_ERROR + nodes.length + next.length);
       isRepeated ||= same.length > 0;
       isExact = next.length > 0;
       const container = typeof segment === "number" ? "array" : "object";
@@ -158,7 +239,9 @@ export class ShownSchema {
       if (!isExact) break;
     }
     const texts = nodes.flatMap(({ description }) => (typeof description === "string" ? description : []));
-    return { nodes, text: texts.join("\n"), isExact, isRepeated };
+    const text = texts.join("\n");
+    this.#steps.spend(1 + Math.trunc(text.length / CHARACTERS_PER_STEP));
+    return { nodes, text, isExact, isRepeated };
   }
 
   /** Returns what a node refers to that is written only where it stands first. That does not refer to another. */
@@ -189,32 +272,8 @@ function childOf({ properties, items }: JsonObject, segment: string | number): u
   return Object.hasOwn(toObject(properties), segment) ? toObject(properties)[segment] : undefined;
 }
 
-/** Whether the description of an object states the type or the values of properties that it does not list. */
-function isNotedAbove(text: string, keyword: string, schema: JsonObject): boolean {
-  if (keyword === "const" || keyword === "enum")
-    return valuesOf(schema, keyword).some((value) => text.includes(truncateJson(value)));
-  const types = keyword === "type" ? [schema["type"]].flat() : [];
-  return types.some(
-    (type) => mentions(text, String(type)) || (type === "integer" && mentions(text, "number")),
-  );
-}
-
 function valuesOf(schema: JsonObject, keyword: "const" | "enum"): readonly unknown[] {
   return keyword === "const" ? [schema["const"]] : toArray(schema["enum"]);
-}
-
-/** Whether a node names a value: in its `enum`, or as its only type. */
-function isListed(value: unknown, { type, enum: values }: JsonObject): boolean {
-  if (values !== undefined) return toArray(values).includes(value);
-  return (value === null && type === "null") || (typeof value === "boolean" && type === "boolean");
-}
-
-/** Whether a text has a name or number, not only as a part of another. */
-function mentions(text: string, word: string): boolean {
-  if (word === "") return false;
-  for (let index = text.indexOf(word); index !== -1; index = text.indexOf(word, index + 1))
-    if (!isWordCharacter(text[index - 1]) && !isWordCharacter(text[index + word.length])) return true;
-  return false;
 }
 
 function isWordCharacter(character: string | undefined): boolean {
@@ -226,20 +285,3 @@ const SAME_KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   const: ["const", "enum", "type"],
   enum: ["enum", "type"],
 };
-
-/** Identifies the constraint and the value of an error. A missing property has an entry of its own. */
-function toKeys({ keyword, schema, value, path }: ValidationError): string[] {
-  const location = formatPath(toSegments(path));
-  if (keyword === "required")
-    return findMissing("required", schema, value).map(
-      ({ name }) => `required ${JSON.stringify(name)} ${location}`,
-    );
-  return (SAME_KEYWORDS[keyword] ?? [keyword]).map((name) => `${name} ${location}`);
-}
-
-function addViolations(errors: readonly ValidationError[], violations: Set<string>): void {
-  for (const error of errors) {
-    for (const key of toKeys(error)) violations.add(key);
-    for (const branch of error.branches) addViolations(branch, violations);
-  }
-}

@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 
-/** `HTTP/1.1 100`, with its headers, which are rare, up to the empty line. */
-const CONTINUE_RESPONSE = /^HTTP\/1\.1 100(?: [^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n/;
-const STATUS_PREFIX = "HTTP/1.1 100";
-const STATUS_OFFSET = 9;
-const DIGIT_ONE = 0x31;
+/** The status of an interim response: 1xx, except for 101, after which the connection is no longer HTTP. */
+const INTERIM_STATUS = /^HTTP\/1\.1 1(?!01)\d\d[ \r]$/;
+const STATUS_PREFIX = "HTTP/1.1 1";
+const STATUS_LENGTH = 13;
+const HEAD_END = "\r\n\r\n";
 /** A longer response is left to undici, which rejects it. */
-const MAX_CONTINUE_BYTES = 4_096;
+const MAX_INTERIM_BYTES = 4_096;
 
 /**
- * Removes `100 Continue` responses from what is read from a socket. Servers may send one although the request has no
- * `Expect` header, and clients have to ignore it (RFC 9110, 15.2.1), but undici destroys the socket. Needs one request at
- * a time on the socket: only what comes first after a request can be an interim response, not what comes in a body.
+ * Removes interim responses, such as `100 Continue`, from what is read from a socket. Servers may send them although the
+ * request has no `Expect` header, and clients have to ignore them (RFC 9110, 15.2), but undici destroys the socket. Needs
+ * one request at a time on the socket: only what comes first after a request can be one, not what comes in a body.
  */
 export function skipContinueResponses(socket: Socket): void {
   const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
@@ -29,27 +29,29 @@ export function skipContinueResponses(socket: Socket): void {
       const chunk = read(size);
       if (!isAwaitingResponse || chunk === null) return chunk;
       const received: Buffer = held === undefined ? chunk : Buffer.concat([held, chunk]);
-      held = undefined;
-      const remaining = withoutContinue(received);
-      if (remaining === undefined) held = received;
-      else if (remaining.length > 0) {
-        isAwaitingResponse = false;
-        return remaining;
-      }
+      const remaining = withoutInterim(received);
+      held = isIncomplete(remaining) ? remaining : undefined;
+      if (held !== undefined) continue;
+      isAwaitingResponse = false;
+      return remaining;
     }
   };
 }
 
-/** Returns the bytes after all `100 Continue` responses; `undefined` if the last one is not complete. */
-function withoutContinue(received: Buffer): Buffer | undefined {
+/** Returns the bytes after all complete interim responses. */
+function withoutInterim(received: Buffer): Buffer {
   let bytes = received;
-  for (;;) {
-    if (bytes.length > STATUS_OFFSET && bytes[STATUS_OFFSET] !== DIGIT_ONE) return bytes;
-    const head = bytes.toString("latin1", 0, MAX_CONTINUE_BYTES);
-    const isPrefix = head.startsWith(STATUS_PREFIX) || STATUS_PREFIX.startsWith(head);
-    if (bytes.length === 0 || !isPrefix) return bytes;
-    const [response] = CONTINUE_RESPONSE.exec(head) ?? [];
-    if (response === undefined) return head.length < MAX_CONTINUE_BYTES ? undefined : bytes;
-    bytes = bytes.subarray(response.length);
+  while (INTERIM_STATUS.test(bytes.toString("latin1", 0, STATUS_LENGTH))) {
+    const end = bytes.subarray(0, MAX_INTERIM_BYTES).indexOf(HEAD_END);
+    if (end === -1) break;
+    bytes = bytes.subarray(end + HEAD_END.length);
   }
+  return bytes;
+}
+
+/** Whether these may be the first bytes of an interim response, or there are none. */
+function isIncomplete(bytes: Buffer): boolean {
+  const status = bytes.toString("latin1", 0, STATUS_LENGTH);
+  if (status.length < STATUS_LENGTH) return STATUS_PREFIX.startsWith(status.slice(0, STATUS_PREFIX.length));
+  return bytes.length < MAX_INTERIM_BYTES && INTERIM_STATUS.test(status);
 }

@@ -42,7 +42,7 @@ export class ToolSchema {
     this.#options = options;
     this.injector = new ArgumentInjector(options.argumentProperties, inputSchema);
     this.defaults = new DefaultsApplier(inputSchema);
-    this.inputValidator = new SchemaValidator(inputSchema);
+    this.inputValidator = new SchemaValidator(inputSchema, "arguments", () => this.#toPortableInput());
     this.outputValidator =
       outputSchema === undefined ? undefined : new SchemaValidator(outputSchema, "result");
     const { idempotentHint, readOnlyHint } = (options.trustAnnotations && info.annotations) || {};
@@ -69,6 +69,14 @@ export class ToolSchema {
   /** The same tool with a newer description. */
   withInfo(info: McpToolInfo): ToolSchema {
     return new ToolSchema(info, this.#options);
+  }
+
+  /** The portable schema with all arguments: the one that models see, unless some are hidden from them. */
+  #toPortableInput(): JsonObject {
+    const { rule, settings } = this.#options;
+    const isComplete = this.injector.isEmpty && Object.keys(rule.args ?? {}).length === 0;
+    if (isComplete && settings.schema === "portable") return this.modelSchema();
+    return toPortableSchema(this.info.inputSchema).schema;
   }
 
   #toModelSchema(): JsonObject {

@@ -16,8 +16,8 @@ export interface SchemaChange {
   readonly parameters: readonly ParameterChange[];
 }
 
-/** Bounds the work for large and recursive schemas; parameters beyond the limit are reported as `type`. */
-const MAX_STEPS = 400_000;
+/** Bounds the work for large and recursive schemas, to less than 100 ms; parameters beyond it are reported as `type`. */
+const MAX_STEPS = 100_000;
 
 /** Compares the parameters of two versions of a tool. Ignores the order of keys. */
 export function compareSchemas(

@@ -184,6 +184,7 @@ export class SchemaComparison {
   #compareProperty(old: Conjuncts, conjuncts: Conjuncts, name: string): readonly ParameterChange[] {
     if (this.#steps.isExceeded) return NARROWED;
     try {
+      this.#steps.spend(old.length + conjuncts.length);
       const before = this.#old.valueOf(old, name);
       const schemas = conjuncts.flatMap((schema) => {
         const properties = this.#new.propertiesOf(schema);
@@ -204,6 +205,7 @@ export class SchemaComparison {
     const length = Math.max(now.tuple.length, ...before.map(({ tuple }) => tuple.length));
     const changes: ParameterChange[] = [];
     for (let index = 0; index <= length; index += 1) {
+      this.#steps.spend(old.length);
       const schemas = before.map(({ tuple, rest }) => (index < tuple.length ? tuple[index] : rest));
       const schemaNow = index < now.tuple.length ? now.tuple[index] : now.rest;
       const inner = this.#compareInner(

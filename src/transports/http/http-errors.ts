@@ -32,7 +32,7 @@ export function fromHttpStatus(response: FailedResponse, context: HttpErrorConte
     hasRetryAfter: retryAt !== undefined,
     hadSession,
     reportsUnknownSession: reportsUnknownSession(rpcError?.message ?? body),
-    reportsNoUpstream: rpcError === undefined && NO_UPSTREAM_PATTERNS.some((pattern) => pattern.test(body)),
+    reportsNoUpstream: rpcError === undefined && reportsNoUpstream(headers, body),
   });
   const serverText = context.redactor.excerpt(rpcError?.message ?? toPlainText(headers, body));
   const summary = `Server "${context.server}" returned HTTP ${status}`;
@@ -133,9 +133,20 @@ function toPlainText(headers: ResponseHeaders, body: string): string {
 const NO_UPSTREAM_PATTERNS: readonly RegExp[] = [
   /^<html><body><h1>503 Service Unavailable<\/h1>\s*No server is available to handle this request\.\s*<\/body>/, // haproxy
   /^no healthy upstream\s*$/, // Envoy
-  /^upstream connect error or disconnect\/reset before headers\..{0,80}\breset reason: (?:remote |local )?connection failure\b/, // Envoy
+  // Envoy. Not "retried and the latest reset reason": an earlier attempt of the proxy may have run.
+  /^upstream connect error or disconnect\/reset before headers\. reset reason: (?:remote |local )?connection failure\b/,
   /^no available server\s*$/, // Traefik
 ];
+
+/** Headers that only a server behind the proxy sets: it responded itself, or passes on what another proxy told it. */
+const SERVER_HEADERS = ["mcp-session-id", "x-envoy-upstream-service-time", "x-powered-by"] as const;
+
+function reportsNoUpstream(headers: ResponseHeaders, body: string): boolean {
+  return (
+    SERVER_HEADERS.every((name) => headers[name] === undefined) &&
+    NO_UPSTREAM_PATTERNS.some((pattern) => pattern.test(body))
+  );
+}
 
 /**
  * Texts by which servers that return 400 report an unknown session. Here and above are the only places where a decision

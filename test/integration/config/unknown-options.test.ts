@@ -233,3 +233,17 @@ describe("the time limits of a call of a toolset", () => {
     });
   });
 });
+
+it.each<[name: string, options: object]>([
+  ["a map", new Map([["timeoutMs", 5]])],
+  ["an object that cannot be read", new Proxy({}, { ownKeys: () => throwUnreadable() })],
+])("%s is rejected as the options of a call", async (_, options) => {
+  await using client = new McpClient({ name: "test", server: new McpTestServer() });
+  expect(await rejection(client.callTool(echo(), untyped(options)))).toMatchObject({
+    kind: "invalid-config",
+  });
+});
+
+function throwUnreadable(): never {
+  throw new Error("not readable");
+}

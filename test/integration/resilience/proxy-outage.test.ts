@@ -5,6 +5,7 @@ import { type McpTestServer, startMcpTestServer } from "../../../src/testing/ind
 import { createTestClient, echo, eventually, rejection, times } from "../../fixtures/clients.js";
 import { FakeClock } from "../../fixtures/fake-clock.js";
 import { GATEWAY_RESPONSES, LoadBalancer } from "../../fixtures/load-balancer.js";
+import { startRawServer } from "../../fixtures/raw-server.js";
 import { RecordingLogger } from "../../fixtures/recording-logger.js";
 
 const DEFAULT_POLICIES = { retry: {}, circuitBreaker: {} } as const;
@@ -21,6 +22,25 @@ async function restart(server: McpTestServer, downMs: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, downMs));
   await server.start();
 }
+
+describe("a call is repeated after 503 only if the text proves that no server ran it", () => {
+  const RESET = "upstream connect error or disconnect/reset before headers.";
+  it.each<[body: string, headers: Record<string, string>, calls: number]>([
+    [`${RESET} reset reason: remote connection failure`, {}, 3],
+    [`${RESET} retried and the latest reset reason: remote connection failure`, {}, 1],
+    [`${RESET} reset reason: connection termination, reset reason: connection failure`, {}, 1],
+    ["no healthy upstream", {}, 3],
+    ["no healthy upstream", { "x-envoy-upstream-service-time": "12" }, 1],
+    ["no healthy upstream", { "mcp-session-id": "raw-session" }, 1],
+  ])("%s %j", async (body, headers, calls) => {
+    await using server = await startRawServer(({ method, response }) =>
+      method === "tools/call" ? void response.writeHead(503, headers).end(body) : false,
+    );
+    await using client = createTestClient(server, { retry: { baseDelayMs: 1 } });
+    await rejection(client.callTool(echo()));
+    expect(server.requests.filter(({ method }) => method === "tools/call")).toHaveLength(calls);
+  });
+});
 
 describe.each(["nginx", "haproxy"] as const)("two stateless servers behind %s", (proxy) => {
   const gatewayResponse = GATEWAY_RESPONSES[proxy];
@@ -100,8 +120,14 @@ const RESPONSES = [
   [
     "Envoy that could not connect",
     503,
-    "upstream connect error or disconnect/reset before headers. retried and the latest reset reason: remote connection failure, transport failure reason: delayed connect error: 111",
+    "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: delayed connect error: 111",
     true,
+  ],
+  [
+    "Envoy that could not connect when it tried again",
+    503,
+    "upstream connect error or disconnect/reset before headers. retried and the latest reset reason: remote connection failure, transport failure reason: delayed connect error: 111",
+    false,
   ],
   [
     "Envoy that lost the connection",

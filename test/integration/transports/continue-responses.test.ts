@@ -25,6 +25,10 @@ describe("an unsolicited 100 Continue is ignored", () => {
     ["with headers", ["HTTP/1.1 100 Continue\r\nvia: 1.1 proxy\r\nx-a: b\r\n\r\n"]],
     ["without a reason", ["HTTP/1.1 100\r\n\r\n"]],
     ["byte by byte", Array.from(CONTINUE)],
+    [
+      "after other interim responses",
+      [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${CONTINUE}`, CONTINUE],
+    ],
     ["followed by other interim responses", [`${CONTINUE}HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n`]],
   ])("%s", async (_, chunks) => {
     const respond = async ({ id, request, response }: RawRequest) => {

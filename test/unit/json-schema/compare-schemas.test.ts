@@ -228,6 +228,15 @@ describe("a schema that changed", () => {
     });
   });
 
+  it("counts a step for each subschema that may declare a parameter", () => {
+    const schema = (type: string): JsonObject => ({
+      allOf: Array.from({ length: 300 }, (_, n) => objectOf({ [`p${n}`]: { type } })),
+    });
+    const steps = new StepBudget(Infinity);
+    compareSchemas(schema("string"), schema("number"), steps);
+    expect(steps.used).toBeGreaterThan(300 * 300);
+  });
+
   it("is breaking if comparing it takes too many steps", () => {
     const schema = (maximum: number) =>
       objectOf(Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`p${n}`, { ...count, maximum }])));

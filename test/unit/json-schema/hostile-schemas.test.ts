@@ -327,6 +327,28 @@ const DEFINITIONS: JsonObject = {
   ),
 };
 
+describe("what a model can read is decided in a limited number of steps, else all is refused:", () => {
+  const text = "word ".repeat(3_000);
+  it.each<[name: string, attack: Attack]>([
+    [
+      "many constants",
+      {
+        schema: { type: "array", items: { anyOf: list(8_000, (n) => ({ const: `constant ${n}` })) } },
+        value: list(10, () => "other"),
+      },
+    ],
+    [
+      "many names in a long text",
+      {
+        schema: { type: "object", description: text, dependentRequired: { a: list(50_000, (n) => `n${n}`) } },
+        value: { a: 1 },
+      },
+    ],
+  ])("%s", (_, attack) => {
+    expect(createValidator(attack).validate({ value: attack.value })).not.toEqual([]);
+  });
+});
+
 describe("a listing is limited:", () => {
   it.each(Object.entries(EXPENSIVE_SCHEMAS))("%s", (_, createProperties) => {
     const before = { type: "object", properties: createProperties(), $defs: DEFINITIONS };
