@@ -2,9 +2,9 @@ import { type ToolCall, ToolMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { McpTool } from "../tools/mcp-tool.js";
-import { EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
+import { ALWAYS_THROWN, EMPTY_ARTIFACT, toToolFailure } from "../tools/tool-failure.js";
 import { filterTools, hasFilter } from "../tools/tool-filter.js";
-import { type McpToolset, toCallerContext } from "../toolset/mcp-toolset.js";
+import { belongsTo, type McpToolset, toCallerContext } from "../toolset/mcp-toolset.js";
 import { SHARED_IDENTITY } from "../client/resolve-identity.js";
 
 /** A changed tool for the model to see. An agent that holds the old tool object does not accept the new one. */
@@ -13,6 +13,8 @@ type ToolDescription = Pick<McpTool, "name" | "description" | "schema">;
 /** One listener for each toolset: an agent may be created for each request, and the toolset would keep its listener. */
 const LISTENED_TOOLSETS = new WeakSet<McpToolset>();
 
+const MAX_INSTRUCTIONS_CHARS = 2_000;
+
 /** The current tools of a toolset, for agents that copied the list once. */
 export class LiveToolList {
   readonly #toolset: McpToolset;
@@ -20,6 +22,8 @@ export class LiveToolList {
   readonly #knownTools = new WeakSet<McpTool>();
   readonly #knownNames = new Set<string>();
   readonly #initialNames: ReadonlySet<string>;
+  /** The names of the tools that agents had. */
+  readonly #agentNames = new Set<string>();
   #isFiltered = false;
 
   /** `servers`: use only the tools of these servers; if empty, of all. */
@@ -53,7 +57,18 @@ export class LiveToolList {
     if (this.#isSameForAllCallers(config)) return filterTools(this.current, config);
     const tools = await this.#toolset.toolsFor(config);
     const servers = this.#servers;
-    return servers.length === 0 ? tools : tools.filter(({ mcp }) => servers.includes(mcp.server));
+    return servers.length === 0 ? tools : tools.filter((tool) => belongsTo(tool, servers));
+  }
+
+  /** Like `listFor`. While a server cannot be listed, the shared tools that the caller may see: others must stay usable. */
+  async listAvailable(config: RunnableConfig): Promise<readonly McpTool[]> {
+    try {
+      return await this.listFor(config);
+    } catch (error) {
+      if (!(error instanceof McpRuntimeError) || ALWAYS_THROWN.has(error.kind)) throw error;
+      this.warn(`The tools of a caller could not be listed, so the shared ones are used: ${error.message}`);
+      return filterTools(this.current, config);
+    }
   }
 
   /** Whether no server has a list of its own for the caller of this config. */
@@ -62,9 +77,10 @@ export class LiveToolList {
     return [...this.#toolset.clients].every((client) => client.identityOf({ context }) === SHARED_IDENTITY);
   }
 
-  /** The instructions of the servers for the caller of this config. */
-  instructionsFor(config: RunnableConfig): Readonly<Partial<Record<string, string>>> {
-    return this.#toolset.instructions(config);
+  /** How the instructions of the servers for the caller of this config begin, by server. */
+  instructionsFor(config: RunnableConfig): ReadonlyMap<string, string> {
+    const entries = Object.entries<string | undefined>(this.#toolset.instructions(config));
+    return new Map(entries.map(([server, text = ""]) => [server, text.slice(0, MAX_INSTRUCTIONS_CHARS)]));
   }
 
   /** Logs a warning that belongs to no server. */
@@ -94,6 +110,11 @@ export class LiveToolList {
     return tool instanceof McpTool && this.#knownTools.has(tool);
   }
 
+  /** Whether agents were created without this tool, on purpose. One that has appeared since then was not left out. */
+  isLeftOut(name: string): boolean {
+    return this.#initialNames.has(name) && !this.#agentNames.has(name);
+  }
+
   /** Whether a tool that was not found did exist. */
   wasRemoved(name: string): boolean {
     return this.#knownNames.has(name);
@@ -108,6 +129,7 @@ export class LiveToolList {
     tools: readonly Tool[],
     config: RunnableConfig,
   ): Promise<(Tool | McpTool | ToolDescription)[]> {
+    for (const tool of tools) if (tool instanceof McpTool) this.#agentNames.add(tool.name);
     const current = await filterTools(this.current, config);
     const kept = tools.flatMap((tool): (Tool | ToolDescription)[] => {
       if (!this.isToolsetTool(tool)) return [tool];

@@ -11,7 +11,8 @@ export function mergeLoadedTools(
   current: readonly string[] = [],
   update: readonly string[] = [],
 ): readonly string[] {
-  const added = update.filter((name, index) => !current.includes(name) && update.indexOf(name) === index);
+  const known = new Set(current);
+  const added = [...new Set(update)].filter((name) => !known.has(name));
   return added.length === 0 ? current : [...current, ...added];
 }
 

@@ -111,9 +111,13 @@ export function mcpMiddleware<Name extends string>(
       const ownTool = disclosure?.getOwnTool(toolCall.name);
       if (ownTool !== undefined) return handler({ ...request, tool: ownTool });
       if (request.tool !== undefined && !toolList.isToolsetTool(request.tool)) return handler(request);
-      const tool = await toolList.find(toolCall.name, getCallLocation(request.state).config);
+      // A model may guess the name of a tool that the agent was created without.
+      const isLeftOut = request.tool === undefined && (disclosure ?? toolList).isLeftOut(toolCall.name);
+      const tool = isLeftOut
+        ? undefined
+        : await toolList.find(toolCall.name, getCallLocation(request.state).config);
       if (tool === undefined) {
-        if (toolList.wasRemoved(toolCall.name)) return toolList.missingToolMessage(toolCall);
+        if (!isLeftOut && toolList.wasRemoved(toolCall.name)) return toolList.missingToolMessage(toolCall);
         // LangChain's own message about an unknown tool lists the names of all tools of the agent.
         const missing = { name: toolCall.name, invoke: async () => toolList.missingToolMessage(toolCall) };
         return handler(toolList.isFiltered ? { ...request, tool: missing as never } : request);

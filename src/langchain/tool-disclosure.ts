@@ -1,5 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { DynamicStructuredTool, type StructuredTool } from "@langchain/core/tools";
+import { DynamicStructuredTool, StructuredTool } from "@langchain/core/tools";
 import { findClosestMatch } from "../errors/find-closest-match.js";
 import { assertOptionalArray, option, optionsSchema, parseOptions } from "../config/parse-options.js";
 import { toArray } from "../json/json.js";
@@ -10,7 +10,8 @@ import {
   ToolSearch,
   type ToolSearchOptions,
 } from "../tool-search/tool-search.js";
-import { McpTool } from "../tools/mcp-tool.js";
+import type { McpTool } from "../tools/mcp-tool.js";
+import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import { matchesName } from "../tools/tool-policy.js";
 import { assertToolset, type McpToolset } from "../toolset/mcp-toolset.js";
 import { LiveToolList } from "./live-tool-list.js";
@@ -152,8 +153,9 @@ export class ToolDisclosure {
   /** By its description, which names the servers. */
   readonly #searchTools = new Map<string, StructuredTool>();
   readonly loadTool: StructuredTool;
-  /** The tools that the agent was created without. */
-  #leftOut: ReadonlySet<string> = new Set();
+  /** Whether an agent was created with some tools of the toolset: it cannot find the others. */
+  #hasSelection = false;
+  #hasLoggedCollision = false;
   #hasLoggedFallback = false;
 
   constructor(toolList: LiveToolList, options: DisclosureOptions) {
@@ -183,13 +185,8 @@ export class ToolDisclosure {
     updated: readonly unknown[],
     config: RunnableConfig,
   ): Promise<readonly unknown[]> {
-    const names = new Set(updated.map(getToolName));
-    const listed = await this.#toolList.listFor(config);
-    const isSelection = registered.some((tool) => this.#toolList.isToolsetTool(tool));
-    this.#leftOut = new Set(
-      isSelection ? this.#toolList.current.map(({ name }) => name).filter((name) => !names.has(name)) : [],
-    );
-    const tools = listed.filter(({ name }) => !this.#leftOut.has(name));
+    this.#hasSelection ||= registered.some((tool) => this.#toolList.isToolsetTool(tool));
+    const tools = await this.#list(config);
     const toolsetNames = new Set(tools.map(({ name }) => name));
     const others = updated.filter(
       (tool) => !toolsetNames.has(getToolName(tool) ?? "") && !this.#toolList.isToolsetTool(tool),
@@ -199,7 +196,7 @@ export class ToolDisclosure {
       const name = getToolName(tool);
       const existing = name === undefined ? undefined : byName.get(name);
       // An agent does not accept another object in place of a tool that it was created with.
-      return existing === undefined || existing === tool || !(tool instanceof McpTool)
+      return existing === undefined || existing === tool || !(tool instanceof StructuredTool)
         ? tool
         : toDescription(tool);
     });
@@ -211,12 +208,29 @@ export class ToolDisclosure {
     { state, model }: Omit<DisclosureContext, "tools">,
     config: RunnableConfig,
   ): Promise<DisclosedTool[]> {
-    return [...this.#select({ tools: await this.#list(config), state, model }, config)];
+    const tools = this.#withoutHidden(await this.#toolList.listFor(config));
+    return [...this.#select({ tools, state, model }, config)];
+  }
+
+  /** Whether the agent was created without this tool, on purpose. */
+  isLeftOut(name: string): boolean {
+    return this.#hasSelection && this.#toolList.isLeftOut(name);
   }
 
   async #list(config: RunnableConfig): Promise<readonly McpTool[]> {
-    const tools = await this.#toolList.listFor(config);
-    return this.#leftOut.size === 0 ? tools : tools.filter(({ name }) => !this.#leftOut.has(name));
+    return this.#withoutHidden(await this.#toolList.listAvailable(config));
+  }
+
+  /** Without tools that were left out, and without those that have the name of a tool of this class. */
+  #withoutHidden(tools: readonly McpTool[]): readonly McpTool[] {
+    const collision = tools.find(({ name }) => isOwnName(name));
+    if (collision !== undefined && !this.#hasLoggedCollision) {
+      this.#hasLoggedCollision = true;
+      this.#toolList.warn(
+        `The tool "${collision.name}" of server "${collision.mcp.server}" is not offered: tool search has a tool of this name. Set naming.prefix to give it another one.`,
+      );
+    }
+    return tools.filter(({ name }) => !isOwnName(name) && !this.isLeftOut(name));
   }
 
   /** The search tool with a list of the servers of these tools. */
@@ -234,7 +248,7 @@ export class ToolDisclosure {
   #select({ tools, state, model }: DisclosureContext, config: RunnableConfig): readonly DisclosedTool[] {
     const mode = this.#resolveMode(tools, model);
     if (mode === "all") return tools;
-    const always = tools.filter(({ name }) => this.#isAlwaysShown(name));
+    const always = tools.filter((tool) => this.#isAlwaysShown(tool));
     if (mode !== "search")
       return [...tools.map((tool) => (always.includes(tool) ? tool : toDeferred(tool))), mode];
     const byName = new Map(tools.map((tool) => [tool.name, tool]));
@@ -276,7 +290,9 @@ export class ToolDisclosure {
     return tools.reduce((total, tool) => total + countToolTokens(tool, countTokens), 0);
   }
 
-  #isAlwaysShown(name: string): boolean {
+  /** Results name the toolset's own tool, so a model must not have to search for it. */
+  #isAlwaysShown({ name, mcp }: McpTool): boolean {
+    if (mcp.server === TOOLSET_SERVER) return true;
     return (this.#options.always ?? []).some((pattern) => matchesName(pattern, name));
   }
 
@@ -298,7 +314,7 @@ export class ToolDisclosure {
   }
 
   async #runSearch({ query, server }: SearchArgs, config: RunnableConfig): Promise<string> {
-    const tools = await this.#list(config);
+    const tools = (await this.#list(config)).filter(({ mcp }) => mcp.server !== TOOLSET_SERVER);
     const servers = [...new Set(tools.map(({ mcp }) => mcp.server))];
     if (server !== undefined && server !== "" && !servers.includes(server)) {
       const closest = findClosestMatch(server, servers);
@@ -355,7 +371,12 @@ interface LoadArgs {
   readonly names: unknown;
 }
 
-function toDescription({ name, description, schema }: McpTool) {
+/** Whether it is the name of a tool that finds or loads others. */
+export function isOwnName(name: string): boolean {
+  return name === SEARCH_TOOL || name === LOAD_TOOL;
+}
+
+function toDescription({ name, description, schema }: StructuredTool) {
   return { name, description, schema };
 }
 
@@ -369,16 +390,14 @@ function getToolName(tool: unknown): string | undefined {
 }
 
 /** One line that names the servers, how many tools each has, and what it is for. */
-function describeServers(
-  tools: readonly McpTool[],
-  instructions: Readonly<Partial<Record<string, string>>>,
-): string {
+function describeServers(tools: readonly McpTool[], instructions: ReadonlyMap<string, string>): string {
   const counts = new Map<string, number>();
-  for (const { mcp } of tools) counts.set(mcp.server, (counts.get(mcp.server) ?? 0) + 1);
+  for (const { mcp } of tools)
+    if (mcp.server !== TOOLSET_SERVER) counts.set(mcp.server, (counts.get(mcp.server) ?? 0) + 1);
   const servers = [...counts].map(([server, count]) => ({
     server,
     count,
-    about: toFirstSentence(instructions[server]),
+    about: toFirstSentence(instructions.get(server)),
   }));
   const detailed = servers.map(
     ({ server, count, about }) => `${server} (${count}${about === "" ? "" : `: ${about}`})`,

@@ -20,6 +20,7 @@ import {
   type DisclosedTool,
   type DisclosureMode,
   type DisclosureOptions,
+  isOwnName,
   openDisclosure,
   type ToolDisclosure,
 } from "./tool-disclosure.js";
@@ -118,7 +119,11 @@ export class McpToolNode<
     // `ToolNode` has its tools in a field, which agent builders read.
     const ownTools = this.#disclosure?.ownTools ?? [];
     Object.defineProperty(this, "tools", {
-      get: () => [...toolList.current, ...otherTools, ...ownTools],
+      get: () => [
+        ...toolList.current.filter(({ name }) => ownTools.length === 0 || !isOwnName(name)),
+        ...otherTools,
+        ...ownTools,
+      ],
       enumerable: true,
     });
   }
@@ -148,7 +153,8 @@ export class McpToolNode<
     state: unknown,
   ): Promise<ToolMessage | Command> {
     const toolList = this.#toolList;
-    const tool = await toolList.find(call.name, { ...config, state } as RunnableConfig);
+    const isOwn = this.#disclosure !== undefined && isOwnName(call.name);
+    const tool = isOwn ? undefined : await toolList.find(call.name, { ...config, state } as RunnableConfig);
     const isOther = this.tools.some((other) => other.name === call.name && !toolList.isToolsetTool(other));
     const isMissing = tool === undefined && !isOther;
     if (isMissing && (toolList.isFiltered || toolList.wasRemoved(call.name)))
@@ -161,7 +167,10 @@ export class McpToolNode<
     tool?.intercept(args, { ...this.#decided.get(call), ...inputs?.track(tool, call) });
     // A decision is for one run.
     this.#decided.delete(call);
-    const output = await super.runTool({ ...call, args }, config, state);
+    // `ToolNode` looks into `tools`, which has none that a server offers only to one caller.
+    const isListed = tool === undefined || this.tools.some(({ name }) => name === tool.name);
+    const node = isListed ? this : (Object.create(this, { tools: { value: [tool] } }) as this);
+    const output = await super.runTool.call(node, { ...call, args }, config, state);
     inputs?.saveResult(call, output);
     return output;
   }

@@ -148,6 +148,7 @@ interface DesiredServer {
 /** The store may be written by others: a larger registry is not read completely. */
 const MAX_SERVERS = 1_000;
 const READ_CONCURRENCY = 16;
+const PROVIDER = "registry";
 /** Not names of servers. */
 const READ_PROBLEM = "(read)";
 const SIZE_PROBLEM = "(size)";
@@ -263,7 +264,7 @@ class RegistryFollower {
           name,
           {
             record: JSON.stringify(value),
-            definition: withAddressOrigin(complete, { source: "lookup", provider: "registry" }),
+            definition: withAddressOrigin(complete, { source: "lookup", provider: PROVIDER }),
           },
         ],
       ];
@@ -276,8 +277,15 @@ class RegistryFollower {
 
   /** A server that the application has configured takes precedence. */
   #findConflict(name: string): string | undefined {
-    const isTaken = !this.#entries.has(name) && this.#manager.configured.includes(name);
+    const isOwn = this.#entries.has(name) && this.#isRegistryServer(name);
+    const isTaken = !isOwn && this.#manager.configured.includes(name);
     return isTaken ? "The application has a server with this name." : undefined;
+  }
+
+  /** Whether the server of this name is from the registry: the application may have replaced it. */
+  #isRegistryServer(name: string): boolean {
+    const server = this.#manager.serverSet.all.find((candidate) => candidate.name === name);
+    return server?.client.provenance.provider === PROVIDER;
   }
 
   #apply(desired: ReadonlyMap<string, DesiredServer>): void {
@@ -285,7 +293,7 @@ class RegistryFollower {
     for (const [name] of outdated) {
       this.#entries.delete(name);
       // Unless the application has removed it. Closing may take a while: one that is added again waits for it.
-      if (this.#manager.configured.includes(name)) this.#manager.remove(name).catch(() => undefined);
+      if (this.#isRegistryServer(name)) this.#manager.remove(name).catch(() => undefined);
     }
     for (const [name, server] of desired) if (!this.#entries.has(name)) this.#add(name, server);
   }

@@ -1,4 +1,4 @@
-import type { McpTool } from "../tools/mcp-tool.js";
+import type { JsonObject } from "../json/json.js";
 
 /** Estimates how many tokens a model reads for a text. */
 export type CountTokens = (text: string) => number;
@@ -14,13 +14,20 @@ export function estimateTokens(text: string): number {
   return Math.ceil((text.length - others) / CHARS_PER_TOKEN + others);
 }
 
-const estimates = new WeakMap<McpTool, number>();
+/** A tool as a model sees it, with the input schema as the server wrote it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly mcp: { readonly server: string; readonly inputSchema: JsonObject };
+}
+
+const estimates = new WeakMap<ToolDefinition, number>();
 
 /**
  * The tokens of a tool's definition: its name, its description and the input schema as the server wrote it, so that no
  * schema is made for models that may never see it.
  */
-export function countToolTokens(tool: McpTool, countTokens: CountTokens = estimateTokens): number {
+export function countToolTokens(tool: ToolDefinition, countTokens: CountTokens = estimateTokens): number {
   if (countTokens !== estimateTokens) return countTokens(toDefinitionText(tool));
   const known = estimates.get(tool);
   if (known !== undefined) return known;
@@ -29,7 +36,7 @@ export function countToolTokens(tool: McpTool, countTokens: CountTokens = estima
   return tokens;
 }
 
-function toDefinitionText({ name, description, mcp }: McpTool): string {
+function toDefinitionText({ name, description, mcp }: ToolDefinition): string {
   return JSON.stringify({ name, description, parameters: mcp.inputSchema });
 }
 
@@ -61,11 +68,11 @@ export interface TokenCosts<Name extends string = string> {
 }
 
 /** Adds up the tokens of tool definitions, by server. */
-export function toTokenCosts(tools: readonly McpTool[], countTokens?: CountTokens): TokenCosts {
+export function toTokenCosts(tools: readonly ToolDefinition[], countTokens?: CountTokens): TokenCosts {
   const servers = new Map<string, Record<string, number>>();
   for (const tool of tools) {
     const costs = servers.get(tool.mcp.server) ?? {};
-    costs[tool.name] = countToolTokens(tool, countTokens);
+    costs[tool.name] = (costs[tool.name] ?? 0) + countToolTokens(tool, countTokens);
     servers.set(tool.mcp.server, costs);
   }
   const tokens = [...servers.values()].reduce((total, costs) => total + sum(costs), 0);

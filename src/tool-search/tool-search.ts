@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { stripHiddenCharacters, truncate } from "../errors/sanitize-text.js";
 import { toObject } from "../json/json.js";
 import type { KeyValueStore } from "../stores/key-value-store.js";
@@ -59,7 +60,7 @@ export interface ToolSearchRequest extends Pick<ToolSearchOptions, "limit" | "si
   /** Only tools of this server. */
   readonly server?: string | undefined;
   /** The instructions of servers, which describe them. */
-  readonly instructions?: Readonly<Partial<Record<string, string>>> | undefined;
+  readonly instructions?: ReadonlyMap<string, string> | undefined;
 }
 
 /** A tool of a search result. */
@@ -117,7 +118,7 @@ export class ToolSearch {
     query,
     tools,
     server,
-    instructions = {},
+    instructions = new Map(),
     ...limits
   }: ToolSearchRequest): Promise<ToolSearchResult> {
     const { limit = SEARCH_DEFAULTS.limit, siblings = SEARCH_DEFAULTS.siblings } = {
@@ -172,11 +173,11 @@ export class ToolSearch {
   /** Adds what is not indexed, and returns the tools by their keys in the index. */
   #update(
     tools: readonly McpTool[],
-    instructions: Readonly<Partial<Record<string, string>>>,
+    instructions: ReadonlyMap<string, string>,
   ): ReadonlyMap<string, McpTool> {
     const byKey = new Map<string, McpTool>();
     for (const tool of tools) {
-      const about = instructions[tool.mcp.server] ?? "";
+      const about = (instructions.get(tool.mcp.server) ?? "").slice(0, MAX_INDEXED_CHARS);
       const key = toKey(tool, about);
       byKey.set(key, tool);
       if (this.#indexed.has(key)) continue;
@@ -206,8 +207,10 @@ function fuse(rankings: readonly (readonly FoundTool[])[]): FoundTool[] {
 }
 
 /** Equal tools have equal keys. */
-function toKey({ name, description, mcp }: McpTool, instructions: string): string {
-  return [name, mcp.server, mcp.title, mcp.schemaHash, description, instructions].join("\n");
+function toKey({ name, description, mcp, runtime }: McpTool, instructions: string): string {
+  const hidden = Object.keys(runtime.rule.args ?? {});
+  const texts = [name, mcp.server, mcp.title, mcp.schemaHash, hidden, description, instructions];
+  return createHash("sha256").update(JSON.stringify(texts)).digest("base64");
 }
 
 /** The texts of a tool that are searched. Arguments that are hidden from models are not. */

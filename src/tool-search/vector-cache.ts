@@ -22,9 +22,13 @@ export class VectorCache {
   readonly #store: LimitedStore | undefined;
   readonly #warn: (message: string) => void;
   readonly #vectors = new Map<string, readonly number[]>();
+  /** Vectors of different models cannot be compared, so the keys of a shared store depend on it. */
+  readonly #model: string;
 
   constructor(embeddings: EmbeddingsLike, store: KeyValueStore | undefined, warn: (message: string) => void) {
     this.#embeddings = embeddings;
+    const { model, modelName, dimensions } = embeddings as { [name: string]: unknown } & EmbeddingsLike;
+    this.#model = JSON.stringify([embeddings.constructor.name, model ?? modelName, dimensions]);
     this.#store = store === undefined ? undefined : limitStore(store, systemClock);
     this.#warn = warn;
   }
@@ -44,13 +48,12 @@ export class VectorCache {
   }
 
   async #embed(texts: readonly string[]): Promise<(readonly number[])[]> {
-    const keys = texts.map((text) => createHash("sha256").update(text).digest("hex"));
+    const keys = texts.map((text) => createHash("sha256").update(`${this.#model}\n${text}`).digest("hex"));
+    const byKey = new Map(keys.map((key, index) => [key, texts[index] as string]));
     await this.#readStored(keys);
     const missing = [...new Set(keys)].filter((key) => !this.#vectors.has(key));
     if (missing.length > 0) {
-      const made = await this.#embeddings.embedDocuments(
-        missing.map((key) => texts[keys.indexOf(key)] as string),
-      );
+      const made = await this.#embeddings.embedDocuments(missing.map((key) => byKey.get(key) as string));
       for (const [index, key] of missing.entries()) {
         const vector = made[index] ?? [];
         this.#vectors.set(key, vector);
@@ -68,13 +71,17 @@ export class VectorCache {
     const store = this.#store;
     if (store === undefined) return;
     const missing = keys.filter((key) => !this.#vectors.has(key));
-    for (let start = 0; start < missing.length; start += STORE_READS)
-      await Promise.all(
-        missing.slice(start, start + STORE_READS).map(async (key) => {
-          const stored = await store.get(`${STORE_PREFIX}${key}`).catch(() => undefined);
-          if (isVector(stored)) this.#vectors.set(key, stored);
-        }),
-      );
+    try {
+      for (let start = 0; start < missing.length; start += STORE_READS)
+        await Promise.all(
+          missing.slice(start, start + STORE_READS).map(async (key) => {
+            const stored = await store.get(`${STORE_PREFIX}${key}`);
+            if (isVector(stored)) this.#vectors.set(key, stored);
+          }),
+        );
+    } catch {
+      // A store that hangs would delay each batch: the vectors that are missing are made instead.
+    }
   }
 
   #evict(used: ReadonlySet<string>): void {

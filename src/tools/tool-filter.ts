@@ -1,4 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
+import { CancelScope } from "../async/cancel-scope.js";
 import { describeValue } from "../json/describe-value.js";
 import { isPlainObject, type JsonObject } from "../json/json.js";
 import type { McpTool } from "./mcp-tool.js";
@@ -16,13 +17,24 @@ export interface ToolFilterContext {
 /** Decides whether a run may see and call a tool. Only `true` allows it. */
 export type ToolFilter = (tool: McpTool, context: ToolFilterContext) => boolean | Promise<boolean>;
 
-/** Returns the tools that a run may see, as a new array. */
+/**
+ * Returns the tools that a run may see, as a new array. Rejects when the signal of the run is aborted or the toolset is
+ * closed before a filter has decided.
+ */
 export async function filterTools(tools: readonly McpTool[], config: RunnableConfig): Promise<McpTool[]> {
   if (!tools.some(hasFilter)) return [...tools];
-  const decisions = await Promise.all(
-    tools.map(async ({ runtime }) => (await runtime.isAllowed?.(config)) ?? true),
-  );
-  return tools.filter((_, index) => decisions[index]);
+  const cancellation = CancelScope.fromSignal(config.signal);
+  const closed = tools[0]?.runtime.caller.closed;
+  if (closed?.isCancelled === false) closed.attach(cancellation);
+  try {
+    cancellation.throwIfCancelled();
+    const deciding = tools.map(async ({ runtime }) => (await runtime.isAllowed?.(config)) ?? true);
+    const decisions = await cancellation.race(Promise.all(deciding));
+    return tools.filter((_, index) => decisions[index]);
+  } finally {
+    closed?.detach(cancellation);
+    cancellation.dispose();
+  }
 }
 
 /** Whether a filter decides who sees the tool. */

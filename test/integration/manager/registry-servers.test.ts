@@ -326,3 +326,25 @@ describe("a server registry", () => {
     expect(await store.list("")).toEqual([]);
   });
 });
+
+describe("a server that the application has put in the place of one of the registry", () => {
+  it("stays when that one is withdrawn", async () => {
+    await using published = await startMcpTestServer({ tools: [FORECAST] });
+    await using own = await startMcpTestServer({ tools: [{ name: "own", run: () => "" }] });
+    const store = memoryStore();
+    await publishServer(store, { name: "weather", url: published.url });
+    const logger = new RecordingLogger();
+    await using manager = new McpServerManager({}, { logger });
+    const allow = [new URL(published.url).origin];
+    await registryServers(store, { allow, refreshIntervalMs: 20 }).attach(manager);
+    await eventually(() => manager.connected.includes("weather"));
+    await manager.remove("weather");
+    await manager.add("weather", { url: own.url });
+    await withdrawServer(store, "weather");
+    await publishServer(store, { name: "weather", url: published.url });
+    await eventually(() =>
+      logger.warnings.some((text) => text.includes("The application has a server with this name")),
+    );
+    expect(manager.toolsOf("weather")?.map(({ name }) => name)).toEqual(["own"]);
+  });
+});

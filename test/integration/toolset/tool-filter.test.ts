@@ -30,6 +30,33 @@ function namesOf(list: readonly { readonly name: string }[]): string[] {
   return list.map(({ name }) => name);
 }
 
+describe("a filter that never decides", () => {
+  const undecided = { filter: () => new Promise<boolean>(() => undefined) };
+
+  it("does not hold a call or a list after the signal is aborted", async () => {
+    await using fixture = await startToolset({ tools, options: undecided });
+    const { mcp } = fixture;
+    for (const start of [
+      (signal: AbortSignal) => mcp.callTool({ name: "read" }, { signal }),
+      (signal: AbortSignal) => mcp.callTool({ name: "read" }, { config: { signal } as object }),
+      (signal: AbortSignal) => mcp.tryCallTool({ name: "read" }, { signal }),
+      (signal: AbortSignal) => mcp.toolsFor({ signal } as object),
+    ]) {
+      const controller = new AbortController();
+      const pending = start(controller.signal);
+      controller.abort(new Error("enough"));
+      await expect(pending).rejects.toThrow("enough");
+    }
+  });
+
+  it("does not hold a call after the toolset is closed", async () => {
+    await using fixture = await startToolset({ tools, options: undecided });
+    const failure = rejection(fixture.mcp.callTool({ name: "read" }));
+    await fixture.mcp.close();
+    expect((await failure).kind).toBe("closed");
+  });
+});
+
 describe("a filter by who asks", () => {
   it("shows each run its own tools, and leaves the shared list as it is", async () => {
     await using fixture = await startToolset({ tools, options: { filter } });

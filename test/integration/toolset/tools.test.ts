@@ -48,6 +48,30 @@ describe("a tool", () => {
     expect(fixture.server.executions[0]?.tool).toBe("say it/again");
   });
 
+  it("has the title, icons, annotations and _meta of its server, also in the metadata of its messages", async () => {
+    const listed = {
+      title: "Say it",
+      annotations: { readOnlyHint: true },
+      icons: [{ src: "https://icons.test/echo.png", sizes: ["48x48"] }],
+      _meta: { "test/team": "weather", ui: { resourceUri: "ui://srv/echo" } },
+    };
+    await using fixture = await createInProcessToolset({ tools: [{ ...echo, ...listed }] });
+    const { _meta: meta, ...others } = listed;
+    expect(fixture.tool.mcp).toMatchObject({ ...others, meta });
+    expect(fixture.tool.metadata).toMatchObject(listed);
+    expect((await fixture.call({ text: "a", user: "u" })).metadata).toMatchObject(listed);
+    expect((await fixture.call({ text: 1 })).metadata).toMatchObject(listed);
+  });
+
+  it("has large icons and a large _meta only in tool.mcp, not in the metadata of every message", async () => {
+    const icons = [{ src: `data:image/png;base64,${"A".repeat(5_000)}` }];
+    const _meta = { "test/page": "x".repeat(5_000) };
+    await using fixture = await createInProcessToolset({ tools: [{ ...echo, icons, _meta }] });
+    expect(fixture.tool.mcp).toMatchObject({ icons, meta: _meta });
+    expect(fixture.tool.metadata).not.toHaveProperty("icons");
+    expect(fixture.tool.metadata).not.toHaveProperty("_meta");
+  });
+
   it("of a server whose name starts with a digit has a name that Gemini accepts, also for rules", async () => {
     await using fixture = await createInProcessToolset({
       name: "21st",

@@ -28,6 +28,12 @@ describe("the loaded tools of a run", () => {
     expect(findLoadedTools(undefined)).toEqual([]);
   });
 
+  it("of a hostile state are read in linear time", () => {
+    const names = Array.from({ length: 200_000 }, (_unused, index) => `tool${index}`);
+    const state = { messages: [{ type: "ai", tool_calls: [{ name: "load_tools", args: { names } }] }] };
+    expect(findLoadedTools(state)).toHaveLength(200_000);
+  });
+
   it("are merged without changing the order", () => {
     const current = ["a", "b"];
     expect(mergeLoadedTools(current, ["b", "c", "c", "a"])).toEqual(["a", "b", "c"]);

@@ -1,0 +1,126 @@
+import { createAgent, createMiddleware } from "langchain";
+import { describe, expect, it } from "vitest";
+import { createMcpTools } from "../../../src/index.js";
+import { mcpMiddleware } from "../../../src/langchain/index.js";
+import { createToolDisclosure, McpToolNode } from "../../../src/langchain/langgraph.js";
+import { startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { type Agent, getToolMessages, userInput } from "../../fixtures/agents.js";
+import { RecordingLogger } from "../../fixtures/recording-logger.js";
+import { createRecordingModel } from "../../fixtures/searching-agents.js";
+import { startToolset } from "../../fixtures/toolsets.js";
+
+const read: TestTool = { name: "read", description: "Reads a page.", run: () => "read ran" };
+const wipe: TestTool = { name: "wipe", description: "Deletes everything.", run: () => "wipe ran" };
+const tools = [read, wipe];
+const search = (query: string) => ({ name: "search_tools", args: { query } });
+const load = (...names: string[]) => ({ name: "load_tools", args: { names } });
+
+async function runAgent(agent: unknown, config = {}): Promise<string[]> {
+  return getToolMessages(await (agent as Agent).invoke(userInput, config)).map(({ text }) => text);
+}
+
+describe("tools that an agent was created without", () => {
+  it.each(["all", "search"] as const)(
+    "do not run if a model guesses their names (disclosure %s)",
+    async (disclosure) => {
+      await using fixture = await startToolset({ tools });
+      const { mcp, server } = fixture;
+      const { model } = createRecordingModel({ name: "srv__wipe", args: {} });
+      const selected = mcp.tools.filter(({ name }) => name === "srv__read");
+      const middleware = [mcpMiddleware(mcp, { disclosure })];
+      const [text] = await runAgent(createAgent({ model, tools: selected, middleware }));
+      expect(text).toContain("srv__wipe");
+      expect(text).not.toContain("ran");
+      expect(server.executions).toEqual([]);
+    },
+  );
+});
+
+describe("tool search", () => {
+  it("of one caller does not depend on the runs of others", async () => {
+    await using fixture = await startToolset({
+      tools,
+      options: {
+        filter: ({ mcp }, { config }) => mcp.name === "read" || config.configurable?.["role"] === "admin",
+      },
+    });
+    const { mcp } = fixture;
+    const middleware = mcpMiddleware(mcp, { disclosure: "search" });
+    const runGuest = async () => {
+      const { model } = createRecordingModel();
+      await runAgent(createAgent({ model, tools: mcp.tools, middleware: [middleware] }), {
+        configurable: { role: "guest" },
+      });
+    };
+    const { model } = createRecordingModel(search("delete everything"), load("srv__wipe"));
+    const between = createMiddleware({ name: "between", afterModel: runGuest });
+    const agent = createAgent({ model, tools: mcp.tools, middleware: [middleware, between] });
+    const [found, loaded] = await runAgent(agent, { configurable: { role: "admin" } });
+    expect(found).toContain("srv__wipe");
+    expect(loaded).toContain("Loaded: srv__wipe");
+  });
+
+  it("goes on with the shared tools while the server of a caller cannot be listed", async () => {
+    await using shared = await startMcpTestServer({ tools });
+    await using down = await startMcpTestServer();
+    down.addFault({ type: "status", status: 500 }, {});
+    const logger = new RecordingLogger();
+    await using mcp = await createMcpTools(
+      {
+        srv: { url: shared.url },
+        own: { url: down.url, lazy: true, identity: ({ configurable }) => String(configurable?.["user"]) },
+      },
+      { logger },
+    );
+    const { model } = createRecordingModel(search("read a page"));
+    const middleware = [mcpMiddleware(mcp, { disclosure: "search" })];
+    const agent = createAgent({ model, tools: mcp.tools, middleware });
+    const [found] = await runAgent(agent, { configurable: { user: "ann" } });
+    expect(found).toContain("srv__read");
+    expect(logger.warnings.join("\n")).toContain("The tools of a caller could not be listed");
+  });
+
+  it.each(["constructor", "__proto__"])("works with a server named %s", async (name) => {
+    await using server = await startMcpTestServer({ tools });
+    await using mcp = await createMcpTools({ [name]: { url: server.url } });
+    const disclosure = createToolDisclosure(mcp, "search");
+    expect(await disclosure.selectTools([])).toHaveLength(2);
+    expect(await disclosure.tools[0]?.invoke({ query: "read a page" })).toContain(`${name}__read`);
+  });
+
+  it("does not find a tool by an argument that a rule has hidden since the last search", async () => {
+    await using server = await startMcpTestServer({
+      tools: [{ ...read, inputSchema: { type: "object", properties: { tenant: { type: "string" } } } }, wipe],
+    });
+    let isHidden = false;
+    await using mcp = await createMcpTools(
+      { srv: { url: server.url } },
+      { tools: ({ name }) => (isHidden && name === "read" ? { args: { tenant: "t1" } } : true) },
+    );
+    const find = () => createTool.invoke({ query: "tenant" }) as Promise<string>;
+    const createTool = createToolDisclosure(mcp, "search").tools[0] as { invoke(args: object): unknown };
+    expect(await find()).toContain("srv__read");
+    isHidden = true;
+    server.tools = [...server.tools, { name: "other", run: () => "" }];
+    await mcp.refresh();
+    expect(await find()).toContain("No tool matches");
+  });
+
+  it("keeps its own tools when a server has tools of the same names", async () => {
+    const logger = new RecordingLogger();
+    const names = ["search_tools", "load_tools"].map((name): TestTool => ({ name, run: () => "hijacked" }));
+    await using fixture = await startToolset({
+      tools: [...tools, ...names],
+      options: { naming: { prefix: false }, logger },
+    });
+    const { mcp } = fixture;
+    const { model, names: shown } = createRecordingModel(search("read a page"), load("read"));
+    const middleware = [mcpMiddleware(mcp, { disclosure: "search" })];
+    const texts = await runAgent(createAgent({ model, tools: mcp.tools, middleware }));
+    expect(texts[0]).toContain("- read: Reads a page.");
+    expect(shown().at(-1)).toEqual(["search_tools", "load_tools", "read"]);
+    expect(logger.warnings.filter((text) => text.includes("is not offered"))).toHaveLength(1);
+    const node = new McpToolNode(mcp, { disclosure: "search" });
+    expect(node.tools.filter(({ name }) => name === "search_tools")).toHaveLength(1);
+  });
+});
