@@ -12,22 +12,25 @@ export const SUPPORTED_PATHS = `$.name, $['name'], [0] to [9999] and [*], at mos
 
 /** Bounds the work of following a path and of creating what is missing on it. */
 const MAX_SEGMENTS = 64;
+const MAX_INDEX = 9_999;
 
 const SEGMENT =
-  /^(?:\.(?<name>[^.[\]'"*?(),:\s]+)|\[\s*(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|[1-9]\d{0,3})|(?<every>\*))\s*\])/s;
+  /^(?:\.(?<name>[^.[\]'"*?(),:\s]+)|\[\s*(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|[1-9]\d{0,7})|(?<every>\*))\s*\])/s;
 
 /**
  * Parses a subset of JSONPath: dots, quoted names, indexes and `[*]`; the leading `$` is optional. Returns
- * `undefined` for filters, slices and searches.
+ * `undefined` for filters, slices and searches, and for an index above `maxIndex`.
  */
-export function parseJsonPath(text: string): JsonPath | undefined {
+export function parseJsonPath(text: string, maxIndex = MAX_INDEX): JsonPath | undefined {
   if (text === "") return undefined;
   const path: PathSegment[] = [];
   let rest = normalizeRoot(text);
   while (rest !== "") {
     const match = SEGMENT.exec(rest);
     if (match?.groups === undefined || path.length === MAX_SEGMENTS) return undefined;
-    path.push(toSegment(match.groups));
+    const segment = toSegment(match.groups);
+    if (typeof segment === "number" && segment > maxIndex) return undefined;
+    path.push(segment);
     rest = rest.slice(match[0].length);
   }
   return path;
@@ -78,9 +81,18 @@ export function removeAtPath(args: unknown, path: JsonPath): unknown {
 
 /** Returns all values at a path. */
 export function getAllAtPath(args: unknown, path: JsonPath): unknown[] {
-  const values: unknown[] = [];
-  editAtPath(args, path, { change: (value) => values.push(value), missing: "skip" });
-  return values;
+  return path.reduce<unknown[]>(
+    (values, segment) => values.flatMap((value) => getChildren(value, segment)),
+    [args],
+  );
+}
+
+function getChildren(value: unknown, segment: PathSegment): readonly unknown[] {
+  if (segment === WILDCARD) return Array.isArray(value) ? value : [];
+  const isReachable = typeof segment === "number" ? Array.isArray(value) : isPlainObject(value);
+  return isReachable && Object.hasOwn(value as object, segment)
+    ? [Reflect.get(value as object, segment)]
+    : [];
 }
 
 /** Returns the first value at a path, or `undefined`. Reads only own properties. */

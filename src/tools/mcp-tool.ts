@@ -4,13 +4,15 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import { StructuredTool } from "@langchain/core/tools";
 import { z } from "zod";
 import type { ToolResult } from "../client/tool-result.js";
+import { getToolUi } from "../config/list-items.js";
 import { assertObject } from "../config/parse-options.js";
 import type { ToolRule } from "../config/tool-rules.js";
 import type { McpRuntimeError } from "../errors/mcp-runtime-error.js";
 import { stripHiddenCharacters } from "../errors/sanitize-text.js";
 import { cloneJson, ignoreRejection, isPlainObject, isPromiseLike, type JsonObject } from "../json/json.js";
 import { type LangChainBlock, textBlock } from "./content/langchain-block.js";
-import { type ToolArtifact, toToolContent } from "./content/tool-content.js";
+import { type ToolArtifact, type ToolContent, toToolContent } from "./content/tool-content.js";
+import { keepLargeResult } from "./large-results/keep-large-result.js";
 import { createProgressReporter } from "./progress-reporter.js";
 import { executeToolCall } from "./tool-call.js";
 import {
@@ -33,7 +35,7 @@ import {
 
 /** An MCP tool as its server describes it, and the rule that applies to it. */
 export interface McpToolDetails {
-  /** The name of the server. */
+  /** The name of the server; empty for `read_result`, which belongs to the toolset. */
   readonly server: string;
   /** The tool's name on the server, which may differ from the LangChain tool's name. */
   readonly name: string;
@@ -43,6 +45,8 @@ export interface McpToolDetails {
   readonly annotations: JsonObject | undefined;
   /** The icons of the tool, as received. */
   readonly icons: readonly JsonObject[] | undefined;
+  /** `_meta` of the tool, as received. */
+  readonly meta: JsonObject | undefined;
   /** The current input schema of the server; models may see a portable version of it. */
   readonly inputSchema: JsonObject;
   /** The JSON Schema of `structuredContent`; `undefined` if the server declares none. */
@@ -73,7 +77,7 @@ interface ToolInternals {
   interceptors?: WeakMap<object, CallInterceptor>;
 }
 
-type ConvertedResult = ReturnType<typeof toToolContent>;
+type ConvertedResult = Pick<ToolContent, "content" | "artifact">;
 type ToolOutput = [content: string | LangChainBlock[] | ToolMessage, artifact: ToolArtifact];
 
 /**
@@ -191,7 +195,8 @@ export class McpTool extends StructuredTool<JsonObject, JsonObject, JsonObject, 
     } catch (error) {
       return this.toFailureOutput(toModelFailure(error, run), run);
     }
-    const converted = convertResult(result, run);
+    const conversion = convertResult(result, run);
+    const converted = conversion instanceof Promise ? await conversion : conversion;
     if (!result.isError) return [converted.content, converted.artifact];
     return this.toFailureOutput(toolError(run.runtime, result), run, converted);
   }
@@ -235,12 +240,21 @@ function isToolCall(value: unknown): value is ToolCall {
   return isPlainObject(value) && value["type"] === "tool_call" && "args" in value;
 }
 
-function convertResult(result: ToolResult, { runtime, context, notice }: ToolRun): ConvertedResult {
+/** Returns a promise only if the result is large and is kept. */
+function convertResult(result: ToolResult, run: ToolRun): ConvertedResult | Promise<ConvertedResult> {
+  const { runtime, context, notice } = run;
   const { structuredContent, outputHandling, contentChars } = outputSettings(runtime);
+  const { largeResults: keeper } = runtime.settings;
   const truncate = context.toolCallId !== undefined;
-  const options = { structuredContent, outputHandling, contentChars, truncate };
-  const { content, artifact } = toToolContent(result, options);
-  return { artifact: withCustomData(artifact, result, runtime), content: withNotice(content, notice) };
+  const mediaBytes = keeper?.options.mediaBytes;
+  const options = { structuredContent, outputHandling, contentChars, truncate, mediaBytes };
+  const converted = toToolContent(result, options);
+  const artifact = withUi(withCustomData(converted.artifact, result, runtime), runtime);
+  if (keeper === undefined || converted.whole === undefined)
+    return { artifact, content: withNotice(converted.content, notice) };
+  return keepLargeResult(run, keeper, { content: converted.content, whole: converted.whole }).then(
+    (content) => ({ artifact, content: withNotice(content, notice) }),
+  );
 }
 
 function withNotice(
@@ -250,6 +264,12 @@ function withNotice(
   if (notice === undefined) return content;
   const blocks = typeof content === "string" ? [textBlock(content)] : content;
   return [textBlock(notice), ...blocks];
+}
+
+/** Adds which page shows the result. */
+function withUi(artifact: ToolArtifact, { schema }: ToolRuntime): ToolArtifact {
+  const ui = getToolUi(schema.info);
+  return ui === undefined ? artifact : { ...artifact, ui: cloneJson(ui) };
 }
 
 /** Adds what the option `customData` returns. When the user's callback fails, the artifact stays as it is. */
@@ -297,7 +317,7 @@ async function getFailureContent(
 
 function toToolDetails(runtime: ToolRuntime): McpToolDetails {
   const { server, rule, schema } = runtime;
-  const { name, annotations, icons, outputSchema } = schema.info;
+  const { name, annotations, icons, meta, outputSchema } = schema.info;
   const { args: _, ...visibleRule } = rule;
   return {
     server,
@@ -305,6 +325,7 @@ function toToolDetails(runtime: ToolRuntime): McpToolDetails {
     title: titleOf(runtime),
     annotations,
     icons,
+    meta,
     outputSchema,
     rule: visibleRule,
     get inputSchema() {
@@ -319,18 +340,28 @@ function toToolDetails(runtime: ToolRuntime): McpToolDetails {
 /** Returns the metadata of every run and every message of the tool; `extra` takes precedence. */
 function toToolMetadata(runtime: ToolRuntime, extra: JsonObject): JsonObject {
   const { server, schema } = runtime;
+  const { name, annotations, icons, meta } = schema.info;
   const title = titleOf(runtime);
   return {
     tool_type: "mcp",
-    display_name: title ?? schema.info.name,
+    display_name: title ?? name,
     server,
-    annotations: schema.info.annotations,
+    annotations,
     title,
+    ...(isSmall(icons) ? { icons } : {}),
+    ...(isSmall(meta) ? { _meta: meta } : {}),
     get schema_hash() {
       return runtime.schema.hash();
     },
     ...extra,
   };
+}
+
+const MAX_METADATA_CHARS = 4_096;
+
+/** Metadata is copied to every run and every message: an icon may be a data URL of any size. */
+function isSmall(value: object | undefined): boolean {
+  return value !== undefined && JSON.stringify(value).length <= MAX_METADATA_CHARS;
 }
 
 function titleOf({ schema }: ToolRuntime): string | undefined {

@@ -64,6 +64,9 @@ export interface NamedTool {
   readonly tool: string;
 }
 
+/** The server of tools that belong to the toolset itself. No server can have this name. */
+export const TOOLSET_SERVER = "";
+
 const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
@@ -163,6 +166,7 @@ function skipCollisions(
 }
 
 function describeTool({ server, tool }: NamedTool): string {
+  if (server === TOOLSET_SERVER) return `the toolset's own tool ${JSON.stringify(tool)}`;
   return `Tool ${JSON.stringify(excerpt(tool))} of server ${JSON.stringify(server)}`;
 }
 
@@ -172,7 +176,8 @@ const FIX =
 
 /** Returns the name of a tool if it collides with no other. */
 export function toToolName(tool: NamedTool, naming: Naming): string {
-  return toSafeName(addPrefix(tool, naming.prefix), naming);
+  const name = tool.server === TOOLSET_SERVER ? tool.tool : addPrefix(tool, naming.prefix);
+  return toSafeName(name, naming);
 }
 
 /** Returns the text that the names of all tools of a server start with; `undefined` where there is none. */

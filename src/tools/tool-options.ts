@@ -6,6 +6,7 @@ import { DESCRIPTIONS_SCHEMA, INPUT_VALIDATION_SCHEMA } from "../config/tool-rul
 import { OUTPUT_FIELDS, type ServerOutput } from "../config/output-options.js";
 import { isFunction, option, type OptionsOf, optionsSchema } from "../config/parse-options.js";
 import { isPlainObject, type JsonObject, omitUndefined } from "../json/json.js";
+import { LARGE_RESULTS_SCHEMA, ResultKeeper } from "./large-results/result-keeper.js";
 import type { ToolProgress } from "./progress-reporter.js";
 import { DESCRIPTION_DEFAULTS, type DescriptionLimits, resolveDescriptions } from "./tool-description.js";
 
@@ -93,6 +94,14 @@ export const TOOL_OPTION_FIELDS = {
     hint: "The limits of a server belong in its definition",
   }),
   /**
+   * What happens with a result of a tool call whose text is longer than `limits.contentChars`. "truncate": the model sees
+   * its start. "keep": the model sees its start and its end, and reads the rest with the tool `read_result`, which is added
+   * to the toolset; images, audio and files have a limit, too. An object keeps results with these options.
+   *
+   * @default "truncate"
+   */
+  largeResults: LARGE_RESULTS_SCHEMA,
+  /**
    * Runs before each call; may change the arguments, add headers or deny the call. The call is denied when it
    * throws, and with kind `invalid-config` when it returns anything else, such as an unknown key.
    *
@@ -144,6 +153,7 @@ export const TOOL_DEFAULTS = {
   coerceArguments: false,
   outputValidation: "warn",
   limits: { contentChars: CONTENT_DEFAULTS.contentChars },
+  largeResults: "truncate",
   onToolError: "return",
   resourceTools: false,
 } as const;
@@ -152,15 +162,20 @@ type Hooks = "beforeToolCall" | "afterToolCall" | "customData" | "meta" | "onApp
 
 /** `ToolOptions` with defaults applied. */
 export type ToolSettings = Required<
-  Omit<ToolOptions, Hooks | "outputHandling" | "limits" | "descriptions">
+  Omit<ToolOptions, Hooks | "outputHandling" | "limits" | "descriptions" | "largeResults">
 > & {
   readonly descriptions: DescriptionLimits;
+  /** `undefined`: large results are truncated. */
+  readonly largeResults: ResultKeeper | undefined;
 } & {
   readonly [Hook in Hooks]: ToolOptions[Hook] | undefined;
 } & Pick<ContentOptions, "outputHandling" | "contentChars">;
 
 /** Fills in the defaults of validated options. */
 export function resolveToolOptions(options: ToolOptions): ToolSettings {
+  const contentChars = options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars;
+  const { largeResults = TOOL_DEFAULTS.largeResults } = options;
+  const keepOptions = largeResults === "keep" ? {} : largeResults;
   return {
     schema: options.schema ?? TOOL_DEFAULTS.schema,
     descriptions: resolveDescriptions(options.descriptions),
@@ -170,7 +185,8 @@ export function resolveToolOptions(options: ToolOptions): ToolSettings {
     outputValidation: options.outputValidation ?? TOOL_DEFAULTS.outputValidation,
     onToolError: options.onToolError ?? TOOL_DEFAULTS.onToolError,
     outputHandling: { ...TOOL_DEFAULTS.outputHandling, ...omitUndefined(options.outputHandling) },
-    contentChars: options.limits?.contentChars ?? TOOL_DEFAULTS.limits.contentChars,
+    contentChars,
+    largeResults: keepOptions === "truncate" ? undefined : new ResultKeeper(keepOptions, contentChars),
     beforeToolCall: options.beforeToolCall,
     afterToolCall: options.afterToolCall,
     customData: options.customData,

@@ -14,8 +14,9 @@ import {
   type ServerToolsOptions,
 } from "./toolset-options.js";
 import { MANAGER_CHANNELS, type ServerManagerEvents } from "../manager/mcp-events.js";
+import { attachReader, createReadResultTool } from "./read-result-tool.js";
 import { withResourceTools } from "./resource-tools.js";
-import { withServerRules } from "./tool-list.js";
+import { createIdentify, withServerRules } from "./tool-list.js";
 
 /**
  * Creates LangChain tools from the snapshots of one agent resource, on a client that the caller owns. Synchronous,
@@ -59,7 +60,12 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     metadata,
     refreshSchemaBeforeCall,
   });
-  const inputs = [resourceTools ? withResourceTools(serverTools, client) : serverTools];
+  const keeper = create.settings.largeResults;
+  const identify = createIdentify((name) => (name === client.name ? client : undefined));
+  const inputs = [
+    ...(keeper === undefined ? [] : [createReadResultTool(keeper, { identify })]),
+    resourceTools ? withResourceTools(serverTools, client) : serverTools,
+  ];
   const created = createTools(inputs, {
     ...create,
     onApprovalDecided: (event) => events.emit("approvalDecided", event),
@@ -69,6 +75,7 @@ export function createMcpToolsForServer(resource: unknown, options: ServerToolsO
     const text = `A rules function of server "${client.name}" is asynchronous, and createMcpToolsForServer is not. Use createMcpToolsFromAgent or createMcpTools.`;
     throw new McpRuntimeError("invalid-config", text, { server: client.name });
   }
+  attachReader(created.tools, create);
   warnUnmatchedRules(created, create, true);
   return [...created.tools];
 }

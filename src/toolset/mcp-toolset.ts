@@ -20,6 +20,7 @@ import type { McpServerManager } from "../manager/mcp-server-manager.js";
 import type { ServerStatus } from "../manager/managed-server.js";
 import type { ServerManagerEvents } from "../manager/mcp-events.js";
 import type { McpTool } from "../tools/mcp-tool.js";
+import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { TokenCostOptions, TokenCosts } from "../tool-search/estimate-tokens.js";
 import { describeValue } from "../json/describe-value.js";
 import { McpRuntimeError, configError } from "../errors/mcp-runtime-error.js";
@@ -112,7 +113,7 @@ export interface McpToolset<Name extends string = string> extends AsyncDisposabl
    */
   readonly clients: ToolsetClients<Name>;
   /**
-   * The tools of the given servers, or of all, as a new array.
+   * The tools of the given servers, or of all, as a new array. `read_result` (option `largeResults`) is always included.
    * @throws McpRuntimeError kind `invalid-config` for an unknown server
    */
   getTools(...servers: Name[]): McpTool[];
@@ -205,6 +206,11 @@ export function assertToolset(caller: string, toolset: unknown): void {
   if (methods.every((method) => typeof method === "function")) return;
   const text = `${caller} needs a toolset, as returned by createMcpTools or createMcpToolsFromAgent; got ${describeValue(toolset)}.`;
   throw new McpRuntimeError("invalid-config", text);
+}
+
+/** Whether it is a tool of one of these servers, or of the toolset itself. */
+export function belongsTo({ mcp }: McpTool, servers: readonly string[]): boolean {
+  return mcp.server === TOOLSET_SERVER || servers.includes(mcp.server);
 }
 
 /** Throws kind `invalid-config` if it is not the config of a run. */

@@ -21,7 +21,10 @@ import { filterTools } from "../tools/tool-filter.js";
 import { describeValue } from "../json/describe-value.js";
 import { type CallerConfig, toCallerContext, type ToolsetCall } from "./mcp-toolset.js";
 import { withResourceTools } from "./resource-tools.js";
+import { attachReader, createReadResultTool } from "./read-result-tool.js";
+import { TOOLSET_SERVER } from "../tools/tool-names.js";
 import type { McpClient } from "../client/mcp-client.js";
+import type { IdentifyCaller } from "../tools/large-results/result-keeper.js";
 import { RuleSet } from "../tools/tool-policy.js";
 
 export type ServerToolsInput = Pick<ServerTools, "tools" | "metadata" | "refreshSchemaBeforeCall">;
@@ -56,6 +59,8 @@ export class ToolList {
   readonly #deps: ToolListDependencies;
   readonly #createOptions: CreateToolsOptions;
   readonly #changes: TypedEmitter<{ toolsChanged: { readonly server: string } }>;
+  /** The tools that belong to no server. First, so that no server can take their names. */
+  readonly #ownTools: readonly ServerTools[];
   /** The last known capability of each server, for the time when it has no session. */
   readonly #resourceSupport = new WeakMap<ManagedServer, boolean>();
   #all: McpTool[] = [];
@@ -80,6 +85,9 @@ export class ToolList {
       error: logOnce(create.error),
       onApprovalDecided: (event) => servers.events.emit("approvalDecided", event),
     };
+    const keeper = create.settings.largeResults;
+    const identify = createIdentify((name) => servers.all.find((server) => server.name === name)?.client);
+    this.#ownTools = keeper ? [createReadResultTool(keeper, { identify, closed: servers.closed })] : [];
   }
 
   /** Includes tools that are blocked or whose server is disconnected: calling them fails with a specific error. */
@@ -210,7 +218,8 @@ export class ToolList {
       Promise.allSettled([toTools(server)]),
     );
     const serverTools = unwrapServers(results.flat());
-    const { tools } = await createTools(serverTools.flat(), this.#createOptions, this.#serverNames);
+    const inputs = [...this.#ownTools, ...serverTools.flat()];
+    const { tools } = await createTools(inputs, this.#createOptions, this.#serverNames);
     return filterTools(filterVisible(tools, servers), config);
   }
 
@@ -241,7 +250,8 @@ export class ToolList {
     );
     const serverTools = [...lists].flatMap(([server, listed]) => this.#toServerTools(server, listed));
     const details = { lists, isComplete: serverTools.length === lists.size };
-    const created = createTools(serverTools, this.#createOptions, this.#serverNames);
+    const inputs = [...this.#ownTools, ...serverTools];
+    const created = createTools(inputs, this.#createOptions, this.#serverNames);
     return created instanceof Promise
       ? created.then((tools) => ({ ...tools, ...details }))
       : { ...created, ...details };
@@ -259,6 +269,7 @@ export class ToolList {
       return before;
     });
     this.#visible = freezeArray(filterVisible(this.#all, this.#deps.servers));
+    attachReader(this.#all, this.#createOptions);
     warnUnmatchedRules(created, this.#createOptions, created.isComplete);
   }
 
@@ -337,6 +348,7 @@ function freezeArray(tools: McpTool[]): McpTool[] {
 function filterVisible(tools: readonly McpTool[], { enabled }: ServerSet): McpTool[] {
   const servers = new Map(enabled.map((server) => [server.name, server]));
   return tools.filter(({ mcp }) => {
+    if (mcp.server === TOOLSET_SERVER) return true;
     const server = servers.get(mcp.server);
     return server !== undefined && server.pins?.isBlocked(mcp.name) !== true;
   });
@@ -359,6 +371,15 @@ function isSame(before: McpTool, after: McpTool): boolean {
 
 function injectedNames({ runtime }: McpTool): readonly string[] {
   return Object.keys(runtime.rule.args ?? {});
+}
+
+/** Credentials are part of it: a store may be shared by toolsets that define a server of the same name for different users. */
+export function createIdentify(findClient: (server: string) => McpClient | undefined): IdentifyCaller {
+  return (server, context) => {
+    const client = findClient(server);
+    if (client === undefined) return undefined;
+    return JSON.stringify([client.fingerprint, client.identityOf({ context, purpose: "call" })]);
+  };
 }
 
 interface ServerRulesInput extends Omit<

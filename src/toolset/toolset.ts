@@ -41,6 +41,7 @@ import {
   type ToolsetEvents,
   type ToolsetPromptCall,
   type ResourceSelection,
+  belongsTo,
   toCallerContext,
 } from "./mcp-toolset.js";
 import type { ServerStatus } from "../manager/managed-server.js";
@@ -118,7 +119,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
   getTools(...servers: Name[]): McpTool[] {
     if (servers.length === 0) return [...this.tools];
     for (const server of servers) this.#serverSet.get(server);
-    return this.tools.filter((tool) => servers.includes(tool.mcp.server as Name));
+    return this.tools.filter((tool) => belongsTo(tool, servers));
   }
 
   async toolsFor(config: CallerConfig): Promise<McpTool[]> {
@@ -199,7 +200,8 @@ class Toolset<Name extends string> implements McpToolset<Name> {
     assertOptions(options, CALL_MANY_OPTIONS, { subject: "The call to callTools" });
     const { concurrency = DEFAULT_CALL_CONCURRENCY, ...each } = options;
     assertConcurrency("toolset", concurrency);
-    return runCalls(calls, { concurrency, tryCall: (call) => this.tryCallTool(call, each) });
+    const signal = combineSignals(each.signal, (each.config as RunnableConfig | undefined)?.signal);
+    return runCalls(calls, { concurrency, signal, tryCall: (call) => this.tryCallTool(call, each) });
   }
 
   async getResources(
@@ -322,7 +324,7 @@ class Toolset<Name extends string> implements McpToolset<Name> {
       ({ name, listsTools, latestTools }) => name === server && listsTools && latestTools === undefined,
     );
     if (server !== undefined && needsListing) await this.servers.waitFor(server, { signal: limits.signal });
-    const tool = await this.#tools.find(call, config);
+    const tool = await this.#tools.find(call, { ...config, signal: limits.signal } as CallerConfig);
     const problem = findCallProblem(call, TOOLSET_CALL_KEYS);
     if (problem !== undefined)
       throw configError(`The call to tool "${call.name}"`, [{ path: "", message: problem }]);

@@ -72,6 +72,8 @@ export function fromLangChainBlock(block: unknown): ContentBlock | undefined {
  */
 function fromResource(resource: JsonObject): LangChainBlock | undefined {
   const { text, blob, uri } = resource;
+  // A page of MCP Apps is for people.
+  if (typeof uri === "string" && uri.startsWith("ui://")) return describeResource(resource);
   if (typeof text === "string") return textBlock(text);
   // Some servers embed a resource with nothing but its URI.
   if (blob === undefined || blob === null) return describeResource(resource);

@@ -23,6 +23,8 @@ export interface ToolArtifact {
   readonly isError: boolean;
   /** All blocks as the server sent them, including those that were truncated, replaced or hidden from the model. */
   readonly content: readonly ContentBlock[];
+  /** `_meta.ui` of the tool (MCP Apps): `resourceUri` is the page that shows the result. */
+  readonly ui?: JsonObject | undefined;
   /** The return value of the option `customData`. */
   readonly customData?: unknown;
   /** Set when the call failed. */
@@ -67,6 +69,8 @@ export interface ContentOptions {
   readonly contentChars: number;
   /** Set for tool calls only; a direct invoke returns the whole content. */
   readonly truncate: boolean;
+  /** The maximum size of the images, audio and files of one result that a model sees. @default no limit */
+  readonly mediaBytes?: number | undefined;
 }
 
 export const CONTENT_DEFAULTS: ContentOptions = {
@@ -76,14 +80,44 @@ export const CONTENT_DEFAULTS: ContentOptions = {
   truncate: true,
 };
 
+/** The output of a LangChain tool. */
+export interface ToolContent {
+  readonly content: string | LangChainBlock[];
+  readonly artifact: ToolArtifact;
+  /** The whole content, if its text was truncated. */
+  readonly whole?: readonly LangChainBlock[];
+}
+
 /** Converts a result to a LangChain tool's output. Never throws, whatever the server has sent. */
-export function toToolContent(
-  result: ToolResult,
-  options: ContentOptions,
-): { content: string | LangChainBlock[]; artifact: ToolArtifact } {
-  const blocks = toVisibleBlocks(result, options);
-  const truncated = options.truncate ? truncateTextBlocks(blocks, options.contentChars) : blocks;
-  return { content: toContent(truncated), artifact: toToolArtifact(result) };
+export function toToolContent(result: ToolResult, options: ContentOptions): ToolContent {
+  const visible = toVisibleBlocks(result, options);
+  const artifact = toToolArtifact(result);
+  if (!options.truncate) return { content: toContent(visible), artifact };
+  const { mediaBytes } = options;
+  const blocks = mediaBytes === undefined ? visible : describeLargeMedia(visible, mediaBytes);
+  if (countTextChars(blocks) <= options.contentChars) return { content: toContent([...blocks]), artifact };
+  const truncated = truncateTextBlocks(blocks, options.contentChars);
+  return { content: toContent(truncated), artifact, whole: blocks };
+}
+
+/** The number of characters in all text blocks together. */
+export function countTextChars(blocks: readonly LangChainBlock[]): number {
+  return blocks.reduce((sum, block) => sum + (isTextBlock(block) ? block.text.length : 0), 0);
+}
+
+/** Replaces the images, audio and files that do not fit with a line of text each. They are in the artifact. */
+function describeLargeMedia(blocks: readonly LangChainBlock[], maxBytes: number): LangChainBlock[] {
+  let used = 0;
+  return blocks.map((block) => {
+    if (isTextBlock(block)) return block;
+    const bytes = Buffer.byteLength(block.data, "base64");
+    if (used + bytes > maxBytes) {
+      const size = `${block.mimeType}, ${formatCount(bytes)} bytes`;
+      return textBlock(`[${block.type} (${size}) is too large to be shown; the application has it]`);
+    }
+    used += bytes;
+    return block;
+  });
 }
 
 function toVisibleBlocks(result: ToolResult, options: ContentOptions): LangChainBlock[] {
@@ -139,8 +173,7 @@ function isVisible({ type }: ContentBlock, { outputHandling }: ContentOptions): 
  * omitted characters. Images, audio and files are neither counted nor truncated.
  */
 function truncateTextBlocks(blocks: readonly LangChainBlock[], maxChars: number): LangChainBlock[] {
-  const total = blocks.reduce((sum, block) => sum + (isTextBlock(block) ? block.text.length : 0), 0);
-  if (total <= maxChars) return [...blocks];
+  const total = countTextChars(blocks);
   const result: LangChainBlock[] = [];
   let used = 0;
   let isTruncated = false;
@@ -168,6 +201,6 @@ function truncateText(text: string, maxChars: number): string {
   return text.slice(0, isSplit ? maxChars - 1 : maxChars);
 }
 
-function formatCount(characters: number): string {
+export function formatCount(characters: number): string {
   return characters.toLocaleString("en-US");
 }
