@@ -3,11 +3,11 @@ import { toPortableSchema } from "../json-schema/portable-schema.js";
 import type { JsonObject } from "../json/json.js";
 import { estimateTokens } from "../tool-search/estimate-tokens.js";
 import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../tools/tool-description.js";
-import { resolveNaming, toToolName } from "../tools/tool-names.js";
+import { toToolName } from "../tools/tool-names.js";
 import { findTool, parseToolPositionals, toFailedOutcome } from "./call-command.js";
 import type { Command } from "./command-context.js";
 import { UsageError } from "./exit-codes.js";
-import { pluralize, toolToJson } from "./report/render-servers.js";
+import { NAMING, pluralize, toolToJson } from "./report/render-servers.js";
 import { withConnectedServers } from "./servers/connect-servers.js";
 import { filterByName, requireServers, selectServers } from "./servers/select-servers.js";
 import type { SelectedServer } from "./servers/selected-server.js";
@@ -52,21 +52,24 @@ function toModelTool(tool: McpToolInfo, { name: server, config, redactor }: Sele
     ModelTool,
     "description" | "inputSchema"
   >;
-  const name = toToolName({ server, tool: tool.name }, resolveNaming({}, "server"));
+  const name = toToolName({ server, tool: tool.name }, NAMING);
   const tokens = estimateTokens(JSON.stringify({ name, description, parameters: inputSchema }));
   return { name, description, inputSchema, tokens };
 }
 
 function renderTool(tool: JsonObject, model: ModelTool, { colors }: Page): string[] {
-  const description = toText(tool["description"]);
-  const section = (title: string, text: string) => ["", colors.bold(title), ...text.split("\n")];
+  const [title, description] = [toText(tool["title"]), toText(tool["description"])];
+  const section = (heading: string, text: string) => ["", colors.bold(heading), ...text.split("\n")];
   const isShortened = model.description !== description.trim();
   return [
     colors.bold(toText(tool["name"])),
+    ...(title === "" ? [] : [title]),
     ...(description === "" ? ["(no description)"] : description.split("\n")),
     ...section("Schema of the server", formatJson(tool["inputSchema"])),
     ...(tool["outputSchema"] === undefined ? [] : section("Output schema", formatJson(tool["outputSchema"]))),
     ...(tool["annotations"] === undefined ? [] : section("Annotations", formatJson(tool["annotations"]))),
+    ...(tool["icons"] === undefined ? [] : section("Icons", formatJson(tool["icons"]))),
+    ...(tool["_meta"] === undefined ? [] : section("_meta", formatJson(tool["_meta"]))),
     ...section(`Schema for models, as ${model.name}`, formatJson(model.inputSchema)),
     ...(isShortened ? section("Description for models", model.description) : []),
     "",

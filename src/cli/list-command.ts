@@ -1,8 +1,17 @@
 import type { McpToolInfo } from "../config/list-items.js";
+import { countToolTokens, type TokenCosts } from "../tool-search/estimate-tokens.js";
 import type { Command } from "./command-context.js";
 import { type Finding, toExit } from "./report/finding.js";
 import { renderSections } from "./report/render-findings.js";
-import { formatSignature, renderServers, serverToJson, toolToJson } from "./report/render-servers.js";
+import {
+  estimateCosts,
+  formatSignature,
+  renderServers,
+  renderTotalTokens,
+  serverToJson,
+  toolToJson,
+  toToolDefinition,
+} from "./report/render-servers.js";
 import { type ServerResult, withConnectedServers } from "./servers/connect-servers.js";
 import { requireServers, selectServers } from "./servers/select-servers.js";
 import type { Page } from "./terminal.js";
@@ -11,38 +20,60 @@ import { escapeExcerpt, padToWidth, textWidth, truncateToWidth } from "./text-fo
 /** Lists servers and their tools. */
 export const listCommand: Command = async (context) => {
   const selection = requireServers(await selectServers(context, context.line.positionals));
-  return withConnectedServers(selection, context, async ({ results, findings }) => ({
-    exit: toExit(findings),
-    json: {
-      servers: results.map((result) => ({
-        ...serverToJson(result),
-        tools: (result.connected?.tools ?? []).map((tool) => toolToJson(tool, result.server.redactor)),
-      })),
-      findings,
-    },
-    render: (page) => renderList(results, findings, page),
-  }));
+  return withConnectedServers(selection, context, async ({ results, findings }) => {
+    const tokenCosts = estimateCosts(results);
+    return {
+      exit: toExit(findings),
+      json: {
+        servers: results.map((result) => ({
+          ...serverToJson(result),
+          tools: (result.connected?.tools ?? []).map((tool) => toolToJson(tool, result.server.redactor)),
+        })),
+        tokenCosts,
+        findings,
+      },
+      render: (page) => renderList({ results, findings, tokenCosts }, page),
+    };
+  });
 };
 
 const INDENT = 4;
 const MAX_SIGNATURE_WIDTH = 40;
 
+/** What is listed. */
+interface ListReport {
+  readonly results: readonly ServerResult[];
+  readonly findings: readonly Finding[];
+  readonly tokenCosts: TokenCosts;
+}
+
 /** Renders each server with its tools or findings. */
-function renderList(results: readonly ServerResult[], findings: readonly Finding[], page: Page): string[] {
+function renderList({ results, findings, tokenCosts }: ListReport, page: Page): string[] {
   const { columns, colors } = page;
   const tools = results.flatMap(({ connected }) => connected?.tools ?? []);
   const widest = Math.max(0, ...tools.map((tool) => textWidth(formatSignature(tool))));
   const width = Math.min(widest, MAX_SIGNATURE_WIDTH, Math.floor((columns - INDENT) / 2));
+  const tokensOf = (tool: McpToolInfo, { server }: ServerResult) =>
+    `~${countToolTokens(toToolDefinition(tool, server))}`;
+  const widestTokens = Math.max(
+    0,
+    ...results.flatMap((result) =>
+      (result.connected?.tools ?? []).map((tool) => tokensOf(tool, result).length),
+    ),
+  );
   const sections = renderServers(results, page, {
-    linesOf: ({ server: { redactor }, connected }) =>
-      (connected?.tools ?? []).map((tool) => {
+    costs: tokenCosts,
+    linesOf: (result) =>
+      (result.connected?.tools ?? []).map((tool) => {
+        const { redactor } = result.server;
         const signature = truncateToWidth(redactor.redact(formatSignature(tool)), width);
-        const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - INDENT - width - 2);
-        return `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${colors.dim(summary)}`.trimEnd();
+        const start = `${" ".repeat(INDENT)}${padToWidth(signature, width)}  ${tokensOf(tool, result).padStart(widestTokens)}`;
+        const summary = truncateToWidth(redactor.redact(getSummary(tool)), columns - textWidth(start) - 2);
+        return `${start}  ${colors.dim(summary)}`.trimEnd();
       }),
   });
   const visible = findings.filter(({ severity }) => severity !== "note");
-  return renderSections(sections, visible, page);
+  return [...renderSections(sections, visible, page), ...renderTotalTokens(tokenCosts, page)];
 }
 
 /** Returns the first line of the description. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { isOfferedToModels } from "../config/list-items.js";
 import type { JsonObject } from "../json/json.js";
 import type { Command } from "./command-context.js";
 import { toExit } from "./report/finding.js";
@@ -64,7 +65,7 @@ function renderWritten(file: string | undefined, left: readonly ServerResult[], 
 
 /** Contains the name and tools of the server. Address and credentials are configured where the agent runs. */
 function toResource({ server, tools = [] }: ConnectedServer): JsonObject {
-  const availableTools = tools.map((tool) => {
+  const availableTools = tools.filter(isOfferedToModels).map((tool) => {
     const { name, description, inputSchema, outputSchema } = toolToJson(tool, server.redactor);
     return { name, description, inputSchema, outputSchema };
   });

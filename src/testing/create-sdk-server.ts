@@ -20,6 +20,8 @@ import { type JsonObject, omitUndefined } from "../json/json.js";
 export interface TestTool {
   /** The name that clients call. */
   readonly name: string;
+  /** The display name; none by default. */
+  readonly title?: string;
   /** Listed for the model; none by default. */
   readonly description?: string;
   /**
@@ -31,6 +33,10 @@ export interface TestTool {
   readonly outputSchema?: JsonObject;
   /** Listed unchanged, such as `{ readOnlyHint: true }`. */
   readonly annotations?: JsonObject;
+  /** Listed unchanged, such as `[{ src: "https://example.com/icon.png" }]`. */
+  readonly icons?: readonly JsonObject[];
+  /** Listed unchanged, such as `{ ui: { resourceUri: "ui://weather/forecast" } }`. */
+  readonly _meta?: JsonObject;
   /** Returns a string or a complete result. An exception becomes an `isError` result, as in real servers. */
   readonly run: (args: JsonObject, context: TestToolContext) => unknown;
 }
@@ -183,11 +189,9 @@ const TOOLS = {
 function serveTools(server: Server, behavior: TestServerBehavior): void {
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     const { tools, malformedTools, pagination } = behavior;
-    const valid = tools.map(
-      ({ name, description, inputSchema = { type: "object" }, outputSchema, annotations }) => {
-        return { name, description, inputSchema, outputSchema, annotations };
-      },
-    );
+    const valid = tools.map(({ inputSchema = { type: "object" }, ...tool }) => {
+      return { ...tool, inputSchema, run: undefined };
+    });
     return paginate({ ...TOOLS, items: [...valid, ...malformedTools] }, pagination, params?.cursor);
   });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {

@@ -1,7 +1,7 @@
 import { Semaphore } from "../async/semaphore.js";
 import type { ArgumentProperty } from "../config/agent-definition.js";
 import { isPromiseLike, type JsonObject } from "../json/json.js";
-import type { McpToolInfo } from "../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../config/list-items.js";
 import type { DescriptionOptions, InputValidation } from "../config/tool-rules.js";
 import { requestApproval } from "./approval/request-approval.js";
 import { openInput } from "./elicitation/interrupt-for-input.js";
@@ -84,7 +84,9 @@ export function createTools(
   serverNames: readonly string[] = [],
 ): CreatedTools | Promise<CreatedTools> {
   const listed = servers.flatMap((source) =>
-    source.tools.map((tool) => ({ source, tool, server: source.server, info: tool.info })),
+    source.tools
+      .filter(({ info }) => isOfferedToModels(info))
+      .map((tool) => ({ source, tool, server: source.server, info: tool.info })),
   );
   const decisions = listed.map(({ source, info }) => {
     const warn = (message: string) => source.warnings.warn(`Server "${source.server}": ${message}`, options);

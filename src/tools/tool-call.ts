@@ -142,7 +142,7 @@ function toCallOptions(
   meta: JsonObject | undefined,
 ): CallToolOptions {
   const { rule } = runtime;
-  const { injector, isIdempotent } = runtime.schema;
+  const { injector, isIdempotent, info } = runtime.schema;
   return {
     signal: context.signal,
     timeoutMs: minTimeout(
@@ -153,6 +153,7 @@ function toCallOptions(
     meta,
     headers,
     idempotent: isIdempotent,
+    task: info.execution?.taskSupport === "required",
     loggableArgs: () => toModelVisibleArgs(runtime, args),
     secrets: injector.isEmpty && rule.args === undefined ? undefined : collectCallSecrets(runtime, args),
     onProgress: progress === undefined ? undefined : (update) => progress.report(update),

@@ -6,7 +6,7 @@ import { excerpt } from "../errors/sanitize-text.js";
 import type { ToolRun, ToolRuntime } from "./tool-run.js";
 
 /** Only the application can act on these, so they are thrown even when a model made the call. */
-const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled"]);
+export const ALWAYS_THROWN: ReadonlySet<FailureKind> = new Set(["closed", "invalid-config", "cancelled"]);
 
 /** Creates an error of a call to this tool. */
 export function callError(

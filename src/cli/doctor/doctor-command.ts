@@ -1,10 +1,17 @@
 import { mapConcurrent } from "../../async/semaphore.js";
 import type { ServerDefinition } from "../../config/server-definition.js";
+import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
 import { MODERN_VERSION } from "../../transports/http/modern-era.js";
 import type { Command, CommandContext } from "../command-context.js";
 import { createFinding, type Finding, type Severity, toExit } from "../report/finding.js";
 import { getWorstStatus, renderSections } from "../report/render-findings.js";
-import { pluralize, renderServers, serverToJson } from "../report/render-servers.js";
+import {
+  estimateCosts,
+  pluralize,
+  renderServers,
+  renderTotalTokens,
+  serverToJson,
+} from "../report/render-servers.js";
 import {
   type ConnectedSelection,
   type ConnectedServer,
@@ -16,7 +23,7 @@ import { SILENT_LOGGER, type Page, renderStatus } from "../terminal.js";
 import { padToWidth, textWidth, wrapToWidth } from "../text-format.js";
 import { fetchLoginHint } from "./login-hint.js";
 import { canHandshake, checkRecovery, findMcpPath } from "./probe.js";
-import { checkNames, checkTools } from "./tool-findings.js";
+import { checkNames, checkTokens, checkTools } from "./tool-findings.js";
 
 const MAX_CONCURRENT = 16;
 
@@ -25,6 +32,7 @@ interface DoctorReport {
   readonly files: ServerSelection["files"];
   readonly results: readonly ServerResult[];
   readonly findings: readonly Finding[];
+  readonly tokenCosts: TokenCosts;
   readonly counts: { readonly errors: number; readonly warnings: number; readonly notes: number };
   /** True if `--recovery` applies but was not used. */
   readonly suggestRecoveryCheck: boolean;
@@ -40,10 +48,12 @@ export const doctorCommand: Command = async (baseContext) => {
   return withConnectedServers(selection, context, async (connectedSelection) => {
     const { results, connected } = connectedSelection;
     const { files } = selection;
-    const findings = await spinner.during(
+    const diagnosed = await spinner.during(
       (elapsed) => `diagnosing  ${elapsed}`,
       () => diagnose(connectedSelection, context),
     );
+    const tokenCosts = estimateCosts(results);
+    const findings = [...diagnosed, ...checkTokens(tokenCosts)];
     const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
     const counts = { errors: count("error"), warnings: count("warning"), notes: count("note") };
     // Only sessions of Streamable HTTP can be lost; others end with their connection.
@@ -57,8 +67,9 @@ export const doctorCommand: Command = async (baseContext) => {
     }));
     return {
       exit: toExit(findings),
-      json: { files, servers, findings, counts },
-      render: (page) => renderDoctor({ files, results, findings, counts, suggestRecoveryCheck }, page),
+      json: { files, servers, tokenCosts, findings, counts },
+      render: (page) =>
+        renderDoctor({ files, results, findings, tokenCosts, counts, suggestRecoveryCheck }, page),
     };
   });
 };
@@ -93,7 +104,7 @@ async function diagnose(
 
 /** Renders files, servers with findings, and the summary. */
 function renderDoctor(report: DoctorReport, page: Page): string[] {
-  const { files, results, findings, counts, suggestRecoveryCheck } = report;
+  const { files, results, findings, tokenCosts, counts, suggestRecoveryCheck } = report;
   const { colors, columns } = page;
   const width = Math.max(0, ...files.map(({ file }) => textWidth(file)));
   const fileLines = files.map(({ file, servers }) => {
@@ -101,6 +112,7 @@ function renderDoctor(report: DoctorReport, page: Page): string[] {
     return `${renderStatus("ok", colors)} ${padToWidth(file, width)}  ${count}`;
   });
   const sections = renderServers(results, page, {
+    costs: tokenCosts,
     statusOf: ({ server: { name } }) => getWorstStatus(findings.filter(({ server }) => server === name)),
   });
   const { errors, warnings, notes } = counts;
@@ -111,6 +123,7 @@ function renderDoctor(report: DoctorReport, page: Page): string[] {
     ...renderSections(sections, findings, page),
     "",
     errors > 0 ? colors.error(summary) : colors.success(summary),
+    ...renderTotalTokens(tokenCosts, page),
     ...(suggestRecoveryCheck ? wrapToWidth(hint, columns).map(colors.dim) : []),
   ];
 }

@@ -6,7 +6,9 @@ import type { SelectedServer } from "../servers/selected-server.js";
 import { escapeExcerpt } from "../text-format.js";
 import { isPlainObject, type JsonObject, toObject } from "../../json/json.js";
 import { addDescriptionRest, resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
-import { type NamedTool, toToolName, resolveNaming } from "../../tools/tool-names.js";
+import { type NamedTool, toToolName } from "../../tools/tool-names.js";
+import type { TokenCosts } from "../../tool-search/estimate-tokens.js";
+import { NAMING } from "../report/render-servers.js";
 
 /** Checks the tools of one server. */
 export function checkTools(server: SelectedServer, tools: readonly McpToolInfo[]): Finding[] {
@@ -124,9 +126,6 @@ function hasReference(schema: JsonObject): boolean {
   return false;
 }
 
-/** The default naming of `createMcpTools`. */
-const NAMING = resolveNaming({}, "server");
-
 /** Checks the names that models see for changes, collisions and names shared by servers. */
 export function checkNames(tools: readonly NamedTool[]): Finding[] {
   const named = tools.map((tool) => ({ ...tool, modelName: toToolName(tool, NAMING) }));
@@ -164,4 +163,36 @@ function findShared<Tool>(tools: readonly Tool[], keyOf: (tool: Tool) => string)
     else group.push(tool);
   }
   return [...groups.values()].filter((group) => group.length > 1);
+}
+
+/** Models choose worse with more tools, and each request pays for their definitions. */
+const MAX_DEFINITION_TOKENS = 25_000;
+const MAX_NAMED = 3;
+
+/** Checks how much of every request the definitions of all tools take, and names the largest servers and tools. */
+export function checkTokens({ tokens, servers }: TokenCosts): Finding[] {
+  if (tokens <= MAX_DEFINITION_TOKENS) return [];
+  const costs = Object.entries(servers).flatMap(([server, cost]) =>
+    cost === undefined ? [] : { server, ...cost },
+  );
+  const largest = nameLargest(
+    costs.map((cost): [string, number] => [cost.server, cost.tokens]),
+    tokens,
+  );
+  const tools = nameLargest(
+    costs.flatMap((cost) => Object.entries(cost.tools)),
+    tokens,
+  );
+  const text = `The definitions of all tools take about ${tokens} tokens of every request to a model. Largest servers: ${largest}; largest tools: ${tools}.`;
+  const hint =
+    'Set disclosure: "auto" in mcpMiddleware or McpToolNode: models then search for tools and load what they need. Or keep only the tools you use, with rules as an allow list: tools: { "*": false, "find_*": true }.';
+  return [createFinding("too-many-tokens", { text, hint })];
+}
+
+function nameLargest(costs: readonly (readonly [name: string, tokens: number])[], total: number): string {
+  return costs
+    .toSorted(([, left], [, right]) => right - left)
+    .slice(0, MAX_NAMED)
+    .map(([name, tokens]) => `${name} (${tokens}, ${Math.round((tokens / total) * 100)}%)`)
+    .join(", ");
 }

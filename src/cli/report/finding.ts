@@ -54,6 +54,10 @@ export const FINDINGS = {
   "hidden-characters": ["warning", "the text of a tool has invisible characters; they are removed"],
   "no-description": ["note", "the tool has no description"],
   "description-truncated": ["warning", "the description is too long, and models see only its beginning"],
+  "too-many-tokens": [
+    "warning",
+    "the definitions of all tools take more than 25,000 tokens of every request to a model",
+  ],
   "session-recovered": ["note", "a lost session was replaced and the tools were listed"],
   "session-none": ["note", "the server has no session that could be lost"],
   "session-not-recovered": ["warning", "the server does not work after a lost session"],

@@ -1,15 +1,28 @@
-import type { McpToolInfo } from "../../config/list-items.js";
+import { isOfferedToModels, type McpToolInfo } from "../../config/list-items.js";
 import type { Redactor } from "../../errors/redaction.js";
 import { isPlainObject, type JsonObject, toArray, toObject } from "../../json/json.js";
+import { type TokenCosts, type ToolDefinition, toTokenCosts } from "../../tool-search/estimate-tokens.js";
+import { resolveDescriptions, toToolDescription } from "../../tools/tool-description.js";
+import { resolveNaming, toToolName } from "../../tools/tool-names.js";
 import type { ServerResult } from "../servers/connect-servers.js";
+import type { SelectedServer } from "../servers/selected-server.js";
 import { type Page, renderStatus, type Status } from "../terminal.js";
-import { escapeExcerpt, formatTime, padToWidth, textWidth, truncateToWidth } from "../text-format.js";
+import {
+  escapeExcerpt,
+  formatTime,
+  padToWidth,
+  textWidth,
+  truncateToWidth,
+  wrapToWidth,
+} from "../text-format.js";
 import type { Section } from "./render-findings.js";
 
 /** Narrower terminals omit transport and address. */
 const MIN_ADDRESS_WIDTH = 60;
 
 interface RenderServersOptions {
+  /** The tokens of the servers' definitions. Default: not shown. */
+  readonly costs?: TokenCosts;
   /** Default: whether the tools were listed. */
   readonly statusOf?: (result: ServerResult) => Status;
   /** The lines below the row of a server. Default: none. */
@@ -20,13 +33,14 @@ interface RenderServersOptions {
 export function renderServers(
   results: readonly ServerResult[],
   { colors, columns }: Page,
-  { statusOf = getStatus, linesOf = () => [] }: RenderServersOptions = {},
+  { costs, statusOf = getStatus, linesOf = () => [] }: RenderServersOptions = {},
 ): Section[] {
   const isNarrow = columns < MIN_ADDRESS_WIDTH;
   const rows = results.map(({ server: { name, kind }, connected }) => {
     const tools = connected?.tools === undefined ? "" : pluralize(connected.tools.length, "tool");
     const latency = connected === undefined ? "" : formatTime(connected.latencyMs);
-    return isNarrow ? [name, tools, latency] : [name, kind, tools, latency];
+    const tokens = costs === undefined ? [] : [formatServerTokens(costs, name)];
+    return [name, ...(isNarrow ? [] : [kind]), tools, ...tokens, latency];
   });
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => textWidth(row[column] ?? ""))),
@@ -41,6 +55,48 @@ export function renderServers(
     const line = `${renderStatus(statusOf(result), colors)} ${text}`;
     return { server: name, lines: [line, ...linesOf(result)] };
   });
+}
+
+/** Formats as `~1200 tokens`, with the share if there are several servers. */
+function formatServerTokens({ servers }: TokenCosts, name: string): string {
+  const costs = servers[name];
+  if (costs === undefined) return "";
+  const share = Object.keys(servers).length > 1 ? ` (${Math.round(costs.share * 100)}%)` : "";
+  return `~${pluralize(costs.tokens, "token")}${share}`;
+}
+
+/** The last line of a report: what all definitions cost. */
+export function renderTotalTokens({ tokens, servers }: TokenCosts, { colors, columns }: Page): string[] {
+  if (tokens === 0) return [];
+  const tools = Object.values(servers).reduce(
+    (count, server) => count + Object.keys(server?.tools ?? {}).length,
+    0,
+  );
+  const text = `The definitions of ${pluralize(tools, "tool")} take about ${pluralize(tokens, "token")} of every request to a model.`;
+  return wrapToWidth(text, columns).map(colors.dim);
+}
+
+/** The default naming of `createMcpTools`. */
+export const NAMING = resolveNaming({}, "server");
+
+/** A tool as models see it by default. */
+export function toToolDefinition(
+  tool: McpToolInfo,
+  { name: server, config, redactor }: SelectedServer,
+): ToolDefinition {
+  const limits = resolveDescriptions(config.descriptions);
+  const { shown } = toToolDescription(tool, { server, limits });
+  const name = redactor.redact(toToolName({ server, tool: tool.name }, NAMING));
+  return { name, description: shown, mcp: { server, inputSchema: tool.inputSchema } };
+}
+
+/** Estimates the tokens of the definitions of all servers, as `tokenCosts` of a toolset does. */
+export function estimateCosts(results: readonly ServerResult[]): TokenCosts {
+  return toTokenCosts(
+    results.flatMap(({ server, connected }) =>
+      (connected?.tools ?? []).filter(isOfferedToModels).map((tool) => toToolDefinition(tool, server)),
+    ),
+  );
 }
 
 function getStatus({ connected }: ServerResult): Status {
@@ -64,8 +120,8 @@ export function formatSignature({ name, inputSchema }: McpToolInfo): string {
 
 /** Converts a tool to its JSON output, with secrets of the server definition redacted. */
 export function toolToJson(tool: McpToolInfo, redactor: Redactor): JsonObject {
-  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
-  const json = { name, title, description, inputSchema, outputSchema, annotations };
+  const { name, title, description, inputSchema, outputSchema, annotations, icons, meta: _meta } = tool;
+  const json = { name, title, description, inputSchema, outputSchema, annotations, icons, _meta };
   return redactStrings(json, redactor) as JsonObject;
 }
 

@@ -185,7 +185,8 @@ async function readAnswers(
       if (typeof response === "string") return `${key}: ${response}`;
       responses[key] = response;
     }
-    inputs.set(toolCallId, { responses, requestState: required.requestState });
+    const { requestState, taskId } = required;
+    inputs.set(toolCallId, { responses, requestState, ...(taskId === undefined ? {} : { taskId }) });
   }
   return inputs;
 }

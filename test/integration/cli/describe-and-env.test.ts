@@ -61,6 +61,25 @@ describe("describe", () => {
     expect(stdout).toMatch(/^About \d+ tokens in the context of a model \(one for four characters\)\.$/m);
   });
 
+  it("shows the title, icons, annotations and _meta, and so does list --json, without secrets", async () => {
+    const shown = {
+      title: "Weather forecast",
+      annotations: { readOnlyHint: true },
+      icons: [{ src: "https://icons.test/rain.png" }],
+      _meta: { "test/owner": CANARY },
+    };
+    await using server = await startMcpTestServer({ tools: [{ ...FORECAST, ...shown }] });
+    using folder = createProject({ weather: { url: server.url, headers: { authorization: CANARY } } });
+    const described = await cli(folder, "describe", "weather", "forecast");
+    for (const text of ["Weather forecast", "readOnlyHint", "https://icons.test/rain.png", "test/owner"])
+      expect(described.stdout).toContain(text);
+    const listed = await cli(folder, "list", "--json");
+    const { servers } = JSON.parse(listed.stdout) as { servers: { tools: object[] }[] };
+    const { _meta: _, ...others } = shown;
+    expect(servers[0]?.tools[0]).toMatchObject({ ...others, _meta: { "test/owner": expect.any(String) } });
+    expect(described.stdout + listed.stdout).not.toContain(CANARY);
+  });
+
   it("--json has the tool of the server and of models", async () => {
     await using server = await startMcpTestServer({ tools: [FORECAST] });
     const { stdout } = await cli(

@@ -2,6 +2,8 @@ import { createServer } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { FINDINGS } from "../../../src/cli/report/finding.js";
 import { type McpTestServer, startMcpTestServer } from "../../../src/testing/index.js";
+import { createMcpTools } from "../../../src/index.js";
+import { times } from "../../fixtures/clients.js";
 import { startConnectProxy } from "../../fixtures/connect-proxy.js";
 import { startEraServer } from "../../fixtures/era-server.js";
 import { cli, createFakeTerminal, createProject, runOn } from "../../fixtures/fake-terminal.js";
@@ -478,8 +480,49 @@ describe("doctor --json", () => {
           hint: expect.any(String),
         },
       ],
+      tokenCosts: {
+        tokens: expect.any(Number),
+        servers: { one: { tokens: expect.any(Number), share: 1, tools: { one__quiet: expect.any(Number) } } },
+      },
       counts: { errors: 0, warnings: 0, notes: 1 },
     });
+  });
+});
+
+describe("doctor: tokens of definitions", () => {
+  const createTools = (count: number, chars: number) =>
+    times(count, (index) => ({
+      name: `tool_${index}`,
+      description: "word ".repeat(chars / 5),
+      run: () => "",
+    }));
+
+  it("warns beyond 25,000 tokens, names the largest, and says what to do", async () => {
+    await using large = await startMcpTestServer({ tools: createTools(100, 1_000) });
+    await using small = await startMcpTestServer({ tools: createTools(10, 100) });
+    using folder = createProject({ large: { url: large.url }, small: { url: small.url } });
+    const { code, findings } = await runDoctor(folder);
+    const finding = findings.find(({ code: found }) => found === "too-many-tokens");
+    expect([code, finding?.severity]).toEqual([0, "warning"]);
+    expect(finding?.text).toMatch(/about 2\d{4} tokens .*large \(\d+, 9\d%\).*large__tool_\d+/);
+    expect(finding?.hint).toContain('disclosure: "auto"');
+    expect(finding?.hint).toContain('"*": false');
+    const { stdout } = await cli(folder, "doctor");
+    expect(stdout).toMatch(/large .*100 tools {2}~\d+ tokens \(9\d%\)/);
+    expect(stdout).toMatch(/The definitions of 110 tools take about \d+ tokens/);
+  });
+
+  it("does not warn below, and counts as tokenCosts of a toolset", async () => {
+    await using server = await startMcpTestServer({ tools: createTools(20, 500) });
+    using folder = createProject({ small: { url: server.url } });
+    const { stdout } = await cli(folder, "doctor", "--json");
+    const { findings, tokenCosts } = JSON.parse(stdout) as {
+      readonly findings: readonly ReportedFinding[];
+      readonly tokenCosts: unknown;
+    };
+    expect(findings.map(({ code }) => code)).not.toContain("too-many-tokens");
+    await using mcp = await createMcpTools({ small: { url: server.url } });
+    expect(tokenCosts).toEqual(mcp.tokenCosts());
   });
 });
 
@@ -525,6 +568,7 @@ describe("finding codes", () => {
         "hidden-characters",
         "no-description",
         "description-truncated",
+        "too-many-tokens",
         "session-recovered",
         "session-none",
         "session-not-recovered",

@@ -29,9 +29,10 @@ describe("list", () => {
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.replace(/\d+ ms|\d\.\d s/, "0 ms").replace(server.url, "URL")).toBe(
       [
-        "✓ weather  http  2 tools  0 ms  URL",
-        "    forecast(city, days?)  The weather of a city.",
-        "    天気()",
+        "✓ weather  http  2 tools  ~80 tokens  0 ms  URL",
+        "    forecast(city, days?)  ~49  The weather of a city.",
+        "    天気()                 ~31",
+        "The definitions of 2 tools take about 80 tokens of every request to a model.",
         "",
       ].join("\n"),
     );
@@ -81,6 +82,10 @@ describe("list", () => {
           tools: [{ name: "forecast", description: FORECAST.description, inputSchema: FORECAST.inputSchema }],
         },
       ],
+      tokenCosts: {
+        tokens: 49,
+        servers: { weather: { tokens: 49, share: 1, tools: { weather__forecast: 49 } } },
+      },
       findings: [],
     });
   });
