@@ -21,7 +21,7 @@ const tasks = JSON.parse(readFileSync(join(folder, "tasks.json"), "utf8"));
 
 /** The same estimate as the library: a token per four ASCII characters, and one per other character. */
 const countTokens = (text) => {
-  const others = text.match(/[^\x00-\x7f]/g)?.length ?? 0;
+  const others = text.match(/[^ -~\s]/g)?.length ?? 0;
   return Math.ceil((text.length - others) / 4 + others);
 };
 const toDefinition = (tool) =>
