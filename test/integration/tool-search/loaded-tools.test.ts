@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { createMcpTools } from "../../../src/index.js";
 import { mcpMiddleware } from "../../../src/langchain/index.js";
 import { loadedToolsState, McpToolNode } from "../../../src/langchain/langgraph.js";
-import { McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
+import { type McpTestServer, startMcpTestServer, type TestTool } from "../../../src/testing/index.js";
 import { type Agent, getToolMessages, threadConfig, userInput } from "../../fixtures/agents.js";
 import { emitUntil } from "../../fixtures/clients.js";
 import { createRecordingModel, searchingAgents } from "../../fixtures/searching-agents.js";
@@ -212,7 +212,7 @@ describe('disclosure: "all"', () => {
         }),
       ];
       await (createAgent({ model, tools: mcp.tools, middleware }) as unknown as Agent).invoke(userInput);
-      return { bound, states, requests: server.requests.map(({ method }) => method).toSorted() };
+      return { bound, states, requests: server.requests.map(({ method }) => String(method)).toSorted() };
     };
     const [without, all] = [await run({}), await run({ disclosure: "all" })];
     expect(all).toEqual(without);

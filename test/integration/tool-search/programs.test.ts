@@ -36,7 +36,7 @@ describe.skipIf(quickjs === undefined)("a program that calls MCP tools", () => {
   it("does not run a tool that needs approval, unless onApproval approves it", async () => {
     const denied = await run("await tools.srv_Wipe({})");
     expect([denied.text?.includes("needs approval"), denied.executions]).toEqual([true, []]);
-    const onApproval = () => ({ type: "approve" });
+    const onApproval = () => true;
     const approved = await run("await tools.srv_Wipe({})", { onApproval });
     expect([approved.text?.includes("wipe ran"), approved.executions]).toEqual([true, ["wipe"]]);
   });
